@@ -1,0 +1,7 @@
+"""Regard: an attention-first toolkit for sequence models. A query reads a memory."""
+
+from regard.masks import Mask
+
+__version__ = "0.1.0"
+
+__all__ = ["Mask", "__version__"]

@@ -1,0 +1,148 @@
+"""A query reads a memory: what every attention module shares."""
+
+from __future__ import annotations
+
+import abc
+import itertools
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.masks import Mask
+from regard.nn.aligners.base import Aligner
+from regard.nn.aligners.softmax import Softmax
+from regard.nn.memory import Memory
+from regard.nn.scores.base import Score
+from regard.nn.state import State
+from regard.ops.attended import Attended
+from regard.ops.hard import Sample
+from regard.ops.softmax import weigh_values
+
+Watcher = Callable[[Attended], None]
+
+
+class Watched(nn.Module):
+    """A module that attends, and lets what it attends to be seen without changing what it computes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._watchers: dict[int, Watcher] = {}
+        self._watcher_ids = itertools.count()
+
+    def watch(self, watcher: Watcher) -> Callable[[], None]:
+        """Call `watcher` with every outcome of this module from now on; returns the function that ends it."""
+        number = next(self._watcher_ids)
+        self._watchers[number] = watcher
+        return lambda: self._watchers.pop(number, None) and None
+
+    def _shown(self, attended: Attended) -> Attended:
+        for watcher in tuple(self._watchers.values()):
+            watcher(attended)
+        return attended
+
+
+class Reader(Watched, abc.ABC):
+    """Score, align, weighted sum, over a memory: all of attention but the layout of values and contexts.
+
+    All at once (`forward`), or `remember` first and `read` step by step, passing `out.state` on: the same function,
+    so the same result.
+    """
+
+    def __init__(
+        self, score: Score, align: Aligner | None = None, *, dropout: float = 0.0, impl: str | None = None
+    ) -> None:
+        super().__init__()
+        self.score = score
+        self.align = Softmax() if align is None else align
+        self.dropout = dropout
+        self.impl = impl
+        if impl is not None and type(self.align) is not Softmax:
+            raise ValueError(f"impl={impl!r} chooses among fused softmax reads; {type(self.align).__name__} has none")
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether a query depends on the weights of those before it."""
+        return self.score.recurrent or self.align.recurrent
+
+    def forward(
+        self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, mask: Mask | None = None
+    ) -> Attended:
+        """Read all queries at once.
+
+        Args:
+            query: [B, T, Cq].
+            key: [B, S, Ck]; None for the query itself (self-attention).
+            value: [B, S, Cv]; None for the key.
+            mask: what may be attended; None for everything.
+
+        Returns:
+            Attended with context [B, T, C].
+        """
+        return self.read(query, self.remember(query if key is None else key, value, mask))
+
+    def remember(self, key: Tensor, value: Tensor | None = None, mask: Mask | None = None) -> Memory:
+        """Project keys and values once, to be read often. `value` None: the key."""
+        value = key if value is None else value
+        if key.shape[:2] != value.shape[:2]:
+            raise ValueError(
+                f"key [B, S, Ck] and value [B, S, Cv] must share B and S; got {list(key.shape)} and {list(value.shape)}"
+            )
+        return Memory(self.score.keys(key), self._values(value), mask)
+
+    def start(self, memory: Memory) -> State:
+        """The state before the first query."""
+        return State(0, self.score.start(memory), self.align.start(memory))
+
+    def read(self, query: Tensor, memory: Memory, state: State | None = None) -> Attended:
+        """Read `memory` with queries [B, T, Cq]; the outcome's `state` goes into the next read."""
+        state = self.start(memory) if state is None else state
+        if self.recurrent and query.shape[1] != 1:
+            attended = self._one_by_one(query, memory, state)
+        else:
+            attended = self._at_once(query, memory, state)
+        context = self._contexts(attended.context)
+        return self._shown(attended.replace(context=context, has_heads=self._has_heads, state=attended.state))
+
+    def _at_once(self, query: Tensor, memory: Memory, state: State) -> Attended:
+        """Read with the parts' layout: context [B, H, T, Dv]."""
+        dropout = self.dropout if self.training else 0.0
+        queries, step = self.score.queries(query), state.step + query.shape[1]
+        if type(self.align) is Softmax and not self.recurrent:
+            attended = self.score.attend(queries, memory, state, dropout=dropout, impl=self.impl)
+            attended.state = State(step, state.score, state.align)
+            return attended
+        energy = self.score.energy(queries, memory, state)
+        weights, past, sample = self.align(energy, query, memory, state)
+        context = weigh_values(F.dropout(weights, dropout), memory.value)
+        after = State(step, self.score.advance(state.score, weights, memory), past)
+        return Attended.from_weights(context, weights, state=after, sample=sample)
+
+    def _one_by_one(self, query: Tensor, memory: Memory, state: State) -> Attended:
+        reads = []
+        for row in query.split(1, dim=1):
+            reads.append(self._at_once(row, memory, state))
+            state = reads[-1].state
+        if not reads:
+            empty = memory.value.new_zeros(*memory.value.shape[:2], 0, memory.value.shape[3])
+            return Attended.from_weights(empty, empty.new_zeros(*empty.shape[:3], memory.size), state=state)
+        weights = torch.cat([read.weights() for read in reads], dim=2)
+        context = torch.cat([read.context for read in reads], dim=2)
+        samples = [read.sample for read in reads if read.sample is not None]
+        return Attended.from_weights(context, weights, state=state, sample=Sample.join(samples) if samples else None)
+
+    _has_heads: bool
+    """Whether weights carry a head axis: [B, H, T, S] or [B, T, S]."""
+
+    @abc.abstractmethod
+    def _values(self, value: Tensor) -> Tensor:
+        """[B, S, Cv] -> [B, H, S, Dv]."""
+
+    @abc.abstractmethod
+    def _contexts(self, context: Tensor) -> Tensor:
+        """[B, H, T, Dv] -> [B, T, C]."""
+
+    def extra_repr(self) -> str:
+        parts = [f"dropout={self.dropout}"] * bool(self.dropout) + [f"impl={self.impl!r}"] * bool(self.impl)
+        return ", ".join(parts)

@@ -1,0 +1,10 @@
+"""Scores: how well a query and a key match."""
+
+from regard.nn.scores.additive import Additive
+from regard.nn.scores.base import Score
+from regard.nn.scores.bilinear import Bilinear
+from regard.nn.scores.cosine import Cosine
+from regard.nn.scores.dot import Dot
+from regard.nn.scores.scaled_dot import ScaledDot
+
+__all__ = ["Additive", "Bilinear", "Cosine", "Dot", "ScaledDot", "Score"]

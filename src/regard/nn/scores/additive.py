@@ -1,0 +1,100 @@
+"""The additive score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from regard.nn.memory import Memory
+from regard.nn.scores.base import Score
+from regard.nn.state import Past, State
+from regard.nn.terms.base import Term
+from regard.ops.additive import additive_attention, additive_score
+from regard.ops.attended import Attended
+
+
+class Additive(Score):
+    r"""Bahdanau's score: e_ts = vᵀ tanh(W q_t + U k_s), plus whatever terms are given inside the tanh.
+
+    .. math:: e_{ts} = v^\top \tanh\Bigl(W q_t + U k_s + \sum_i P_i f^{(i)}_{ts}\Bigr)
+
+    Args:
+        query_dim: width of the queries.
+        key_dim: width of the keys.
+        hidden_dim: width A of the hidden layer, of each head.
+        num_heads: how many scores run side by side.
+        terms: what else is known of a pair (`Position()`, `Markov()`, ...): Cohn et al. 2016.
+        bias: whether the maps have biases; the paper's have none.
+
+    Parameters: `query_map` W, `key_map` U, `weight` v [H, A], `term_weight` [P_1 ... P_n] [H, A, F].
+
+    Bahdanau, Cho & Bengio 2015, section A.1.2; see `regard.ops.additive_attention`.
+
+    >>> Additive(query_dim=3, key_dim=5, hidden_dim=7).weight.shape
+    torch.Size([1, 7])
+    """
+
+    def __init__(
+        self,
+        query_dim: int,
+        key_dim: int,
+        hidden_dim: int,
+        *,
+        num_heads: int = 1,
+        terms: Iterable[Term] = (),
+        bias: bool = False,
+    ) -> None:
+        super().__init__(query_dim, key_dim, hidden_dim, num_heads=num_heads, bias=bias)
+        self.weight = nn.Parameter(torch.empty(num_heads, hidden_dim))
+        nn.init.normal_(self.weight, std=hidden_dim**-0.5)
+        self.terms = nn.ModuleList(terms)
+        self.recurrent = any(term.recurrent for term in self._terms())
+        self.term_weight: nn.Parameter | None = None
+        if len(self.terms):
+            width = sum(term.width for term in self._terms())
+            self.term_weight = nn.Parameter(torch.empty(num_heads, hidden_dim, width))
+            nn.init.normal_(self.term_weight, std=width**-0.5)
+
+    def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
+        features = self._features(query, memory, state)
+        return additive_score(query, memory.key, self.weight, features=features, feature_weight=self.term_weight)
+
+    def attend(self, query: Tensor, memory: Memory, state: State, *, dropout: float, impl: str | None) -> Attended:
+        return additive_attention(
+            query,
+            memory.key,
+            memory.value,
+            self.weight,
+            memory.mask,
+            features=self._features(query, memory, state),
+            feature_weight=self.term_weight,
+            dropout=dropout,
+            impl=impl,
+        )
+
+    def start(self, memory: Memory) -> Past:
+        return tuple(term.start(memory) for term in self._terms())
+
+    def advance(self, past: Past, weights: Tensor, memory: Memory) -> Past:
+        return tuple(
+            term.advance(mine, weights, memory)
+            for term, mine in zip(self._terms(), past, strict=True)
+            if isinstance(mine, tuple)
+        )
+
+    def _features(self, query: Tensor, memory: Memory, state: State) -> Tensor | None:
+        """The features of all terms side by side, [B, H or 1, T, S, F]; None without terms."""
+        if self.term_weight is None:
+            return None
+        queries = query.shape[2]
+        parts = [
+            term(memory, past, step=state.step, queries=queries)
+            for term, past in zip(self._terms(), state.score, strict=True)
+        ]
+        heads = max(part.shape[1] for part in parts)
+        return torch.cat([part.expand(-1, heads, -1, -1, -1) for part in parts], dim=-1).to(query.dtype)
+
+    def _terms(self) -> list[Term]:
+        return [term for term in self.terms if isinstance(term, Term)]

@@ -1,0 +1,89 @@
+"""The first choice of a mechanism: how well a query and a key match."""
+
+from __future__ import annotations
+
+import abc
+
+from torch import Tensor, nn
+
+from regard.nn.memory import Memory
+from regard.nn.state import Past, State
+from regard.ops.attended import Attended
+from regard.ops.heads import split_heads
+from regard.ops.softmax import softmax_attention
+
+
+class Score(nn.Module, abc.ABC):
+    """A score: energies e_ts = score(query_t, key_s).
+
+    A new one needs `energy` and nothing else; masks, heads, step-by-step reading, captured weights and every
+    aligner come with it. `queries` and `keys` say what is done once per vector (projections, head splitting), so
+    that `energy` does only what must be done per pair. A score that has a fused path overrides `attend` too.
+
+    With `hidden_dim` the query and the key are first mapped by linear layers to `num_heads` vectors of that width;
+    without it they are taken as they are, split among the heads.
+
+    Args:
+        query_dim: width of the queries; needed with `hidden_dim`.
+        key_dim: width of the keys; needed with `hidden_dim`.
+        hidden_dim: width of one head after the maps; None for no maps.
+        num_heads: how many scores run side by side.
+        bias: whether the maps have biases.
+
+    >>> import torch
+    >>> from regard.nn import Attention
+    >>> class Distance(Score):
+    ...     '''e = -|q - k|^2'''
+    ...     def energy(self, query, memory, state):
+    ...         return -torch.cdist(query, memory.key).square()
+    >>> Attention(Distance())(torch.zeros(2, 3, 5), torch.randn(2, 7, 5)).weights().shape
+    torch.Size([2, 3, 7])
+    """
+
+    recurrent: bool = False
+    """Whether an energy depends on the weights of earlier queries, so that queries must be read one by one."""
+
+    def __init__(
+        self,
+        query_dim: int | None = None,
+        key_dim: int | None = None,
+        hidden_dim: int | None = None,
+        *,
+        num_heads: int = 1,
+        bias: bool = False,
+    ) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.query_map: nn.Linear | None = None
+        self.key_map: nn.Linear | None = None
+        if hidden_dim is not None:
+            if query_dim is None or key_dim is None:
+                raise ValueError(f"{type(self).__name__}: hidden_dim={hidden_dim} needs query_dim and key_dim too")
+            self.query_map = nn.Linear(query_dim, num_heads * hidden_dim, bias=bias)
+            self.key_map = nn.Linear(key_dim, num_heads * hidden_dim, bias=bias)
+
+    def queries(self, query: Tensor) -> Tensor:
+        """What is done to a query once: [B, T, Cq] -> [B, H, T, D]."""
+        return split_heads(query if self.query_map is None else self.query_map(query), self.num_heads)
+
+    def keys(self, key: Tensor) -> Tensor:
+        """What is done to a key once, when it is remembered: [B, S, Ck] -> [B, H, S, D]."""
+        return split_heads(key if self.key_map is None else self.key_map(key), self.num_heads)
+
+    @abc.abstractmethod
+    def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
+        """e_ts for every pair: queries [B, H, T, D] against `memory.key` [B, H, S, D] -> [B, H, T, S]."""
+
+    def attend(self, query: Tensor, memory: Memory, state: State, *, dropout: float, impl: str | None) -> Attended:
+        """Energy, softmax and weighted sum in one: the place for a fused path."""
+        if impl not in (None, "reference"):
+            raise ValueError(f"{type(self).__name__}: no implementation {impl!r}; there is only reference")
+        return softmax_attention(self.energy(query, memory, state), memory.value, memory.mask, dropout=dropout)
+
+    def start(self, memory: Memory) -> Past:
+        """What the score remembers before the first query."""
+        return ()
+
+    def advance(self, past: Past, weights: Tensor, memory: Memory) -> Past:
+        """What it remembers after a query that was answered with `weights` [B, H, 1, S]."""
+        return past

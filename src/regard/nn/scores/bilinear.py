@@ -1,0 +1,46 @@
+"""The bilinear score."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from regard.nn.memory import Memory
+from regard.nn.scores.base import Score
+from regard.nn.state import State
+from regard.ops.attended import Attended
+from regard.ops.bilinear import bilinear_attention, bilinear_score
+
+
+class Bilinear(Score):
+    """Luong's general score: e_ts = q_tᵀ W k_s. Several heads read the same query and key, each with its own W.
+
+    Args:
+        query_dim: width of the queries.
+        key_dim: width of the keys.
+        num_heads: how many scores run side by side.
+
+    Parameters: `weight` W [H, Cq, Ck].
+
+    Luong, Pham & Manning 2015, equation 8; see `regard.ops.bilinear_attention`.
+
+    >>> Bilinear(query_dim=3, key_dim=5).weight.shape
+    torch.Size([1, 3, 5])
+    """
+
+    def __init__(self, query_dim: int, key_dim: int, *, num_heads: int = 1) -> None:
+        super().__init__(num_heads=num_heads)
+        self.weight = nn.Parameter(torch.empty(num_heads, query_dim, key_dim))
+        nn.init.normal_(self.weight, std=(query_dim * key_dim) ** -0.25)
+
+    def queries(self, query: Tensor) -> Tensor:
+        return query.unsqueeze(1).expand(-1, self.num_heads, -1, -1)
+
+    def keys(self, key: Tensor) -> Tensor:
+        return key.unsqueeze(1).expand(-1, self.num_heads, -1, -1)
+
+    def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
+        return bilinear_score(query, memory.key, self.weight)
+
+    def attend(self, query: Tensor, memory: Memory, state: State, *, dropout: float, impl: str | None) -> Attended:
+        return bilinear_attention(query, memory.key, memory.value, self.weight, memory.mask, dropout=dropout, impl=impl)

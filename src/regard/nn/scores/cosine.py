@@ -1,0 +1,58 @@
+"""The cosine score."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.nn.memory import Memory
+from regard.nn.scores.base import Score
+from regard.nn.state import State
+from regard.ops.attended import Attended
+from regard.ops.cosine import unit
+from regard.ops.dot import dot_attention, dot_score
+from regard.ops.heads import split_heads
+
+
+class Cosine(Score):
+    r"""Graves' content-based score with a strength read off the query: e_ts = β_t cos(q_t, k_s).
+
+    .. math:: q_t = W x_t, \quad \beta_t = \mathrm{softplus}(b^\top x_t + b_0), \quad
+              e_{ts} = \beta_t \frac{q_t^\top k_s}{\lVert q_t\rVert \lVert k_s\rVert}
+
+    x_t is the query as it is given (for an NTM, the controller's output). Keys are compared as they are, by every
+    head; all heads look at the same memory.
+
+    Args:
+        query_dim: width of the queries.
+        key_dim: width of the keys, that is of a memory row.
+        num_heads: how many scores run side by side.
+
+    Parameters: `query_map` W, `strength_map` b.
+
+    Graves, Wayne & Danihelka 2014, equations 5 and 6; see `regard.ops.cosine_attention`.
+
+    >>> Cosine(query_dim=3, key_dim=5).query_map
+    Linear(in_features=3, out_features=5, bias=True)
+    """
+
+    def __init__(self, query_dim: int, key_dim: int, *, num_heads: int = 1) -> None:
+        super().__init__(num_heads=num_heads)
+        self.query_map = nn.Linear(query_dim, num_heads * key_dim)
+        self.strength_map = nn.Linear(query_dim, num_heads)
+
+    def queries(self, query: Tensor) -> Tensor:
+        """[B, T, Cq] -> β_t q_t / |q_t|, [B, H, T, D]."""
+        assert self.query_map is not None
+        strength = F.softplus(self.strength_map(query)).transpose(1, 2).unsqueeze(3)
+        return unit(split_heads(self.query_map(query), self.num_heads)) * strength
+
+    def keys(self, key: Tensor) -> Tensor:
+        """[B, S, D] -> k_s / |k_s|, [B, H, S, D]: with both sides of unit length the cosine is a dot product."""
+        return unit(key).unsqueeze(1).expand(-1, self.num_heads, -1, -1)
+
+    def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
+        return dot_score(query, memory.key)
+
+    def attend(self, query: Tensor, memory: Memory, state: State, *, dropout: float, impl: str | None) -> Attended:
+        return dot_attention(query, memory.key, memory.value, memory.mask, dropout=dropout, impl=impl)

@@ -1,0 +1,36 @@
+"""What a read hands to the next read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+Past = tuple["Tensor | Past", ...]
+"""Whatever a part remembers: tensors whose first dimension is the batch, in nested tuples."""
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a reader stands: how many queries it has answered, and what its parts remember of them.
+
+    A value that is passed in and returned; nothing is kept on a module. `select` reorders it with a beam.
+
+    Attributes:
+        step: queries answered so far, the same for all sequences of the batch.
+        score: what the score remembers (past alignments, for the terms of an additive score).
+        align: what the aligner remembers (the last weights, for NTM addressing).
+    """
+
+    step: int = 0
+    score: Past = field(default=())
+    align: Past = field(default=())
+
+    def select(self, rows: Tensor) -> State:
+        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        return State(self.step, select_past(self.score, rows), select_past(self.align, rows))
+
+
+def select_past(past: Past, rows: Tensor) -> Past:
+    """`State.select` for one part's memory."""
+    return tuple(part.index_select(0, rows) if isinstance(part, Tensor) else select_past(part, rows) for part in past)

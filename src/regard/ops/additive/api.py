@@ -1,0 +1,134 @@
+"""The public function of additive attention: checks shapes and picks the implementation."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from regard.masks import Mask
+from regard.ops.additive import blocked, reference
+from regard.ops.attended import Attended
+from regard.ops.card import Card
+from regard.ops.checks import check_impl, check_reading
+
+CARD = Card(
+    name="additive",
+    family="score",
+    equation="e = vᵀ tanh(W q + U k)",
+    paper="Bahdanau, Cho & Bengio 2015, sec. A.1.2",
+    cost="T·S·A tanh; T·S·A + T·S·Dv",
+    op="additive_attention",
+    module="Additive",
+    implementations=("reference", "blocked"),
+)
+
+# Above this many elements of [B, H, T, S, A] the tiles win in time as well as in memory.
+_SMALL = 1 << 20
+
+
+def additive_score(
+    query: Tensor,
+    key: Tensor,
+    weight: Tensor,
+    *,
+    features: Tensor | None = None,
+    feature_weight: Tensor | None = None,
+    impl: str | None = None,
+) -> Tensor:
+    """The energies of additive attention alone, for aligners other than the softmax.
+
+    Args: as in `additive_attention`.
+
+    Returns:
+        Energies [B, H, T, S], in float32 for half-precision inputs.
+
+    >>> import torch
+    >>> additive_score(torch.zeros(1, 1, 1, 2), torch.ones(1, 1, 3, 2), torch.ones(1, 2))   # 2 tanh 1
+    tensor([[[[1.52, 1.52, 1.52]]]])
+    """
+    check_impl("additive", CARD.implementations, impl)
+    _check_weights(query, key, weight, features, feature_weight)
+    method = _method(query, key) if impl is None else impl
+    score = reference.score if method == "reference" else blocked.score
+    return score(query, key, weight, features=features, feature_weight=feature_weight)
+
+
+def additive_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    weight: Tensor,
+    mask: Mask | None = None,
+    *,
+    features: Tensor | None = None,
+    feature_weight: Tensor | None = None,
+    dropout: float = 0.0,
+    impl: str | None = None,
+) -> Attended:
+    r"""Additive (MLP) attention: a small network says how well a query and a key match.
+
+    .. math:: e_{ts} = v^\top \tanh(q_t + k_s + P f_{ts}), \quad a_t = \mathrm{softmax}(e_t), \quad
+              c_t = \sum_s a_{ts}\, \mathrm{value}_s
+
+    `query` and `key` are the *projected* vectors W s_{i-1} and U h_j of the paper: projecting a key once and
+    reading it often is what makes the mechanism cheap. Terms beside the content (position, Markov condition,
+    fertility, ...) enter inside the tanh as `features`.
+
+    Args:
+        query: [B, H, T, A].
+        key: [B, H, S, A].
+        value: [B, H, S, Dv].
+        weight: [H, A], v of each head.
+        mask: what may be attended; None for everything.
+        features: [B, H or 1, T, S, F], or None.
+        feature_weight: [H, A, F], with `features` only.
+        dropout: probability of dropping a weight; `reference` only.
+        impl: `"reference"` (the definition, builds [B, H, T, S, A]), `"blocked"` (tiles, any device) or None to
+            choose by size.
+
+    Returns:
+        Attended with context [B, H, T, Dv].
+
+    Raises:
+        ValueError: shapes that do not fit, or an implementation that cannot do what is asked.
+
+    Bahdanau, Cho & Bengio 2015, "Neural Machine Translation by Jointly Learning to Align and Translate",
+    section A.1.2. The query is there the *previous* decoder state; that is the model's choice, not the op's.
+
+    >>> import torch
+    >>> q, k = torch.tensor([[[[0.0]]]]), torch.tensor([[[[0.0], [1.0]]]])
+    >>> additive_attention(q, k, k, torch.tensor([[1.0]])).weights()   # tanh 0 = 0, tanh 1 = 0.76
+    tensor([[[[0.32, 0.68]]]])
+    """
+    check_impl("additive", CARD.implementations, impl)
+    check_reading("additive", query, key, value, width=weight.shape[-1])
+    _check_weights(query, key, weight, features, feature_weight)
+    if impl == "blocked" and dropout:
+        raise ValueError(f"additive: the blocked implementation has no dropout (asked for {dropout}); use reference")
+    method = impl or ("reference" if dropout else _method(query, key))
+    if method == "reference":
+        return reference.attention(
+            query, key, value, weight, mask, features=features, feature_weight=feature_weight, dropout=dropout
+        )
+    return blocked.attention(query, key, value, weight, mask, features=features, feature_weight=feature_weight)
+
+
+def _method(query: Tensor, key: Tensor) -> str:
+    return "reference" if query.numel() * key.shape[2] <= _SMALL else "blocked"
+
+
+def _check_weights(
+    query: Tensor, key: Tensor, weight: Tensor, features: Tensor | None, feature_weight: Tensor | None
+) -> None:
+    batch, heads, queries, hidden = query.shape
+    if weight.shape != (heads, hidden):
+        raise ValueError(f"additive: weight must be [H, A] = {[heads, hidden]}; got {list(weight.shape)}")
+    if (features is None) != (feature_weight is None):
+        raise ValueError("additive: features and feature_weight come together or not at all")
+    if features is None or feature_weight is None:
+        return
+    wanted = (batch, heads, queries, key.shape[2], feature_weight.shape[-1])
+    if features.shape not in (wanted, (batch, 1, *wanted[2:])) or feature_weight.shape[:2] != (heads, hidden):
+        raise ValueError(
+            f"additive: features must be [B, H or 1, T, S, F] = {list(wanted)} and feature_weight [H, A, F] = "
+            f"{[heads, hidden, wanted[-1]]}; got {list(features.shape)} and {list(feature_weight.shape)}"
+        )

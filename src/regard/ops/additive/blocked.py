@@ -1,0 +1,145 @@
+"""Additive attention a tile at a time: the [B, H, T, S, A] tensor never exists. README.md has the derivation.
+
+Forward keeps the context and the log-sum-exp of each row; backward makes each tile again. Memory beside inputs
+and outputs is a few tiles, whatever T and S.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from regard.masks import Mask
+from regard.ops.additive.tiles import Operands, tiles
+from regard.ops.attended import Attended
+
+
+def score(
+    query: Tensor, key: Tensor, weight: Tensor, *, features: Tensor | None, feature_weight: Tensor | None
+) -> Tensor:
+    """The same function as `reference.score`, tile by tile."""
+    energy: Tensor = _Score.apply(query, key, weight, features, feature_weight)  # type: ignore[no-untyped-call]
+    return energy
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    weight: Tensor,
+    mask: Mask | None,
+    *,
+    features: Tensor | None,
+    feature_weight: Tensor | None,
+) -> Attended:
+    """The same function as `reference.attention`, tile by tile."""
+    shape = Operands(query, key, weight, features, feature_weight).shape
+    context, lse = _Attention.apply(query, key, value, weight, features, feature_weight, mask)  # type: ignore[no-untyped-call]
+
+    def weigh(head: Tensor, row: Tensor) -> Tensor:
+        """a = exp(e - lse) of the chosen heads and rows."""
+        energy = score(
+            query.index_select(1, head).index_select(2, row),
+            key.index_select(1, head),
+            weight.index_select(0, head),
+            features=None if features is None else _pick(features, head, row),
+            feature_weight=None if feature_weight is None else feature_weight.index_select(0, head),
+        )
+        if mask is not None:
+            energy = energy.masked_fill(~mask.allowed(shape, heads=head, rows=row, device=energy.device), -torch.inf)
+        level = lse.index_select(1, head).index_select(2, row).unsqueeze(3)
+        return torch.exp(energy - level.masked_fill(level == -torch.inf, 0.0))
+
+    return Attended(context, weigh, shape)
+
+
+def _pick(features: Tensor, head: Tensor, row: Tensor) -> Tensor:
+    """The features of some heads and rows; those of one head for all stay so."""
+    features = features if features.shape[1] == 1 else features.index_select(1, head)
+    return features.index_select(2, row)
+
+
+class _Score(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, weight: Tensor, features: Tensor | None, feature_weight: Tensor | None
+    ) -> Tensor:
+        ctx.save_for_backward(query, key, weight, features, feature_weight)
+        operands = Operands(query, key, weight, features, feature_weight).widen()
+        energy = operands.query.new_empty(operands.shape)
+        for tile in tiles(operands):
+            energy[tile.pairs] = operands.energy(operands.hidden(tile), tile)
+        return energy
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_energy: Tensor) -> tuple[Tensor | None, ...]:
+        operands = Operands(*ctx.saved_tensors).widen()
+        grads = operands.zeros()
+        for tile in tiles(operands):
+            operands.add_gradients(grads, tile, operands.hidden(tile), grad_energy[tile.pairs])
+        return _narrow(grads.tensors(), ctx.saved_tensors)
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        weight: Tensor,
+        features: Tensor | None,
+        feature_weight: Tensor | None,
+        mask: Mask | None,
+    ) -> tuple[Tensor, Tensor]:
+        operands = Operands(query, key, weight, features, feature_weight).widen()
+        batch, heads, queries, _ = operands.shape
+        values = value.to(operands.query.dtype)
+        total = operands.query.new_zeros(batch, heads, queries, 1)
+        highest = torch.full_like(total, -torch.inf)
+        context = total.new_zeros(batch, heads, queries, value.shape[3])
+        for tile in tiles(operands, mask):
+            at = tile.queries
+            energy = operands.energy(operands.hidden(tile), tile)
+            new = torch.maximum(highest[at], energy.amax(-1, keepdim=True))
+            level = new.masked_fill(new == -torch.inf, 0.0)
+            exp = energy.sub_(level).exp_()
+            shrink = torch.exp(highest[at] - level)
+            total[at] = total[at] * shrink + exp.sum(-1, keepdim=True)
+            context[at] = context[at] * shrink + exp @ values[tile.keys]
+            highest[at] = new
+        context /= total.masked_fill(total == 0, 1.0)
+        lse = (highest + total.log()).squeeze(3)
+        ctx.save_for_backward(query, key, value, weight, features, feature_weight, context, lse)
+        ctx.mask = mask
+        return context.to(value.dtype), lse
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_context: Tensor, grad_lse: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value, weight, features, feature_weight, context, lse = ctx.saved_tensors
+        operands = Operands(query, key, weight, features, feature_weight).widen()
+        grads, grad_value = operands.zeros(), torch.zeros_like(value, dtype=operands.query.dtype)
+        values, grad_context = value.to(grad_value.dtype), grad_context.to(grad_value.dtype)
+        # d loss / d e_ts = a_ts (g_t . value_s - delta_t): the softmax's own term, and what reaches the log-sum-exp
+        delta = ((grad_context * context).sum(-1) - grad_lse).unsqueeze(3)
+        level = lse.masked_fill(lse == -torch.inf, 0.0).unsqueeze(3)
+        for tile in tiles(operands, ctx.mask):
+            hidden = operands.hidden(tile)
+            weights = operands.energy(hidden, tile).sub_(level[tile.queries]).exp_()
+            upstream = grad_context[tile.queries]
+            grad_value[tile.keys] += weights.mT @ upstream
+            grad_energy = weights.mul_(upstream @ values[tile.keys].mT - delta[tile.queries])
+            operands.add_gradients(grads, tile, hidden, grad_energy)
+        given = (query, key, weight, features, feature_weight)
+        grad_query, grad_key, *rest = _narrow(grads.tensors(), given)
+        return grad_query, grad_key, grad_value.to(value.dtype), *rest, None
+
+
+def _narrow(grads: tuple[Tensor | None, ...], like: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+    """Gradients in the dtypes of what they are gradients of."""
+    return tuple(None if g is None or t is None else g.to(t.dtype) for g, t in zip(grads, like, strict=True))

@@ -1,0 +1,152 @@
+"""The [B, H, T, S, A] tensor of additive attention, one tile at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+from regard.masks import Blocks, Mask, Shape
+from regard.ops.softmax import statistics_dtype
+
+# Elements of one tile: what a core's cache holds on a CPU, what fills the chip elsewhere.
+_ELEMENTS_ON_CPU = 1 << 19
+_ELEMENTS_ELSEWHERE = 1 << 25
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One block of the computation: sequences, queries, keys, and what the mask allows there (None: all of it)."""
+
+    batch: slice
+    rows: slice
+    cols: slice
+    allowed: Tensor | None
+
+    @property
+    def queries(self) -> tuple[slice, slice, slice]:
+        """Where the tile's queries lie in a [B, H, T, ...] tensor."""
+        return self.batch, slice(None), self.rows
+
+    @property
+    def keys(self) -> tuple[slice, slice, slice]:
+        """Where the tile's keys lie in a [B, H, S, ...] tensor."""
+        return self.batch, slice(None), self.cols
+
+    @property
+    def pairs(self) -> tuple[slice, slice, slice, slice]:
+        """Where the tile lies in a [B, H, T, S, ...] tensor."""
+        return self.batch, slice(None), self.rows, self.cols
+
+
+@dataclass(frozen=True)
+class Operands:
+    """What an additive score is computed from: shapes as in `additive_score`. Also the shape of its gradients."""
+
+    query: Tensor
+    key: Tensor
+    weight: Tensor
+    features: Tensor | None
+    feature_weight: Tensor | None
+
+    @property
+    def shape(self) -> Shape:
+        """[B, H, T, S] of the energies."""
+        batch, heads, queries, _ = self.query.shape
+        return batch, heads, queries, self.key.shape[2]
+
+    def widen(self) -> Operands:
+        """In the dtype of the statistics."""
+        return Operands(*(None if t is None else t.to(statistics_dtype(t.dtype)) for t in self.tensors()))  # type: ignore[arg-type]
+
+    def zeros(self) -> Operands:
+        """Zero gradients."""
+        return Operands(*(None if t is None else torch.zeros_like(t) for t in self.tensors()))  # type: ignore[arg-type]
+
+    def tensors(self) -> tuple[Tensor | None, ...]:
+        """The operands in the order of the fields."""
+        return tuple(getattr(self, field.name) for field in fields(self))
+
+    def hidden(self, tile: Tile) -> Tensor:
+        """tanh(q + k + P f) of a tile, [b, h, q, k, a]."""
+        hidden = self.query[tile.queries].unsqueeze(3) + self.key[tile.keys].unsqueeze(2)
+        if self.features is not None and self.feature_weight is not None:
+            hidden += self.features[tile.pairs] @ self.feature_weight.mT[:, None]
+        return hidden.tanh_()
+
+    def energy(self, hidden: Tensor, tile: Tile) -> Tensor:
+        """Energies of a tile, [b, h, q, k], -inf where the mask forbids."""
+        energy = torch.einsum("bhqka,ha->bhqk", hidden, self.weight)
+        return energy if tile.allowed is None else energy.masked_fill_(~tile.allowed, -torch.inf)
+
+    def add_gradients(self, grads: Operands, tile: Tile, hidden: Tensor, grad_energy: Tensor) -> None:
+        """Add a tile's share to `grads`, from the gradient of its energies. Destroys `hidden`."""
+        grads.weight.add_(torch.einsum("bhqk,bhqka->ha", grad_energy, hidden))
+        inside = hidden.square_().neg_().add_(1.0).mul_(self.weight[:, None, None]).mul_(grad_energy.unsqueeze(4))
+        grads.query[tile.queries] += inside.sum(3)
+        grads.key[tile.keys] += inside.sum(2)
+        if self.features is None or self.feature_weight is None:
+            return
+        assert grads.features is not None
+        assert grads.feature_weight is not None
+        features = self.features[tile.pairs].expand(-1, hidden.shape[1], -1, -1, -1)
+        grads.feature_weight.add_(torch.einsum("bhqka,bhqkf->haf", inside, features))
+        grad_features = inside @ self.feature_weight[:, None]
+        one_head = self.features.shape[1] == 1
+        grads.features[tile.pairs] += grad_features.sum(1, keepdim=True) if one_head else grad_features
+
+
+def tiles(operands: Operands, mask: Mask | None = None) -> Iterator[Tile]:
+    """The tiles of a computation, without those that the mask rules out."""
+    shape, device = operands.shape, operands.query.device
+    if 0 in shape:
+        return
+    batch, _, queries, keys = shape
+    size, height, width = _tile_sizes(shape, operands.query.shape[3], device)
+    blocks = None if mask is None else mask.to(device).blocks(shape, (height, width))
+    for b in range(0, batch, size):
+        sequences = slice(b, min(b + size, batch))
+        skip, full = _tables(blocks, sequences)
+        for t in range(0, queries, height):
+            for s in range(0, keys, width):
+                at = (t // height, s // width)
+                if at in skip:
+                    continue
+                rows, cols = slice(t, min(t + height, queries)), slice(s, min(s + width, keys))
+                allowed = None if mask is None or at in full else _allowed(mask, shape, sequences, rows, cols, device)
+                yield Tile(sequences, rows, cols, allowed)
+
+
+def _tile_sizes(shape: Shape, width: int, device: torch.device) -> tuple[int, int, int]:
+    """How many sequences, queries and keys make a tile: near square in queries and keys, then more sequences."""
+    batch, heads, queries, keys = shape
+    elements = _ELEMENTS_ON_CPU if device.type == "cpu" else _ELEMENTS_ELSEWHERE
+    pairs = max(1, elements // (heads * max(1, width)))
+    across = min(keys, max(1, 1 << (pairs.bit_length() // 2)))
+    down = min(queries, max(1, pairs // across))
+    return min(batch, max(1, pairs // (across * down))), down, across
+
+
+_Table = set[tuple[int, int]]
+
+
+def _tables(blocks: Blocks | None, sequences: slice) -> tuple[_Table, _Table]:
+    """The blocks that all of these sequences and all heads rule out, and those that are full for all of them."""
+    if blocks is None:
+        return set(), set()
+
+    def everywhere(table: Tensor) -> _Table:
+        part = table if table.shape[0] == 1 else table[sequences]
+        return {(t, s) for t, s in part.all(1).all(0).nonzero().tolist()}
+
+    return everywhere(blocks.ruled_out), everywhere(blocks.full)
+
+
+def _allowed(mask: Mask, shape: Shape, sequences: slice, rows: slice, cols: slice, device: torch.device) -> Tensor:
+    def indices(part: slice) -> Tensor:
+        return torch.arange(part.start, part.stop, device=device)
+
+    allowed = mask.allowed(shape, rows=indices(rows), cols=indices(cols), device=device)
+    return allowed if allowed.shape[0] == 1 else allowed[sequences]

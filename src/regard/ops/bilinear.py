@@ -1,0 +1,72 @@
+"""Bilinear ("general") attention (Luong, Pham & Manning 2015)."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from regard.masks import Mask
+from regard.ops.attended import Attended
+from regard.ops.card import Card
+from regard.ops.checks import check_impl, check_reading
+from regard.ops.inner_product import dot_product_attention, inner_product
+
+CARD = Card(
+    name="bilinear",
+    family="score",
+    equation="e = qᵀ W k",
+    paper="Luong, Pham & Manning 2015, eq. 8 (general)",
+    cost="T·Dq·D + T·S·D + T·S·Dv",
+    op="bilinear_attention",
+    module="Bilinear",
+    implementations=("reference", "sdpa"),
+)
+
+
+def bilinear_score(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+    """e_ts = q_tᵀ W k_s: [B, H, T, Dq], [B, H, S, D], [H, Dq, D] -> [B, H, T, S]."""
+    return inner_product(query @ weight, key, 1.0)
+
+
+def bilinear_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    weight: Tensor,
+    mask: Mask | None = None,
+    *,
+    dropout: float = 0.0,
+    impl: str | None = None,
+) -> Attended:
+    r"""Bilinear attention: a matrix carries the query into the space of the keys. Luong's "general".
+
+    .. math:: e_{ts} = q_t^\top W k_s, \quad a_t = \mathrm{softmax}(e_t), \quad c_t = \sum_s a_{ts}\, \mathrm{value}_s
+
+    Args:
+        query: [B, H, T, Dq].
+        key: [B, H, S, D].
+        value: [B, H, S, Dv].
+        weight: [H, Dq, D], W of each head.
+        mask: what may be attended; None for everything.
+        dropout: probability of dropping a weight.
+        impl: `"reference"` (the definition), `"sdpa"` (PyTorch's fused kernel) or None to choose: sdpa.
+
+    Returns:
+        Attended with context [B, H, T, Dv].
+
+    Luong, Pham & Manning 2015, "Effective Approaches to Attention-based Neural Machine Translation", equation 8.
+
+    >>> import torch
+    >>> swap = torch.tensor([[[0.0, 1.0], [1.0, 0.0]]])
+    >>> query, key = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    >>> bilinear_attention(query[None, None], key[None, None], key[None, None], swap).context
+    tensor([[[[0.27, 0.73]]]])
+    """
+    check_impl("bilinear", CARD.implementations, impl)
+    if weight.dim() != 3 or weight.shape[:2] != (query.shape[1], query.shape[-1]):
+        raise ValueError(
+            f"bilinear: weight must be [H, Dq, D] with [H, Dq] = {[query.shape[1], query.shape[-1]]}; "
+            f"got {list(weight.shape)}"
+        )
+    carried = query @ weight
+    check_reading("bilinear", carried, key, value)
+    return dot_product_attention(carried, key, value, mask, scale=1.0, dropout=dropout, impl=impl)

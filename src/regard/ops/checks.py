@@ -1,0 +1,30 @@
+"""Checks that every op shares: one sentence that names the mechanism, both shapes and what to do."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+
+def check_impl(mechanism: str, implementations: tuple[str, ...], impl: str | None) -> None:
+    """An implementation asked for by name is that one or an error: nothing falls back silently."""
+    if impl is not None and impl not in implementations:
+        raise ValueError(f"{mechanism}: no implementation {impl!r}; there are {', '.join(implementations)}")
+
+
+def check_reading(mechanism: str, query: Tensor, key: Tensor, value: Tensor, *, width: int | None = None) -> None:
+    """query [B, H, T, D], key [B, H, S, D], value [B, H, S, Dv]; `width` is D where it is fixed elsewhere."""
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if tensor.dim() != 4:
+            raise ValueError(f"{mechanism}: {name} must be [B, H, length, width]; got shape {list(tensor.shape)}")
+    if query.shape[:2] != key.shape[:2] or query.shape[3] != key.shape[3]:
+        raise ValueError(
+            f"{mechanism}: query [B, H, T, D] and key [B, H, S, D] must share B, H and D; "
+            f"got {list(query.shape)} and {list(key.shape)}"
+        )
+    if key.shape[:3] != value.shape[:3]:
+        raise ValueError(
+            f"{mechanism}: key [B, H, S, D] and value [B, H, S, Dv] must share B, H and S; "
+            f"got {list(key.shape)} and {list(value.shape)}"
+        )
+    if width is not None and query.shape[3] != width:
+        raise ValueError(f"{mechanism}: query has width {query.shape[3]}, but the score's weight has {width}")

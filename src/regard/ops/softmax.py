@@ -1,0 +1,91 @@
+"""The softmax over what may be attended, and the read that every score shares.
+
+    a_ts = exp(e_ts) / sum_{s' allowed} exp(e_ts')      c_t = sum_s a_ts value_s
+
+A row with nothing to attend to has zero weights, a zero context and zero gradients: never NaN.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.masks import Mask
+from regard.ops.attended import Attended
+from regard.ops.card import Card
+
+CARD = Card(
+    name="softmax",
+    family="aligner",
+    equation="a_s = exp(e_s) / Σ_s' exp(e_s')",
+    paper="Bahdanau, Cho & Bengio 2015, eq. 6",
+    cost="T·S",
+    op="masked_softmax",
+    module="Softmax",
+)
+
+
+def statistics_dtype(dtype: torch.dtype) -> torch.dtype:
+    """Where softmax statistics live: float32 for half precision, else the input's own."""
+    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+
+
+def masked_softmax(energy: Tensor, mask: Mask | None = None) -> Tensor:
+    """Softmax over the keys that may be attended.
+
+    An energy of -inf also means "may not attend". Statistics are taken in float32 whatever the input.
+
+    Args:
+        energy: [B, H, T, S].
+        mask: what may be attended; None for everything.
+
+    Returns:
+        Weights [B, H, T, S], in float32 for half-precision energies.
+
+    >>> energy = torch.tensor([0.0, 0.0, 9.0]).expand(1, 1, 2, 3)
+    >>> masked_softmax(energy, Mask.of(torch.tensor([[True, True, False], [False, False, False]])))[0, 0]
+    tensor([[0.5000, 0.5000, 0.0000],
+            [0.0000, 0.0000, 0.0000]])
+    """
+    energy = restrict(energy, mask)
+    if energy.shape[-1] == 0:
+        return energy
+    highest = energy.detach().amax(dim=-1, keepdim=True)
+    exp = torch.exp(energy - highest.masked_fill(highest == -torch.inf, 0.0))
+    total = exp.sum(dim=-1, keepdim=True)
+    return exp / total.masked_fill(total == 0, 1.0)
+
+
+def restrict(energy: Tensor, mask: Mask | None) -> Tensor:
+    """Energies in the dtype of the statistics, -inf where the mask forbids."""
+    energy = energy.to(statistics_dtype(energy.dtype))
+    if mask is None:
+        return energy
+    batch, heads, queries, keys = energy.shape
+    return energy.masked_fill(~mask.allowed((batch, heads, queries, keys), device=energy.device), -torch.inf)
+
+
+def softmax_attention(energy: Tensor, value: Tensor, mask: Mask | None = None, *, dropout: float = 0.0) -> Attended:
+    """Read `value` with the softmax of `energy`: the plain second half of every softmax attention.
+
+    Args:
+        energy: [B, H, T, S].
+        value: [B, H or 1, S, Dv].
+        mask: what may be attended.
+        dropout: probability of dropping a weight on its way to the context; `weights()` shows them undropped.
+
+    Returns:
+        Attended with context [B, H, T, Dv] in the dtype of `value`.
+
+    >>> out = softmax_attention(torch.zeros(1, 1, 1, 2), torch.tensor([[1.0], [3.0]])[None, None])
+    >>> out.context.item()
+    2.0
+    """
+    weights = masked_softmax(energy, mask)
+    return Attended.from_weights(weigh_values(F.dropout(weights, dropout), value), weights)
+
+
+def weigh_values(weights: Tensor, value: Tensor) -> Tensor:
+    """c_t = sum_s a_ts value_s: [B, H, T, S], [B, H or 1, S, Dv] -> [B, H, T, Dv] in the dtype of `value`."""
+    return (weights @ value.to(weights.dtype)).to(value.dtype)

@@ -1,0 +1,41 @@
+"""What the tests of all mechanisms share: one error budget, one gradient check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+
+def close(actual: Tensor, expected: Tensor | list[object] | float, *, tolerance: float = 1e-6) -> None:
+    """Equal up to rounding: absolute and relative `tolerance` against `expected`, compared in float64."""
+    wanted = torch.as_tensor(expected, dtype=torch.float64, device=actual.device)
+    torch.testing.assert_close(actual.detach().to(torch.float64), wanted, atol=tolerance, rtol=tolerance)
+
+
+def error(actual: Tensor, truth: Tensor) -> float:
+    """The largest absolute distance from the float64 truth."""
+    if actual.numel() == 0:
+        return 0.0
+    return float((actual.detach().double() - truth.detach().double()).abs().max())
+
+
+def within_budget(actual: Tensor, plain: Tensor, truth: Tensor) -> None:
+    """An implementation may err twice as much as plain PyTorch at the same precision, plus a few rounding steps.
+
+    Both errors are measured against the reference in float64, so the tolerance is not a guess. The steps are for
+    small problems, where the plain run may be exact by luck; in float64 it is the truth itself, and only the order
+    of summation differs. Half precision computes in float32 and rounds once.
+    """
+    assert torch.isfinite(actual).all(), "not finite"
+    largest = float(truth.detach().abs().max()) if truth.numel() else 0.0
+    steps = {torch.float64: 32, torch.float32: 4}.get(actual.dtype, 1)
+    allowed = 2.0 * error(plain, truth) + steps * torch.finfo(actual.dtype).eps * largest
+    assert error(actual, truth) <= allowed, f"error {error(actual, truth):.3e} exceeds the budget {allowed:.3e}"
+
+
+def check_gradients(function: Callable[..., Tensor | tuple[Tensor, ...]], *inputs: Tensor) -> None:
+    """float64 gradcheck of `function` in every input."""
+    ready = tuple(tensor.detach().double().requires_grad_() for tensor in inputs)
+    assert torch.autograd.gradcheck(function, ready, atol=1e-6, rtol=1e-4)

@@ -1,0 +1,121 @@
+"""Additive attention."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from regard import Mask
+from regard.nn import Additive, Attention
+from regard.ops import additive_attention, additive_score
+from tests.mechanism import check_gradients, close
+
+IMPLS = ("reference", "blocked")
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_shapes(impl: str) -> None:
+    query, key, value = torch.randn(2, 3, 5, 7), torch.randn(2, 3, 11, 7), torch.randn(2, 3, 11, 13)
+    out = additive_attention(query, key, value, torch.randn(3, 7), impl=impl)
+    assert out.context.shape == (2, 3, 5, 13)
+    assert out.weights().shape == (2, 3, 5, 11)
+    assert out.weights(rows=slice(1, 3), heads=[2, 0]).shape == (2, 2, 2, 11)
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_value_by_hand(impl: str) -> None:
+    """Two hidden units: tanh(0) = 0 for the first key, v = (1, 2) and tanh(1) for the second."""
+    query, key = torch.tensor([[[[0.0, 0.0]]]]), torch.tensor([[[[0.0, 0.0], [1.0, 1.0]]]])
+    value, v = torch.tensor([[[[1.0], [3.0]]]]), torch.tensor([[1.0, 2.0]])
+    second = 1 / (1 + math.exp(-3 * math.tanh(1)))
+    out = additive_attention(query, key, value, v, impl=impl)
+    close(out.weights(), [[[[1 - second, second]]]])
+    close(out.context, [[[[1 + 2 * second]]]])
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_mask(impl: str) -> None:
+    query, key, value, v = torch.randn(2, 1, 3, 5), torch.randn(2, 1, 7, 5), torch.randn(2, 1, 7, 2), torch.randn(1, 5)
+    out = additive_attention(query, key, value, v, Mask.padding([4, 0]), impl=impl)
+    assert (out.weights()[0, ..., 4:] == 0).all()
+    close(out.weights()[0].sum(-1), torch.ones(1, 3))
+    assert (out.context[1] == 0).all()
+    shorter = additive_attention(query[:1], key[:1, :, :4], value[:1, :, :4], v, impl=impl)
+    close(out.context[:1], shorter.context.double())
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_gradients(impl: str) -> None:
+    mask = Mask.padding([3, 4]) & Mask.causal()
+
+    def read(query, key, value, v, features, feature_weight):  # type: ignore[no-untyped-def]
+        out = additive_attention(
+            query, key, value, v, mask, features=features, feature_weight=feature_weight, impl=impl
+        )
+        return out.context, out.weights()
+
+    check_gradients(
+        read,
+        torch.randn(2, 2, 2, 3),
+        torch.randn(2, 2, 4, 3),
+        torch.randn(2, 2, 4, 2),
+        torch.randn(2, 3),
+        torch.randn(2, 1, 2, 4, 2),
+        torch.randn(2, 3, 2),
+    )
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_a_shift_of_the_query_is_undone_by_the_keys(impl: str) -> None:
+    """Only the sum q + k counts: the property of this score."""
+    query, key, value, v = torch.randn(1, 2, 3, 5), torch.randn(1, 2, 7, 5), torch.randn(1, 2, 7, 2), torch.randn(2, 5)
+    shift = torch.randn(5)
+    moved = additive_attention(query + shift, key - shift, value, v, impl=impl)
+    close(moved.context, additive_attention(query, key, value, v, impl=impl).context.double(), tolerance=1e-5)
+
+
+@pytest.mark.parametrize("mask", [None, Mask.causal(), Mask.window(37, ahead=5)], ids=str)
+def test_many_tiles_equal_the_reference(mask: Mask | None) -> None:
+    """Sizes that need several tiles in every direction, the last ones cut off."""
+    query, key, value = (torch.randn(3, 2, length, 67) for length in (131, 149, 149))
+    v, lengths = torch.randn(2, 67), Mask.padding([149, 70, 0])
+    everything = lengths if mask is None else mask & lengths
+    outcomes = []
+    for impl in IMPLS:
+        ready = [tensor.double().detach().requires_grad_() for tensor in (query, key, value, v)]
+        out = additive_attention(*ready, everything, impl=impl)
+        loss = out.context.square().sum() + out.weights(rows=[3, 130]).square().sum()
+        outcomes.append((out.context, out.entropy(), out.coverage(), *torch.autograd.grad(loss, ready)))
+    for mine, theirs in zip(*outcomes, strict=True):
+        close(mine, theirs, tolerance=1e-10)
+
+
+def test_energies_alone_are_the_same_by_both_ways() -> None:
+    query, key, v = torch.randn(2, 2, 97, 31).double(), torch.randn(2, 2, 101, 31).double(), torch.randn(2, 31).double()
+    close(additive_score(query, key, v, impl="blocked"), additive_score(query, key, v, impl="reference"))
+
+
+def test_module_computes_the_equation() -> None:
+    score = Additive(query_dim=3, key_dim=5, hidden_dim=7)
+    query, key = torch.randn(2, 11, 3), torch.randn(2, 13, 5)
+    assert score.query_map is not None
+    assert score.key_map is not None
+    hidden = torch.tanh((query @ score.query_map.weight.T).unsqueeze(2) + (key @ score.key_map.weight.T).unsqueeze(1))
+    expected = (hidden @ score.weight[0]).softmax(-1) @ key
+    close(Attention(score)(query, key).context, expected.double(), tolerance=1e-5)
+
+
+def test_bad_shapes_are_named() -> None:
+    query, key = torch.randn(2, 3, 5, 7), torch.randn(2, 3, 11, 7)
+    with pytest.raises(ValueError, match=r"weight must be \[H, A\] = \[3, 7\]; got \[2, 7\]"):
+        additive_attention(query, key, key, torch.randn(2, 7))
+    with pytest.raises(ValueError, match=r"share B, H and D; got \[2, 3, 5, 7\] and \[2, 3, 11, 6\]"):
+        additive_attention(query, key[..., :6], key, torch.randn(3, 7))
+    with pytest.raises(ValueError, match="no implementation 'triton'; there are reference, blocked"):
+        additive_attention(query, key, key, torch.randn(3, 7), impl="triton")
+    with pytest.raises(ValueError, match="blocked implementation has no dropout"):
+        additive_attention(query, key, key, torch.randn(3, 7), impl="blocked", dropout=0.5)
+    with pytest.raises(ValueError, match="come together"):
+        additive_attention(query, key, key, torch.randn(3, 7), features=torch.randn(2, 1, 5, 11, 3))

@@ -1,0 +1,132 @@
+"""One promise for all mechanisms: finite, equal to the float64 oracle, unchanged by padding, zero where nothing is.
+
+Mechanism x implementation x random masks (fully masked rows included) x dtype.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard import Mask
+from regard.ops import Attended
+from tests.cases import CASES
+from tests.cases.case import Case, Inputs, Sizes
+from tests.mechanism import within_budget
+
+DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+RUNS = [(case, impl) for case in CASES for impl in case.implementations]
+SEEDS = range(6)
+
+
+def random_sizes(case: Case, rng: random.Random) -> Sizes:
+    heads = rng.choice((1, 2, 3)) if case.heads else 1
+    return Sizes(rng.choice((1, 2, 3)), heads, rng.choice((1, 5, 7)), rng.choice((1, 6, 11)), 5, 3)
+
+
+def random_mask(sizes: Sizes, rng: random.Random) -> Mask | None:
+    """One of the shapes that masks come in; several leave a row, or a whole sequence, with nothing to attend to."""
+    lengths = [rng.randint(0, sizes.keys) for _ in range(sizes.batch)]
+    padding = Mask.padding(torch.tensor(lengths))
+    dense = Mask.of(torch.rand(sizes.batch, 1, sizes.queries, sizes.keys) < 0.6)
+    return rng.choice(
+        (
+            None,
+            padding,
+            Mask.padding(torch.zeros(sizes.batch, dtype=torch.long)),
+            padding & Mask.causal(),
+            Mask.window(3) & padding,
+            dense,
+            dense & Mask.causal(),
+            ~dense | padding,
+            Mask.window(3, ahead=1) | Mask.window(1),
+        )
+    )
+
+
+def run(case: Case, inputs: Inputs, mask: Mask | None, impl: str, dtype: torch.dtype) -> tuple[Attended, list[Tensor]]:
+    """The outcome in `dtype`, and the gradients of a fixed random sum of its context (and of its weights)."""
+    ready = {name: tensor.detach().to(dtype).requires_grad_() for name, tensor in inputs.items()}
+    attended = case.read(ready, mask, impl)
+    probe = torch.linspace(-1, 1, attended.context.numel(), dtype=torch.float64).view_as(attended.context)
+    loss = (attended.context.double() * probe).sum()
+    grads = torch.autograd.grad(loss, list(ready.values()), allow_unused=True, materialize_grads=True)
+    return attended, list(grads)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: str(dtype).removeprefix("torch."))
+@pytest.mark.parametrize(("case", "impl"), RUNS, ids=lambda part: str(part))
+def test_equals_the_float64_oracle(case: Case, impl: str, dtype: torch.dtype) -> None:
+    for seed in SEEDS:
+        rng = random.Random(f"{case}-{seed}")
+        torch.manual_seed(seed)
+        sizes = random_sizes(case, rng)
+        inputs, mask = case.build(sizes), random_mask(sizes, rng)
+        inputs = {name: tensor.to(dtype).double() for name, tensor in inputs.items()}  # what both sides can represent
+        truth, true_grads = run(case, inputs, mask, "reference", torch.float64)
+        plain, plain_grads = run(case, inputs, mask, "reference", dtype)
+        actual, grads = run(case, inputs, mask, impl, dtype)
+        within_budget(actual.context, plain.context, truth.context)
+        within_budget(actual.weights(), plain.weights(), truth.weights())
+        for mine, theirs, true in zip(grads, plain_grads, true_grads, strict=True):
+            within_budget(mine, theirs, true)
+
+
+@pytest.mark.parametrize(("case", "impl"), RUNS, ids=lambda part: str(part))
+def test_a_row_with_nothing_to_attend_to_is_zero(case: Case, impl: str) -> None:
+    sizes = Sizes(2, 2 if case.heads else 1, 3, 5, 5, 3)
+    nothing = Mask.of(torch.tensor([False, True])[:, None, None].expand(2, sizes.queries, sizes.keys).clone())
+    attended, _ = run(case, case.build(sizes), nothing, impl, torch.float32)
+    assert (attended.context[0] == 0).all()
+    assert (attended.weights()[0] == 0).all()
+    assert (attended.weights()[1].sum(-1) > 0).all()
+    everything = Mask.of(torch.zeros(sizes.keys, dtype=torch.bool))
+    _, grads = run(case, case.build(sizes), everything, impl, torch.float32)
+    assert all((grad == 0).all() for grad in grads)
+
+
+@pytest.mark.parametrize(("case", "impl"), RUNS, ids=lambda part: str(part))
+def test_padding_changes_nothing(case: Case, impl: str) -> None:
+    sizes = Sizes(3, 2 if case.heads else 1, 3, 6, 5, 3)
+    inputs = case.build(sizes)
+    lengths = torch.tensor([6, 4, 0])
+    before, _ = run(case, inputs, Mask.padding(lengths), impl, torch.float64)
+    longer = {
+        name: tensor if name not in case.key_axis else grown(tensor, case.key_axis[name], 4)
+        for name, tensor in inputs.items()
+    }
+    after, _ = run(case, longer, Mask.padding(lengths), impl, torch.float64)
+    torch.testing.assert_close(after.context, before.context, atol=1e-12, rtol=1e-12)
+    torch.testing.assert_close(after.weights()[..., : sizes.keys], before.weights(), atol=1e-12, rtol=1e-12)
+    assert (after.weights()[..., sizes.keys :] == 0).all()
+
+
+def grown(tensor: Tensor, axis: int, by: int) -> Tensor:
+    """The tensor with `by` entries of large rubbish behind it."""
+    shape = list(tensor.shape)
+    shape[axis] = by
+    return torch.cat((tensor, 50.0 * torch.randn(shape, dtype=tensor.dtype)), dim=axis)
+
+
+@pytest.mark.parametrize(("case", "impl"), RUNS, ids=lambda part: str(part))
+def test_an_empty_memory_gives_a_zero_context(case: Case, impl: str) -> None:
+    sizes = Sizes(2, 2 if case.heads else 1, 3, 0, 5, 3)
+    attended, grads = run(case, case.build(sizes), None, impl, torch.float32)
+    assert attended.weights().shape[-1] == 0
+    assert (attended.context == 0).all()
+    assert all((grad == 0).all() for grad in grads)
+
+
+def test_every_implementation_of_every_card_is_run() -> None:
+    covered = {(case.mechanism, impl) for case, impl in RUNS}
+    missing = [
+        (card.name, impl)
+        for card in itertools.chain.from_iterable(())
+        for impl in card.implementations
+        if (card.name, impl) not in covered
+    ]
+    assert not missing
