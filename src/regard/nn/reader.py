@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import abc
-import itertools
+from collections import OrderedDict
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.hooks import RemovableHandle
 
 from regard.masks import Mask
 from regard.nn.aligners.base import Aligner
@@ -28,14 +29,13 @@ class Watched(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self._watchers: dict[int, Watcher] = {}
-        self._watcher_ids = itertools.count()
+        self._watchers: OrderedDict[int, Watcher] = OrderedDict()
 
-    def watch(self, watcher: Watcher) -> Callable[[], None]:
-        """Call `watcher` with every outcome of this module from now on; returns the function that ends it."""
-        number = next(self._watcher_ids)
-        self._watchers[number] = watcher
-        return lambda: self._watchers.pop(number, None) and None
+    def watch(self, watcher: Watcher) -> RemovableHandle:
+        """Call `watcher` with every outcome of this module from now on, until the handle's `remove()`."""
+        handle = RemovableHandle(self._watchers)
+        self._watchers[handle.id] = watcher
+        return handle
 
     def _shown(self, attended: Attended) -> Attended:
         for watcher in tuple(self._watchers.values()):

@@ -1,0 +1,137 @@
+"""What `regard doctor` looks at."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
+
+import torch
+
+from regard import Mask, __version__, ops
+from regard.ops.attended import Attended
+
+TESTED_TORCH = ((2, 11), (2, 14))
+
+
+class Finding(NamedTuple):
+    """One line of the examination."""
+
+    verdict: Literal["ok", "note", "missing"]
+    what: str
+    fact: str
+
+
+def examine(*, run: bool = True) -> list[Finding]:
+    """All findings; with `run` also that the fast implementations agree with the reference on each device."""
+    findings = [
+        Finding("ok", "regard", __version__),
+        Finding("ok", "Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
+        _torch(),
+        Finding("ok", "CPU", f"{os.cpu_count()} cores, {torch.get_num_threads()} threads in use{_memory()}"),
+        *_accelerators(),
+        _triton(),
+        *_packages(),
+    ]
+    if run:
+        for device in _devices():
+            findings.extend(_self_checks(device))
+    return findings
+
+
+def _torch() -> Finding:
+    number = re.match(r"(\d+)\.(\d+)", torch.__version__)
+    version = (int(number[1]), int(number[2])) if number else (0, 0)
+    low, high = TESTED_TORCH
+    tested = f"{low[0]}.{low[1]} up to, not including, {high[0]}.{high[1]}"
+    if low <= version < high:
+        return Finding("ok", "PyTorch", f"{torch.__version__} (tested: {tested})")
+    return Finding("note", "PyTorch", f"{torch.__version__} is outside what is tested: {tested}")
+
+
+def _memory() -> str:
+    try:
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not every system tells
+        return ""
+    return f", {size / 2**30:.0f} GiB of memory"
+
+
+def _accelerators() -> Iterator[Finding]:
+    for index in range(torch.cuda.device_count()):
+        card = torch.cuda.get_device_properties(index)
+        half = "bfloat16" if torch.cuda.is_bf16_supported() else "float16 only"
+        fact = f"{card.name}, {card.total_memory / 2**30:.0f} GiB, compute capability {card.major}.{card.minor}, {half}"
+        yield Finding("ok", f"GPU {index}", fact)
+    if torch.backends.mps.is_available():
+        yield Finding("ok", "GPU", "Apple GPU through Metal")
+    elif not torch.cuda.is_available():
+        yield Finding("note", "GPU", "none that PyTorch can use; everything runs on the CPU")
+
+
+def _triton() -> Finding:
+    if importlib.util.find_spec("triton") is None:
+        return Finding("note", "Triton", "not installed; nothing here needs it")
+    return Finding("ok", "Triton", importlib.metadata.version("triton"))
+
+
+def _packages() -> Iterator[Finding]:
+    """Each dependency that the package declares, and each extra."""
+    extras: dict[str, list[str]] = {}
+    for requirement in importlib.metadata.requires("regard") or []:
+        name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
+        extra = re.search(r"extra\s*==\s*['\"](\w+)['\"]", requirement)
+        if extra:
+            extras.setdefault(extra[1], []).append(name)
+        elif _version(name) is None:
+            yield Finding("missing", name, f"not installed: pip install {name}")
+    for extra_name, names in extras.items():
+        absent = [name for name in names if _version(name) is None]
+        if absent:
+            yield Finding("note", f"[{extra_name}]", f"without {', '.join(absent)}: pip install 'regard[{extra_name}]'")
+        else:
+            yield Finding("ok", f"[{extra_name}]", ", ".join(names))
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _devices() -> list[torch.device]:
+    found = [torch.device("cpu")]
+    if torch.cuda.is_available():
+        found.append(torch.device("cuda"))
+    if torch.backends.mps.is_available():
+        found.append(torch.device("mps"))
+    return found
+
+
+_Run = Callable[[torch.Tensor, Mask, str], Attended]
+_RUNS: dict[str, tuple[_Run, tuple[str, ...]]] = {
+    "additive": (lambda x, mask, impl: ops.additive_attention(x, x, x, x[0, :, 0], mask, impl=impl), ("blocked",)),
+    "scaled_dot": (lambda x, mask, impl: ops.scaled_dot_attention(x, x, x, mask, impl=impl), ("sdpa",)),
+}
+
+
+def _self_checks(device: torch.device) -> Iterator[Finding]:
+    """Each fast implementation against the definition in float64, on a batch with a fully masked sequence."""
+    generator = torch.Generator().manual_seed(0)
+    wide = torch.randn(3, 2, 65, 32, generator=generator, dtype=torch.float64)
+    narrow = wide.float().to(device)
+    mask = Mask.padding([65, 17, 0]) & Mask.causal()
+    for mechanism, (run, implementations) in _RUNS.items():
+        truth = run(wide, mask, "reference").context
+        for impl in implementations:
+            begin = time.perf_counter()
+            error = float((run(narrow, mask, impl).context.double().cpu() - truth).abs().max())
+            took = 1e3 * (time.perf_counter() - begin)
+            fact = f"{impl} on {device}: largest error {error:.1e} in float32, {took:.0f} ms"
+            yield Finding("ok" if error < 1e-4 else "missing", mechanism, fact)

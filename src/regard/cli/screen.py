@@ -1,0 +1,33 @@
+"""What commands print with: tables on standard output, one clear sentence on standard error."""
+
+from __future__ import annotations
+
+import os
+from typing import NoReturn
+
+import typer
+from rich.console import Console, RenderableType
+
+# A pipe has no width; tables cut to rich's default of 80 columns would lose their equations.
+_PIPE_WIDTH = 160
+
+
+def console() -> Console:
+    """Standard output, as wide as the terminal."""
+    screen = Console(highlight=False)
+    if not screen.is_terminal and "COLUMNS" not in os.environ:
+        screen.width = _PIPE_WIDTH
+    return screen
+
+
+def show(*what: RenderableType) -> None:
+    """Print tables or lines."""
+    screen = console()
+    for part in what:
+        screen.print(part)
+
+
+def fail(sentence: str) -> NoReturn:
+    """End the command with one sentence and exit status 2."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]error:[/] {sentence}", markup=True)
+    raise typer.Exit(2)

@@ -1,0 +1,144 @@
+"""See what a model attends to, from outside, while it runs as it always does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from fnmatch import fnmatchcase
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.nn.reader import Watched
+from regard.ops.attended import Attended
+from regard.ops.weights import Index, Weights
+
+
+class Seen(Mapping[str, list[Weights]]):
+    """What was attended to: for the name of each chosen module, the weights of each of its calls.
+
+    `seen["decoder.cross"][0].entropy()` is of the first call; `seen.weights("decoder.cross")` joins all calls, as
+    a decoder makes them one token at a time.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._calls: dict[str, list[Weights]] = {name: [] for name in names}
+
+    def __getitem__(self, name: str) -> list[Weights]:
+        if name not in self._calls:
+            raise KeyError(f"{name!r} was not captured; captured: {', '.join(self._calls)}")
+        return self._calls[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._calls)
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def weights(self, name: str) -> Tensor:
+        """The weights of all calls as one tensor [B, (H,) T, S]; a memory that grew counts with its last size."""
+        calls = [call.weights() for call in self[name]]
+        if not calls:
+            raise ValueError(f"{name!r} has not been called while it was captured")
+        keys = max(call.shape[-1] for call in calls)
+        return torch.cat([F.pad(call, (0, keys - call.shape[-1])) for call in calls], dim=-2)
+
+    def __repr__(self) -> str:
+        return f"Seen({', '.join(f'{name}: {len(calls)} calls' for name, calls in self._calls.items())})"
+
+
+@contextmanager
+def capture(
+    model: nn.Module,
+    names: str | Sequence[str] | None = None,
+    *,
+    layers: int | Sequence[int] | None = None,
+    heads: Index = None,
+    rows: Index = None,
+    grad: bool = False,
+) -> Iterator[Seen]:
+    """Gather attention weights from inside any model, without changing what it computes or which path it takes.
+
+    The weights are rebuilt beside the computation, for the chosen heads and rows only, so that one head of a long
+    sequence costs no more memory than that head's rows.
+
+    Args:
+        model: any module with attention of `regard.nn` somewhere inside.
+        names: modules to watch, by name or pattern (`"decoder.*.cross"`); None for all.
+        layers: only modules with such a number in their name: `decoder.layers.5.cross` is of layer 5. Negative
+            numbers count from the last layer.
+        heads: only these heads: a slice, indices or one index; None for all.
+        rows: only these queries of each call, likewise.
+        grad: keep the weights differentiable.
+
+    Yields:
+        Seen: filled as the model runs, and usable afterwards.
+
+    Raises:
+        ValueError: no module fits; the sentence lists what there is.
+
+    >>> from regard.nn import Attention, MultiHead, ScaledDot
+    >>> model = nn.Sequential(nn.Linear(6, 6), MultiHead(ScaledDot(6, 6, 3, num_heads=2), value_dim=6, head_dim=3))
+    >>> with capture(model, heads=1, rows=slice(0, 2)) as seen:
+    ...     _ = model(torch.randn(1, 5, 6))
+    >>> seen.weights("1").shape
+    torch.Size([1, 1, 2, 5])
+    """
+    chosen = _choose(model, names, layers)
+    seen = Seen(list(chosen))
+    handles = [
+        module.watch(partial(_keep, name=name, seen=seen, heads=heads, rows=rows, grad=grad))
+        for name, module in chosen.items()
+    ]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _keep(attended: Attended, *, name: str, seen: Seen, heads: Index, rows: Index, grad: bool) -> None:
+    with nullcontext() if grad else torch.no_grad():
+        try:
+            seen[name].append(attended.pick(heads=heads, rows=rows))
+        except IndexError:
+            _, num_heads, queries, _ = attended.shape
+            raise ValueError(
+                f"{name!r} has {num_heads} heads and was called with {queries} queries; "
+                f"asked for heads={heads}, rows={rows}"
+            ) from None
+
+
+def _choose(
+    model: nn.Module, names: str | Sequence[str] | None, layers: int | Sequence[int] | None
+) -> dict[str, Watched]:
+    every = {name: module for name, module in model.named_modules() if isinstance(module, Watched)}
+    if not every:
+        raise ValueError(f"{type(model).__name__} holds no attention of regard.nn, so there is nothing to capture")
+    patterns = None if names is None else [names] if isinstance(names, str) else list(names)
+    wanted = None if layers is None else _from_the_end([layers] if isinstance(layers, int) else layers, every)
+    chosen = {
+        name: module
+        for name, module in every.items()
+        if (patterns is None or any(fnmatchcase(name, pattern) for pattern in patterns))
+        and (wanted is None or _layer(name) in wanted)
+    }
+    if not chosen:
+        asked = ", ".join(
+            f"{what}={value!r}" for what, value in (("names", names), ("layers", layers)) if value is not None
+        )
+        raise ValueError(f"no attention fits {asked}; there are: {', '.join(map(repr, every))}")
+    return chosen
+
+
+def _layer(name: str) -> int | None:
+    """The first number in a module's name."""
+    return next((int(part) for part in name.split(".") if part.isdecimal()), None)
+
+
+def _from_the_end(layers: Sequence[int], every: Mapping[str, Watched]) -> set[int]:
+    """Layer numbers, the negative ones counted from behind the last."""
+    count = 1 + max((_layer(name) or 0 for name in every), default=-1)
+    return {layer if layer >= 0 else count + layer for layer in layers}

@@ -1,0 +1,131 @@
+"""Attention weights that are made when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+Index = slice | Sequence[int] | int | None
+Weigh = Callable[[Tensor, Tensor], Tensor]
+"""(head indices [h], query indices [t]) -> weights [B, h, t, S]."""
+
+_TILE = 1 << 22  # weights held at once while reducing over rows: 16 MiB in float32
+
+
+class TopK(NamedTuple):
+    """The k largest weights of each query and the keys they lie on, both [B, (H,) T, k], largest first."""
+
+    weights: Tensor
+    keys: Tensor
+
+
+class Weights:
+    """Exact attention weights, and what can be said of them without holding them all.
+
+    They come from the tensor where the implementation made one, and are rebuilt row by row from queries, keys and
+    log-sum-exp where it was fused. A reduction (`topk`, `entropy`, ...) takes some rows at a time.
+
+    >>> seen = Weights.of(torch.tensor([[[[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]]]))
+    >>> seen.entropy(), seen.alignment(rows=-1)
+    (tensor([[[0.6931, 0.0000]]]), tensor([[[2]]]))
+    """
+
+    def __init__(
+        self, weigh: Weigh, shape: tuple[int, int, int, int], device: torch.device, *, has_heads: bool = True
+    ) -> None:
+        self._weigh = weigh
+        self._shape = shape
+        self._device = device
+        self._has_heads = has_heads
+
+    @classmethod
+    def of(cls, weights: Tensor, *, has_heads: bool = True) -> Weights:
+        """From a tensor [B, H, T, S]."""
+        return Weights(from_tensor(weights), sizes(weights), weights.device, has_heads=has_heads)
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """[B, H, T, S] of the weights, H = 1 for a module without heads."""
+        return self._shape
+
+    def weights(self, *, rows: Index = None, heads: Index = None) -> Tensor:
+        """The attention weights, [B, H, T, S]; [B, T, S] from a module without heads. Differentiable.
+
+        Args:
+            rows: the queries wanted: a slice, indices or one index (the axis stays); None for all.
+            heads: likewise for the heads.
+        """
+        _, num_heads, queries, _ = self._shape
+        return self._squeeze(self._weigh(self._indices(heads, num_heads), self._indices(rows, queries)))
+
+    def pick(self, *, rows: Index = None, heads: Index = None) -> Weights:
+        """The chosen rows and heads alone, made now: nothing else of the read is kept alive."""
+        _, num_heads, queries, _ = self._shape
+        part = self._weigh(self._indices(heads, num_heads), self._indices(rows, queries))
+        return Weights.of(part, has_heads=self._has_heads)
+
+    def topk(self, k: int, *, rows: Index = None) -> TopK:
+        """The k largest weights of each query, with their keys."""
+        keys = self._shape[3]
+        if not 1 <= k <= keys:
+            raise ValueError(f"topk({k}): there are {keys} keys to choose from")
+        parts = [tile.topk(k, dim=-1) for tile in self._tiles(rows)]
+        return TopK(*(self._squeeze(torch.cat([part[i] for part in parts], dim=2)) for i in (0, 1)))
+
+    def entropy(self, *, rows: Index = None) -> Tensor:
+        """-sum_s a_s log a_s of each query in nats, [B, (H,) T]: 0 looks at one key, log S at all alike."""
+        return self._squeeze(torch.cat([entropy(tile) for tile in self._tiles(rows)], dim=2))
+
+    def alignment(self, *, rows: Index = None) -> Tensor:
+        """The key with the largest weight for each query, [B, (H,) T]; -1 where nothing may be attended."""
+        if self._shape[3] == 0:
+            count = len(self._indices(rows, self._shape[2]))
+            return self._squeeze(torch.full((*self._shape[:2], count), -1, device=self._device))
+        parts = []
+        for tile in self._tiles(rows):
+            largest, key = tile.max(dim=-1)
+            parts.append(torch.where(largest > 0, key, -1))
+        return self._squeeze(torch.cat(parts, dim=2))
+
+    def coverage(self) -> Tensor:
+        """How much each key was attended to over all queries, sum_t a_ts: [B, (H,) S]."""
+        total = [tile.sum(2) for tile in self._tiles(None)]
+        return self._squeeze(torch.stack(total).sum(0))
+
+    def _tiles(self, rows: Index) -> Iterator[Tensor]:
+        """Weights of all heads, some rows at a time."""
+        batch, heads, queries, keys = self._shape
+        every_head, chosen = self._indices(None, heads), self._indices(rows, queries)
+        for part in chosen.split(max(1, _TILE // max(1, batch * heads * keys))):
+            yield self._weigh(every_head, part)
+
+    def _indices(self, index: Index, size: int) -> Tensor:
+        every = torch.arange(size, device=self._device)
+        if index is None:
+            return every
+        return every[[index]] if isinstance(index, int) else every[index]
+
+    def _squeeze(self, result: Tensor) -> Tensor:
+        return result if self._has_heads else result.squeeze(1)
+
+    def __repr__(self) -> str:
+        return f"Weights({list(self._shape)})"
+
+
+def entropy(weights: Tensor) -> Tensor:
+    """-sum a log a over the last dimension, with a finite gradient where a weight is exactly zero."""
+    return -(weights * weights.clamp(min=torch.finfo(weights.dtype).tiny).log()).sum(-1)
+
+
+def from_tensor(weights: Tensor) -> Weigh:
+    """The chosen heads and rows of weights that exist."""
+    return lambda head, row: weights.index_select(1, head).index_select(2, row)
+
+
+def sizes(weights: Tensor) -> tuple[int, int, int, int]:
+    """[B, H, T, S] as a tuple of four."""
+    batch, heads, queries, keys = weights.shape
+    return batch, heads, queries, keys
