@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,15 @@ import torch
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", default="cpu", help="where tensors are made: cpu (default) or cuda")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _awake(request: pytest.FixtureRequest) -> None:
+    """The first backward pass on a GPU warns that its thread had no context yet; here that is nobody's fault."""
+    if request.config.getoption("--device") == "cuda" and torch.cuda.is_available():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            (torch.ones(2, 2, device="cuda", requires_grad=True) @ torch.ones(2, 2, device="cuda")).sum().backward()
 
 
 @pytest.fixture(autouse=True)

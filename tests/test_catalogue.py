@@ -19,14 +19,14 @@ ROOT = Path(__file__).parents[1]
 ENTRIES = catalogue()
 
 # Modules of `ops` that define no mechanism: what mechanisms are made of.
-PARTS = {"attended", "card", "catalogue", "checks", "inner_product", "weights"}
+PARTS = {"attended", "card", "catalogue", "checks", "inner_product", "presence", "weights"}
 
 # Mechanisms that read no keys under a mask of their own: they are tested in their own files only.
 NOT_A_READ = {
-    "softmax", "linear", "local_m", "local_p", "hard", "ctc", "ntm_addressing", "ntm_memory",
+    "softmax", "ctc", "ntm_memory",
     "position_term", "markov_term", "fertility_term", "recall_term", "location_term",
     "multi_head", "key_value", "sinusoidal", "learned_positions",
-    "coattention", "attention_over_attention", "intra_attention", "pointer_sum", "pointer_sentinel", "graph",
+    "coattention", "attention_over_attention", "pointer_sum", "graph",
     "global_fertility", "symmetry", "doubly_stochastic",
 }  # fmt: skip
 

@@ -1,29 +1,85 @@
 """Modules with parameters, built from `regard.ops`."""
 
-from regard.nn.aligners import Aligned, Aligner, Softmax
+from regard.nn.aligners import Addressing, Aligned, Aligner, Hard, LocalM, LocalP, Raw, Softmax
 from regard.nn.attention import Attention
+from regard.nn.attention_over_attention import AttentionOverAttention
+from regard.nn.coattention import Coattention
+from regard.nn.ctc import CTC
+from regard.nn.doubly_stochastic import DoublyStochastic
+from regard.nn.global_fertility import GlobalFertility
+from regard.nn.graph import GraphAttention
+from regard.nn.hops import MemoryHops, SentenceEncoder, StoryEncoder
+from regard.nn.key_value import KeyValue
+from regard.nn.lstmn import LSTMN, DeepFusion, FusionState, FusionStep, LSTMNCell, LSTMNState, LSTMNStep, ShallowFusion
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
+from regard.nn.pointer_sentinel import PointerSentinel
+from regard.nn.positions import Learned, Sinusoidal
 from regard.nn.reader import Reader
-from regard.nn.scores import Additive, Bilinear, Cosine, Dot, ScaledDot, Score
+from regard.nn.reinforce import MovingBaseline, Reinforce
+from regard.nn.scores import Additive, Bilinear, Concat, Cosine, Dot, Location, ScaledDot, Score
 from regard.nn.state import Past, State
-from regard.nn.terms import Term
+from regard.nn.structured import StructuredSelfAttention
+from regard.nn.symmetry import Symmetry
+from regard.nn.tape import Tape, WriteHead, Written
+from regard.nn.terms import Fertility, LocationFeatures, Markov, Position, Recall, RecurrentTerm, Term
 
 __all__ = [
+    "CTC",
+    "LSTMN",
     "Additive",
+    "Addressing",
     "Aligned",
     "Aligner",
     "Attention",
+    "AttentionOverAttention",
     "Bilinear",
+    "Coattention",
+    "Concat",
     "Cosine",
+    "DeepFusion",
     "Dot",
+    "DoublyStochastic",
+    "Fertility",
+    "FusionState",
+    "FusionStep",
+    "GlobalFertility",
+    "GraphAttention",
+    "Hard",
+    "KeyValue",
+    "LSTMNCell",
+    "LSTMNState",
+    "LSTMNStep",
+    "Learned",
+    "LocalM",
+    "LocalP",
+    "Location",
+    "LocationFeatures",
+    "Markov",
     "Memory",
+    "MemoryHops",
+    "MovingBaseline",
     "MultiHead",
     "Past",
+    "PointerSentinel",
+    "Position",
+    "Raw",
     "Reader",
+    "Recall",
+    "RecurrentTerm",
+    "Reinforce",
     "ScaledDot",
     "Score",
+    "SentenceEncoder",
+    "ShallowFusion",
+    "Sinusoidal",
     "Softmax",
     "State",
+    "StoryEncoder",
+    "StructuredSelfAttention",
+    "Symmetry",
+    "Tape",
     "Term",
+    "WriteHead",
+    "Written",
 ]

@@ -42,18 +42,20 @@ class Memory:
     @property
     def lengths(self) -> Tensor:
         """[B], the true lengths: what the padding leaves of S."""
-        batch, heads, size, _ = self.key.shape
-        lengths = None if self.mask is None else self.mask.lengths((batch, heads, 1, size))
-        if lengths is None:
-            return torch.full((batch,), size, device=self.key.device)
-        return lengths.to(self.key.device)
+        batch, _, size, _ = self.key.shape
+        lengths = None if self.mask is None else self.mask.to(self.key.device).lengths(batch, size)
+        return torch.full((batch,), size, device=self.key.device) if lengths is None else lengths
+
+    def row(self, index: int, queries: int) -> Memory:
+        """The memory as query `index` of `queries` may see it, for reading it alone."""
+        return self if self.mask is None else Memory(self.key, self.value, self.mask.row(index, queries))
 
     def append(self, more: Memory) -> Memory:
         """This memory with `more` behind it. Masks go along: each speaks of its own part."""
         mine = None if self.mask is None else self.mask.embed(0, self.size, more.size)
         theirs = None if more.mask is None else more.mask.embed(self.size, more.size, 0)
-        both = mine if theirs is None or mine == theirs else theirs if mine is None else mine & theirs
-        return Memory(torch.cat((self.key, more.key), 2), torch.cat((self.value, more.value), 2), both)
+        mask = mine if theirs is None else theirs if mine is None else mine & theirs
+        return Memory(torch.cat((self.key, more.key), 2), torch.cat((self.value, more.value), 2), mask)
 
     def select(self, rows: Tensor) -> Memory:
         """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""

@@ -58,13 +58,21 @@ class Reader(Watched, abc.ABC):
         self.align = Softmax() if align is None else align
         self.dropout = dropout
         self.impl = impl
-        if impl is not None and type(self.align) is not Softmax:
-            raise ValueError(f"impl={impl!r} chooses among fused softmax reads; {type(self.align).__name__} has none")
+        if impl is not None and not self._fused:
+            part = score if score.recurrent else self.align
+            raise ValueError(
+                f"impl={impl!r} chooses among softmax reads of all queries; {type(part).__name__} has none"
+            )
 
     @property
     def recurrent(self) -> bool:
         """Whether a query depends on the weights of those before it."""
         return self.score.recurrent or self.align.recurrent
+
+    @property
+    def _fused(self) -> bool:
+        """Whether energy, softmax and sum can be one operation of the score."""
+        return type(self.align) is Softmax and not self.recurrent
 
     def forward(
         self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, mask: Mask | None = None
@@ -85,7 +93,7 @@ class Reader(Watched, abc.ABC):
     def remember(self, key: Tensor, value: Tensor | None = None, mask: Mask | None = None) -> Memory:
         """Project keys and values once, to be read often. `value` None: the key."""
         value = key if value is None else value
-        if key.shape[:2] != value.shape[:2]:
+        if key.dim() != 3 or value.dim() != 3 or key.shape[:2] != value.shape[:2]:
             raise ValueError(
                 f"key [B, S, Ck] and value [B, S, Cv] must share B and S; got {list(key.shape)} and {list(value.shape)}"
             )
@@ -97,11 +105,14 @@ class Reader(Watched, abc.ABC):
 
     def read(self, query: Tensor, memory: Memory, state: State | None = None) -> Attended:
         """Read `memory` with queries [B, T, Cq]; the outcome's `state` goes into the next read."""
-        state = self.start(memory) if state is None else state
-        if self.recurrent and query.shape[1] != 1:
-            attended = self._one_by_one(query, memory, state)
-        else:
-            attended = self._at_once(query, memory, state)
+        if query.dim() != 3 or query.shape[0] != memory.key.shape[0]:
+            raise ValueError(
+                f"query must be [B, T, Cq] with the B = {memory.key.shape[0]} of the memory; got {list(query.shape)}"
+            )
+        one_by_one = self.recurrent and query.shape[1] != 1
+        if state is None:
+            state = self.start(memory.row(0, query.shape[1]) if one_by_one else memory)
+        attended = (self._one_by_one if one_by_one else self._at_once)(query, memory, state)
         context = self._contexts(attended.context)
         return self._shown(attended.replace(context=context, has_heads=self._has_heads, state=attended.state))
 
@@ -109,10 +120,11 @@ class Reader(Watched, abc.ABC):
         """Read with the parts' layout: context [B, H, T, Dv]."""
         dropout = self.dropout if self.training else 0.0
         queries, step = self.score.queries(query), state.step + query.shape[1]
-        if type(self.align) is Softmax and not self.recurrent:
+        if self._fused:
             attended = self.score.attend(queries, memory, state, dropout=dropout, impl=self.impl)
-            attended.state = State(step, state.score, state.align)
-            return attended
+            return attended.replace(
+                context=attended.context, has_heads=True, state=State(step, state.score, state.align)
+            )
         energy = self.score.energy(queries, memory, state)
         weights, past, sample = self.align(energy, query, memory, state)
         context = weigh_values(F.dropout(weights, dropout), memory.value)
@@ -121,8 +133,8 @@ class Reader(Watched, abc.ABC):
 
     def _one_by_one(self, query: Tensor, memory: Memory, state: State) -> Attended:
         reads = []
-        for row in query.split(1, dim=1):
-            reads.append(self._at_once(row, memory, state))
+        for row in range(query.shape[1]):
+            reads.append(self._at_once(query[:, row : row + 1], memory.row(row, query.shape[1]), state))
             state = reads[-1].state
         if not reads:
             empty = memory.value.new_zeros(*memory.value.shape[:2], 0, memory.value.shape[3])

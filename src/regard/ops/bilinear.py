@@ -14,7 +14,7 @@ CARD = Card(
     name="bilinear",
     family="score",
     equation="e = qᵀ W k",
-    paper="Luong, Pham & Manning 2015, eq. 8 (general)",
+    paper="Luong, Pham & Manning 2015, sec. 3.1 (general)",
     cost="T·Dq·D + T·S·D + T·S·Dv",
     op="bilinear_attention",
     module="Bilinear",
@@ -53,7 +53,7 @@ def bilinear_attention(
     Returns:
         Attended with context [B, H, T, Dv].
 
-    Luong, Pham & Manning 2015, "Effective Approaches to Attention-based Neural Machine Translation", equation 8.
+    Luong, Pham & Manning 2015, "Effective Approaches to Attention-based Neural Machine Translation", section 3.1.
 
     >>> import torch
     >>> swap = torch.tensor([[[0.0, 1.0], [1.0, 0.0]]])
@@ -62,11 +62,9 @@ def bilinear_attention(
     tensor([[[[0.27, 0.73]]]])
     """
     check_impl("bilinear", CARD.implementations, impl)
-    if weight.dim() != 3 or weight.shape[:2] != (query.shape[1], query.shape[-1]):
-        raise ValueError(
-            f"bilinear: weight must be [H, Dq, D] with [H, Dq] = {[query.shape[1], query.shape[-1]]}; "
-            f"got {list(weight.shape)}"
-        )
+    wanted = [query.shape[1], query.shape[-1], key.shape[-1]]
+    if list(weight.shape) != wanted:
+        raise ValueError(f"bilinear: weight must be [H, Dq, D] = {wanted}; got {list(weight.shape)}")
     carried = query @ weight
     check_reading("bilinear", carried, key, value)
     return dot_product_attention(carried, key, value, mask, scale=1.0, dropout=dropout, impl=impl)

@@ -14,7 +14,7 @@ CARD = Card(
     name="dot",
     family="score",
     equation="e = qᵀ k",
-    paper="Luong, Pham & Manning 2015, eq. 8",
+    paper="Luong, Pham & Manning 2015, sec. 3.1",
     cost="T·S·D + T·S·Dv",
     op="dot_attention",
     module="Dot",
@@ -53,7 +53,7 @@ def dot_attention(
     Returns:
         Attended with context [B, H, T, Dv].
 
-    Luong, Pham & Manning 2015, "Effective Approaches to Attention-based Neural Machine Translation", equation 8.
+    Luong, Pham & Manning 2015, "Effective Approaches to Attention-based Neural Machine Translation", section 3.1.
 
     >>> import torch
     >>> query, key = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]])

@@ -72,12 +72,12 @@ class Weights:
         keys = self._shape[3]
         if not 1 <= k <= keys:
             raise ValueError(f"topk({k}): there are {keys} keys to choose from")
-        parts = [tile.topk(k, dim=-1) for tile in self._tiles(rows)]
+        parts = [tile.topk(k, dim=-1) for _, tile in self._tiles(rows)]
         return TopK(*(self._squeeze(torch.cat([part[i] for part in parts], dim=2)) for i in (0, 1)))
 
     def entropy(self, *, rows: Index = None) -> Tensor:
         """-sum_s a_s log a_s of each query in nats, [B, (H,) T]: 0 looks at one key, log S at all alike."""
-        return self._squeeze(torch.cat([entropy(tile) for tile in self._tiles(rows)], dim=2))
+        return self._squeeze(torch.cat([entropy(tile) for _, tile in self._tiles(rows)], dim=2))
 
     def alignment(self, *, rows: Index = None) -> Tensor:
         """The key with the largest weight for each query, [B, (H,) T]; -1 where nothing may be attended."""
@@ -85,22 +85,31 @@ class Weights:
             count = len(self._indices(rows, self._shape[2]))
             return self._squeeze(torch.full((*self._shape[:2], count), -1, device=self._device))
         parts = []
-        for tile in self._tiles(rows):
+        for _, tile in self._tiles(rows):
             largest, key = tile.max(dim=-1)
             parts.append(torch.where(largest > 0, key, -1))
         return self._squeeze(torch.cat(parts, dim=2))
 
-    def coverage(self) -> Tensor:
-        """How much each key was attended to over all queries, sum_t a_ts: [B, (H,) S]."""
-        total = [tile.sum(2) for tile in self._tiles(None)]
-        return self._squeeze(torch.stack(total).sum(0))
+    def coverage(self, *, lengths: Tensor | None = None) -> Tensor:
+        """How much each key was attended to over all queries, sum_t a_ts: [B, (H,) S].
 
-    def _tiles(self, rows: Index) -> Iterator[Tensor]:
-        """Weights of all heads, some rows at a time."""
+        `lengths` [B] says how many queries of each sequence count, where the queries are padded; None for all.
+        """
+        total = torch.zeros((), device=self._device)
+        for rows, tile in self._tiles(None):
+            if lengths is None:
+                total = total + tile.sum(2)
+            else:
+                late = rows >= lengths.to(self._device).unsqueeze(1)
+                total = total + tile.masked_fill(late[:, None, :, None], 0.0).sum(2)
+        return self._squeeze(total)
+
+    def _tiles(self, rows: Index) -> Iterator[tuple[Tensor, Tensor]]:
+        """Some rows at a time: their indices, and their weights in all heads."""
         batch, heads, queries, keys = self._shape
         every_head, chosen = self._indices(None, heads), self._indices(rows, queries)
         for part in chosen.split(max(1, _TILE // max(1, batch * heads * keys))):
-            yield self._weigh(every_head, part)
+            yield part, self._weigh(every_head, part)
 
     def _indices(self, index: Index, size: int) -> Tensor:
         every = torch.arange(size, device=self._device)

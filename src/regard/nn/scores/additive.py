@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -50,6 +50,9 @@ class Additive(Score):
         self.weight = nn.Parameter(torch.empty(num_heads, hidden_dim))
         nn.init.normal_(self.weight, std=hidden_dim**-0.5)
         self.terms = nn.ModuleList(terms)
+        for term in self.terms:
+            if not isinstance(term, Term):
+                raise TypeError(f"Additive: terms are modules like Position() or Markov(), not {type(term).__name__}")
         self.recurrent = any(term.recurrent for term in self._terms())
         self.term_weight: nn.Parameter | None = None
         if len(self.terms):
@@ -78,23 +81,24 @@ class Additive(Score):
         return tuple(term.start(memory) for term in self._terms())
 
     def advance(self, past: Past, weights: Tensor, memory: Memory) -> Past:
-        return tuple(
-            term.advance(mine, weights, memory)
-            for term, mine in zip(self._terms(), past, strict=True)
-            if isinstance(mine, tuple)
-        )
+        return tuple(term.advance(mine, weights, memory) for term, mine in self._with_past(past))
 
     def _features(self, query: Tensor, memory: Memory, state: State) -> Tensor | None:
         """The features of all terms side by side, [B, H or 1, T, S, F]; None without terms."""
         if self.term_weight is None:
             return None
         queries = query.shape[2]
-        parts = [
-            term(memory, past, step=state.step, queries=queries)
-            for term, past in zip(self._terms(), state.score, strict=True)
+        parts: list[Tensor] = [
+            term(memory, mine, step=state.step, queries=queries) for term, mine in self._with_past(state.score)
         ]
         heads = max(part.shape[1] for part in parts)
         return torch.cat([part.expand(-1, heads, -1, -1, -1) for part in parts], dim=-1).to(query.dtype)
+
+    def _with_past(self, past: Past) -> Iterator[tuple[Term, Past]]:
+        """Each term with what it remembers."""
+        for term, mine in zip(self._terms(), past, strict=True):
+            assert isinstance(mine, tuple)
+            yield term, mine
 
     def _terms(self) -> list[Term]:
         return [term for term in self.terms if isinstance(term, Term)]

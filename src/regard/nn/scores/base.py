@@ -64,11 +64,11 @@ class Score(nn.Module, abc.ABC):
 
     def queries(self, query: Tensor) -> Tensor:
         """What is done to a query once: [B, T, Cq] -> [B, H, T, D]."""
-        return split_heads(query if self.query_map is None else self.query_map(query), self.num_heads)
+        return split_heads(self._mapped(query, self.query_map, "queries"), self.num_heads)
 
     def keys(self, key: Tensor) -> Tensor:
         """What is done to a key once, when it is remembered: [B, S, Ck] -> [B, H, S, D]."""
-        return split_heads(key if self.key_map is None else self.key_map(key), self.num_heads)
+        return split_heads(self._mapped(key, self.key_map, "keys"), self.num_heads)
 
     @abc.abstractmethod
     def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
@@ -87,3 +87,13 @@ class Score(nn.Module, abc.ABC):
     def advance(self, past: Past, weights: Tensor, memory: Memory) -> Past:
         """What it remembers after a query that was answered with `weights` [B, H, 1, S]."""
         return past
+
+    def _mapped(self, vectors: Tensor, linear: nn.Linear | None, what: str) -> Tensor:
+        if linear is None:
+            return vectors
+        if vectors.shape[-1] != linear.in_features:
+            raise ValueError(
+                f"{type(self).__name__} was made for {what} of width {linear.in_features}; got {list(vectors.shape)}"
+            )
+        mapped: Tensor = linear(vectors)
+        return mapped

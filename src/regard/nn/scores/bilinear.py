@@ -22,7 +22,7 @@ class Bilinear(Score):
 
     Parameters: `weight` W [H, Cq, Ck].
 
-    Luong, Pham & Manning 2015, equation 8; see `regard.ops.bilinear_attention`.
+    Luong, Pham & Manning 2015, section 3.1; see `regard.ops.bilinear_attention`.
 
     >>> Bilinear(query_dim=3, key_dim=5).weight.shape
     torch.Size([1, 3, 5])
@@ -31,7 +31,7 @@ class Bilinear(Score):
     def __init__(self, query_dim: int, key_dim: int, *, num_heads: int = 1) -> None:
         super().__init__(num_heads=num_heads)
         self.weight = nn.Parameter(torch.empty(num_heads, query_dim, key_dim))
-        nn.init.normal_(self.weight, std=(query_dim * key_dim) ** -0.25)
+        nn.init.normal_(self.weight, std=(query_dim * key_dim) ** -0.5)
 
     def queries(self, query: Tensor) -> Tensor:
         return query.unsqueeze(1).expand(-1, self.num_heads, -1, -1)

@@ -19,7 +19,7 @@ class Dot(Score):
 
     Args: see `Score`.
 
-    Luong, Pham & Manning 2015, equation 8; see `regard.ops.dot_attention`.
+    Luong, Pham & Manning 2015, section 3.1; see `regard.ops.dot_attention`.
 
     >>> sum(p.numel() for p in Dot().parameters()), sum(p.numel() for p in Dot(3, 5, 7).parameters())
     (0, 56)

@@ -1,0 +1,147 @@
+"""Masks made of masks: both, either, not."""
+
+from __future__ import annotations
+
+import abc
+
+import torch
+from torch import Tensor
+
+from regard.masks.leaves import Dense, Window
+from regard.masks.node import Edges, Grid, Node, Shape
+
+
+class Pair(Node):
+    """Two parts and a boolean operator between them."""
+
+    sign: str
+
+    def __init__(self, left: Node, right: Node) -> None:
+        self._sides = (left, right)
+
+    def __repr__(self) -> str:
+        return f" {self.sign} ".join(
+            f"({side!r})" if isinstance(side, Pair) and side.sign != self.sign else repr(side) for side in self._sides
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self._sides == other._sides
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @staticmethod
+    @abc.abstractmethod
+    def join(left: Tensor, right: Tensor) -> Tensor:
+        """The operator on booleans."""
+
+    def check(self, shape: Shape) -> None:
+        for side in self._sides:
+            side.check(shape)
+
+    def allowed(self, grid: Grid) -> Tensor:
+        left, right = (side.allowed(grid) for side in self._sides)
+        return self.join(left, right)
+
+    def bounds(self, edges: Edges) -> tuple[Tensor, Tensor]:
+        (some_left, every_left), (some_right, every_right) = (side.bounds(edges) for side in self._sides)
+        return self.join(some_left, some_right), self.join(every_left, every_right)
+
+    def row(self, index: int, queries: int) -> Node:
+        left, right = (side.row(index, queries) for side in self._sides)
+        return type(self)(left, right)
+
+    def embed(self, before: int, size: int, after: int, *, free: bool) -> Node:
+        left, right = (side.embed(before, size, after, free=free) for side in self._sides)
+        return type(self)(left, right)
+
+    def select(self, rows: Tensor) -> Node:
+        left, right = (side.select(rows) for side in self._sides)
+        return type(self)(left, right)
+
+    def to(self, device: torch.device) -> Node:
+        left, right = (side.to(device) for side in self._sides)
+        return type(self)(left, right)
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        left, right = self._sides
+        return left.tensors() + right.tensors()
+
+
+class Both(Pair):
+    """What both allow."""
+
+    sign = "&"
+
+    @staticmethod
+    def join(left: Tensor, right: Tensor) -> Tensor:
+        return left & right
+
+    def lengths(self, batch: int, keys: int) -> Tensor | None:
+        left, right = (side.lengths(batch, keys) for side in self._sides)
+        return left if right is None else right if left is None else torch.minimum(left, right)
+
+
+def both(left: Node, right: Node) -> Node:
+    """What both allow, as one leaf where that is simpler: a memory that grows step by step keeps one mask."""
+    if isinstance(left, Window) and left == right:
+        return left
+    if isinstance(left, Dense) and isinstance(right, Dense):
+        return left.folded(right)
+    return Both(left, right)
+
+
+class Either(Pair):
+    """What one of them allows."""
+
+    sign = "|"
+
+    @staticmethod
+    def join(left: Tensor, right: Tensor) -> Tensor:
+        return left | right
+
+    def lengths(self, batch: int, keys: int) -> Tensor | None:
+        left, right = (side.lengths(batch, keys) for side in self._sides)
+        return None if left is None or right is None else torch.maximum(left, right)
+
+
+class Not(Node):
+    """What the other forbids."""
+
+    def __init__(self, inner: Node) -> None:
+        self.inner = inner
+
+    def __repr__(self) -> str:
+        return f"~({self.inner!r})" if isinstance(self.inner, Pair) else f"~{self.inner!r}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Not) and self.inner == other.inner
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def check(self, shape: Shape) -> None:
+        self.inner.check(shape)
+
+    def allowed(self, grid: Grid) -> Tensor:
+        return ~self.inner.allowed(grid)
+
+    def bounds(self, edges: Edges) -> tuple[Tensor, Tensor]:
+        some, every = self.inner.bounds(edges)
+        return ~every, ~some
+
+    def lengths(self, batch: int, keys: int) -> Tensor | None:
+        return None
+
+    def row(self, index: int, queries: int) -> Node:
+        return Not(self.inner.row(index, queries))
+
+    def embed(self, before: int, size: int, after: int, *, free: bool) -> Node:
+        return Not(self.inner.embed(before, size, after, free=not free))
+
+    def select(self, rows: Tensor) -> Node:
+        return Not(self.inner.select(rows))
+
+    def to(self, device: torch.device) -> Node:
+        return Not(self.inner.to(device))
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        return self.inner.tensors()

@@ -1,0 +1,197 @@
+"""What a query may attend to.
+
+One polarity in the whole library: **True means "may attend"**. A mask is an expression, built from four leaves and
+composed with `&`, `|` and `~`; it stays an expression until a shape is known, so that an implementation can skip what
+it rules out instead of computing and discarding it.
+
+Sizes everywhere: batch B, heads H, queries T, keys S. Query i stands at key i + S - T: masks are aligned to the *end*,
+so that the last query sees the last key whether or not earlier keys come from a cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.masks.composed import Either, Not, both
+from regard.masks.leaves import Dense, Padding, Window
+from regard.masks.node import Edges, Grid, MaskShapeError, Node, Shape
+
+
+class Blocks(NamedTuple):
+    """What a mask says of each block of `block[0]` queries by `block[1]` keys, as booleans [B or 1, H or 1, t, s].
+
+    Both are safe, not always sharp: a block of a composed mask may be left to the pairwise mask although it turns out
+    to be empty or full.
+
+    Attributes:
+        ruled_out: nothing in the block may be attended: a kernel skips it.
+        full: everything in it may be attended: a kernel needs no mask there.
+    """
+
+    ruled_out: Tensor
+    full: Tensor
+
+
+class Mask:
+    """What may be attended: an immutable boolean expression over (batch, head, query, key).
+
+    >>> mask = Mask.padding([2, 3]) & Mask.causal()
+    >>> mask
+    Mask.padding([2, 3]) & Mask.causal()
+    >>> mask.allowed((2, 1, 3, 3))[0, 0].int().tolist()
+    [[1, 0, 0], [1, 1, 0], [1, 1, 0]]
+    >>> print(Mask.causal().draw(2, 4))
+    ■ ■ ■ □
+    ■ ■ ■ ■
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    @staticmethod
+    def padding(lengths: Tensor | Sequence[int]) -> Mask:
+        """Keys at and after `lengths[b]` are padding. `lengths`: [B] integers."""
+        lengths = torch.as_tensor(lengths)
+        if lengths.dim() != 1 or lengths.dtype.is_floating_point or lengths.dtype == torch.bool:
+            raise MaskShapeError(
+                f"padding needs one integer a sequence, shape [B]; got {lengths.dtype} of shape {list(lengths.shape)}"
+            )
+        if lengths.numel() == 0:
+            return Mask(Padding(lengths, 0))
+        shortest, longest = torch.stack(lengths.aminmax()).tolist()
+        if shortest < 0:
+            raise ValueError(f"padding needs lengths of at least 0; got {shortest}")
+        return Mask(Padding(lengths, longest))
+
+    @staticmethod
+    def causal() -> Mask:
+        """A query sees the keys up to its own place: j <= i + S - T."""
+        return Mask(Window(None, 0))
+
+    @staticmethod
+    def window(width: int, *, ahead: int = 0) -> Mask:
+        """A query sees exactly `width` keys (fewer at the ends), `ahead` of which come after its own place.
+
+        `Mask.window(W)` is causal: W keys, the last one the query's own. `Mask.window(2 * D + 1, ahead=D)` is centred
+        on the query.
+        """
+        if width < 1 or not 0 <= ahead < width:
+            raise ValueError(f"a window needs width >= 1 and 0 <= ahead < width; got width={width}, ahead={ahead}")
+        return Mask(Window(width, ahead))
+
+    @staticmethod
+    def of(allowed: Tensor) -> Mask:
+        """Wrap a boolean tensor, True = may attend: [S], [T, S], [B, T, S] or [B, H, T, S]; any size may be 1.
+
+        One row of keys a sentence, as tokenizers give it, is `Mask.of(allowed[:, None, :])`.
+        """
+        if allowed.dtype != torch.bool:
+            raise TypeError(
+                f"Mask.of takes a boolean tensor where True means 'may attend', not {allowed.dtype}; "
+                "convert it yourself, so that the polarity is in your hands"
+            )
+        if not 1 <= allowed.dim() <= 4:
+            raise MaskShapeError(f"a mask has 1 to 4 dimensions ([B, H, T, S]); got shape {list(allowed.shape)}")
+        if allowed.dim() == 3:
+            allowed = allowed.unsqueeze(1)
+        return Mask(Dense(allowed.reshape((1,) * (4 - allowed.dim()) + tuple(allowed.shape))))
+
+    def __and__(self, other: Mask) -> Mask:
+        return Mask(both(self._node, other._node))
+
+    def __or__(self, other: Mask) -> Mask:
+        return Mask(Either(self._node, other._node))
+
+    def __invert__(self) -> Mask:
+        return Mask(self._node.inner if isinstance(self._node, Not) else Not(self._node))
+
+    def __repr__(self) -> str:
+        return repr(self._node)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mask) and self._node == other._node
+
+    def __hash__(self) -> int:
+        return hash(repr(self._node))
+
+    def allowed(
+        self,
+        shape: Shape,
+        *,
+        heads: Tensor | None = None,
+        rows: Tensor | None = None,
+        cols: Tensor | None = None,
+        device: torch.device | str | None = None,
+    ) -> Tensor:
+        """The mask as booleans for scores of `shape` [B, H, T, S]; broadcastable to it, never larger.
+
+        With `heads`, `rows` and `cols` (indices) only those heads, queries and keys: a tile, without the whole matrix.
+        """
+        self._node.check(shape)
+        device = self._device() if device is None else torch.device(device)
+        rows = torch.arange(shape[2], device=device) if rows is None else rows
+        cols = torch.arange(shape[3], device=device) if cols is None else cols
+        allowed = self._node.to(device).allowed(Grid(shape, rows, cols))
+        return allowed if heads is None or allowed.shape[1] == 1 else allowed.index_select(1, heads)
+
+    def blocks(self, shape: Shape, block: tuple[int, int]) -> Blocks:
+        """Which blocks of `block[0]` queries by `block[1]` keys are ruled out, and which are full."""
+        self._node.check(shape)
+        _, _, queries, keys = shape
+        device, shift = self._device(), keys - queries
+        row = torch.arange(0, queries, block[0], device=device).unsqueeze(1)
+        col = torch.arange(0, keys, block[1], device=device).unsqueeze(0)
+        last_row = (row + block[0]).clamp(max=queries) - 1
+        last_col = (col + block[1]).clamp(max=keys) - 1
+        edges = Edges(shape, block, row + shift, last_row + shift, col, last_col)
+        some, every = self._node.to(device).bounds(edges)
+        size = (-1, -1, row.shape[0], col.shape[1])
+        return Blocks(~some.expand(size), every.expand(size))
+
+    def lengths(self, batch: int, keys: int) -> Tensor | None:
+        """How many leading keys of `keys` matter to each of `batch` sequences, [B]; None where there is no limit.
+
+        Exact for padding; for composed masks the tightest bound that their parts give.
+        """
+        return self._node.to(self._device()).lengths(batch, keys)
+
+    def row(self, index: int, queries: int) -> Mask:
+        """The mask that query `index` of `queries` has, for reading it alone.
+
+        >>> print(Mask.causal().draw(3, 4), Mask.causal().row(1, 3).draw(1, 4), sep="\\n\\n")
+        ■ ■ □ □
+        ■ ■ ■ □
+        ■ ■ ■ ■
+        <BLANKLINE>
+        ■ ■ ■ □
+        """
+        return Mask(self._node.row(index, queries))
+
+    def select(self, rows: Tensor) -> Mask:
+        """Keep, repeat or reorder the sequences of the batch."""
+        return Mask(self._node.select(rows))
+
+    def embed(self, before: int, size: int, after: int) -> Mask:
+        """The same mask on a longer memory: it speaks of keys `before` to `before + size`, the others are free.
+
+        Causal and window masks speak of places, not of keys: they stay as they are, aligned to the new end.
+        """
+        return Mask(self._node.embed(before, size, after, free=True))
+
+    def to(self, device: torch.device | str) -> Mask:
+        """The mask with its tensors on `device`."""
+        return Mask(self._node.to(torch.device(device)))
+
+    def draw(self, queries: int, keys: int) -> str:
+        """A picture of the first sequence and head: ■ may attend, □ may not."""
+        batch = max((tensor.shape[0] for tensor in self._node.tensors()), default=1)
+        heads = max((tensor.shape[1] for tensor in self._node.tensors() if tensor.dim() == 4), default=1)
+        pairs = self.allowed((batch, heads, queries, keys))[0, 0].expand(queries, keys)
+        return "\n".join(" ".join("■" if pair else "□" for pair in row) for row in pairs.tolist())
+
+    def _device(self) -> torch.device:
+        return next((tensor.device for tensor in self._node.tensors()), torch.device("cpu"))

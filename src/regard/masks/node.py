@@ -1,0 +1,84 @@
+"""What the parts of a mask have in common."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+Shape = tuple[int, int, int, int]
+
+
+class MaskShapeError(ValueError):
+    """A mask does not fit the scores it is applied to; the message names both shapes."""
+
+    __module__ = "regard.masks"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The pairs to decide on: query indices `rows` [t] and key indices `cols` [s] of scores of `shape`."""
+
+    shape: Shape
+    rows: Tensor
+    cols: Tensor
+
+    @property
+    def places(self) -> Tensor:
+        """Where each query stands on the key axis, [t]."""
+        _, _, queries, keys = self.shape
+        return self.rows + (keys - queries)
+
+
+@dataclass(frozen=True)
+class Edges:
+    """First and last (inclusive) query place and key index of each block: [t, 1] and [1, s]."""
+
+    shape: Shape
+    block: tuple[int, int]
+    first_place: Tensor
+    last_place: Tensor
+    first_key: Tensor
+    last_key: Tensor
+
+
+class Node(abc.ABC):
+    """A part of a mask: a leaf, or an operator over other parts. Immutable, printable, comparable."""
+
+    @abc.abstractmethod
+    def check(self, shape: Shape) -> None:
+        """Raise MaskShapeError unless the part fits scores of `shape`."""
+
+    @abc.abstractmethod
+    def allowed(self, grid: Grid) -> Tensor:
+        """The pairs that may be attended, broadcastable to [B, H, t, s]."""
+
+    @abc.abstractmethod
+    def bounds(self, edges: Edges) -> tuple[Tensor, Tensor]:
+        """(some pair of the block may be attended, every pair may be): an upper and a lower bound."""
+
+    @abc.abstractmethod
+    def lengths(self, batch: int, keys: int) -> Tensor | None:
+        """How many leading keys matter to each sequence, [B]; None for no limit."""
+
+    @abc.abstractmethod
+    def row(self, index: int, queries: int) -> Node:
+        """The part as query `index` of `queries` sees it, when that query is read alone."""
+
+    @abc.abstractmethod
+    def embed(self, before: int, size: int, after: int, *, free: bool) -> Node:
+        """The part on a longer memory; what it does not speak of is `free` (may be attended) or not."""
+
+    @abc.abstractmethod
+    def select(self, rows: Tensor) -> Node:
+        """Keep, repeat or reorder the sequences of the batch."""
+
+    @abc.abstractmethod
+    def to(self, device: torch.device) -> Node:
+        """The part with its tensors on `device`."""
+
+    @abc.abstractmethod
+    def tensors(self) -> tuple[Tensor, ...]:
+        """What it holds, each with the batch first; from a dense leaf [B, H, T, S]."""

@@ -1,0 +1,72 @@
+"""Coattention."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from regard.masks import Mask
+from regard.nn.reader import Watched
+from regard.ops.attended import Attended
+from regard.ops.coattention import Coattended, coattention
+
+
+class Coattention(nn.Module):
+    r"""Document and question read each other, and either may look away to a learned sentinel.
+
+    .. math:: Q = \tanh(W Q' + b), \quad L = D^\top Q, \quad C^Q = D\,\mathrm{softmax}_D(L), \quad
+              C^D = [Q; C^Q]\,\mathrm{softmax}_Q(L^\top)
+
+    The question's sentinel is appended before the map, so it passes through the map like a word.
+
+    Args:
+        dim: width l of the words of both sides.
+
+    Parameters: `question_map` W and b, `document_sentinel` d_∅ [l], `question_sentinel` q_∅ [l].
+    Shapes: document [B, m, l], question [B, n, l] -> context [B, m, 2l]. There are two reads in one, and each is
+    watched under its own name: `document_read` and `question_read`.
+
+    Xiong, Zhong & Socher 2017, equations 1 to 3; see `regard.ops.coattention`. The LSTM that runs over [D; C^D] is the
+    model's.
+
+    >>> from regard import Mask
+    >>> attention = Coattention(dim=5)
+    >>> out = attention(torch.randn(2, 7, 5), torch.randn(2, 3, 5), Mask.padding([7, 4]), Mask.padding([2, 3]))
+    >>> out.context.shape, out.document.weights().shape, out.question.weights().shape
+    (torch.Size([2, 7, 10]), torch.Size([2, 7, 4]), torch.Size([2, 3, 8]))
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.question_map = nn.Linear(dim, dim)
+        self.document_sentinel = nn.Parameter(torch.empty(dim))
+        self.question_sentinel = nn.Parameter(torch.empty(dim))
+        self.document_read = _Read()
+        self.question_read = _Read()
+        nn.init.normal_(self.document_sentinel, std=dim**-0.5)
+        nn.init.normal_(self.question_sentinel, std=dim**-0.5)
+
+    def forward(
+        self,
+        document: Tensor,
+        question: Tensor,
+        document_mask: Mask | None = None,
+        question_mask: Mask | None = None,
+    ) -> Coattended:
+        """Let document [B, m, l] and question [B, n, l] read each other; the masks say which words are there."""
+        out = coattention(
+            document,
+            torch.tanh(self.question_map(question)),
+            self.document_sentinel,
+            torch.tanh(self.question_map(self.question_sentinel)),
+            document_mask,
+            question_mask,
+        )
+        return Coattended(self.document_read(out.document), self.question_read(out.question))
+
+
+class _Read(Watched):
+    """One of the two reads, to be seen."""
+
+    def forward(self, attended: Attended) -> Attended:
+        return self._shown(attended)

@@ -1,0 +1,115 @@
+"""Labels read frames: connectionist temporal classification as a module."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.nn.reader import Watched
+from regard.ops.attended import Attended
+from regard.ops.ctc import CTCAlignment, ctc_alignment, ctc_attention
+from regard.ops.softmax import statistics_dtype
+
+
+class CTC(Watched):
+    r"""Frames to symbols by a linear map, trained on transcripts without alignments; then each label reads its frames.
+
+    .. math:: p(v \mid x_t) = \mathrm{softmax}(W x_t + b)_v, \quad
+              -\log p(y \mid x) = -\log \sum_{\pi : \mathrm{collapse}(\pi) = y} \prod_t p(\pi_t \mid x_t)
+
+    Args:
+        input_dim: width C of a frame, as an encoder gives it.
+        num_labels: V, how many symbols there are, the blank included.
+        blank: which symbol is the blank.
+
+    Parameters: `label_map` W, b.
+
+    Shapes: frames [B, T, C], targets [B, U] -> context [B, U, C], weights [B, U, T].
+
+    Graves, Fernández, Gomez & Schmidhuber 2006; see `regard.ops.ctc_alignment`.
+
+    >>> ctc = CTC(input_dim=5, num_labels=4)
+    >>> frames, targets = torch.randn(2, 11, 5), torch.tensor([[1, 3, 3], [2, 0, 0]])
+    >>> out = ctc(frames, targets, target_lengths=torch.tensor([3, 1]))
+    >>> out.context.shape, out.weights().shape
+    (torch.Size([2, 3, 5]), torch.Size([2, 3, 11]))
+    """
+
+    def __init__(self, input_dim: int, num_labels: int, *, blank: int = 0) -> None:
+        super().__init__()
+        if not 0 <= blank < num_labels:
+            raise ValueError(f"CTC: blank={blank} is not one of {num_labels} symbols")
+        self.blank = blank
+        self.label_map = nn.Linear(input_dim, num_labels)
+
+    def log_probs(self, frames: Tensor) -> Tensor:
+        """log p(symbol | frame): [B, T, C] -> [B, T, V], in float32 for half precision."""
+        logits: Tensor = self.label_map(frames)
+        return logits.to(statistics_dtype(logits.dtype)).log_softmax(-1)
+
+    def alignment(
+        self,
+        frames: Tensor,
+        targets: Tensor,
+        input_lengths: Tensor | None = None,
+        target_lengths: Tensor | None = None,
+    ) -> CTCAlignment:
+        """The likelihood of the transcripts and the posterior of their alignments."""
+        return ctc_alignment(self.log_probs(frames), targets, input_lengths, target_lengths, blank=self.blank)
+
+    def forward(
+        self,
+        frames: Tensor,
+        targets: Tensor,
+        input_lengths: Tensor | None = None,
+        target_lengths: Tensor | None = None,
+    ) -> Attended:
+        """Read the frames of each label.
+
+        Args:
+            frames: [B, T, C].
+            targets: [B, U], padded with anything.
+            input_lengths: [B], true frames; None for T.
+            target_lengths: [B], true labels; None for U.
+
+        Returns:
+            Attended with context [B, U, C] and weights [B, U, T].
+        """
+        read = ctc_attention(self.log_probs(frames), frames, targets, input_lengths, target_lengths, blank=self.blank)
+        return self._shown(read.replace(context=read.context.squeeze(1), has_heads=False, state=None))
+
+    def loss(
+        self,
+        frames: Tensor,
+        targets: Tensor,
+        input_lengths: Tensor | None = None,
+        target_lengths: Tensor | None = None,
+    ) -> Tensor:
+        """-log p(y | x), the mean over sequences, by PyTorch's fused kernel; impossible transcripts count as 0."""
+        batch, length, _ = frames.shape
+        losses = F.ctc_loss(
+            self.log_probs(frames).transpose(0, 1),
+            targets,
+            frames.new_full((batch,), length, dtype=torch.long) if input_lengths is None else input_lengths,
+            targets.new_full((batch,), targets.shape[1], dtype=torch.long)
+            if target_lengths is None
+            else target_lengths,
+            blank=self.blank,
+            reduction="none",
+            zero_infinity=True,
+        )
+        return losses.mean()
+
+    @torch.no_grad()
+    def greedy(self, frames: Tensor, input_lengths: Tensor | None = None) -> list[list[int]]:
+        """The labels of the best path: the best symbol of every frame, repeats merged, then blanks dropped.
+
+        The best path is not always that of the most probable transcript, which is a sum over paths.
+        """
+        path = self.log_probs(frames).argmax(-1)
+        first = F.pad(path[:, 1:] != path[:, :-1], (1, 0), value=True)
+        keep = first & (path != self.blank)
+        if input_lengths is not None:
+            keep &= torch.arange(path.shape[1], device=path.device) < input_lengths.to(path.device).unsqueeze(1)
+        return [row[chosen].tolist() for row, chosen in zip(path, keep, strict=True)]

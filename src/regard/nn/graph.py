@@ -1,0 +1,100 @@
+"""Graph attention."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from regard.nn.reader import Watched
+from regard.ops.graph import GraphAttended, add_self_loops, graph_attention
+
+Join = Literal["concat", "mean"]
+
+
+class GraphAttention(Watched):
+    r"""A layer of a graph attention network: every node reads its neighbours and itself, with H heads.
+
+    .. math:: e_{ij} = \mathrm{LeakyReLU}(a_\mathrm{dst}^\top W h_i + a_\mathrm{src}^\top W h_j), \quad
+              h'_i = \Big\Vert_h \sum_{j \in N(i) \cup \{i\}} \alpha^h_{ij} W^h h_j + b
+
+    Args:
+        input_dim: width C of the nodes.
+        head_dim: width D of one head.
+        num_heads: how many heads H.
+        join: `"concat"` for [N, H * D] (hidden layers) or `"mean"` for [N, D] (the paper's output layer).
+        negative_slope: of the LeakyReLU.
+        dropout: probability of dropping an edge's weight in training; dropout on the nodes is the model's.
+        bias: whether b is added to what was read.
+        self_loops: whether a node reads itself too, as in the paper, with or without such an edge in the list.
+        impl: the op's implementation by name; None to let it choose.
+
+    Parameters: `node_map` W [H * D, C], `weight_source` and `weight_target` [H, D], the halves of a, `bias` b. W and a
+    start as Glorot's, each head by itself.
+    Shapes: node [N, C], edges [2, E] (source, target) -> context [N, H * D] or [N, D], weights [H, E'], E' the edges
+    with the loops: `out.edges`. A watcher is shown `out.dense()`, whose rows are made when they are asked for.
+
+    Veličković et al. 2018, equations 1 to 6; see `regard.ops.graph_attention`. The nonlinearity is the model's.
+
+    >>> layer = GraphAttention(input_dim=5, head_dim=3, num_heads=2)
+    >>> out = layer(torch.randn(4, 5), torch.tensor([[0, 1, 2], [1, 2, 0]]))
+    >>> out.context.shape, out.weights().shape          # three edges and four loops
+    (torch.Size([4, 6]), torch.Size([2, 7]))
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        head_dim: int,
+        num_heads: int = 1,
+        *,
+        join: Join = "concat",
+        negative_slope: float = 0.2,
+        dropout: float = 0.0,
+        bias: bool = True,
+        self_loops: bool = True,
+        impl: str | None = None,
+    ) -> None:
+        super().__init__()
+        if join not in get_args(Join):
+            raise ValueError(f"GraphAttention: heads are joined by {' or '.join(get_args(Join))}, not by {join!r}")
+        self.num_heads = num_heads
+        self.join = join
+        self.negative_slope = negative_slope
+        self.dropout = dropout
+        self.self_loops = self_loops
+        self.impl = impl
+        self.node_map = nn.Linear(input_dim, num_heads * head_dim, bias=False)
+        self.weight_source = nn.Parameter(_glorot((num_heads, head_dim), head_dim + 1))
+        self.weight_target = nn.Parameter(_glorot((num_heads, head_dim), head_dim + 1))
+        self.node_map.weight = nn.Parameter(_glorot((num_heads * head_dim, input_dim), input_dim + head_dim))
+        width = head_dim if join == "mean" else num_heads * head_dim
+        self.bias = nn.Parameter(torch.zeros(width)) if bias else None
+
+    def forward(self, node: Tensor, edges: Tensor) -> GraphAttended:
+        """Read along `edges` [2, E], (source, target): nodes [N, C] -> context [N, H * D] or [N, D]."""
+        if self.self_loops:
+            edges = add_self_loops(edges, node.shape[0])
+        attended = graph_attention(
+            self.node_map(node).unflatten(1, (self.num_heads, -1)),
+            edges,
+            self.weight_source,
+            self.weight_target,
+            negative_slope=self.negative_slope,
+            dropout=self.dropout if self.training else 0.0,
+            impl=self.impl,
+        )
+        context = attended.context.mean(1) if self.join == "mean" else attended.context.flatten(1)
+        attended = attended.replace(context=context if self.bias is None else context + self.bias)
+        self._shown(attended.dense())
+        return attended
+
+    def extra_repr(self) -> str:
+        return f"num_heads={self.num_heads}, join={self.join!r}, dropout={self.dropout}, self_loops={self.self_loops}"
+
+
+def _glorot(shape: tuple[int, int], fans: int) -> Tensor:
+    """Uniform with variance 2 / (fan in + fan out)."""
+    bound: float = (6 / fans) ** 0.5
+    return torch.empty(shape).uniform_(-bound, bound)

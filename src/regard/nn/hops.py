@@ -1,0 +1,210 @@
+"""Memory networks: stories as memories, and a question that reads them in several hops."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from regard.masks import Mask
+from regard.nn.aligners.base import Aligner
+from regard.nn.attention import Attention
+from regard.nn.scores.dot import Dot
+from regard.ops.attended import Attended
+from regard.ops.memory_hops import Hops, insert_empty, time_index
+from regard.ops.memory_hops import position_encoding as place_weights
+
+Tying = Literal["adjacent", "layerwise"]
+
+_SPREAD = 0.1  # standard deviation of all parameters at the start, as in the paper
+
+
+class SentenceEncoder(nn.Module):
+    r"""A sentence as a weighted bag of words: Σ_j l_j ⊙ A x_j.
+
+    Args:
+        vocab_size: V.
+        dim: d.
+        padding_id: the null word, which fills sentences up behind: it embeds to zero and gets no gradient.
+        position_encoding: whether words are weighted by their place (l_j); without it l = 1.
+
+    Parameters: `embedding` A [V, d].
+
+    Shapes: words [..., J] -> [..., d].
+
+    Sukhbaatar et al. 2015, section 4.1; see `regard.ops.position_encoding`.
+
+    >>> SentenceEncoder(vocab_size=11, dim=5)(torch.tensor([[1, 2, 0], [0, 0, 0]]))[1]
+    tensor([0., 0., 0., 0., 0.], grad_fn=...)
+    """
+
+    def __init__(self, vocab_size: int, dim: int, *, padding_id: int = 0, position_encoding: bool = True) -> None:
+        super().__init__()
+        self.padding_id = padding_id
+        self.position_encoding = position_encoding
+        self.embedding = nn.Embedding(vocab_size, dim, padding_idx=padding_id)
+        nn.init.normal_(self.embedding.weight, std=_SPREAD)
+        with torch.no_grad():
+            self.embedding.weight[padding_id] = 0.0
+
+    def forward(self, words: Tensor) -> Tensor:
+        embedded: Tensor = self.embedding(words)  # [..., j, d]
+        if self.position_encoding:
+            count = (words != self.padding_id).sum(-1)
+            weight = place_weights(count, embedded.shape[-1], size=words.shape[-1])
+            embedded = embedded * weight.to(embedded.dtype)
+        return embedded.sum(-2)
+
+
+class StoryEncoder(nn.Module):
+    r"""The sentences of a story as memories, each with its age: m_i = Σ_j l_j ⊙ A x_ij + T(i).
+
+    Args:
+        vocab_size: V.
+        dim: d.
+        max_sentences: how many ages are told apart.
+        padding_id: the null word.
+        position_encoding: whether words are weighted by their place.
+
+    Parameters: `sentence.embedding` A [V, d], `time` T [max_sentences, d], row 0 for the most recent sentence.
+
+    Shapes: story [B, N, J] -> [B, N, d].
+
+    Sukhbaatar et al. 2015, section 4.1; see `regard.ops.time_index`.
+
+    >>> StoryEncoder(vocab_size=11, dim=5, max_sentences=50)(torch.randint(11, (2, 3, 7))).shape
+    torch.Size([2, 3, 5])
+    """
+
+    def __init__(
+        self, vocab_size: int, dim: int, max_sentences: int, *, padding_id: int = 0, position_encoding: bool = True
+    ) -> None:
+        super().__init__()
+        self.sentence = SentenceEncoder(vocab_size, dim, padding_id=padding_id, position_encoding=position_encoding)
+        self.time = nn.Parameter(torch.empty(max_sentences, dim))
+        nn.init.normal_(self.time, std=_SPREAD)
+
+    def forward(self, story: Tensor, mask: Mask | None = None) -> Tensor:
+        """Encode: story [B, N, J]; `mask` is `Mask.padding(sentences)`, None where all stories have N sentences."""
+        sentences: Tensor = self.sentence(story)
+        age = time_index(_counts(story, mask), story.shape[1])
+        return sentences + self.time[age.clamp(0, self.time.shape[0] - 1)]
+
+
+class MemoryHops(nn.Module):
+    r"""An end-to-end memory network up to its answer: a question reads a story in K hops.
+
+    .. math:: u^1 = B q, \quad p^k = \mathrm{softmax}({u^k}^\top m^k), \quad o^k = \sum_i p^k_i c^k_i, \quad
+              u^{k+1} = u^k + o^k
+
+    Weights are tied in one of two ways. *Adjacent*: what one hop reads out is what the next reads by, A^{k+1} = C^k,
+    and B = A¹. *Layer-wise*: the same A and C in all hops, a B of its own, and u^{k+1} = H u^k + o^k. Time tables go
+    with their embeddings.
+
+    Only the `max_sentences` most recent sentences can be read. In training empty memories are inserted into the story
+    (`noise`), so weights may then have more columns than the story has sentences.
+
+    Args:
+        vocab_size: V.
+        dim: d.
+        num_hops: K.
+        tying: `"adjacent"` or `"layerwise"`.
+        max_sentences: how far back the memory goes.
+        padding_id: the null word.
+        position_encoding: whether words are weighted by their place.
+        noise: rate of empty memories in training; 0 for none.
+
+    Parameters: `encoders`, K + 1 of them (adjacent: A¹, C¹, ..., C^K) or 2 (layer-wise: A, C); layer-wise also
+    `question` B and `carry` H. `hops` hold none: one `Attention` a hop, for captures to tell them apart.
+
+    Shapes: story [B, N, J], question [B, J'] -> output [B, d], and for each hop weights [B, 1, N].
+
+    Sukhbaatar et al. 2015, "End-To-End Memory Networks", section 2; see `regard.ops.memory_hops`.
+
+    >>> network = MemoryHops(vocab_size=11, dim=5, num_hops=3).eval()
+    >>> out = network(torch.randint(1, 11, (2, 4, 7)), torch.randint(1, 11, (2, 6)), Mask.padding([4, 2]))
+    >>> out.output.shape, [read.weights().shape for read in out.reads]
+    (torch.Size([2, 5]), [torch.Size([2, 1, 4]), torch.Size([2, 1, 4]), torch.Size([2, 1, 4])])
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        dim: int,
+        num_hops: int = 3,
+        *,
+        tying: Tying = "adjacent",
+        max_sentences: int = 50,
+        padding_id: int = 0,
+        position_encoding: bool = True,
+        noise: float = 0.1,
+    ) -> None:
+        super().__init__()
+        if tying not in get_args(Tying):
+            raise ValueError(f"MemoryHops: tying must be 'adjacent' or 'layerwise'; got {tying!r}")
+        self.max_sentences = max_sentences
+        self.padding_id = padding_id
+        self.noise = noise
+        tables = num_hops + 1 if tying == "adjacent" else 2
+        self.encoders = nn.ModuleList(
+            StoryEncoder(vocab_size, dim, max_sentences, padding_id=padding_id, position_encoding=position_encoding)
+            for _ in range(tables)
+        )
+        self.question: SentenceEncoder | None = None
+        self.carry: nn.Linear | None = None
+        if tying == "layerwise":
+            self.question = SentenceEncoder(vocab_size, dim, padding_id=padding_id, position_encoding=position_encoding)
+            self.carry = nn.Linear(dim, dim, bias=False)
+            nn.init.normal_(self.carry.weight, std=_SPREAD)
+        self.hops = nn.ModuleList(Attention(Dot()) for _ in range(num_hops))
+
+    def forward(self, story: Tensor, question: Tensor, mask: Mask | None = None) -> Hops:
+        """Read.
+
+        Args:
+            story: [B, N, J] words, oldest sentence first.
+            question: [B, J'] words.
+            mask: `Mask.padding(sentences)`; None where all stories have N sentences.
+
+        Returns:
+            Hops with output u^{K+1} [B, d] and an Attended for each hop.
+        """
+        if story.dim() != 3 or question.dim() != 2 or story.shape[0] != question.shape[0]:
+            raise ValueError(
+                f"MemoryHops: story must be [B, N, J] and question [B, J'] words; "
+                f"got {list(story.shape)} and {list(question.shape)}"
+            )
+        sentences = _counts(story, mask)
+        if self.training and self.noise:
+            story, sentences = insert_empty(story, sentences, self.noise, padding_id=self.padding_id)
+        age = time_index(sentences, story.shape[1])
+        readable = Mask.of(((age >= 0) & (age < self.max_sentences)).unsqueeze(1))
+        there = Mask.padding(sentences)
+        memories: list[Tensor] = [encoder(story, there) for encoder in self.encoders]
+        state = self._question(question)
+        reads: list[Attended] = []
+        for number, hop in enumerate(self.hops):
+            at = number if self.question is None else 0
+            reads.append(hop(state.unsqueeze(1), memories[at], memories[at + 1], mask=readable))
+            state = (state if self.carry is None else self.carry(state)) + reads[-1].context.squeeze(1)
+        return Hops(state, tuple(reads))
+
+    def _question(self, words: Tensor) -> Tensor:
+        """u¹ = B q: by the first hop's own embedding where B = A¹."""
+        first = self.encoders[0]
+        assert isinstance(first, StoryEncoder)
+        encoded: Tensor = (first.sentence if self.question is None else self.question)(words)
+        return encoded
+
+    def align(self, aligner: Aligner) -> None:
+        """Read with another aligner from now on: `Raw()` for the linear start of training, `Softmax()` after it."""
+        for hop in self.hops:
+            hop.align = aligner
+
+
+def _counts(story: Tensor, mask: Mask | None) -> Tensor:
+    """How many sentences each story has, [B]."""
+    batch, size, _ = story.shape
+    counts = None if mask is None else mask.lengths(batch, size)
+    return torch.full((batch,), size, device=story.device) if counts is None else counts.to(story.device)

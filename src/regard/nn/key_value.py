@@ -1,0 +1,60 @@
+"""Key-value attention, over any reader."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from regard.masks import Mask
+from regard.nn.memory import Memory
+from regard.nn.reader import Reader
+from regard.nn.state import State
+from regard.ops.attended import Attended
+from regard.ops.key_value import split_key_value
+
+
+class KeyValue(nn.Module):
+    """Reads a memory whose vectors are keys and values at once: v = [v_k; v_v].
+
+        e_ts = score(q_t, v_k,s)      a_t = align(e_t)      c_t = sum_s a_ts v_v,s
+
+    All the work is done by the reader that it wraps, which is also the one that captures see.
+
+    Args:
+        attention: `Attention` or `MultiHead`, for keys of width `key_dim` and values of the remaining width.
+        key_dim: how many of the first channels are the key.
+
+    Shapes: query [B, T, Cq], memory [B, S, C] -> context [B, T, C - key_dim] (or the reader's own output width).
+
+    Daniluk et al. 2017, section 2.2; see `regard.ops.split_key_value`. The paper's query is the key half of the
+    current state, and it joins the context with the current value half: both are the caller's to do.
+
+    >>> import torch
+    >>> from regard.nn import Additive, Attention
+    >>> attention = KeyValue(Attention(Additive(query_dim=3, key_dim=4, hidden_dim=5)), key_dim=4)
+    >>> attention(torch.randn(2, 7, 3), torch.randn(2, 11, 10)).context.shape
+    torch.Size([2, 7, 6])
+    """
+
+    def __init__(self, attention: Reader, key_dim: int) -> None:
+        super().__init__()
+        self.attention = attention
+        self.key_dim = key_dim
+
+    def forward(self, query: Tensor, memory: Tensor, mask: Mask | None = None) -> Attended:
+        """Read all queries at once: query [B, T, Cq], memory [B, S, C]; `mask` None: everything may be attended."""
+        return self.read(query, self.remember(memory, mask))
+
+    def remember(self, memory: Tensor, mask: Mask | None = None) -> Memory:
+        """Split and project a memory [B, S, C] once, to be read often."""
+        return self.attention.remember(*split_key_value(memory, self.key_dim), mask)
+
+    def start(self, memory: Memory) -> State:
+        """The state before the first query."""
+        return self.attention.start(memory)
+
+    def read(self, query: Tensor, memory: Memory, state: State | None = None) -> Attended:
+        """Read `memory` with queries [B, T, Cq]; the outcome's `state` goes into the next read."""
+        return self.attention.read(query, memory, state)
+
+    def extra_repr(self) -> str:
+        return f"key_dim={self.key_dim}"

@@ -1,0 +1,80 @@
+"""Where a vector stands in its sequence: without this, attention sees a set."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from regard.ops.learned_positions import learned_positions
+from regard.ops.sinusoidal import sinusoidal_positions
+
+
+class Sinusoidal(nn.Module):
+    """Adds sinusoidal positions: x_t + PE_{start + t}.
+
+    No parameters and no longest sequence. The table is made anew at every call, on the device of x: T·C sines beside
+    the B·T·C² multiplications of a single layer, and nothing to move, to save or to outgrow.
+
+    Args:
+        dim: width C of the vectors.
+        base: see `regard.ops.sinusoidal_positions`.
+
+    Shapes: x [B, T, C] -> [B, T, C].
+
+    Vaswani et al. 2017, section 3.5. There the embeddings are first multiplied by sqrt(C): the caller's to do.
+
+    >>> Sinusoidal(4)(torch.zeros(1, 1, 4), start=1)    # the second word of a decoder that has said one
+    tensor([[[0.8415, 0.5403, 0.0100, 0.9999]]])
+    """
+
+    def __init__(self, dim: int, *, base: float = 10000.0) -> None:
+        super().__init__()
+        self.dim = dim
+        self.base = base
+
+    def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
+        """x [B, T, C] and the place of its first vector -> [B, T, C]."""
+        _check_width("sinusoidal", x, self.dim)
+        places = sinusoidal_positions(x.shape[1], self.dim, start=start, base=self.base, device=x.device)
+        return x + places.to(x.dtype)
+
+    def extra_repr(self) -> str:
+        return f"{self.dim}, base={self.base:g}"
+
+
+class Learned(nn.Module):
+    """Adds learned positions: x_t + P_{start + t}.
+
+    Args:
+        max_length: L, the longest sequence; a longer one is an error.
+        dim: width C of the vectors.
+
+    Parameters: `table` P [L, C], small at first (standard deviation 0.02), so that the words speak before the places.
+
+    Shapes: x [B, T, C] -> [B, T, C].
+
+    Gehring et al. 2017, section 3.1; see `regard.ops.learned_positions`.
+
+    >>> places = Learned(max_length=9, dim=4)
+    >>> places(torch.zeros(2, 3, 4), start=6).shape
+    torch.Size([2, 3, 4])
+    """
+
+    def __init__(self, max_length: int, dim: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.empty(max_length, dim))
+        nn.init.normal_(self.table, std=0.02)
+
+    def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
+        """x [B, T, C] and the place of its first vector -> [B, T, C]."""
+        _check_width("learned_positions", x, self.table.shape[1])
+        return x + learned_positions(self.table, x.shape[1], start).to(x.dtype)
+
+    def extra_repr(self) -> str:
+        return ", ".join(map(str, self.table.shape))
+
+
+def _check_width(mechanism: str, x: Tensor, dim: int) -> None:
+    """x must be [B, T, C] with C = `dim`."""
+    if x.dim() != 3 or x.shape[2] != dim:
+        raise ValueError(f"{mechanism}: x must be [B, T, C] with C = {dim}; got shape {list(x.shape)}")

@@ -1,0 +1,126 @@
+"""A memory that is written to, and the head that writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.nn.aligners.addressing import Addressing, Initial
+from regard.nn.memory import Memory
+from regard.nn.reader import Watched
+from regard.nn.scores.cosine import Cosine
+from regard.nn.state import State
+from regard.ops.attended import Attended
+from regard.ops.heads import merge_heads
+from regard.ops.ntm_memory import ntm_read, ntm_write
+
+
+@dataclass(frozen=True)
+class Tape:
+    """The memory of a Neural Turing Machine: N rows of width M. Writing returns a new tape; the old one stays.
+
+    Attributes:
+        matrix: [B, N, M].
+
+    Graves, Wayne & Danihelka 2014, section 3; see `regard.ops.ntm_write`.
+
+    >>> tape = Tape.constant(batch=1, rows=3, width=2)
+    >>> second, ones = torch.tensor([[[0.0, 1.0, 0.0]]]), torch.ones(1, 1, 2)
+    >>> tape = tape.write(second, erase=ones, add=7 * ones)
+    >>> tape.read(second)
+    tensor([[[7., 7.]]])
+    """
+
+    matrix: Tensor
+
+    @staticmethod
+    def constant(
+        batch: int,
+        rows: int,
+        width: int,
+        value: float = 1e-6,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> Tape:
+        """Every entry alike. A small constant trains faster than random rows (Collier & Beel 2018)."""
+        return Tape(torch.full((batch, rows, width), value, device=device, dtype=dtype))
+
+    @property
+    def size(self) -> int:
+        """N, how many rows it has."""
+        return self.matrix.shape[1]
+
+    def read(self, weights: Tensor) -> Tensor:
+        """What heads with `weights` [B, H, N] see, [B, H, M]."""
+        return ntm_read(self.matrix, weights)
+
+    def write(self, weights: Tensor, erase: Tensor, add: Tensor) -> Tape:
+        """The tape after heads with `weights` [B, H, N] erase `erase` and add `add`, each [B, H, M]."""
+        return Tape(ntm_write(self.matrix, weights, erase, add))
+
+    def select(self, rows: Tensor) -> Tape:
+        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        return Tape(self.matrix.index_select(0, rows))
+
+
+class Written(NamedTuple):
+    """What comes back from a write: the new tape, and where the heads stand."""
+
+    tape: Tape
+    state: State
+
+
+class WriteHead(Watched):
+    r"""Find a place as a read head does, then erase and add there.
+
+    .. math:: w = \mathrm{address}(x, M), \quad e = \sigma(W_e x), \quad a = \tanh(W_a x), \quad
+              M'_i = M_i \odot \prod_h (1 - w_h(i)\, e_h) + \sum_h w_h(i)\, a_h
+
+    Args:
+        query_dim: width of the controller's output x.
+        row_dim: M, width of a row of the tape.
+        num_heads: how many heads write side by side.
+        shifts: offsets of the shift, see `Addressing`.
+        initial: where the heads start, see `Addressing`.
+
+    Parameters: those of `score` (`Cosine`) and `align` (`Addressing`), `erase_map` W_e, `add_map` W_a, with biases.
+
+    What watchers see is the weighting, with the rows as they were *before* the write for context [B, 1, H * M].
+
+    Graves, Wayne & Danihelka 2014, section 3.2. The paper does not bound a; tanh keeps the tape from running away.
+
+    >>> head, tape = WriteHead(query_dim=7, row_dim=5), Tape.constant(batch=2, rows=16, width=5)
+    >>> tape, state = head(torch.randn(2, 1, 7), tape)
+    >>> tape, state = head(torch.randn(2, 1, 7), tape, state)
+    >>> tape.matrix.shape, state.step
+    (torch.Size([2, 16, 5]), 2)
+    """
+
+    def __init__(
+        self, query_dim: int, row_dim: int, *, num_heads: int = 1, shifts: int = 3, initial: Initial = "peaked"
+    ) -> None:
+        super().__init__()
+        self.score = Cosine(query_dim, row_dim, num_heads=num_heads)
+        self.align = Addressing(query_dim, num_heads=num_heads, shifts=shifts, initial=initial)
+        self.erase_map = nn.Linear(query_dim, num_heads * row_dim)
+        self.add_map = nn.Linear(query_dim, num_heads * row_dim)
+
+    def forward(self, query: Tensor, tape: Tape, state: State | None = None) -> Written:
+        """Write once: query [B, 1, Cq]; `state` None for the start."""
+        if query.dim() != 3 or query.shape[1] != 1:
+            raise ValueError(f"WriteHead writes once a call: query must be [B, 1, Cq]; got {list(query.shape)}")
+        memory = Memory(self.score.keys(tape.matrix), tape.matrix.unsqueeze(1))
+        state = State(0, (), self.align.start(memory)) if state is None else state
+        energy = self.score.energy(self.score.queries(query), memory, state)
+        weights, past, _ = self.align(energy, query, memory, state)
+        place, heads = weights.squeeze(2), self.score.num_heads
+        after = State(state.step + 1, state.score, past)
+        before = merge_heads(tape.read(place).unsqueeze(2))
+        self._shown(Attended.from_weights(before, weights, state=after))
+        erase = self.erase_map(query).sigmoid().view(-1, heads, tape.matrix.shape[2])
+        add = self.add_map(query).tanh().view(-1, heads, tape.matrix.shape[2])
+        return Written(tape.write(place, erase, add), after)

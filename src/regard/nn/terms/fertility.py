@@ -1,0 +1,40 @@
+"""The local fertility term."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from regard.nn.terms.recurrent import RecurrentTerm
+from regard.ops.fertility_term import fertility_features
+
+
+class Fertility(RecurrentTerm):
+    r"""How much each key was attended to so far, with its neighbours: ξ(α_{<j}; i) = Σ_{j'<j} α_{j',i-k..i+k}.
+
+    It remembers the sum of all weights so far [B, H, 1, S]; for the first query it is 0.
+
+    Args:
+        reach: k, how many neighbours on each side.
+
+    No parameters: the score owns the matrix W^af. Features: 2k + 1.
+
+    Cohn et al. 2016, local fertility; see `regard.ops.fertility_features`.
+
+    >>> from regard.nn import Additive
+    >>> Additive(query_dim=3, key_dim=5, hidden_dim=7, terms=[Fertility()]).term_weight.shape
+    torch.Size([1, 7, 3])
+    """
+
+    def __init__(self, reach: int = 1) -> None:
+        super().__init__()
+        self.reach = reach
+        self.width = 2 * reach + 1
+
+    def features(self, past: Tensor) -> Tensor:
+        return fertility_features(past, reach=self.reach)
+
+    def update(self, past: Tensor, weights: Tensor) -> Tensor:
+        return past + weights
+
+    def extra_repr(self) -> str:
+        return f"reach={self.reach}"

@@ -1,0 +1,210 @@
+"""Connectionist temporal classification (Graves et al. 2006) as hard attention with a tractable gradient."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.ops.attended import Attended
+from regard.ops.card import Card
+from regard.ops.softmax import statistics_dtype, weigh_values
+
+CARD = Card(
+    name="ctc",
+    family="aligner",
+    equation="p(y | x) = Σ over paths π that collapse to y of Π_t p(π_t | x)",
+    paper="Graves, Fernández, Gomez & Schmidhuber 2006, eq. 3-16",
+    cost="T·(2U + 1), twice",
+    op="ctc_alignment",
+    module="CTC",
+)
+
+# The logarithm of zero. Finite, so that no difference of two of them is NaN, here or in the backward pass; sums of
+# any number of them stay in float32, and no real log-probability comes near.
+_LOG_ZERO = -1e30
+
+
+class CTCAlignment(NamedTuple):
+    """All alignments of a transcript with its frames, weighed by their probability.
+
+    Attributes:
+        log_likelihood: [B], log p(y | x); -inf where the frames are too few for the transcript.
+        posterior: [B, U, T], the probability, given the transcript, that frame t emits its label number u.
+        blank: [B, T], that frame t emits a blank. With all labels it sums to 1 at every true frame.
+        occupancy: [B, T, V], that frame t emits symbol v, the blank included: the γ of forward-backward.
+
+    Posteriors of an impossible transcript, of padded frames and of padded labels are zero.
+    """
+
+    log_likelihood: Tensor
+    posterior: Tensor
+    blank: Tensor
+    occupancy: Tensor
+
+
+def ctc_alignment(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor | None = None,
+    target_lengths: Tensor | None = None,
+    *,
+    blank: int = 0,
+) -> CTCAlignment:
+    r"""Where each label of a transcript lies in the frames, over all alignments: forward-backward.
+
+    .. math:: p(y \mid x) = \sum_{\pi : \mathrm{collapse}(\pi) = y} \prod_t p(\pi_t \mid x), \quad
+              \gamma_t(u) = p(\pi_t\ \text{is label}\ u \mid x, y) = \frac{\alpha_t(u) \beta_t(u)}{p(y \mid x)}
+
+    A path π looks at one label in every frame: hard attention. There are few enough *states* (each label, and the
+    blanks between them) to sum over all paths exactly, so nothing needs to be drawn and the gradient is exact:
+    d log p / d log_probs is the occupancy, and d(-log p) / d logits = softmax - occupancy.
+
+    Args:
+        log_probs: [B, T, V], log p(symbol v in frame t), normalised (`log_softmax`).
+        targets: [B, U] labels, none of them the blank; what lies past a transcript's length is ignored.
+        input_lengths: [B], true frames; None for T.
+        target_lengths: [B], true labels, 0 allowed; None for U.
+        blank: which symbol is the blank.
+
+    Returns:
+        CTCAlignment, in float32 for half-precision inputs. Every part is differentiable.
+
+    Raises:
+        ValueError: shapes that do not fit.
+
+    Graves, Fernández, Gomez & Schmidhuber 2006, "Connectionist Temporal Classification", equations 3 to 16. Unlike
+    there β_t does not include the emission of frame t, so that α β need not be divided by it.
+
+    >>> alignment = ctc_alignment(torch.full((1, 2, 2), 0.5).log(), torch.tensor([[1]]))
+    >>> alignment.log_likelihood.exp()                # 1 1, 1 -, - 1: three paths of the four
+    tensor([0.7500])
+    >>> alignment.posterior
+    tensor([[[0.6667, 0.6667]]])
+    """
+    batch, frames, _ = _check(log_probs, targets)
+    input_lengths = _lengths("input", input_lengths, batch, frames, log_probs.device)
+    target_lengths = _lengths("target", target_lengths, batch, targets.shape[1], log_probs.device)
+    emission = log_probs.to(statistics_dtype(log_probs.dtype)).clamp(min=_LOG_ZERO)
+    symbols = _states(targets, target_lengths, blank)
+    emitted = emission.gather(2, symbols.unsqueeze(1).expand(-1, frames, -1))  # [b, t, states]
+    real = torch.arange(frames, device=log_probs.device) < input_lengths.unsqueeze(1)  # [b, t]
+    joint, log_likelihood = _forward_backward(emitted, real, symbols, target_lengths, blank)
+    possible = log_likelihood > 0.5 * _LOG_ZERO
+    level = log_likelihood.masked_fill(~possible, 0.0)[:, None, None]
+    state = (joint - level).exp().masked_fill(~real.unsqueeze(2), 0.0)
+    return CTCAlignment(
+        log_likelihood.masked_fill(~possible, -torch.inf),
+        state[..., 1::2].mT,
+        state[..., 0::2].sum(-1),
+        torch.zeros_like(emission).scatter_add(2, symbols.unsqueeze(1).expand_as(state), state),
+    )
+
+
+def ctc_attention(
+    log_probs: Tensor,
+    value: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor | None = None,
+    target_lengths: Tensor | None = None,
+    *,
+    blank: int = 0,
+) -> Attended:
+    r"""Each label reads the frames that emit it, by the posterior of all alignments.
+
+    .. math:: a_{ut} = \frac{\gamma_t(u)}{\sum_{t'} \gamma_{t'}(u)}, \quad c_u = \sum_t a_{ut}\, \mathrm{value}_t
+
+    Args:
+        log_probs: [B, T, V], as in `ctc_alignment`, and so are all others.
+        value: [B, T, Dv].
+        targets: [B, U].
+        input_lengths: [B] or None.
+        target_lengths: [B] or None.
+        blank: which symbol is the blank.
+
+    Returns:
+        Attended with context [B, 1, U, Dv] and weights [B, 1, U, T]; zero for padded labels and for transcripts that
+        the frames are too few for.
+
+    >>> frames = torch.tensor([[[1.0], [3.0]]])
+    >>> ctc_attention(torch.full((1, 2, 2), 0.5).log(), frames, torch.tensor([[1]])).context
+    tensor([[[[2.]]]])
+    """
+    if value.dim() != 3 or value.shape[:2] != log_probs.shape[:2]:
+        raise ValueError(
+            "ctc: log_probs [B, T, V] and value [B, T, Dv] must share B and T; "
+            f"got {list(log_probs.shape)} and {list(value.shape)}"
+        )
+    posterior = ctc_alignment(log_probs, targets, input_lengths, target_lengths, blank=blank).posterior.unsqueeze(1)
+    total = posterior.sum(-1, keepdim=True)  # at least 1 where the label is real: it takes at least one frame
+    weights = posterior / total.masked_fill(total == 0, 1.0)
+    return Attended.from_weights(weigh_values(weights, value.unsqueeze(1)), weights)
+
+
+def _forward_backward(
+    emitted: Tensor, real: Tensor, symbols: Tensor, target_lengths: Tensor, blank: int
+) -> tuple[Tensor, Tensor]:
+    """log p(path passes each state at each frame, y), [B, T, 2U + 1], and log p(y), [B]."""
+    before = _shift(symbols, 2, blank)
+    leap = torch.where((symbols != blank) & (symbols != before), 0.0, _LOG_ZERO).to(emitted.dtype)
+    place = torch.arange(symbols.shape[1], device=symbols.device)
+    last = 2 * target_lengths.unsqueeze(1)
+    ends = (place == last) | (place == last - 1)
+    # Before the first frame a path stands in the first blank without having emitted it; from there both the blank
+    # and the first label can come next.
+    alpha = torch.where(place == 0, 0.0, _LOG_ZERO).to(emitted.dtype).expand_as(ends)
+    beta = torch.where(ends, 0.0, _LOG_ZERO).to(emitted.dtype)
+    alphas, betas = [alpha], [beta]
+    for t in range(emitted.shape[1]):
+        reached = _either(alpha, _shift(alpha, 1), _shift(alpha, 2) + leap) + emitted[:, t]
+        alpha = torch.where(real[:, t, None], reached, alpha)
+        alphas.append(alpha)
+    for t in reversed(range(emitted.shape[1])):
+        ahead = beta + emitted[:, t]
+        following = _either(ahead, _shift(ahead, -1), _shift(ahead + leap, -2))
+        beta = torch.where(real[:, t, None], following, beta)
+        betas.append(beta)
+    joint = torch.stack(alphas, 1) + torch.stack(betas[::-1], 1)  # before the first frame, then after each
+    return joint[:, 1:], joint[:, -1].logsumexp(1)
+
+
+def _states(targets: Tensor, target_lengths: Tensor, blank: int) -> Tensor:
+    """Blanks around every label: [B, U] -> [B, 2U + 1]; labels past the end are blanks too."""
+    batch, labels = targets.shape
+    padded = torch.arange(labels, device=targets.device) >= target_lengths.unsqueeze(1)
+    symbols = targets.new_full((batch, 2 * labels + 1), blank, dtype=torch.long)
+    symbols[:, 1::2] = targets.masked_fill(padded, blank)
+    return symbols
+
+
+def _shift(row: Tensor, by: int, fill: float = _LOG_ZERO) -> Tensor:
+    """Each row moved to the right by `by` places (to the left if negative), what enters being `fill`."""
+    width = row.shape[1]
+    if by > 0:
+        return F.pad(row, (by, 0), value=fill)[:, :width]
+    return F.pad(row, (0, -by), value=fill)[:, -by:]
+
+
+def _either(*parts: Tensor) -> Tensor:
+    """log(sum of exp)."""
+    return torch.stack(parts).logsumexp(0)
+
+
+def _check(log_probs: Tensor, targets: Tensor) -> tuple[int, int, int]:
+    if log_probs.dim() != 3 or targets.dim() != 2 or targets.shape[0] != log_probs.shape[0]:
+        raise ValueError(
+            "ctc: log_probs [B, T, V] and targets [B, U] must share B; "
+            f"got {list(log_probs.shape)} and {list(targets.shape)}"
+        )
+    batch, frames, symbols = log_probs.shape
+    return batch, frames, symbols
+
+
+def _lengths(name: str, lengths: Tensor | None, batch: int, longest: int, device: torch.device) -> Tensor:
+    if lengths is None:
+        return torch.full((batch,), longest, device=device)
+    if lengths.shape != (batch,):
+        raise ValueError(f"ctc: {name}_lengths must be [B] = [{batch}]; got {list(lengths.shape)}")
+    return lengths.to(device)

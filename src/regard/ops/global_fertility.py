@@ -1,0 +1,70 @@
+"""Global fertility (Cohn et al. 2016): a loss on how much attention each source word got in all."""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor
+
+from regard.masks import Mask
+from regard.ops.card import Card
+from regard.ops.softmax import statistics_dtype
+
+CARD = Card(
+    name="global_fertility",
+    family="structure loss",
+    equation="Σ_i log N(Σ_j α_ji; μ(k_i), σ²(k_i))",
+    paper='Cohn et al. 2016, "Fertility" (global)',
+    cost="S, and S·D·A for μ and σ²",
+    op="fertility_log_likelihood",
+    module="GlobalFertility",
+)
+
+
+def fertility_log_likelihood(coverage: Tensor, mean: Tensor, variance: Tensor, mask: Mask | None = None) -> Tensor:
+    r"""How likely the fertilities of a sentence are, where each word says how much attention it expects.
+
+    .. math:: \sum_i \log \mathcal{N}(f_i;\, \mu_i, \sigma_i^2)
+              = -\frac12 \sum_i \Bigl(\log 2\pi\sigma_i^2 + \frac{(f_i - \mu_i)^2}{\sigma_i^2}\Bigr),
+              \qquad f_i = \sum_j \alpha_{ji}
+
+    Args:
+        coverage: [B, S], f: what `Attended.coverage()` gives for one head.
+        mean: [B, S], μ of each word.
+        variance: [B, S], σ² > 0 of each word.
+        mask: which words count; None for all. It leaves out the padding *and* the sentence marks BOS and EOS, which
+            the authors trim: a mark is no word and has no fertility.
+
+    Returns:
+        Log-likelihood of each sentence [B], 0 where no word counts; in float32 for half-precision inputs.
+
+    Raises:
+        ValueError: shapes that do not fit.
+
+    Cohn et al. 2016, "Incorporating Structural Alignment Biases into an Attentional Neural Translation Model",
+    fertility, the global one. It is *added* to the log-likelihood of the translation.
+
+    >>> import torch
+    >>> coverage, mean = torch.tensor([[0.0, 1.0, 3.0, 9.0]]), torch.tensor([[0.0, 1.0, 1.0, 0.0]])
+    >>> inner = Mask.of(torch.tensor([False, True, True, False]))               # without BOS and EOS
+    >>> fertility_log_likelihood(coverage, mean, torch.ones(1, 4), inner)       # -log 2π - (3 - 1)² / 2
+    tensor([-3.8379])
+    """
+    if coverage.dim() != 2 or not coverage.shape == mean.shape == variance.shape:
+        raise ValueError(
+            "global_fertility: coverage, mean and variance must be [B, S] alike (one head: average coverage over "
+            f"heads); got {list(coverage.shape)}, {list(mean.shape)} and {list(variance.shape)}"
+        )
+    coverage, mean, variance = (tensor.to(statistics_dtype(tensor.dtype)) for tensor in (coverage, mean, variance))
+    if mask is None:
+        return _log_normal(coverage - mean, variance).sum(1)
+    batch, keys = coverage.shape
+    ignored = ~mask.allowed((batch, 1, 1, keys), device=coverage.device)[:, 0, 0]
+    # Filled before and after: whatever a padded word holds, neither a value nor a gradient comes of it.
+    distance, variance = (coverage - mean).masked_fill(ignored, 0.0), variance.masked_fill(ignored, 1.0)
+    return _log_normal(distance, variance).masked_fill(ignored, 0.0).sum(1)
+
+
+def _log_normal(distance: Tensor, variance: Tensor) -> Tensor:
+    """log N(x; μ, σ²) of each entry, from x - μ."""
+    return -0.5 * ((2.0 * math.pi * variance).log() + distance.square() / variance)

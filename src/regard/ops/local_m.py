@@ -1,0 +1,59 @@
+"""Local attention with monotonic alignment, local-m (Luong, Pham & Manning 2015)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from regard.masks import Mask
+from regard.ops.card import Card
+from regard.ops.softmax import masked_softmax
+
+CARD = Card(
+    name="local_m",
+    family="aligner",
+    equation="a_t = softmax(e_t) over |s - t| ≤ D, 0 elsewhere",
+    paper="Luong, Pham & Manning 2015, sec. 3.2 (local-m)",
+    cost="T·S",
+    op="local_m_weights",
+    module="LocalM",
+)
+
+
+def local_m_weights(energy: Tensor, mask: Mask | None = None, *, window: int, step: int = 0) -> Tensor:
+    r"""Softmax in a window that moves one key a query: local-m.
+
+    .. math:: p_t = t, \quad a_{ts} = \frac{\exp e_{ts}}{\sum_{|s' - p_t| \le D} \exp e_{ts'}}
+              \ \text{for}\ |s - p_t| \le D, \quad 0\ \text{elsewhere}
+
+    Queries and keys are both counted from 0, so query t looks at 2D + 1 keys around its own number, fewer at the
+    ends. The window is tied to the *start* of the memory, unlike `Mask.window`, which is tied to its end.
+
+    A query past the last key by more than D has nothing in its window: zero weights. The authors' code does the same
+    (places outside the sentence are excluded, whatever is left of the window), and holding p_t at the last key
+    instead would be another mechanism, which looks at the end for ever.
+
+    Args:
+        energy: [B, H, T, S].
+        mask: what may be attended; None for everything.
+        window: D, keys on either side of the centre.
+        step: the number of the first query, when queries come one after another.
+
+    Returns:
+        Weights [B, H, T, S], in float32 for half-precision energies.
+
+    Luong, Pham & Manning 2015, "Effective Approaches to Attention-based Neural Machine Translation", section 3.2.
+
+    >>> local_m_weights(torch.zeros(1, 1, 3, 4), window=1)[0, 0]
+    tensor([[0.5000, 0.5000, 0.0000, 0.0000],
+            [0.3333, 0.3333, 0.3333, 0.0000],
+            [0.0000, 0.3333, 0.3333, 0.3333]])
+    """
+    if window < 0 or step < 0:
+        raise ValueError(f"local_m: window and step count keys and queries; got window={window}, step={step}")
+    if energy.dim() != 4:
+        raise ValueError(f"local_m: energy must be [B, H, T, S]; got shape {list(energy.shape)}")
+    queries, keys = energy.shape[2:]
+    centre = torch.arange(step, step + queries, device=energy.device).unsqueeze(1)
+    far = (torch.arange(keys, device=energy.device) - centre).abs() > window
+    return masked_softmax(energy.masked_fill(far, -torch.inf), mask)

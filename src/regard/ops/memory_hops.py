@@ -1,0 +1,197 @@
+"""Reading a memory several times over, each time with a better question (Sukhbaatar et al. 2015)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.masks import Mask
+from regard.ops.attended import Attended
+from regard.ops.card import Card
+from regard.ops.checks import check_reading
+from regard.ops.dot import dot_score
+from regard.ops.linear import masked_linear
+from regard.ops.softmax import masked_softmax, weigh_values
+
+CARD = Card(
+    name="memory_hops",
+    family="whole matrix",
+    equation="p = softmax(uᵀ m),  o = Σ p c,  u ← u + o",
+    paper="Sukhbaatar et al. 2015, sec. 2 and 4.1",
+    cost="K hops of T·S·D + T·S·D",
+    op="memory_hops",
+    module="MemoryHops",
+)
+
+
+class Hops(NamedTuple):
+    """The question after all hops, and the read of each.
+
+    Attributes:
+        output: u after the last hop: [B, H, T, D] from the op, [B, d] from the module.
+        reads: an Attended for each hop.
+    """
+
+    output: Tensor
+    reads: tuple[Attended, ...]
+
+
+def memory_hop(
+    query: Tensor, key: Tensor, value: Tensor, mask: Mask | None = None, *, linear: bool = False
+) -> Attended:
+    r"""One hop: match the question with every memory, take away what they hold.
+
+    .. math:: p = \mathrm{softmax}(u^\top m_i), \quad o = \sum_i p_i c_i
+
+    Args:
+        query: [B, H, T, D], u; in the paper H = T = 1.
+        key: [B, H, S, D], m, the input memories.
+        value: [B, H, S, D], c, the output memories.
+        mask: which memories there are; None for all.
+        linear: whether the softmax is left out, p_i = u·m_i: the linear start of training.
+
+    Returns:
+        Attended with context o [B, H, T, D].
+
+    Sukhbaatar et al. 2015, "End-To-End Memory Networks", equations 1 and 2. The inner product is not scaled.
+
+    >>> u, m, c = torch.tensor([[1.0]]), torch.tensor([[0.0], [1.0]]), torch.tensor([[0.0], [10.0]])
+    >>> memory_hop(u[None, None], m[None, None], c[None, None]).context
+    tensor([[[[7.31]]]])
+    """
+    check_reading("memory_hops", query, key, value)
+    energy = dot_score(query, key)
+    weights = masked_linear(energy, mask) if linear else masked_softmax(energy, mask)
+    return Attended.from_weights(weigh_values(weights, value), weights)
+
+
+def memory_hops(
+    query: Tensor,
+    keys: Sequence[Tensor],
+    values: Sequence[Tensor],
+    mask: Mask | None = None,
+    *,
+    carry: Tensor | None = None,
+    linear: bool = False,
+) -> Hops:
+    r"""K hops: the question of the next is the question of this one plus what it found.
+
+    .. math:: u^{k+1} = u^k + o^k, \quad\text{or layer-wise}\quad u^{k+1} = H u^k + o^k
+
+    Args:
+        query: [B, H, T, D], u¹.
+        keys: m of each hop, K tensors [B, H, S, D].
+        values: c of each hop, K tensors [B, H, S, D].
+        mask: which memories there are; None for all.
+        carry: [D, D], H; None for the identity.
+        linear: whether the softmax is left out, as in `memory_hop`.
+
+    Returns:
+        Hops with output u^{K+1} [B, H, T, D] and the K reads.
+
+    Sukhbaatar et al. 2015, section 2.2.
+
+    >>> u, m = torch.ones(1, 1, 1, 1), torch.zeros(1, 1, 2, 1)
+    >>> memory_hops(u, [m, m], [m + 3, m + 5]).output.item()                  # 1 + 3 + 5
+    9.0
+    """
+    if len(keys) != len(values):
+        raise ValueError(f"memory_hops: a hop has keys and values; got {len(keys)} keys and {len(values)} values")
+    reads = []
+    for key, value in zip(keys, values, strict=True):
+        reads.append(memory_hop(query, key, value, mask, linear=linear))
+        query = (query if carry is None else F.linear(query, carry)) + reads[-1].context
+    return Hops(query, tuple(reads))
+
+
+def position_encoding(words: Tensor | int, dim: int, *, size: int | None = None) -> Tensor:
+    r"""How much of each channel a word keeps, by its place in the sentence: a bag of words that knows the order.
+
+    .. math:: l_{kj} = (1 - j/J) - (k/d)(1 - 2j/J), \quad j = 1..J,\; k = 1..d
+
+    J is the sentence's *own* number of words: with that of the longest in the batch, a sentence would be encoded
+    differently in different company.
+
+    Args:
+        words: J, a number or a tensor [...] of one a sentence.
+        dim: d.
+        size: length of the word axis; None for the largest J.
+
+    Returns:
+        [..., size, d] in float32, zero after a sentence's last word.
+
+    Sukhbaatar et al. 2015, section 4.1.
+
+    >>> position_encoding(2, 2)
+    tensor([[0.5000, 0.5000],
+            [0.5000, 1.0000]])
+    """
+    count = torch.as_tensor(words)
+    size = (int(count.max()) if count.numel() else 0) if size is None else size
+    j = torch.arange(1, size + 1, device=count.device, dtype=torch.float32).unsqueeze(1)
+    k = torch.arange(1, dim + 1, device=count.device, dtype=torch.float32)
+    place = j / count.clamp(min=1)[..., None, None]  # [..., j, 1]
+    weight = (1 - place) - (k / dim) * (1 - 2 * place)
+    return weight.masked_fill(j > count[..., None, None], 0.0)
+
+
+def time_index(sentences: Tensor, size: int) -> Tensor:
+    """How long ago each sentence was said, [B, size]: 0 for the most recent, -1 where there is none.
+
+    Counting from the end makes "just now" the same row of the time table in long stories and short ones.
+
+    Args:
+        sentences: [B], how many each story has.
+        size: length of the sentence axis.
+
+    Sukhbaatar et al. 2015, section 4.1: "indexed in reverse order".
+
+    >>> time_index(torch.tensor([3, 1]), 3)
+    tensor([[ 2,  1,  0],
+            [ 0, -1, -1]])
+    """
+    age = sentences.unsqueeze(1) - 1 - torch.arange(size, device=sentences.device)
+    return age.clamp(min=-1)
+
+
+class Story(NamedTuple):
+    """Words [B, N, J] and how many sentences each story has, [B]."""
+
+    words: Tensor
+    sentences: Tensor
+
+
+def insert_empty(story: Tensor, sentences: Tensor, rate: float, *, padding_id: int = 0) -> Story:
+    """Empty memories in between: after each sentence one with probability `rate`, so that ages are not learned by rote.
+
+    They are inserted, not written over sentences: nothing is lost, and older sentences grow older.
+
+    Args:
+        story: [B, N, J] words.
+        sentences: [B], how many sentences each has.
+        rate: of empty memories; the paper has 0.1.
+        padding_id: the null word.
+
+    Returns:
+        Story with words [B, N', J] and the new counts.
+
+    Sukhbaatar et al. 2015, section 4.1, "random noise"; draws from torch's global generator.
+
+    >>> insert_empty(torch.tensor([[[5], [6]]]), torch.tensor([2]), rate=1.0)
+    Story(words=tensor([[[5],
+                         [0],
+                         [6],
+                         [0]]]), sentences=tensor([4]))
+    """
+    batch, size, _ = story.shape
+    real = torch.arange(size, device=story.device) < sentences.unsqueeze(1)
+    after = (torch.rand(batch, size, device=story.device) < rate) & real
+    added = after.sum(1)
+    place = torch.arange(size, device=story.device) + after.cumsum(1) - after.long()
+    longest = size + (int(added.max()) if batch and size else 0)
+    words = story.new_full((batch, longest, story.shape[2]), padding_id)
+    return Story(words.scatter(1, place.unsqueeze(2).expand_as(story), story), sentences + added)

@@ -1,0 +1,262 @@
+"""Graph attention."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.explain import capture
+from regard.nn import GraphAttention
+from regard.ops import GraphAttended, add_self_loops, graph_attention
+from tests.mechanism import check_gradients, close, within_budget
+
+IMPLS = ("reference", "sparse")
+DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+
+# Unsorted, with an edge given twice (2 -> 0), a loop (3), and a node that nobody writes to (4).
+EDGES = [[2, 4, 2, 0, 3, 1, 2, 4], [0, 0, 0, 1, 3, 3, 1, 2]]
+LONELY = 4
+
+
+def random_graph(nodes: int = 5, heads: int = 3, width: int = 2) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """node, edges, weight_source, weight_target."""
+    return torch.randn(nodes, heads, width), torch.tensor(EDGES), torch.randn(heads, width), torch.randn(heads, width)
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_shapes(impl: str) -> None:
+    node, edges = torch.randn(7, 3, 5), torch.randint(7, (2, 11))
+    out = graph_attention(node, edges, torch.randn(3, 5), torch.randn(3, 5), impl=impl)
+    assert out.context.shape == (7, 3, 5)
+    assert out.weights().shape == (3, 11)
+    assert out.entropy().shape == out.alignment().shape == out.coverage().shape == (3, 7)
+    assert out.topk(2).weights.shape == out.topk(2).keys.shape == (3, 7, 2)
+    assert out.dense().weights().shape == (1, 3, 7, 7)
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_value_by_hand(impl: str) -> None:
+    """Node 0 reads 0, 1 and 2; a_src = 1, a_dst = 2, so e = LeakyReLU(2 h_0 + h_j) with h = 1, -1, -7."""
+    node, edges = torch.tensor([1.0, -1.0, -7.0])[:, None, None], torch.tensor([[0, 1, 2], [0, 0, 0]])
+    out = graph_attention(node, edges, torch.ones(1, 1), torch.full((1, 1), 2.0), impl=impl)
+    e = [math.exp(3), math.exp(1), math.exp(0.2 * -5)]
+    close(out.weights(), [[part / sum(e) for part in e]])
+    close(out.context[0], [[(e[0] - e[1] - 7 * e[2]) / sum(e)]])
+    assert (out.context[1:] == 0).all()
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_a_node_that_nobody_writes_to_is_zero(impl: str) -> None:
+    """Here the edges are the mask."""
+    node, *rest = random_graph()
+    node.requires_grad_()
+    out = graph_attention(node, *rest, impl=impl)
+    assert (out.context[LONELY] == 0).all()
+    assert (out.alignment()[:, LONELY] == -1).all()
+    (grad,) = torch.autograd.grad(out.context[LONELY].sum(), node)
+    assert (grad == 0).all()
+    nothing = graph_attention(node, torch.zeros(2, 0, dtype=torch.long), *rest[1:], impl=impl)
+    assert (nothing.context == 0).all()
+    assert (nothing.alignment() == -1).all()
+    assert (nothing.entropy() == 0).all()
+    (grad,) = torch.autograd.grad(nothing.context.sum(), node)
+    assert (grad == 0).all()
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_gradients(impl: str) -> None:
+    node, edges, source, target = random_graph()
+
+    def read(node: Tensor, source: Tensor, target: Tensor) -> tuple[Tensor, ...]:
+        out = graph_attention(node, edges, source, target, impl=impl)
+        return out.context, out.weights(), out.entropy()
+
+    check_gradients(read, node, source, target)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: str(dtype).removeprefix("torch."))
+def test_sparse_equals_the_reference(dtype: torch.dtype) -> None:
+    for edges in (
+        torch.randint(17, (2, 90)),
+        torch.randint(17, (2, 1)),
+        add_self_loops(torch.randint(17, (2, 40)), 17),
+    ):
+        inputs = [torch.randn(shape).to(dtype) for shape in ((17, 3, 5), (3, 5), (3, 5))]
+        runs = []
+        for kind, impl in ((torch.float64, "reference"), (dtype, "reference"), (dtype, "sparse")):
+            ready = [tensor.to(kind).detach().requires_grad_() for tensor in inputs]
+            out = graph_attention(ready[0], edges, *ready[1:], impl=impl)
+            probe = torch.linspace(-1, 1, out.context.numel(), dtype=torch.float64).view_as(out.context)
+            grads = torch.autograd.grad((out.context.double() * probe).sum(), ready)
+            runs.append((out.context, out.weights(), out.coverage(), *grads))
+        for truth, plain, actual in zip(*runs, strict=True):
+            within_budget(actual, plain, truth)
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_renumbered_nodes_and_shuffled_edges_give_the_same_graph(impl: str) -> None:
+    node, edges, *halves = random_graph()
+    new_number = torch.randperm(len(node))
+    order = torch.randperm(edges.shape[1])
+    moved = torch.empty_like(node)
+    moved[new_number] = node
+    out = graph_attention(node, edges, *halves, impl=impl)
+    again = graph_attention(moved, new_number[edges][:, order], *halves, impl=impl)
+    close(again.context[new_number], out.context.double(), tolerance=1e-5)
+    close(again.weights(), out.weights()[:, order].double(), tolerance=1e-5)
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_an_edge_given_twice_counts_twice(impl: str) -> None:
+    node = torch.tensor([0.0, 3.0, 9.0])[:, None, None]
+    edges = torch.tensor([[1, 2, 1], [0, 0, 0]])
+    out = graph_attention(node, edges, torch.zeros(1, 1), torch.zeros(1, 1), impl=impl)
+    close(out.weights(), [[1 / 3, 1 / 3, 1 / 3]])
+    close(out.context[0], [[5.0]])
+    close(out.dense().weights()[0, 0, 0], [0.0, 2 / 3, 1 / 3])
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_large_energies_of_one_node_do_not_spoil_another(impl: str) -> None:
+    """Each target has its own maximum: with a common one, node 0 would be left with 0 / 0."""
+    node, edges = torch.tensor([0.0, 1.0, 500.0])[:, None, None], torch.tensor([[0, 1, 2], [0, 0, 1]])
+    out = graph_attention(node, edges, torch.ones(1, 1), torch.zeros(1, 1), impl=impl)
+    close(out.weights(), [[1 / (1 + math.e), math.e / (1 + math.e), 1.0]])
+
+
+def test_everybody_connected_is_attention_over_all_nodes() -> None:
+    """On a complete graph the dense view is one softmax row a node."""
+    node, _, source, target = random_graph(nodes=6)
+    pairs = torch.cartesian_prod(torch.arange(6), torch.arange(6)).T
+    energy = torch.nn.functional.leaky_relu((node * target).sum(2)[:, None] + (node * source).sum(2), 0.2)  # [i, j, h]
+    expected = energy.softmax(1).permute(2, 0, 1)
+    close(graph_attention(node, pairs, source, target).dense().weights()[0], expected.double(), tolerance=1e-5)
+
+
+def test_what_a_node_reads_most() -> None:
+    """Node 0 reads 1, 2 and 3 with energies log 1, log 2 and log 5; node 1 reads 3; the others nobody."""
+    node = torch.tensor([1.0, 1.0, 2.0, 5.0]).log()[:, None, None]
+    edges = torch.tensor([[2, 3, 1, 3], [0, 1, 0, 0]])
+    out = graph_attention(node, edges, torch.ones(1, 1), torch.zeros(1, 1))
+    close(out.weights(), [[2 / 8, 1.0, 1 / 8, 5 / 8]])
+    assert out.alignment().tolist() == [[3, 3, -1, -1]]
+    weights, nodes = out.topk(2)
+    assert nodes.tolist() == [[[3, 2], [3, -1], [-1, -1], [-1, -1]]]
+    close(weights, [[[5 / 8, 2 / 8], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]])
+    close(out.coverage(), [[0.0, 1 / 8, 2 / 8, 13 / 8]])
+    entropy = -sum(part * math.log(part) for part in (1 / 8, 2 / 8, 5 / 8))
+    close(out.entropy(), [[entropy, 0.0, 0.0, 0.0]])
+
+
+def test_the_dense_view_says_the_same() -> None:
+    node, edges, *halves = random_graph()
+    out = graph_attention(node, edges, *halves)
+    dense = out.dense()
+    close(dense.coverage()[0], out.coverage().double())
+    assert torch.equal(dense.weights(rows=[3, 0, 3], heads=[2, 0]), dense.weights()[:, [2, 0]][:, :, [3, 0, 3]])
+    simple = graph_attention(node, edges.unique(dim=1), *halves)
+    close(simple.dense().entropy()[0], simple.entropy().double())
+    assert torch.equal(simple.dense().alignment()[0], simple.alignment())
+
+
+def test_dropout_drops_whole_edges_and_keeps_the_mean() -> None:
+    node, edges = torch.ones(2, 1, 1), torch.tensor([[1] * 10_000, [0] * 10_000])
+    outs = []
+    for impl in IMPLS:
+        torch.manual_seed(0)
+        outs.append(graph_attention(node, edges, torch.zeros(1, 1), torch.zeros(1, 1), dropout=0.25, impl=impl))
+    close(outs[0].context, outs[1].context.double(), tolerance=1e-4)
+    assert outs[0].context[0].item() != 1
+    assert abs(outs[0].context[0].item() - 1) < 0.03  # five standard deviations of the share that is kept
+    close(outs[0].weights(), torch.full((1, 10_000), 1e-4))
+
+
+def test_the_same_bits_every_time_on_a_cpu() -> None:
+    node, edges = torch.randn(50, 2, 3, device="cpu"), torch.randint(50, (2, 5_000), device="cpu")
+    halves = torch.randn(2, 2, 3, device="cpu")
+    runs = []
+    torch.use_deterministic_algorithms(True)
+    try:
+        for _ in range(3):
+            ready = node.clone().requires_grad_()
+            out = graph_attention(ready, edges, *halves)
+            runs.append((out.context, *torch.autograd.grad(out.context.square().sum(), ready)))
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert all(torch.equal(*pair) for other in runs[1:] for pair in zip(other, runs[0], strict=True))
+
+
+def test_self_loops_are_added_once() -> None:
+    edges = torch.tensor([[0, 1, 1, 2], [1, 1, 1, 0]])
+    once = add_self_loops(edges, 4)
+    assert once.tolist() == [[0, 2, 0, 1, 2, 3], [1, 0, 0, 1, 2, 3]]
+    assert torch.equal(add_self_loops(once, 4), once)
+
+
+@pytest.mark.parametrize("join", ["concat", "mean"])
+def test_module_computes_the_equation(join: str) -> None:
+    """Node by node, with the concatenated vector a of the paper."""
+    module = GraphAttention(7, 3, 2, join=join)  # type: ignore[arg-type]
+    torch.nn.init.normal_(module.bias)  # type: ignore[arg-type]
+    node, edges = torch.randn(5, 7), torch.tensor(EDGES).unique(dim=1)
+    out = module(node, edges)
+    heads = []
+    for head in range(2):
+        mapped = node @ module.node_map.weight[3 * head : 3 * head + 3].T
+        a = torch.cat((module.weight_target[head], module.weight_source[head]))
+        rows = []
+        for i in range(5):
+            around = sorted({i, *(j for j, k in edges.T.tolist() if k == i)})
+            energy = torch.stack([a @ torch.cat((mapped[i], mapped[j])) for j in around])
+            rows.append(torch.nn.functional.leaky_relu(energy, 0.2).softmax(0) @ mapped[around])
+        heads.append(torch.stack(rows))
+    joined = torch.cat(heads, 1) if join == "concat" else torch.stack(heads).mean(0)
+    close(out.context, (joined + module.bias).double(), tolerance=1e-5)
+
+
+def test_module_is_watched_and_drops_in_training_only() -> None:
+    layer = GraphAttention(5, 3, 2, dropout=0.6)
+    node, edges = torch.randn(5, 5), torch.tensor(EDGES)
+    with capture(torch.nn.ModuleDict({"layer": layer}), heads=1, rows=[0]) as seen:
+        dropped = layer(node, edges)
+    assert isinstance(dropped, GraphAttended)
+    assert seen.weights("layer").shape == (1, 1, 1, 5)
+    close(seen.weights("layer").sum(-1), torch.ones(1, 1, 1))
+    kept = layer.eval()(node, edges)
+    close(kept.weights(), dropped.weights().double())
+    assert not torch.allclose(kept.context, dropped.context)
+    assert torch.equal(layer(node, edges).context, kept.context)
+
+
+def test_module_without_loops_and_bias_leaves_a_lonely_node_zero() -> None:
+    layer = GraphAttention(5, 3, 2, self_loops=False, bias=False)
+    assert (layer(torch.randn(5, 5), torch.tensor(EDGES)).context[LONELY] == 0).all()
+
+
+def test_glorot_bounds_are_those_of_one_head() -> None:
+    layer = GraphAttention(100, 20, 8)
+    assert 0.95 < layer.node_map.weight.abs().max().item() / math.sqrt(6 / 120) <= 1
+    assert 0.95 < layer.weight_source.abs().max().item() / math.sqrt(6 / 21) <= 1
+
+
+def test_bad_shapes_are_named() -> None:
+    node, edges, source, target = random_graph()
+    with pytest.raises(ValueError, match=r"node must be \[N, H, D\]; got shape \[5, 6\]"):
+        graph_attention(node.flatten(1), edges, source, target)
+    with pytest.raises(ValueError, match=r"weight_target must be \[H, D\] = \[3, 2\]; got \[2, 3\]"):
+        graph_attention(node, edges, source, target.T)
+    with pytest.raises(ValueError, match=r"edges must be integers \[2, E\].*got torch.int64 of shape \[8, 2\]"):
+        graph_attention(node, edges.T, source, target)
+    with pytest.raises(ValueError, match="from node 0 to node 4, but nodes are numbered 0 to 3"):
+        graph_attention(node[:4], edges, source, target)
+    with pytest.raises(ValueError, match="from node -1 to node 3"):
+        graph_attention(node, edges - 1, source, target)
+    with pytest.raises(ValueError, match="no implementation 'triton'; there are reference, sparse"):
+        graph_attention(node, edges, source, target, impl="triton")
+    with pytest.raises(ValueError, match="joined by concat or mean, not by 'sum'"):
+        GraphAttention(5, 3, 2, join="sum")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="at least one largest weight"):
+        graph_attention(node, edges, source, target).topk(0)

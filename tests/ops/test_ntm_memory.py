@@ -1,0 +1,153 @@
+"""The writable memory of a Neural Turing Machine."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.nn import Addressing, Attention, Cosine, MultiHead, Tape, WriteHead
+from regard.ops import Attended, ntm_read, ntm_write
+from tests.mechanism import check_gradients, close
+
+
+def test_shapes() -> None:
+    memory, weights, vector = torch.randn(2, 11, 5), torch.rand(2, 3, 11), torch.rand(2, 3, 5)
+    assert ntm_read(memory, weights).shape == (2, 3, 5)
+    assert ntm_write(memory, weights, vector, vector).shape == (2, 11, 5)
+    assert ntm_write(memory.bfloat16(), weights, vector, vector).dtype == torch.bfloat16
+
+
+def test_value_by_hand() -> None:
+    """Half of the focus, all of the first channel erased: (4, 4) keeps (2, 4), then half of (10, 20) is added."""
+    memory, weights = torch.tensor([[[4.0, 4.0], [1.0, 1.0]]]), torch.tensor([[[0.5, 0.0]]])
+    written = ntm_write(memory, weights, torch.tensor([[[1.0, 0.0]]]), torch.tensor([[[10.0, 20.0]]]))
+    close(written, [[[7.0, 14.0], [1.0, 1.0]]])
+    close(ntm_read(written, torch.tensor([[[0.5, 0.5]]])), [[[4.0, 7.5]]])
+
+
+def test_rows_without_weight_stay_bit_for_bit() -> None:
+    """A weight of exactly zero is this memory's mask: neither erased, nor added to, nor read."""
+    memory, vector = torch.randn(2, 7, 5), torch.rand(2, 3, 5)
+    weights = torch.rand(2, 3, 7)
+    weights[:, :, 4:] = 0.0
+    written = ntm_write(memory, weights, vector, vector)
+    assert torch.equal(written[:, 4:], memory[:, 4:])
+    assert (written[:, :4] != memory[:, :4]).any(-1).all()
+    rubbish = torch.cat((memory[:, :4], 50.0 * torch.randn(2, 3, 5)), 1)
+    close(ntm_read(rubbish, weights), ntm_read(memory, weights).double(), tolerance=1e-5)
+    assert torch.equal(ntm_write(memory, torch.zeros(2, 3, 7), vector, vector), memory)
+
+
+def test_gradients() -> None:
+    def write(memory, weights, erase, add):  # type: ignore[no-untyped-def]
+        weights = weights.softmax(-1)
+        written = ntm_write(memory, weights, erase.sigmoid(), add.tanh())
+        return written, ntm_read(written, weights)
+
+    check_gradients(write, torch.randn(2, 4, 3), torch.randn(2, 2, 4), torch.randn(2, 2, 3), torch.randn(2, 2, 3))
+
+
+def test_the_order_of_the_heads_does_not_matter() -> None:
+    """All erase, then all add; one head after the other would let the second erase what the first added."""
+    memory, weights = torch.randn(2, 7, 5).double(), torch.randn(2, 3, 7).double().softmax(-1)
+    erase, add = torch.rand(2, 3, 5).double(), torch.randn(2, 3, 5).double()
+    written = ntm_write(memory, weights, erase, add)
+    order = [2, 0, 1]
+    close(ntm_write(memory, weights[:, order], erase[:, order], add[:, order]), written)
+    in_turn = memory
+    for h in range(3):
+        in_turn = ntm_write(in_turn, weights[:, h : h + 1], erase[:, h : h + 1], add[:, h : h + 1])
+    assert (in_turn - written).abs().max() > 1e-3
+
+
+def test_several_heads_are_the_equation() -> None:
+    memory, weights = torch.randn(1, 4, 3).double(), torch.rand(1, 2, 4).double()
+    erase, add = torch.rand(1, 2, 3).double(), torch.randn(1, 2, 3).double()
+    expected = memory.clone()
+    for i in range(4):
+        for h in range(2):
+            expected[0, i] *= 1 - weights[0, h, i] * erase[0, h]
+        for h in range(2):
+            expected[0, i] += weights[0, h, i] * add[0, h]
+    close(ntm_write(memory, weights, erase, add), expected)
+
+
+def walking(align: Addressing) -> None:
+    """Set an addressing to ignore content and go one row ahead at every step."""
+    for layer in (align.gate_map, align.shift_map, align.sharpness_map):
+        nn.init.zeros_(layer.weight)
+    nn.init.constant_(align.gate_map.bias, -100.0)
+    align.shift_map.bias.data = torch.tensor([-100.0, -100.0, 100.0])
+
+
+def test_copying_by_hand() -> None:
+    """Write five vectors with a shift of +1, read them back with a shift of +1: a Turing machine that copies."""
+    writer, reader = WriteHead(query_dim=3, row_dim=3), Attention(Cosine(3, 3), Addressing(3))
+    assert isinstance(reader.align, Addressing)
+    walking(writer.align)
+    walking(reader.align)
+    nn.init.constant_(writer.erase_map.bias, 100.0)
+    nn.init.eye_(writer.add_map.weight)
+    nn.init.zeros_(writer.add_map.bias)
+    words, tape, state = torch.randn(2, 5, 3), Tape.constant(batch=2, rows=8, width=3, value=0.5), None
+    for word in words.split(1, 1):
+        tape, state = writer(word, tape, state)
+    out = reader(torch.zeros(2, 5, 3), tape.matrix)
+    close(out.context, words.tanh().double(), tolerance=1e-5)
+    assert out.alignment().tolist() == [[1, 2, 3, 4, 5]] * 2  # w_0 is on row 0, and the first step leaves it
+    close(tape.matrix[:, [0, 6, 7]], torch.full((2, 3, 3), 0.5))
+
+
+def test_the_write_head_is_addressing_erase_and_add() -> None:
+    head = WriteHead(query_dim=7, row_dim=5, num_heads=2).double()
+    twin = MultiHead(head.score, head.align, value_dim=5)
+    query, tape = torch.randn(3, 1, 7).double(), Tape(torch.randn(3, 11, 5).double())
+    seen: list[Attended] = []
+    handle = head.watch(seen.append)
+    written, state = head(query, tape)
+    handle.remove()
+    out = twin(query, tape.matrix)
+    erase = head.erase_map(query).sigmoid().view(3, 2, 5)
+    add = head.add_map(query).tanh().view(3, 2, 5)
+    close(written.matrix, ntm_write(tape.matrix, out.weights()[:, :, 0], erase, add))
+    assert len(seen) == 1
+    close(seen[0].weights(), out.weights())
+    close(seen[0].context, out.context)
+    again, _ = head(query, written, state)
+    order = torch.tensor([2, 0])
+    chosen, _ = head(query[order], written.select(order), state.select(order))
+    close(chosen.matrix, again.matrix[order])
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e2, 1e4])
+def test_never_nan(scale: float) -> None:
+    """500 steps of writing and reading with whatever a controller may say: finite values, finite gradients."""
+    writer = WriteHead(query_dim=4, row_dim=5, num_heads=2)
+    reader = MultiHead(Cosine(4, 5, num_heads=2), Addressing(4, num_heads=2), value_dim=5)
+    tape, written, read = Tape.constant(batch=2, rows=6, width=5, value=0.0), None, None
+    reads: list[Tensor] = []
+    for _ in range(500):
+        word = scale * torch.randn(2, 1, 4)
+        tape, written = writer(word, tape, written)
+        out = reader.read(word, reader.remember(tape.matrix), read)
+        read = out.state
+        reads.append(out.context)
+        assert torch.isfinite(out.context).all()
+        close(out.weights().sum(-1), torch.ones(2, 2, 1), tolerance=1e-4)
+    F.mse_loss(torch.cat(reads[-20:], 1), torch.ones(2, 20, 10)).backward()
+    assert torch.isfinite(tape.matrix).all()
+    for parameter in (*writer.parameters(), *reader.parameters()):
+        assert parameter.grad is not None
+        assert torch.isfinite(parameter.grad).all()
+
+
+def test_bad_shapes_are_named() -> None:
+    memory, weights, vector = torch.randn(2, 11, 5), torch.rand(2, 3, 11), torch.rand(2, 3, 5)
+    with pytest.raises(ValueError, match=r"must share B and N; got \[2, 11, 5\] and \[2, 3, 10\]"):
+        ntm_read(memory, weights[..., :10])
+    with pytest.raises(ValueError, match=r"erase and add must be \[B, H, M\] = \[2, 3, 5\]; got \[2, 3, 4\]"):
+        ntm_write(memory, weights, vector[..., :4], vector)
+    with pytest.raises(ValueError, match=r"writes once a call: query must be \[B, 1, Cq\]; got \[2, 3, 7\]"):
+        WriteHead(7, 5)(torch.randn(2, 3, 7), Tape(memory))
