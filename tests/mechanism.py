@@ -21,15 +21,21 @@ def error(actual: Tensor, truth: Tensor) -> float:
     return float((actual.detach().double() - truth.detach().double()).abs().max())
 
 
-def within_budget(actual: Tensor, plain: Tensor, truth: Tensor) -> None:
+def magnitude(tensor: Tensor) -> float:
+    """The largest absolute entry; 0 for an empty tensor."""
+    return float(tensor.detach().abs().max()) if tensor.numel() else 0.0
+
+
+def within_budget(actual: Tensor, plain: Tensor, truth: Tensor, *, scale: float | None = None) -> None:
     """An implementation may err twice as much as plain PyTorch at the same precision, plus a few rounding steps.
 
     Both errors are measured against the reference in float64, so the tolerance is not a guess. The steps are for
     small problems, where the plain run may be exact by luck; in float64 it is the truth itself, and only the order
-    of summation differs. Half precision computes in float32 and rounds once.
+    of summation differs. Half precision computes in float32 and rounds once. A step is one of `scale`: the largest true
+    entry, or, for gradients that cancel, the largest of all gradients of the problem.
     """
     assert torch.isfinite(actual).all(), "not finite"
-    largest = float(truth.detach().abs().max()) if truth.numel() else 0.0
+    largest = magnitude(truth) if scale is None else scale
     steps = {torch.float64: 32, torch.float32: 4}.get(actual.dtype, 1)
     allowed = 2.0 * error(plain, truth) + steps * torch.finfo(actual.dtype).eps * largest
     assert error(actual, truth) <= allowed, f"error {error(actual, truth):.3e} exceeds the budget {allowed:.3e}"

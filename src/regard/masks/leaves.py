@@ -124,10 +124,14 @@ class Window(Node):
 
 
 class Dense(Node):
-    """Booleans [B, H, T, S], any size 1 for "the same for all"."""
+    """Booleans [B, H, T, S], any size 1 for "the same for all".
 
-    def __init__(self, pairs: Tensor) -> None:
+    One that differs by query says nothing of true lengths, also when it is down to the row of one query.
+    """
+
+    def __init__(self, pairs: Tensor, *, by_query: bool = False) -> None:
         self._pairs = pairs
+        self._by_query = by_query or pairs.shape[2] > 1
 
     def __repr__(self) -> str:
         return f"Mask.of(<{'x'.join(map(str, self._pairs.shape))}, {int(self._pairs.sum())} allowed>)"
@@ -142,7 +146,8 @@ class Dense(Node):
         mine, theirs = self._pairs.shape, other._pairs.shape
         if any(a != b and 1 not in (a, b) for a, b in zip(mine, theirs, strict=True)):
             raise MaskShapeError(f"masks of shapes {list(mine)} and {list(theirs)} cannot be joined")
-        return Dense(self._pairs & other._pairs.to(self._pairs.device))
+        pairs = self._pairs & other._pairs.to(self._pairs.device)
+        return Dense(pairs, by_query=self._by_query or other._by_query)
 
     def check(self, shape: Shape) -> None:
         mine = tuple(self._pairs.shape)
@@ -173,25 +178,29 @@ class Dense(Node):
         return tiles(False).any(5).any(3), tiles(True).all(5).all(3)
 
     def lengths(self, batch: int, keys: int) -> Tensor | None:
+        if self._by_query:
+            return None
         reachable = self._pairs.any(2).any(1).expand(batch, keys)
         places = torch.arange(1, keys + 1, device=reachable.device)
         return (reachable * places).amax(1) if keys else places.new_zeros(batch)
 
     def row(self, index: int, queries: int) -> Node:
-        return self if self._pairs.shape[2] == 1 else Dense(self._pairs[:, :, index : index + 1])
+        return self if self._pairs.shape[2] == 1 else Dense(self._pairs[:, :, index : index + 1], by_query=True)
 
     def embed(self, before: int, size: int, after: int, *, free: bool) -> Node:
-        if self._pairs.shape[2] > 1:
+        if self._by_query:
             raise MaskShapeError(
                 f"a mask of shape {list(self._pairs.shape)} differs by query: it cannot follow a growing memory"
             )
         return Dense(F.pad(self._pairs.expand(-1, -1, -1, size), (before, after), value=free))
 
     def select(self, rows: Tensor) -> Node:
-        return self if self._pairs.shape[0] == 1 else Dense(self._pairs.index_select(0, rows))
+        if self._pairs.shape[0] == 1:
+            return self
+        return Dense(self._pairs.index_select(0, rows), by_query=self._by_query)
 
     def to(self, device: torch.device) -> Node:
-        return self if self._pairs.device == device else Dense(self._pairs.to(device))
+        return self if self._pairs.device == device else Dense(self._pairs.to(device), by_query=self._by_query)
 
     def tensors(self) -> tuple[Tensor, ...]:
         return (self._pairs,)

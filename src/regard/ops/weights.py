@@ -112,10 +112,11 @@ class Weights:
             yield part, self._weigh(every_head, part)
 
     def _indices(self, index: Index, size: int) -> Tensor:
-        every = torch.arange(size, device=self._device)
         if index is None:
-            return every
-        return every[[index]] if isinstance(index, int) else every[index]
+            return torch.arange(size, device=self._device)
+        # Chosen on the CPU, where an index out of range is an IndexError; on a GPU it would end the process's context.
+        every = torch.arange(size, device="cpu")
+        return (every[[index]] if isinstance(index, int) else every[index]).to(self._device)
 
     def _squeeze(self, result: Tensor) -> Tensor:
         return result if self._has_heads else result.squeeze(1)
