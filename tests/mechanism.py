@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 
-def close(actual: Tensor, expected: Tensor | list[object] | float, *, tolerance: float = 1e-6) -> None:
+def assert_close(actual: Tensor, expected: Tensor | list[object] | float, *, tolerance: float = 1e-6) -> None:
     """Equal up to rounding: absolute and relative `tolerance` against `expected`, compared in float64."""
     wanted = torch.as_tensor(expected, dtype=torch.float64, device=actual.device)
     torch.testing.assert_close(actual.detach().to(torch.float64), wanted, atol=tolerance, rtol=tolerance)

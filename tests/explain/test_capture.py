@@ -10,7 +10,7 @@ import regard
 from regard import Mask
 from regard.nn import Additive, Attention, MultiHead, ScaledDot
 from regard.ops import inner_product
-from tests.mechanism import close
+from tests.mechanism import assert_close
 
 
 class Layer(nn.Module):
@@ -62,7 +62,7 @@ def test_the_choice_by_name_layer_head_and_row(model: Model, inputs: tuple[Tenso
     with regard.capture(model) as whole, regard.capture(model, "*.own", layers=[0, -1], heads=1, rows=[3, 0]) as part:
         model(*inputs)
     assert list(part) == ["layers.0.own", "layers.2.own"]
-    close(part.weights("layers.2.own"), whole.weights("layers.2.own")[:, [1]][:, :, [3, 0]].double())
+    assert_close(part.weights("layers.2.own"), whole.weights("layers.2.own")[:, [1]][:, :, [3, 0]].double())
 
 
 def test_the_model_computes_the_same_on_the_same_path(
@@ -110,7 +110,7 @@ def test_steps_are_joined_over_a_growing_memory() -> None:
         for t in range(5):
             memory = memory.append(attention.remember(x[:, t : t + 1]))
             attention.read(x[:, t : t + 1], memory)
-    close(seen.weights(""), attention(x, mask=Mask.causal()).weights().double())
+    assert_close(seen.weights(""), attention(x, mask=Mask.causal()).weights().double())
 
 
 def test_what_does_not_fit_is_named(model: Model, inputs: tuple[Tensor, Tensor]) -> None:

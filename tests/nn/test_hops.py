@@ -9,7 +9,7 @@ from torch import Tensor
 from regard import Mask
 from regard.nn import MemoryHops, Raw, SentenceEncoder, Softmax, StoryEncoder
 from regard.ops import Attended, memory_hops, position_encoding
-from tests.mechanism import close
+from tests.mechanism import assert_close
 
 TYINGS = ("adjacent", "layerwise")
 
@@ -26,9 +26,9 @@ def test_a_sentence_is_a_weighted_bag_of_words() -> None:
     encoder = SentenceEncoder(13, 5).double()
     sentence, table = torch.tensor([3, 7, 7, 0, 0]), encoder.embedding.weight
     weight = position_encoding(3, 5).double()
-    close(encoder(sentence), sum(weight[j] * table[word] for j, word in enumerate((3, 7, 7))))
+    assert_close(encoder(sentence), sum(weight[j] * table[word] for j, word in enumerate((3, 7, 7))))
     plain = SentenceEncoder(13, 5, position_encoding=False).double()
-    close(plain(sentence), plain.embedding.weight[[3, 7, 7]].sum(0))
+    assert_close(plain(sentence), plain.embedding.weight[[3, 7, 7]].sum(0))
 
 
 @pytest.mark.parametrize("positions", [True, False])
@@ -46,8 +46,8 @@ def test_a_story_counts_time_from_its_end() -> None:
     encoder, story = StoryEncoder(13, 5, max_sentences=6).double(), words(2, 4, 3)
     memories = encoder(story, Mask.padding([4, 2]))
     bags = encoder.sentence(story)
-    close(memories[0], bags[0] + encoder.time[[3, 2, 1, 0]])
-    close(memories[1, :2], bags[1, :2] + encoder.time[[1, 0]])
+    assert_close(memories[0], bags[0] + encoder.time[[3, 2, 1, 0]])
+    assert_close(memories[1, :2], bags[1, :2] + encoder.time[[1, 0]])
 
 
 @pytest.mark.parametrize("tying", TYINGS)
@@ -66,10 +66,10 @@ def test_module_computes_the_equations(tying: str) -> None:
         assert model.carry is not None
         query, carry = model.question(question)[:, None, None], model.carry.weight
         expected = memory_hops(query, [memories[0]] * 3, [memories[1]] * 3, carry=carry)
-    close(out.output, expected.output[:, 0, 0])
+    assert_close(out.output, expected.output[:, 0, 0])
     for mine, theirs in zip(out.reads, expected.reads, strict=True):
-        close(mine.weights(), theirs.weights()[:, 0])
-        close(mine.context, theirs.context[:, 0])
+        assert_close(mine.weights(), theirs.weights()[:, 0])
+        assert_close(mine.context, theirs.context[:, 0])
 
 
 @pytest.mark.parametrize("tying", TYINGS)
@@ -82,9 +82,9 @@ def test_padding_changes_nothing(tying: str) -> None:
     out = model(wider, torch.cat((question, torch.zeros(3, 4, dtype=torch.long)), 1), Mask.padding(counts))
     for b, count in enumerate(counts):
         alone = model(story[b : b + 1, :count], question[b : b + 1])
-        close(out.output[b], alone.output[0])
+        assert_close(out.output[b], alone.output[0])
         for mine, theirs in zip(out.reads, alone.reads, strict=True):
-            close(mine.weights()[b, :, :count], theirs.weights()[0])
+            assert_close(mine.weights()[b, :, :count], theirs.weights()[0])
             assert (mine.weights()[b, :, count:] == 0).all()
 
 
@@ -92,7 +92,7 @@ def test_only_the_most_recent_sentences_are_read() -> None:
     model, story, question = network(max_sentences=3).eval(), words(1, 5, 4), words(1, 3)
     out = model(story, question)
     assert (out.reads[0].weights()[..., :2] == 0).all()
-    close(out.output, model(story[:, 2:], question).output)
+    assert_close(out.output, model(story[:, 2:], question).output)
 
 
 def test_noise_is_for_training_only_and_makes_stories_longer() -> None:
@@ -100,7 +100,7 @@ def test_noise_is_for_training_only_and_makes_stories_longer() -> None:
     assert model(story, question).reads[0].weights().shape == (2, 1, 8)
     assert model.eval()(story, question).reads[0].weights().shape == (2, 1, 4)
     quiet = network(noise=0.0)
-    close(quiet(story, question).output, quiet.eval()(story, question).output)
+    assert_close(quiet(story, question).output, quiet.eval()(story, question).output)
 
 
 def test_the_linear_start_removes_the_softmax_and_gives_it_back() -> None:
@@ -108,10 +108,10 @@ def test_the_linear_start_removes_the_softmax_and_gives_it_back() -> None:
     before = model(story, question)
     model.align(Raw())
     raw = model(story, question).reads[0].weights()
-    close(raw.softmax(-1), before.reads[0].weights())
+    assert_close(raw.softmax(-1), before.reads[0].weights())
     assert (raw.sum(-1) - 1).abs().max() > 0.1
     model.align(Softmax())
-    close(model(story, question).output, before.output)
+    assert_close(model(story, question).output, before.output)
 
 
 def test_each_hop_can_be_watched() -> None:

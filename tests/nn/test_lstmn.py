@@ -10,7 +10,7 @@ from regard import Mask
 from regard.nn import LSTMN, DeepFusion, LSTMNCell, LSTMNState, LSTMNStep, ShallowFusion
 from regard.nn.scores import Additive
 from regard.ops import Attended
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def energies(score: Additive, query: Tensor, keys: Tensor) -> Tensor:
@@ -51,14 +51,14 @@ def test_the_layer_is_the_equations() -> None:
     step = layer(words)
     for b in range(2):
         hidden, cells = written_out(layer.cell, words[b])
-        close(step.output[b], hidden)
-        close(step.state.cells[b], cells)
+        assert_close(step.output[b], hidden)
+        assert_close(step.state.cells[b], cells)
 
 
 def test_weights_are_strictly_lower_triangular() -> None:
     weights = LSTMN(3, 5)(torch.randn(2, 6, 3)).attended.weights()
     assert (weights.triu() == 0).all()
-    close(weights.sum(-1)[:, 1:], torch.ones(2, 5))
+    assert_close(weights.sum(-1)[:, 1:], torch.ones(2, 5))
 
 
 def test_padding_changes_nothing() -> None:
@@ -72,9 +72,9 @@ def test_padding_changes_nothing() -> None:
     assert rubbish.grad is not None
     for b, length in enumerate(lengths):
         alone = layer(words[b : b + 1, :length])
-        close(step.output[b, :length], alone.output[0])
-        close(step.attended.weights()[b, :length, :length], alone.attended.weights()[0])
-        close(step.state.summary[b], alone.state.summary[0])
+        assert_close(step.output[b, :length], alone.output[0])
+        assert_close(step.attended.weights()[b, :length, :length], alone.attended.weights()[0])
+        assert_close(step.state.summary[b], alone.state.summary[0])
         assert (step.output[b, length:] == 0).all()
         assert (step.attended.weights()[b, length:] == 0).all()
         assert (rubbish.grad[b, length:] == 0).all()
@@ -90,7 +90,7 @@ def test_in_pieces_is_in_one() -> None:
     second = layer(more, state=first.state)
     for b, length in enumerate(lengths):
         whole = layer(torch.cat((words[b, :length], more[b]))[None])
-        close(second.output[b], whole.output[0, length:])
+        assert_close(second.output[b], whole.output[0, length:])
     assert second.attended.weights().shape == (2, 3, 7)
     assert (second.attended.weights()[1, :, 2:4] == 0).all()
 
@@ -102,9 +102,11 @@ def test_step_by_step_is_all_at_once() -> None:
         step: LSTMNStep = layer.cell(word, state)
         state = step.state
         outputs.append(step.output)
-    close(torch.cat(outputs, 1), layer(words).output)
+    assert_close(torch.cat(outputs, 1), layer(words).output)
     order = torch.tensor([1, 1, 0])
-    close(layer.cell(words[order, :1], state.select(order)).output, layer.cell(words[:, :1], state).output[order])
+    assert_close(
+        layer.cell(words[order, :1], state.select(order)).output, layer.cell(words[:, :1], state).output[order]
+    )
 
 
 def test_the_attended_summary_enters_the_score() -> None:
@@ -158,9 +160,9 @@ def test_deep_fusion_is_the_equations() -> None:
             c = r * carried_over + f.sigmoid() * carried + i.sigmoid() * candidate.tanh()
             h = o.sigmoid() * c.tanh()
             hidden, cells = torch.cat((hidden, h[None])), torch.cat((cells, c[None]))
-            close(outputs[t][b, 0], h)
+            assert_close(outputs[t][b, 0], h)
     order = torch.tensor([1, 0, 1])
-    close(decoder(words[order, :1], state.select(order)).output, decoder(words[:, :1], state).output[order])
+    assert_close(decoder(words[order, :1], state.select(order)).output, decoder(words[:, :1], state).output[order])
 
 
 def test_shallow_fusion_is_an_lstmn_with_attention_on_top() -> None:
@@ -175,10 +177,10 @@ def test_shallow_fusion_is_an_lstmn_with_attention_on_top() -> None:
     layer.cell = decoder.cell
     hidden = layer(words).output
     context = decoder.inter(hidden, source, mask=mask).context
-    close(torch.cat(outputs, 1), torch.cat((hidden, context), -1))
+    assert_close(torch.cat(outputs, 1), torch.cat((hidden, context), -1))
     assert outputs[0].shape[-1] == decoder.output_dim
     assert (context[1] == 0).all()
-    close(state.summary, context[:, -1])
+    assert_close(state.summary, context[:, -1])
 
 
 def test_bad_shapes_are_named() -> None:

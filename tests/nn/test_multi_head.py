@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from regard import Mask
 from regard.nn import Additive, Attention, Bilinear, Cosine, Dot, Memory, MultiHead, ScaledDot, Score
-from tests.mechanism import close
+from tests.mechanism import assert_close
 
 WIDTH, HEADS, BATCH, QUERIES, KEYS = 12, 3, 2, 5, 7
 
@@ -64,19 +64,19 @@ def same(
     out = ours(*mine, mask=mask)
     query, key, value = (yours * 3)[:3] if len(yours) == 1 else yours
     context, weights = theirs(query, key, value, average_attn_weights=False, **their_mask)
-    close(out.context, context.detach(), tolerance=1e-10)
-    close(out.weights(), weights.detach(), tolerance=1e-10)
+    assert_close(out.context, context.detach(), tolerance=1e-10)
+    assert_close(out.weights(), weights.detach(), tolerance=1e-10)
     probe = torch.randn_like(context)
     (out.context * probe).sum().backward()
     (context * probe).sum().backward()
     for tensor, other in zip(mine, yours, strict=True):
         assert tensor.grad is not None
         assert other.grad is not None
-        close(tensor.grad, other.grad, tolerance=1e-10)
+        assert_close(tensor.grad, other.grad, tolerance=1e-10)
     assert isinstance(theirs, nn.MultiheadAttention)
     for layer, grad in zip(maps(ours), their_gradients(theirs), strict=True):
         assert layer.weight.grad is not None
-        close(layer.weight.grad, grad, tolerance=1e-10)
+        assert_close(layer.weight.grad, grad, tolerance=1e-10)
 
 
 def normal(*shape: int) -> Tensor:
@@ -129,7 +129,7 @@ def test_nothing_to_attend_to_leaves_the_bias_of_the_output_map() -> None:
     ours, _ = twins()
     out = ours(normal(BATCH, QUERIES, WIDTH), mask=Mask.padding([QUERIES, 0]))
     assert ours.output_map is not None
-    close(out.context[1], ours.output_map.bias.detach().expand(QUERIES, WIDTH))
+    assert_close(out.context[1], ours.output_map.bias.detach().expand(QUERIES, WIDTH))
     assert (out.weights()[1] == 0).all()
 
 
@@ -186,8 +186,8 @@ def test_many_heads_are_single_heads_side_by_side(
     assert together.value_map is not None
     values = together.value_map(value).split(2, dim=2)
     alone = [Attention(single(together.score, h))(query, key, values[h], mask) for h in range(HEADS)]
-    close(out.weights(), torch.stack([one.weights() for one in alone], dim=1).double(), tolerance=1e-5)
-    close(out.context, torch.cat([one.context for one in alone], dim=2).double(), tolerance=1e-5)
+    assert_close(out.weights(), torch.stack([one.weights() for one in alone], dim=1).double(), tolerance=1e-5)
+    assert_close(out.context, torch.cat([one.context for one in alone], dim=2).double(), tolerance=1e-5)
 
 
 def test_without_head_dim_every_head_reads_the_values_as_they_are() -> None:
@@ -198,7 +198,7 @@ def test_without_head_dim_every_head_reads_the_values_as_they_are() -> None:
     out = attention(torch.randn(2, 4, 6), torch.randn(2, 9, 5), value)
     assert out.context.shape == (2, 4, HEADS * 7)
     for h, context in enumerate(out.context.split(7, dim=2)):
-        close(context, (out.weights()[:, h] @ value).double(), tolerance=1e-5)
+        assert_close(context, (out.weights()[:, h] @ value).double(), tolerance=1e-5)
 
 
 def test_without_output_dim_contexts_stay_concatenated() -> None:
@@ -209,7 +209,7 @@ def test_without_output_dim_contexts_stay_concatenated() -> None:
     for h, (context, values) in enumerate(
         zip(out.context.split(2, dim=2), attention.value_map(value).split(2, dim=2), strict=True)
     ):
-        close(context, (out.weights()[:, h] @ values).detach().double(), tolerance=1e-5)
+        assert_close(context, (out.weights()[:, h] @ values).detach().double(), tolerance=1e-5)
 
 
 SCORES: dict[str, Callable[[], Score]] = {
@@ -239,7 +239,7 @@ def test_a_growing_memory_is_the_causal_mask(name: str, mask: Mask, chunks: list
         contexts.append(out.context)
     assert state is not None
     assert state.step == 5
-    close(torch.cat(contexts, dim=1), at_once.context.detach().double(), tolerance=1e-5)
+    assert_close(torch.cat(contexts, dim=1), at_once.context.detach().double(), tolerance=1e-5)
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -251,7 +251,7 @@ def test_one_word_at_a_time_needs_no_mask(name: str) -> None:
     for word in x.split(1, dim=1):
         memory = memory.append(attention.remember(word))
         contexts.append(attention.read(word, memory).context)
-    close(torch.cat(contexts, dim=1), attention(x, mask=Mask.causal()).context.detach().double(), tolerance=1e-5)
+    assert_close(torch.cat(contexts, dim=1), attention(x, mask=Mask.causal()).context.detach().double(), tolerance=1e-5)
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -262,4 +262,4 @@ def test_a_batch_is_its_sequences(name: str) -> None:
     together = attention(x, mask=Mask.padding(lengths) & Mask.causal())
     for row, length in enumerate(lengths):
         alone = attention(x[row : row + 1, :length], mask=Mask.causal())
-        close(together.context[row, :length], alone.context[0].detach().double(), tolerance=1e-5)
+        assert_close(together.context[row, :length], alone.context[0].detach().double(), tolerance=1e-5)

@@ -39,7 +39,7 @@ from regard.nn import (
     Softmax,
     State,
 )
-from tests.mechanism import close
+from tests.mechanism import assert_close
 
 CQ, CK, CV = 5, 7, 3
 
@@ -113,8 +113,8 @@ def test_all_at_once_is_step_by_step(
     contexts, weights = steps(module, query, module.remember(key, value, mask))
     assert whole.state.step == query.shape[1]
     assert torch.isfinite(whole.context).all()
-    close(contexts, whole.context, tolerance=1e-12)
-    close(weights, whole.weights(), tolerance=1e-12)
+    assert_close(contexts, whole.context, tolerance=1e-12)
+    assert_close(weights, whole.weights(), tolerance=1e-12)
     assert (whole.weights()[2] == 0).all()
     assert (whole.weights()[1][..., 3:] == 0).all()
 
@@ -137,7 +137,7 @@ def test_a_mask_that_differs_by_query(
     for row in range(4):
         step = module.read(query[:, row : row + 1], memory.row(row, 4), state)
         state = step.state
-        close(step.context, whole.context[:, row : row + 1], tolerance=1e-12)
+        assert_close(step.context, whole.context[:, row : row + 1], tolerance=1e-12)
 
 
 @pytest.mark.parametrize("aligner", ALIGNERS)
@@ -151,7 +151,7 @@ def test_a_beam_can_reorder_memory_and_state(
     first = module.read(query[:, :2], memory)
     straight = module.read(query[:, 2:], memory, first.state)
     reordered = module.read(query[rows, 2:], memory.select(rows), first.state.select(rows))
-    close(reordered.context, straight.context[rows], tolerance=1e-12)
+    assert_close(reordered.context, straight.context[rows], tolerance=1e-12)
 
 
 @pytest.mark.parametrize("aligner", ALIGNERS)
@@ -160,7 +160,7 @@ def test_more_padding_changes_nothing(score: str, aligner: str, given: tuple[Ten
     query, key, value, mask = given
     module = reader(score, aligner, 2)
     rubbish = [torch.cat((tensor, 30 * torch.randn(3, 5, tensor.shape[2]).double()), 1) for tensor in (key, value)]
-    close(module(query, *rubbish, mask).context, module(query, key, value, mask).context, tolerance=1e-12)
+    assert_close(module(query, *rubbish, mask).context, module(query, key, value, mask).context, tolerance=1e-12)
 
 
 @pytest.mark.parametrize("aligner", ALIGNERS)
@@ -205,7 +205,7 @@ def test_dropout_is_for_training_and_leaves_the_weights_alone(given: tuple[Tenso
     trained = module(query, key, value)
     calm = module.eval()(query, key, value)
     assert not torch.allclose(trained.context, calm.context)
-    close(trained.weights(), calm.weights())
+    assert_close(trained.weights(), calm.weights())
 
 
 def test_what_does_not_fit_is_one_sentence(given: tuple[Tensor, Tensor, Tensor, Mask]) -> None:

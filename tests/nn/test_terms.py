@@ -21,7 +21,7 @@ from regard.nn import (
     RecurrentTerm,
     Term,
 )
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 TERMS: dict[str, Callable[[], Term]] = {
     "position": Position,
@@ -58,10 +58,10 @@ def test_step_by_step_is_all_at_once(choice: str) -> None:
     for j in range(4):
         out = attention.read(query[:, j : j + 1], memory, state)
         state = out.state
-        close(out.context, together.context[:, j : j + 1], tolerance=1e-10)
-        close(out.weights(), together.weights(rows=j), tolerance=1e-10)
+        assert_close(out.context, together.context[:, j : j + 1], tolerance=1e-10)
+        assert_close(out.weights(), together.weights(rows=j), tolerance=1e-10)
     first = attention.read(query[:, :3], memory)
-    close(attention.read(query[:, 3:], memory, first.state).context, together.context[:, 3:], tolerance=1e-10)
+    assert_close(attention.read(query[:, 3:], memory, first.state).context, together.context[:, 3:], tolerance=1e-10)
 
 
 @every_choice
@@ -82,7 +82,7 @@ def test_each_head_has_its_own_past(choice: str) -> None:
         one.key_map.weight = nn.Parameter(score.key_map.weight[rows])
         one.weight = nn.Parameter(score.weight[head : head + 1])
         one.term_weight = nn.Parameter(score.term_weight[head : head + 1])
-        close(both.weights(heads=head)[:, 0], Attention(one)(query, key).weights(), tolerance=1e-10)
+        assert_close(both.weights(heads=head)[:, 0], Attention(one)(query, key).weights(), tolerance=1e-10)
 
 
 @every_choice
@@ -93,7 +93,7 @@ def test_a_beam_reorders_the_past(choice: str) -> None:
     memory = attention.remember(key, mask=mask)
     state = attention.read(query[:, :2], memory).state
     moved = attention.read(query[rows, 2:], memory.select(rows), state.select(rows))
-    close(moved.context, attention(query, key, mask=mask).context[rows, 2:], tolerance=1e-10)
+    assert_close(moved.context, attention(query, key, mask=mask).context[rows, 2:], tolerance=1e-10)
 
 
 @every_choice
@@ -106,7 +106,7 @@ def test_padding_and_batch_change_nothing(choice: str) -> None:
     assert (padded.weights()[1, :, 3:] == 0).all()
     for b, length in enumerate((6, 3)):
         alone = attention(query[b : b + 1], key[b : b + 1, :length])
-        close(padded.context[b], alone.context[0], tolerance=1e-10)
+        assert_close(padded.context[b], alone.context[0], tolerance=1e-10)
 
 
 @every_choice
@@ -119,7 +119,7 @@ def test_nothing_to_attend_to_is_zero(choice: str, dtype: torch.dtype) -> None:
     assert out.context.dtype == dtype
     assert (out.context[0] == 0).all()
     assert (out.weights()[0] == 0).all()
-    close(out.weights()[1].sum(-1), torch.ones(4), tolerance=1e-5)
+    assert_close(out.weights()[1].sum(-1), torch.ones(4), tolerance=1e-5)
     grads = torch.autograd.grad(out.context.square().sum(), [query, key, *attention.parameters()])
     assert all(torch.isfinite(grad).all() for grad in grads)
     assert (grads[0][0] == 0).all()
@@ -180,7 +180,7 @@ def test_the_score_written_out() -> None:
                 hidden = hidden + w_markov @ padded[i + 1 : i + 4] + w_fertility @ total[i : i + 5]
                 energies.append(score.weight[0] @ hidden.tanh())
             alphas.append(torch.stack(energies).softmax(0))
-            close(out.weights()[b, j, :length], alphas[-1], tolerance=1e-10)
+            assert_close(out.weights()[b, j, :length], alphas[-1], tolerance=1e-10)
 
 
 @pytest.mark.parametrize("choice", LOOKING_BACK)

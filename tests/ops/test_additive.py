@@ -10,7 +10,7 @@ import torch
 from regard import Mask
 from regard.nn import Additive, Attention
 from regard.ops import additive_attention, additive_score
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 IMPLS = ("reference", "blocked")
 
@@ -31,8 +31,8 @@ def test_value_by_hand(impl: str) -> None:
     value, v = torch.tensor([[[[1.0], [3.0]]]]), torch.tensor([[1.0, 2.0]])
     second = 1 / (1 + math.exp(-3 * math.tanh(1)))
     out = additive_attention(query, key, value, v, impl=impl)
-    close(out.weights(), [[[[1 - second, second]]]])
-    close(out.context, [[[[1 + 2 * second]]]])
+    assert_close(out.weights(), [[[[1 - second, second]]]])
+    assert_close(out.context, [[[[1 + 2 * second]]]])
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -40,10 +40,10 @@ def test_mask(impl: str) -> None:
     query, key, value, v = torch.randn(2, 1, 3, 5), torch.randn(2, 1, 7, 5), torch.randn(2, 1, 7, 2), torch.randn(1, 5)
     out = additive_attention(query, key, value, v, Mask.padding([4, 0]), impl=impl)
     assert (out.weights()[0, ..., 4:] == 0).all()
-    close(out.weights()[0].sum(-1), torch.ones(1, 3))
+    assert_close(out.weights()[0].sum(-1), torch.ones(1, 3))
     assert (out.context[1] == 0).all()
     shorter = additive_attention(query[:1], key[:1, :, :4], value[:1, :, :4], v, impl=impl)
-    close(out.context[:1], shorter.context.double())
+    assert_close(out.context[:1], shorter.context.double())
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -73,7 +73,7 @@ def test_a_shift_of_the_query_is_undone_by_the_keys(impl: str) -> None:
     query, key, value, v = torch.randn(1, 2, 3, 5), torch.randn(1, 2, 7, 5), torch.randn(1, 2, 7, 2), torch.randn(2, 5)
     shift = torch.randn(5)
     moved = additive_attention(query + shift, key - shift, value, v, impl=impl)
-    close(moved.context, additive_attention(query, key, value, v, impl=impl).context.double(), tolerance=1e-5)
+    assert_close(moved.context, additive_attention(query, key, value, v, impl=impl).context.double(), tolerance=1e-5)
 
 
 @pytest.mark.parametrize("mask", [None, Mask.causal(), Mask.window(37, ahead=5)], ids=str)
@@ -89,12 +89,12 @@ def test_many_tiles_equal_the_reference(mask: Mask | None) -> None:
         loss = out.context.square().sum() + out.weights(rows=[3, 130]).square().sum()
         outcomes.append((out.context, out.entropy(), out.coverage(), *torch.autograd.grad(loss, ready)))
     for mine, theirs in zip(*outcomes, strict=True):
-        close(mine, theirs, tolerance=1e-10)
+        assert_close(mine, theirs, tolerance=1e-10)
 
 
 def test_energies_alone_are_the_same_by_both_ways() -> None:
     query, key, v = torch.randn(2, 2, 97, 31).double(), torch.randn(2, 2, 101, 31).double(), torch.randn(2, 31).double()
-    close(additive_score(query, key, v, impl="blocked"), additive_score(query, key, v, impl="reference"))
+    assert_close(additive_score(query, key, v, impl="blocked"), additive_score(query, key, v, impl="reference"))
 
 
 def test_module_computes_the_equation() -> None:
@@ -104,7 +104,7 @@ def test_module_computes_the_equation() -> None:
     assert score.key_map is not None
     hidden = torch.tanh((query @ score.query_map.weight.T).unsqueeze(2) + (key @ score.key_map.weight.T).unsqueeze(1))
     expected = (hidden @ score.weight[0]).softmax(-1) @ key
-    close(Attention(score)(query, key).context, expected.double(), tolerance=1e-5)
+    assert_close(Attention(score)(query, key).context, expected.double(), tolerance=1e-5)
 
 
 def test_bad_shapes_are_named() -> None:

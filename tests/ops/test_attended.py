@@ -9,8 +9,8 @@ import torch
 
 from regard import Mask
 from regard.nn import Attention, Dot, State
-from regard.ops import Attended, additive_attention, scaled_dot_attention
-from tests.mechanism import check_gradients, close
+from regard.ops import Attended, Weights, additive_attention, scaled_dot_attention
+from tests.mechanism import assert_close, check_gradients
 
 HEADS, QUERIES, KEYS = 3, 5, 7
 
@@ -47,18 +47,18 @@ def test_rows_and_heads(
     for impl in (plain, fused):
         part = read(impl).weights(rows=rows, heads=heads)
         assert part.shape == expected.shape
-        close(part, expected, tolerance=1e-12)
+        assert_close(part, expected, tolerance=1e-12)
 
 
 @PAIRS
 def test_reductions_are_the_same_by_both_ways(plain: str, fused: str) -> None:
     one, other = read(plain), read(fused)
-    close(other.entropy(), one.entropy(), tolerance=1e-12)
-    close(other.coverage(), one.coverage(), tolerance=1e-12)
-    close(other.topk(2).weights, one.topk(2).weights, tolerance=1e-12)
+    assert_close(other.entropy(), one.entropy(), tolerance=1e-12)
+    assert_close(other.coverage(), one.coverage(), tolerance=1e-12)
+    assert_close(other.topk(2).weights, one.topk(2).weights, tolerance=1e-12)
     assert torch.equal(other.topk(2).keys[1], one.topk(2).keys[1]), "where nothing is attended, any key will do"
     assert torch.equal(other.alignment(), one.alignment())
-    close(other.entropy(rows=[2, -1]), one.entropy()[..., [2, 4]], tolerance=1e-12)
+    assert_close(other.entropy(rows=[2, -1]), one.entropy()[..., [2, 4]], tolerance=1e-12)
     assert torch.equal(other.alignment(rows=1), one.alignment()[..., 1:2])
     assert torch.equal(other.topk(1, rows=slice(2)).keys[1], one.alignment()[1, :, :2, None])
 
@@ -73,7 +73,7 @@ def test_tiles_of_any_size_give_the_same(impl: str, tile: int, monkeypatch: pyte
     whole = reductions()
     monkeypatch.setattr("regard.ops.weights._TILE", tile)
     for mine, theirs in zip(reductions(), whole, strict=True):
-        close(mine, theirs.double(), tolerance=1e-12)
+        assert_close(mine, theirs.double(), tolerance=1e-12)
 
 
 def test_no_tile_is_larger_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_no_tile_is_larger_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr("regard.ops.weights._TILE", 2 * 2 * HEADS * KEYS)
     out = Attended(torch.zeros(2, HEADS, QUERIES, 1), weigh, (2, HEADS, QUERIES, KEYS))
-    close(out.coverage(), torch.full((2, HEADS, KEYS), QUERIES / KEYS))
+    assert_close(out.coverage(), torch.full((2, HEADS, KEYS), QUERIES / KEYS))
     assert asked == [2, 2, 1]
 
 
@@ -97,7 +97,7 @@ def by_hand() -> Attended:
 
 def test_entropy_by_hand() -> None:
     """log 1, log 4, nothing, and 2 * 1/4 * log 4 + 1/2 * log 2 = 3/2 log 2."""
-    close(by_hand().entropy(), [[[0.0, math.log(4), 0.0, 1.5 * math.log(2)]]])
+    assert_close(by_hand().entropy(), [[[0.0, math.log(4), 0.0, 1.5 * math.log(2)]]])
 
 
 def test_alignment_by_hand() -> None:
@@ -106,13 +106,22 @@ def test_alignment_by_hand() -> None:
     assert alignment.dtype == torch.long
 
 
+def test_coverage_counts_the_queries_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = torch.rand(2, 3, 5, 7)
+    lengths = torch.tensor([5, 2])
+    expected = torch.stack((weights[0].sum(1), weights[1, :, :2].sum(1)))
+    for tile in (1, 1 << 22):
+        monkeypatch.setattr("regard.ops.weights._TILE", tile)
+        assert_close(Weights.of(weights).coverage(lengths=lengths), expected)
+
+
 def test_coverage_by_hand() -> None:
-    close(by_hand().coverage(), [[[0.5, 1.25, 0.5, 0.75]]])
+    assert_close(by_hand().coverage(), [[[0.5, 1.25, 0.5, 0.75]]])
 
 
 def test_topk_by_hand() -> None:
     top = by_hand().topk(2, rows=[0, 3])
-    close(top.weights, [[[[1.0, 0.0], [0.5, 0.25]]]])
+    assert_close(top.weights, [[[[1.0, 0.0], [0.5, 0.25]]]])
     assert top.keys[0, 0, :, 0].tolist() == [1, 3]
     assert by_hand().topk(4).weights.shape == (1, 1, 4, 4)
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from regard import Mask
 from regard.nn import AttentionOverAttention
 from regard.ops import Attended, attention_over_attention
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def by_the_paper(document: Tensor, query: Tensor) -> Tensor:
@@ -35,9 +35,9 @@ def test_value_by_hand() -> None:
     """M = [[0, 0], [0, log 3]]: both softmaxes are (1/2, 1/2) and (1/4, 3/4), so β̄ = (3/8, 5/8)."""
     words = torch.tensor([[[0.0], [math.sqrt(math.log(3))]]])
     out = attention_over_attention(words, words)
-    close(out.alpha, [[[0.5, 0.5], [0.25, 0.75]]])
-    close(out.importance, [[3 / 8, 5 / 8]])
-    close(out.weights, [[3 / 16 + 5 / 32, 3 / 16 + 15 / 32]])
+    assert_close(out.alpha, [[[0.5, 0.5], [0.25, 0.75]]])
+    assert_close(out.importance, [[3 / 8, 5 / 8]])
+    assert_close(out.weights, [[3 / 16 + 5 / 32, 3 / 16 + 15 / 32]])
 
 
 def test_mask() -> None:
@@ -47,7 +47,7 @@ def test_mask() -> None:
     out = attention_over_attention(document, query, document_mask, query_mask)
     for row, (d, q) in enumerate(lengths):
         alone = by_the_paper(document[row, :d], query[row, :q])
-        close(out.weights[row, :d], alone.double(), tolerance=1e-5)
+        assert_close(out.weights[row, :d], alone.double(), tolerance=1e-5)
         assert (out.weights[row, d:] == 0).all()
         assert (out.alpha[row, q:] == 0).all()
         assert (out.alpha[row, :, d:] == 0).all()
@@ -55,7 +55,7 @@ def test_mask() -> None:
         assert (out.importance[row, q:] == 0).all()
         document[row, d:], query[row, q:] = 50.0, -50.0
     again = attention_over_attention(document, query, document_mask, query_mask)
-    close(again.weights, out.weights.double())
+    assert_close(again.weights, out.weights.double())
 
 
 def test_an_empty_side_gives_zero() -> None:
@@ -84,15 +84,15 @@ def test_it_is_a_distribution_over_the_document() -> None:
         3 * torch.randn(5, 11, 7), torch.randn(5, 3, 7), Mask.padding([11, 1, 6, 2, 9]), Mask.padding([3, 2, 1, 3, 2])
     )
     assert (out.weights >= 0).all()
-    close(out.weights.sum(-1), torch.ones(5))
-    close(out.importance.sum(-1), torch.ones(5))
+    assert_close(out.weights.sum(-1), torch.ones(5))
+    assert_close(out.importance.sum(-1), torch.ones(5))
 
 
 def test_one_query_word_is_plain_attention() -> None:
     """With nothing to weigh up, β̄ is 1 and s is α: the attention sum reader."""
     document, query = torch.randn(2, 7, 5), torch.randn(2, 1, 5)
     expected = (document @ query.mT).squeeze(2).softmax(-1)
-    close(attention_over_attention(document, query).weights, expected.double(), tolerance=1e-5)
+    assert_close(attention_over_attention(document, query).weights, expected.double(), tolerance=1e-5)
 
 
 def test_half_precision_points_in_float32() -> None:
@@ -100,7 +100,7 @@ def test_half_precision_points_in_float32() -> None:
     out = attention_over_attention(document, query)
     assert out.weights.dtype == torch.float32
     assert out.attended.context.dtype == torch.float16
-    close(out.weights, attention_over_attention(document.double(), query.double()).weights, tolerance=1e-5)
+    assert_close(out.weights, attention_over_attention(document.double(), query.double()).weights, tolerance=1e-5)
 
 
 def test_module_is_the_op_and_is_watched() -> None:
@@ -109,9 +109,9 @@ def test_module_is_the_op_and_is_watched() -> None:
     module.watch(seen.append)
     document, query, masks = torch.randn(2, 7, 5), torch.randn(2, 3, 5), (Mask.padding([7, 4]), Mask.padding([2, 3]))
     out = module(document, query, *masks)
-    close(out.weights, attention_over_attention(document, query, *masks).weights.double())
+    assert_close(out.weights, attention_over_attention(document, query, *masks).weights.double())
     assert seen == [out.attended]
-    close(seen[0].context, (out.weights.unsqueeze(1) @ document).double(), tolerance=1e-5)
+    assert_close(seen[0].context, (out.weights.unsqueeze(1) @ document).double(), tolerance=1e-5)
 
 
 def test_bad_shapes_are_named() -> None:

@@ -10,7 +10,7 @@ import torch
 from regard import Mask
 from regard.nn import Attention, Bilinear
 from regard.ops import bilinear_attention, bilinear_score, dot_attention
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 IMPLS = ("reference", "sdpa")
 
@@ -31,9 +31,9 @@ def test_value_by_hand(impl: str) -> None:
     weight = torch.tensor([[[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]])
     second = math.e / (1 + math.e)
     out = bilinear_attention(query, key, torch.tensor([[[[1.0], [3.0]]]]), weight, impl=impl)
-    close(bilinear_score(query, key, weight), [[[[1.0, 2.0]]]])
-    close(out.weights(), [[[[1 - second, second]]]])
-    close(out.context, [[[[1 + 2 * second]]]])
+    assert_close(bilinear_score(query, key, weight), [[[[1.0, 2.0]]]])
+    assert_close(out.weights(), [[[[1 - second, second]]]])
+    assert_close(out.context, [[[[1 + 2 * second]]]])
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -42,10 +42,10 @@ def test_mask(impl: str) -> None:
     weight = torch.randn(1, 5, 4)
     out = bilinear_attention(query, key, value, weight, Mask.padding([4, 0]), impl=impl)
     assert (out.weights()[0, ..., 4:] == 0).all()
-    close(out.weights()[0].sum(-1), torch.ones(1, 3))
+    assert_close(out.weights()[0].sum(-1), torch.ones(1, 3))
     assert (out.context[1] == 0).all()
     shorter = bilinear_attention(query[:1], key[:1, :, :4], value[:1, :, :4], weight, impl=impl)
-    close(out.context[:1], shorter.context.double())
+    assert_close(out.context[:1], shorter.context.double())
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -65,13 +65,13 @@ def test_gradients(impl: str) -> None:
 def test_the_identity_is_dot(impl: str) -> None:
     query, key, value = torch.randn(2, 3, 5, 7), torch.randn(2, 3, 11, 7), torch.randn(2, 3, 11, 13)
     out = bilinear_attention(query, key, value, torch.eye(7).expand(3, 7, 7), impl=impl)
-    close(out.context, dot_attention(query, key, value, impl=impl).context.double(), tolerance=1e-5)
+    assert_close(out.context, dot_attention(query, key, value, impl=impl).context.double(), tolerance=1e-5)
 
 
 def test_transposing_the_form_swaps_query_and_key() -> None:
     """qᵀ W k = kᵀ Wᵀ q: the form has no preferred side, the softmax has."""
     query, key, weight = torch.randn(2, 3, 5, 7), torch.randn(2, 3, 11, 13), torch.randn(3, 7, 13)
-    close(bilinear_score(query, key, weight), bilinear_score(key, query, weight.mT).mT.double(), tolerance=1e-4)
+    assert_close(bilinear_score(query, key, weight), bilinear_score(key, query, weight.mT).mT.double(), tolerance=1e-4)
 
 
 def test_module_computes_the_equation() -> None:
@@ -79,8 +79,8 @@ def test_module_computes_the_equation() -> None:
     query, key = torch.randn(2, 11, 3), torch.randn(2, 13, 5)
     expected = torch.einsum("bqi,ij,bkj->bqk", query, score.weight[0], key).softmax(-1)
     out = Attention(score)(query, key)
-    close(out.weights(), expected.double(), tolerance=1e-5)
-    close(out.context, (expected @ key).double(), tolerance=1e-5)
+    assert_close(out.weights(), expected.double(), tolerance=1e-5)
+    assert_close(out.context, (expected @ key).double(), tolerance=1e-5)
 
 
 def test_step_by_step_is_all_at_once() -> None:
@@ -88,7 +88,7 @@ def test_step_by_step_is_all_at_once() -> None:
     query, key, mask = torch.randn(2, 4, 3), torch.randn(2, 11, 5), Mask.padding([11, 6])
     memory = attention.remember(key, mask=mask)
     steps = [attention.read(row, memory).context for row in query.split(1, dim=1)]
-    close(torch.cat(steps, dim=1), attention(query, key, mask=mask).context.double(), tolerance=1e-5)
+    assert_close(torch.cat(steps, dim=1), attention(query, key, mask=mask).context.double(), tolerance=1e-5)
 
 
 def test_bad_shapes_are_named() -> None:

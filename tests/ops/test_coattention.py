@@ -11,7 +11,7 @@ from torch import Tensor
 from regard import Mask
 from regard.nn import Coattention
 from regard.ops import Attended, coattention
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def by_the_paper(document: Tensor, question: Tensor, d_sentinel: Tensor, q_sentinel: Tensor) -> tuple[Tensor, Tensor]:
@@ -38,11 +38,11 @@ def test_value_by_hand() -> None:
     one, zero = torch.ones(1, 1, 1), torch.zeros(1)
     out = coattention(one, one, zero, zero)
     high = math.e / (1 + math.e)  # on the word rather than on the sentinel
-    close(out.question.weights(), [[[high, 1 - high]]])
-    close(out.document.weights(), [[[high, 1 - high]]])
-    close(out.question.context, [[[high]]])
+    assert_close(out.question.weights(), [[[high, 1 - high]]])
+    assert_close(out.document.weights(), [[[high, 1 - high]]])
+    assert_close(out.question.context, [[[high]]])
     # [Q; C^Q]: the word brings (1, high), the sentinel (0, 1/2), as its own read of the document is even
-    close(out.context, [[[high, high * high + (1 - high) / 2]]])
+    assert_close(out.context, [[[high, high * high + (1 - high) / 2]]])
 
 
 def test_sentinels_behind_the_padding_are_sentinels_at_the_true_end() -> None:
@@ -53,8 +53,8 @@ def test_sentinels_behind_the_padding_are_sentinels_at_the_true_end() -> None:
     out = coattention(document, question, *sentinels, Mask.padding(documents), Mask.padding(questions))
     for row, (m, n) in enumerate(lengths):
         brought, read = by_the_paper(document[row, :m], question[row, :n], *sentinels)
-        close(out.context[row, :m], brought.double(), tolerance=1e-5)
-        close(out.question.context[row, :n], read.double(), tolerance=1e-5)
+        assert_close(out.context[row, :m], brought.double(), tolerance=1e-5)
+        assert_close(out.question.context[row, :n], read.double(), tolerance=1e-5)
 
 
 def test_mask() -> None:
@@ -67,20 +67,20 @@ def test_mask() -> None:
     assert (out.document.weights()[0, :, 2] == 0).all()
     assert (out.question.weights()[0, :, 4:7] == 0).all()
     assert (out.question.weights()[:, 2:] == 0).all()
-    close(out.document.weights()[0, :4].sum(-1), torch.ones(4))
+    assert_close(out.document.weights()[0, :4].sum(-1), torch.ones(4))
     rubbish = document.clone(), question.clone()
     rubbish[0][0, 4:], rubbish[0][1], rubbish[1][0, 2:], rubbish[1][1] = 50.0, -50.0, 50.0, -50.0
-    close(coattention(*rubbish, *sentinels, *masks).context, out.context.double())
+    assert_close(coattention(*rubbish, *sentinels, *masks).context, out.context.double())
 
 
 def test_empty_sequences() -> None:
     sentinels = torch.randn(2, 5)
     no_question = coattention(torch.randn(2, 7, 5), torch.randn(2, 0, 5), *sentinels)
-    close(no_question.document.weights(), torch.ones(2, 7, 1))
-    close(no_question.context[..., :5], sentinels[1].expand(2, 7, 5).double())
+    assert_close(no_question.document.weights(), torch.ones(2, 7, 1))
+    assert_close(no_question.context[..., :5], sentinels[1].expand(2, 7, 5).double())
     no_document = coattention(torch.randn(2, 0, 5), torch.randn(2, 3, 5), *sentinels)
     assert no_document.context.shape == (2, 0, 10)
-    close(no_document.question.context, sentinels[0].expand(2, 3, 5).double())
+    assert_close(no_document.question.context, sentinels[0].expand(2, 3, 5).double())
 
 
 def test_gradients() -> None:
@@ -107,8 +107,8 @@ def test_both_sides_move_with_their_words() -> None:
     document, question, sentinels = torch.randn(1, 7, 5), torch.randn(1, 3, 5), torch.randn(2, 5)
     order = torch.randperm(7)
     out, moved = (coattention(d, question, *sentinels) for d in (document, document[:, order]))
-    close(moved.context, out.context[:, order].double(), tolerance=1e-5)
-    close(moved.question.context, out.question.context.double(), tolerance=1e-5)
+    assert_close(moved.context, out.context[:, order].double(), tolerance=1e-5)
+    assert_close(moved.question.context, out.question.context.double(), tolerance=1e-5)
 
 
 def test_half_precision_keeps_its_dtype_and_sums_in_float32() -> None:
@@ -116,7 +116,7 @@ def test_half_precision_keeps_its_dtype_and_sums_in_float32() -> None:
     out = coattention(*inputs)
     assert out.context.dtype == torch.bfloat16
     assert out.document.weights().dtype == torch.float32
-    close(out.context, coattention(*(tensor.double() for tensor in inputs)).context, tolerance=1e-2)
+    assert_close(out.context, coattention(*(tensor.double() for tensor in inputs)).context, tolerance=1e-2)
 
 
 def test_module_computes_the_equation() -> None:
@@ -125,7 +125,7 @@ def test_module_computes_the_equation() -> None:
     words = torch.cat((question[0], module.question_sentinel[None]))  # the sentinel is mapped like a word
     mapped = torch.tanh(words @ module.question_map.weight.T + module.question_map.bias)
     brought, _ = by_the_paper(document[0], mapped[:-1], module.document_sentinel, mapped[-1])
-    close(module(document, question).context[0], brought.double(), tolerance=1e-5)
+    assert_close(module(document, question).context[0], brought.double(), tolerance=1e-5)
 
 
 def test_module_shows_each_read_under_its_name() -> None:

@@ -10,7 +10,7 @@ import torch
 from regard import Mask
 from regard.nn import Attention, Concat, MultiHead
 from regard.ops import additive_attention, concat_attention, concat_score
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 IMPLS = ("reference", "blocked")
 
@@ -29,8 +29,8 @@ def test_value_by_hand(impl: str) -> None:
     query, key = torch.tensor([[[[1.0]]]]), torch.tensor([[[[0.0], [2.0]]]])
     first = 1 / (1 + math.exp(-3 * math.tanh(2)))
     out = concat_attention(query, key, key, torch.tensor([[[2.0, -1.0]]]), torch.tensor([[3.0]]), impl=impl)
-    close(out.weights(), [[[[first, 1 - first]]]])
-    close(out.context, [[[[2 * (1 - first)]]]])
+    assert_close(out.weights(), [[[[first, 1 - first]]]])
+    assert_close(out.context, [[[[2 * (1 - first)]]]])
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -39,10 +39,10 @@ def test_mask(impl: str) -> None:
     weight, v = torch.randn(1, 6, 9), torch.randn(1, 6)
     out = concat_attention(query, key, value, weight, v, Mask.padding([4, 0]), impl=impl)
     assert (out.weights()[0, ..., 4:] == 0).all()
-    close(out.weights()[0].sum(-1), torch.ones(1, 3))
+    assert_close(out.weights()[0].sum(-1), torch.ones(1, 3))
     assert (out.context[1] == 0).all()
     shorter = concat_attention(query[:1], key[:1, :, :4], value[:1, :, :4], weight, v, impl=impl)
-    close(out.context[:1], shorter.context.double())
+    assert_close(out.context[:1], shorter.context.double())
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -63,16 +63,16 @@ def test_is_additive_attention_of_the_two_halves_of_the_matrix(impl: str) -> Non
     weight, v = torch.randn(3, 4, 20), torch.randn(3, 4)
     mine = concat_attention(query, key, value, weight, v, impl=impl)
     twin = additive_attention(query @ weight[..., :7].mT, key @ weight[..., 7:].mT, value, v, impl="reference")
-    close(mine.weights(), twin.weights().double(), tolerance=1e-5)
-    close(mine.context, twin.context.double(), tolerance=1e-5)
+    assert_close(mine.weights(), twin.weights().double(), tolerance=1e-5)
+    assert_close(mine.context, twin.context.double(), tolerance=1e-5)
 
 
 def test_energies_alone_are_the_same_by_all_ways() -> None:
     query, key = torch.randn(2, 2, 31, 5).double(), torch.randn(2, 2, 37, 3).double()
     weight, v = torch.randn(2, 7, 8).double(), torch.randn(2, 7).double()
     expected = concat_score(query, key, weight, v, impl="reference")
-    close(concat_score(query, key, weight, v, impl="blocked"), expected)
-    close(concat_score(query, key, weight, v), expected)
+    assert_close(concat_score(query, key, weight, v, impl="blocked"), expected)
+    assert_close(concat_score(query, key, weight, v), expected)
 
 
 def test_module_computes_the_equation() -> None:
@@ -80,7 +80,7 @@ def test_module_computes_the_equation() -> None:
     query, key = torch.randn(2, 11, 3), torch.randn(2, 13, 5)
     pairs = torch.cat((query[:, :, None].expand(2, 11, 13, 3), key[:, None].expand(2, 11, 13, 5)), dim=-1)
     expected = (torch.tanh(pairs @ score.weight[0].T) @ score.v[0]).softmax(-1) @ key
-    close(Attention(score)(query, key).context, expected.double(), tolerance=1e-5)
+    assert_close(Attention(score)(query, key).context, expected.double(), tolerance=1e-5)
 
 
 def test_module_with_an_identity_for_the_key() -> None:
@@ -88,7 +88,7 @@ def test_module_with_an_identity_for_the_key() -> None:
     query, key = torch.randn(2, 11, 3), torch.randn(2, 13, 5)
     hidden = torch.tanh((query @ score.weight[0].T).unsqueeze(2) + key.unsqueeze(1))
     expected = (hidden @ score.v[0]).softmax(-1) @ key
-    close(Attention(score)(query, key).context, expected.double(), tolerance=1e-5)
+    assert_close(Attention(score)(query, key).context, expected.double(), tolerance=1e-5)
 
 
 def test_heads_have_their_own_matrices() -> None:
@@ -99,7 +99,7 @@ def test_heads_have_their_own_matrices() -> None:
         single = Concat(query_dim=3, key_dim=5, hidden_dim=7)
         single.load_state_dict({name: tensor[head : head + 1] for name, tensor in score.state_dict().items()})
         alone = Attention(single)(query, key)
-        close(out.weights()[:, head], alone.weights().double(), tolerance=1e-5)
+        assert_close(out.weights()[:, head], alone.weights().double(), tolerance=1e-5)
 
 
 @pytest.mark.parametrize("identity_key", [False, True])
@@ -109,7 +109,7 @@ def test_step_by_step_equals_all_at_once(identity_key: bool) -> None:
     out, memory, state = attention(query, key, mask=mask), attention.remember(key, mask=mask), None
     for t in range(4):
         step = attention.read(query[:, t : t + 1], memory, state)
-        close(step.context, out.context[:, t : t + 1].double(), tolerance=1e-5)
+        assert_close(step.context, out.context[:, t : t + 1].double(), tolerance=1e-5)
         state = step.state
 
 

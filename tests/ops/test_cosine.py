@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from regard import Mask
 from regard.nn import Attention, Cosine
 from regard.ops import cosine_attention, cosine_score
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 IMPLS = ("reference", "sdpa")
 
@@ -31,10 +31,10 @@ def test_value_by_hand(impl: str) -> None:
     query, key = torch.tensor([[[[3.0, 4.0]]]]), torch.tensor([[[[2.0, 0.0], [0.0, 7.0]]]])
     second = math.e / (1 + math.e)
     out = cosine_attention(query, key, torch.tensor([[[[1.0], [3.0]]]]), torch.tensor([[[5.0]]]), impl=impl)
-    close(cosine_score(query, key), [[[[0.6, 0.8]]]])
-    close(cosine_score(query, key, torch.tensor([[[5.0]]])), [[[[3.0, 4.0]]]])
-    close(out.weights(), [[[[1 - second, second]]]])
-    close(out.context, [[[[1 + 2 * second]]]])
+    assert_close(cosine_score(query, key), [[[[0.6, 0.8]]]])
+    assert_close(cosine_score(query, key, torch.tensor([[[5.0]]])), [[[[3.0, 4.0]]]])
+    assert_close(out.weights(), [[[[1 - second, second]]]])
+    assert_close(out.context, [[[[1 + 2 * second]]]])
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -43,10 +43,10 @@ def test_mask(impl: str) -> None:
     strength = torch.rand(2, 1, 3)
     out = cosine_attention(query, key, value, strength, Mask.padding([4, 0]), impl=impl)
     assert (out.weights()[0, ..., 4:] == 0).all()
-    close(out.weights()[0].sum(-1), torch.ones(1, 3))
+    assert_close(out.weights()[0].sum(-1), torch.ones(1, 3))
     assert (out.context[1] == 0).all()
     shorter = cosine_attention(query[:1], key[:1, :, :4], value[:1, :, :4], strength[:1], impl=impl)
-    close(out.context[:1], shorter.context.double())
+    assert_close(out.context[:1], shorter.context.double())
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -69,7 +69,7 @@ def test_lengths_do_not_count(impl: str) -> None:
     stretched = cosine_attention(
         query * (0.01 + torch.rand(2, 3, 5, 1)), key * (100 * torch.rand(2, 3, 11, 1) + 1), value, impl=impl
     )
-    close(stretched.context, cosine_attention(query, key, value, impl=impl).context.double(), tolerance=1e-5)
+    assert_close(stretched.context, cosine_attention(query, key, value, impl=impl).context.double(), tolerance=1e-5)
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -80,8 +80,8 @@ def test_strength_goes_from_everything_alike_to_the_nearest_alone(impl: str) -> 
     def weights(strength: float) -> torch.Tensor:
         return cosine_attention(query, key, key, torch.full((1, 1, 5), strength), impl=impl).weights()
 
-    close(weights(0.0), torch.full((1, 1, 5, 11), 1 / 11))
-    close(weights(1e4), nearest.double())
+    assert_close(weights(0.0), torch.full((1, 1, 5, 11), 1 / 11))
+    assert_close(weights(1e4), nearest.double())
     ratio = weights(1.0).amax(-1) / weights(1.0).amin(-1)
     assert (ratio <= math.exp(2)).all(), "cosines lie within 2 of each other"
 
@@ -94,7 +94,7 @@ def test_zero_vectors_are_finite(impl: str) -> None:
     key[0, 0, 1] = 0
     ready = [tensor.requires_grad_() for tensor in (query, key, value)]
     out = cosine_attention(*ready, impl=impl)
-    close(out.weights()[0, 0, 0], torch.full((3,), 1 / 3))
+    assert_close(out.weights()[0, 0, 0], torch.full((3,), 1 / 3))
     assert cosine_score(query, key)[0, 0, 1, 1].item() == 0
     for grad in torch.autograd.grad(out.context.square().sum(), ready):
         assert torch.isfinite(grad).all()
@@ -110,8 +110,8 @@ def test_module_computes_the_equation() -> None:
     cosines = F.cosine_similarity(aimed.unsqueeze(2), key.unsqueeze(1), dim=-1)
     expected = (strength * cosines).softmax(-1)
     out = Attention(score)(query, key)
-    close(out.weights(), expected.double(), tolerance=1e-5)
-    close(out.context, (expected @ key).double(), tolerance=1e-5)
+    assert_close(out.weights(), expected.double(), tolerance=1e-5)
+    assert_close(out.context, (expected @ key).double(), tolerance=1e-5)
 
 
 def test_step_by_step_is_all_at_once() -> None:
@@ -119,7 +119,7 @@ def test_step_by_step_is_all_at_once() -> None:
     query, key, mask = torch.randn(2, 4, 3), torch.randn(2, 11, 5), Mask.padding([11, 6])
     memory = attention.remember(key, mask=mask)
     steps = [attention.read(row, memory).context for row in query.split(1, dim=1)]
-    close(torch.cat(steps, dim=1), attention(query, key, mask=mask).context.double(), tolerance=1e-5)
+    assert_close(torch.cat(steps, dim=1), attention(query, key, mask=mask).context.double(), tolerance=1e-5)
 
 
 def test_bad_shapes_are_named() -> None:

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from regard.nn import CTC
 from regard.ops import Attended, CTCAlignment, ctc_alignment, ctc_attention
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def random_batch() -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -65,12 +65,12 @@ def test_value_by_hand() -> None:
     """Two frames with p(label) = 0.6 and 0.5: the paths label-label 0.3, label-blank 0.3, blank-label 0.2."""
     log_probs = torch.tensor([[[0.4, 0.6], [0.5, 0.5]]]).log()
     alignment = ctc_alignment(log_probs, torch.tensor([[1]]))
-    close(alignment.log_likelihood.exp(), [0.8])
-    close(alignment.posterior, [[[0.6 / 0.8, 0.5 / 0.8]]])
-    close(alignment.blank, [[0.2 / 0.8, 0.3 / 0.8]])
+    assert_close(alignment.log_likelihood.exp(), [0.8])
+    assert_close(alignment.posterior, [[[0.6 / 0.8, 0.5 / 0.8]]])
+    assert_close(alignment.blank, [[0.2 / 0.8, 0.3 / 0.8]])
     out = ctc_attention(log_probs, torch.tensor([[[11.0], [22.0]]]), torch.tensor([[1]]))
-    close(out.weights(), [[[[6 / 11, 5 / 11]]]])
-    close(out.context, [[[[16.0]]]])
+    assert_close(out.weights(), [[[[6 / 11, 5 / 11]]]])
+    assert_close(out.context, [[[[16.0]]]])
 
 
 @pytest.mark.parametrize("target", [[1], [2, 1], [1, 1], [1, 2, 1], []], ids=str)
@@ -80,15 +80,15 @@ def test_equals_the_enumeration_of_all_paths(target: list[int], blank: int) -> N
     log_probs = torch.randn(1, 5, 3).double().log_softmax(-1)
     alignment = ctc_alignment(log_probs, torch.tensor([target], dtype=torch.long), blank=blank)
     total, posterior = enumerate_paths(log_probs[0], target, blank)
-    close(alignment.log_likelihood, [math.log(total)])
-    close(alignment.posterior[0], posterior)
+    assert_close(alignment.log_likelihood, [math.log(total)])
+    assert_close(alignment.posterior[0], posterior)
 
 
 def test_likelihood_equals_the_fused_loss() -> None:
     batch = random_batch()
     log_probs, targets, *lengths = batch
     loss = F.ctc_loss(log_probs.transpose(0, 1), targets.clamp(0, 4), *lengths, reduction="none")
-    close(ctc_alignment(*batch).log_likelihood, -loss)
+    assert_close(ctc_alignment(*batch).log_likelihood, -loss)
 
 
 def test_gradient_is_softmax_minus_occupancy() -> None:
@@ -99,23 +99,23 @@ def test_gradient_is_softmax_minus_occupancy() -> None:
     (grad,) = torch.autograd.grad(loss, logits)
     occupancy = ctc_alignment(logits.log_softmax(-1), targets, *lengths).occupancy
     real = (torch.arange(11) < lengths[0][:, None]).unsqueeze(2)
-    close(grad, (logits.softmax(-1) - occupancy) * real)
+    assert_close(grad, (logits.softmax(-1) - occupancy) * real)
 
 
 def test_occupancy_is_the_gradient_of_the_likelihood() -> None:
     log_probs, *rest = random_batch()
     alignment = ctc_alignment(log_probs.requires_grad_(), *rest)
     (grad,) = torch.autograd.grad(alignment.log_likelihood.sum(), log_probs)
-    close(alignment.occupancy, grad)
+    assert_close(alignment.occupancy, grad)
 
 
 def test_posteriors_are_a_distribution_over_what_each_frame_emits() -> None:
     log_probs, targets, input_lengths, target_lengths = random_batch()
     alignment = ctc_alignment(log_probs, targets, input_lengths, target_lengths)
     real = (torch.arange(11) < input_lengths[:, None]).double()
-    close(alignment.posterior.sum(1) + alignment.blank, real)
-    close(alignment.occupancy.sum(2), real)
-    close(alignment.occupancy[..., 0], alignment.blank)
+    assert_close(alignment.posterior.sum(1) + alignment.blank, real)
+    assert_close(alignment.occupancy.sum(2), real)
+    assert_close(alignment.occupancy[..., 0], alignment.blank)
     assert (alignment.posterior[1, 2:] == 0).all()
     assert (alignment.posterior.sum(2)[0] >= 1 - 1e-12).all()  # a label takes at least one frame
     early = torch.arange(11) < torch.arange(4).unsqueeze(1)
@@ -129,7 +129,7 @@ def test_padding_is_irrelevant() -> None:
     for b in range(4):
         frames, labels = int(input_lengths[b]), int(target_lengths[b])
         alone = ctc_attention(log_probs[b : b + 1, :frames], value[b : b + 1, :frames], targets[b : b + 1, :labels])
-        close(out.context[b : b + 1, :, :labels], alone.context)
+        assert_close(out.context[b : b + 1, :, :labels], alone.context)
         assert (out.weights()[b, ..., frames:] == 0).all()
         assert (out.context[b, :, labels:] == 0).all()
 
@@ -161,8 +161,8 @@ def test_nothing_at_all() -> None:
     assert alignment.posterior.shape == (2, 1, 0)
     log_probs = torch.randn(2, 5, 4).log_softmax(-1)
     silent = ctc_alignment(log_probs, torch.zeros(2, 0, dtype=torch.long))
-    close(silent.log_likelihood, log_probs[..., 0].sum(1).double(), tolerance=1e-5)
-    close(silent.blank, torch.ones(2, 5), tolerance=1e-5)
+    assert_close(silent.log_likelihood, log_probs[..., 0].sum(1).double(), tolerance=1e-5)
+    assert_close(silent.blank, torch.ones(2, 5), tolerance=1e-5)
     assert ctc_attention(log_probs, torch.randn(2, 5, 3), torch.zeros(2, 0, dtype=torch.long)).context.shape[2] == 0
 
 
@@ -183,7 +183,7 @@ def test_half_precision_is_summed_in_float32(dtype: torch.dtype) -> None:
     log_probs, targets = torch.randn(1, 1000, 9).log_softmax(-1).to(dtype), torch.randint(1, 9, (1, 300))
     alignment = ctc_alignment(log_probs, targets)
     exact = ctc_alignment(log_probs.double(), targets)
-    close(alignment.log_likelihood, exact.log_likelihood, tolerance=1e-4)
+    assert_close(alignment.log_likelihood, exact.log_likelihood, tolerance=1e-4)
     torch.testing.assert_close(alignment.posterior.double(), exact.posterior, atol=1e-2, rtol=0)
 
 
@@ -195,8 +195,8 @@ def test_module_computes_the_equation_and_is_seen() -> None:
         out = ctc(frames, targets, *lengths)
     posterior = ctc.alignment(frames, targets, *lengths).posterior
     weights = posterior / posterior.sum(-1, keepdim=True).clamp(min=1e-9)
-    close(out.weights(), weights.double(), tolerance=1e-5)
-    close(out.context, (weights @ frames).double(), tolerance=1e-5)
+    assert_close(out.weights(), weights.double(), tolerance=1e-5)
+    assert_close(out.context, (weights @ frames).double(), tolerance=1e-5)
     assert [isinstance(one, Attended) for one in seen] == [True]
 
 
@@ -206,8 +206,8 @@ def test_module_loss_is_the_mean_of_the_possible() -> None:
     lengths = torch.tensor([6, 2])
     log_likelihood = ctc.alignment(frames, targets, lengths).log_likelihood
     assert log_likelihood[1] == -torch.inf
-    close(ctc.loss(frames, targets, lengths), -log_likelihood[0].double() / 2, tolerance=1e-5)
-    close(ctc.loss(frames[:1], targets[:1]), -log_likelihood[0].double(), tolerance=1e-5)
+    assert_close(ctc.loss(frames, targets, lengths), -log_likelihood[0].double() / 2, tolerance=1e-5)
+    assert_close(ctc.loss(frames[:1], targets[:1]), -log_likelihood[0].double(), tolerance=1e-5)
 
 
 def test_greedy_merges_repeats_then_drops_blanks() -> None:

@@ -10,7 +10,7 @@ import torch
 from regard import Mask
 from regard.nn import Additive, Attention, Bilinear, Dot
 from regard.ops import dot_attention, dot_score
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 IMPLS = ("reference", "sdpa")
 
@@ -30,9 +30,9 @@ def test_value_by_hand(impl: str) -> None:
     query, key = torch.tensor([[[[1.0, 2.0]]]]), torch.tensor([[[[3.0, 1.0], [0.0, 2.0]]]])
     first = math.e / (1 + math.e)
     out = dot_attention(query, key, torch.tensor([[[[1.0], [3.0]]]]), impl=impl)
-    close(dot_score(query, key), [[[[5.0, 4.0]]]])
-    close(out.weights(), [[[[first, 1 - first]]]])
-    close(out.context, [[[[first + 3 * (1 - first)]]]])
+    assert_close(dot_score(query, key), [[[[5.0, 4.0]]]])
+    assert_close(out.weights(), [[[[first, 1 - first]]]])
+    assert_close(out.context, [[[[first + 3 * (1 - first)]]]])
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -40,11 +40,11 @@ def test_mask(impl: str) -> None:
     query, key, value = torch.randn(2, 1, 3, 5), torch.randn(2, 1, 7, 5), torch.randn(2, 1, 7, 2)
     out = dot_attention(query, key, value, Mask.padding([4, 0]), impl=impl)
     assert (out.weights()[0, ..., 4:] == 0).all()
-    close(out.weights()[0].sum(-1), torch.ones(1, 3))
+    assert_close(out.weights()[0].sum(-1), torch.ones(1, 3))
     assert (out.context[1] == 0).all()
     assert (out.weights()[1] == 0).all()
     shorter = dot_attention(query[:1], key[:1, :, :4], value[:1, :, :4], impl=impl)
-    close(out.context[:1], shorter.context.double())
+    assert_close(out.context[:1], shorter.context.double())
 
 
 @pytest.mark.parametrize("mask", [Mask.padding([3, 0]) & Mask.causal(), Mask.causal(), None], ids=str)
@@ -62,7 +62,7 @@ def test_gradients(impl: str, mask: Mask | None) -> None:
 def test_energies_are_linear_in_the_query() -> None:
     one, other, key = torch.randn(2, 3, 5, 7), torch.randn(2, 3, 5, 7), torch.randn(2, 3, 11, 7)
     expected = 2 * dot_score(one, key) - 3 * dot_score(other, key)
-    close(dot_score(2 * one - 3 * other, key), expected.double(), tolerance=1e-4)
+    assert_close(dot_score(2 * one - 3 * other, key), expected.double(), tolerance=1e-4)
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -71,14 +71,14 @@ def test_turning_queries_and_keys_together_changes_nothing(impl: str) -> None:
     query, key, value = (torch.randn(1, 2, length, 5).double() for length in (3, 7, 7))
     turn = torch.linalg.qr(torch.randn(5, 5).double()).Q
     turned = dot_attention(query @ turn, key @ turn, value, impl=impl)
-    close(turned.context, dot_attention(query, key, value, impl=impl).context)
+    assert_close(turned.context, dot_attention(query, key, value, impl=impl).context)
 
 
 def test_module_without_maps_compares_as_they_are() -> None:
     query, key = torch.randn(2, 3, 5), torch.randn(2, 7, 5)
     out = Attention(Dot())(query, key)
-    close(out.weights(), (query @ key.mT).softmax(-1).double(), tolerance=1e-5)
-    close(out.context, ((query @ key.mT).softmax(-1) @ key).double(), tolerance=1e-5)
+    assert_close(out.weights(), (query @ key.mT).softmax(-1).double(), tolerance=1e-5)
+    assert_close(out.context, ((query @ key.mT).softmax(-1) @ key).double(), tolerance=1e-5)
 
 
 def test_the_second_option_of_the_notes() -> None:
@@ -92,8 +92,8 @@ def test_the_second_option_of_the_notes() -> None:
     alpha = torch.stack([(k[:, i] * q).sum(-1) for i in range(11)], dim=1).softmax(-1)
     context = sum(alpha[:, i, None] * hidden[:, i] for i in range(11))
     out = Attention(score)(state, hidden)
-    close(out.weights()[:, 0], alpha.double(), tolerance=1e-5)
-    close(out.context[:, 0], context.double(), tolerance=1e-5)
+    assert_close(out.weights()[:, 0], alpha.double(), tolerance=1e-5)
+    assert_close(out.context[:, 0], context.double(), tolerance=1e-5)
 
 
 def test_the_first_option_of_the_notes_is_additive() -> None:
@@ -104,7 +104,7 @@ def test_the_first_option_of_the_notes_is_additive() -> None:
     assert score.key_map is not None
     w = torch.cat((score.key_map.weight, score.query_map.weight), dim=1)
     energy = torch.tanh(torch.cat((hidden, state.expand(-1, 11, -1)), dim=2) @ w.T) @ score.weight[0]
-    close(Attention(score)(state, hidden).weights()[:, 0], energy.softmax(-1).double(), tolerance=1e-5)
+    assert_close(Attention(score)(state, hidden).weights()[:, 0], energy.softmax(-1).double(), tolerance=1e-5)
 
 
 def test_two_maps_are_one_bilinear_form_of_low_rank() -> None:
@@ -115,7 +115,7 @@ def test_two_maps_are_one_bilinear_form_of_low_rank() -> None:
     with torch.no_grad():
         form.weight[0] = score.query_map.weight.T @ score.key_map.weight
     query, key = torch.randn(2, 3, 6), torch.randn(2, 7, 5)
-    close(Attention(score)(query, key).context, Attention(form)(query, key).context.double(), tolerance=1e-5)
+    assert_close(Attention(score)(query, key).context, Attention(form)(query, key).context.double(), tolerance=1e-5)
 
 
 def test_step_by_step_is_all_at_once() -> None:
@@ -129,7 +129,7 @@ def test_step_by_step_is_all_at_once() -> None:
         contexts.append(out.context)
     assert state is not None
     assert state.step == 4
-    close(torch.cat(contexts, dim=1), attention(query, key, mask=mask).context.double(), tolerance=1e-5)
+    assert_close(torch.cat(contexts, dim=1), attention(query, key, mask=mask).context.double(), tolerance=1e-5)
 
 
 def test_bad_shapes_are_named() -> None:

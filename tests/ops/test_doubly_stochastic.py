@@ -8,7 +8,7 @@ import torch
 from regard import Mask
 from regard.nn import Additive, Attention, DoublyStochastic
 from regard.ops import doubly_stochastic_penalty
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def test_shapes() -> None:
@@ -20,9 +20,9 @@ def test_shapes() -> None:
 def test_value_by_hand() -> None:
     """(1 - 0.5)² + (1 - 1)² + (1 - 3)² = 4.25; with τ = 2: 2.25 + 1 + 1."""
     coverage = torch.tensor([[0.5, 1.0, 3.0]])
-    close(doubly_stochastic_penalty(coverage), [4.25])
-    close(doubly_stochastic_penalty(coverage, target=2.0), [4.25])
-    close(doubly_stochastic_penalty(coverage.expand(2, 3), target=torch.tensor([1.0, 3.0])), [4.25, 10.25])
+    assert_close(doubly_stochastic_penalty(coverage), [4.25])
+    assert_close(doubly_stochastic_penalty(coverage, target=2.0), [4.25])
+    assert_close(doubly_stochastic_penalty(coverage.expand(2, 3), target=torch.tensor([1.0, 3.0])), [4.25, 10.25])
 
 
 def test_mask() -> None:
@@ -31,7 +31,7 @@ def test_mask() -> None:
     coverage[0, 3:] = coverage[1] = torch.nan
     coverage.requires_grad_()
     penalty = doubly_stochastic_penalty(coverage, Mask.padding([3, 0]))
-    close(penalty[:1], alone.double())
+    assert_close(penalty[:1], alone.double())
     assert penalty[1] == 0
     (grad,) = torch.autograd.grad(penalty.sum(), coverage)
     assert (grad[0, :3] != 0).all()
@@ -55,12 +55,12 @@ def test_even_attention_is_best(queries: int) -> None:
     least = (queries - 7) ** 2 / 7
     assert (doubly_stochastic_penalty(weights.sum(1)) > least).all()
     even = torch.full((1, queries, 7), 1 / 7).double().sum(1)
-    close(doubly_stochastic_penalty(even), [least])
-    close(doubly_stochastic_penalty(even, target=queries / 7), [0.0])
+    assert_close(doubly_stochastic_penalty(even), [least])
+    assert_close(doubly_stochastic_penalty(even, target=queries / 7), [0.0])
 
 
 def test_a_permutation_is_doubly_stochastic() -> None:
-    close(doubly_stochastic_penalty(torch.eye(7)[torch.randperm(7)].sum(0, keepdim=True)), [0.0])
+    assert_close(doubly_stochastic_penalty(torch.eye(7)[torch.randperm(7)].sum(0, keepdim=True)), [0.0])
 
 
 def test_module_computes_the_equation() -> None:
@@ -69,7 +69,7 @@ def test_module_computes_the_equation() -> None:
     weights = out.weights()
     first, second = ((0.9 - weights[b, :, :length].sum(0)).square().sum() for b, length in enumerate((6, 4)))
     loss = DoublyStochastic(weight=0.5, target=0.9)(out.coverage(), mask)
-    close(loss, 0.25 * (first + second).double())
+    assert_close(loss, 0.25 * (first + second).double())
     grads = torch.autograd.grad(loss, list(attention.parameters()))
     assert all((grad != 0).any() for grad in grads)
 

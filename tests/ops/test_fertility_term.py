@@ -9,7 +9,7 @@ from torch import Tensor
 from regard import Mask
 from regard.nn import Additive, Attention, Fertility
 from regard.ops import fertility_features, markov_features
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def test_shapes() -> None:
@@ -21,7 +21,7 @@ def test_shapes() -> None:
 def test_value_by_hand() -> None:
     """Two queries so far: sums 1.1, 0.7, 0.2."""
     weights = torch.tensor([[[[0.5, 0.3, 0.2], [0.6, 0.4, 0.0]]]])
-    close(fertility_features(weights)[0, 0, 0], [[0.0, 1.1, 0.7], [1.1, 0.7, 0.2], [0.7, 0.2, 0.0]])
+    assert_close(fertility_features(weights)[0, 0, 0], [[0.0, 1.1, 0.7], [1.1, 0.7, 0.2], [0.7, 0.2, 0.0]])
 
 
 def test_before_the_first_query_nothing_was_attended_to() -> None:
@@ -36,7 +36,7 @@ def test_mask() -> None:
     out = attention(query, key, mask=Mask.padding([4, 0]))
     assert (out.weights()[0, :, 4:] == 0).all()
     assert (out.context[1] == 0).all()
-    close(out.context[:1], attention(query[:1], key[:1, :4]).context.double())
+    assert_close(out.context[:1], attention(query[:1], key[:1, :4]).context.double())
     ((past,),) = out.state.score
     assert (past[0, ..., 4:] == 0).all()
     assert (past[1] == 0).all()
@@ -49,14 +49,14 @@ def test_gradients() -> None:
 def test_a_running_sum_does_as_well_as_all_rows() -> None:
     weights = torch.rand(2, 3, 5, 7)
     total = weights.sum(2, keepdim=True)
-    close(fertility_features(weights), fertility_features(total).double())
-    close(fertility_features(weights), markov_features(weights).sum(2, keepdim=True).double())
+    assert_close(fertility_features(weights), fertility_features(total).double())
+    assert_close(fertility_features(weights), markov_features(weights).sum(2, keepdim=True).double())
 
 
 def test_the_middle_feature_counts_the_queries() -> None:
     """Every query gives away a weight of one, so the fertilities of a sentence sum to the queries so far."""
     features = fertility_features(torch.rand(2, 3, 5, 7).softmax(-1))
-    close(features[..., 1].sum(-1), torch.full((2, 3, 1), 5.0))
+    assert_close(features[..., 1].sum(-1), torch.full((2, 3, 1), 5.0))
 
 
 def test_it_can_spread() -> None:
@@ -81,9 +81,9 @@ def test_module_remembers_the_coverage() -> None:
     memory = attention.remember(torch.randn(2, 6, 5))
     out = attention.read(torch.randn(2, 3, 3), memory)
     ((past,),) = out.state.score
-    close(past[:, 0, 0], out.coverage().double())
+    assert_close(past[:, 0, 0], out.coverage().double())
     features: Tensor = term(memory, (past,), step=3, queries=1)
-    close(features, fertility_features(out.weights().unsqueeze(1), reach=2).double())
+    assert_close(features, fertility_features(out.weights().unsqueeze(1), reach=2).double())
 
 
 def test_bad_shapes_are_named() -> None:

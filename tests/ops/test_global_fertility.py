@@ -11,7 +11,7 @@ from torch import Tensor
 from regard import Mask
 from regard.nn import Additive, Attention, GlobalFertility
 from regard.ops import fertility_log_likelihood
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def test_shapes() -> None:
@@ -26,14 +26,14 @@ def test_value_by_hand() -> None:
     """N(2; 1, 4): -(log 8π + 1/4) / 2; N(0; 0, 1): -(log 2π) / 2."""
     coverage, mean, variance = torch.tensor([[2.0, 0.0]]), torch.tensor([[1.0, 0.0]]), torch.tensor([[4.0, 1.0]])
     expected = -0.5 * (math.log(8 * math.pi) + 0.25 + math.log(2 * math.pi))
-    close(fertility_log_likelihood(coverage, mean, variance), [expected])
+    assert_close(fertility_log_likelihood(coverage, mean, variance), [expected])
 
 
 def test_it_is_the_normal_density() -> None:
     coverage, mean, variance = torch.rand(3, 7), torch.randn(3, 7), torch.rand(3, 7) + 0.1
     normal = torch.distributions.Normal(mean, variance.sqrt())
     expected = normal.log_prob(coverage).sum(1)
-    close(fertility_log_likelihood(coverage, mean, variance), expected.double(), tolerance=1e-5)
+    assert_close(fertility_log_likelihood(coverage, mean, variance), expected.double(), tolerance=1e-5)
 
 
 def test_mask() -> None:
@@ -44,7 +44,7 @@ def test_mask() -> None:
         tensor[0, 3:] = tensor[1] = rubbish
     ready = [tensor.requires_grad_() for tensor in (coverage, mean, variance)]
     likelihood = fertility_log_likelihood(coverage, mean, variance, Mask.padding([3, 0]))
-    close(likelihood[:1], alone.double())
+    assert_close(likelihood[:1], alone.double())
     assert likelihood[1] == 0
     for grad in torch.autograd.grad(likelihood.sum(), ready):
         assert torch.isfinite(grad).all()
@@ -59,7 +59,7 @@ def test_sentence_marks_are_left_out_by_the_mask() -> None:
     likelihood = fertility_log_likelihood(coverage, mean, variance, words)
     for b, length in enumerate((6, 4)):
         at = (slice(b, b + 1), slice(1, length - 1))
-        close(likelihood[b : b + 1], fertility_log_likelihood(coverage[at], mean[at], variance[at]).double())
+        assert_close(likelihood[b : b + 1], fertility_log_likelihood(coverage[at], mean[at], variance[at]).double())
 
 
 def test_gradients() -> None:
@@ -85,8 +85,8 @@ def test_module_computes_the_equation() -> None:
     mean = hidden @ loss.mean_map.weight[0] + loss.mean_map.bias
     variance = torch.exp(hidden @ loss.log_variance_map.weight[0] + loss.log_variance_map.bias)
     density = torch.exp(-((coverage - mean) ** 2) / (2 * variance)) / (2 * math.pi * variance).sqrt()
-    close(loss(coverage, key), -density.log().sum(1).double(), tolerance=1e-5)
-    close(loss(coverage, key, Mask.padding([4, 11]))[0], -density[0, :4].log().sum().double(), tolerance=1e-5)
+    assert_close(loss(coverage, key), -density.log().sum(1).double(), tolerance=1e-5)
+    assert_close(loss(coverage, key, Mask.padding([4, 11]))[0], -density[0, :4].log().sum().double(), tolerance=1e-5)
 
 
 def test_it_trains_the_attention() -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.explain import capture
 from regard.nn import GraphAttention
 from regard.ops import GraphAttended, add_self_loops, graph_attention
-from tests.mechanism import check_gradients, close, within_budget
+from tests.mechanism import assert_close, check_gradients, within_budget
 
 IMPLS = ("reference", "sparse")
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
@@ -43,8 +43,8 @@ def test_value_by_hand(impl: str) -> None:
     node, edges = torch.tensor([1.0, -1.0, -7.0])[:, None, None], torch.tensor([[0, 1, 2], [0, 0, 0]])
     out = graph_attention(node, edges, torch.ones(1, 1), torch.full((1, 1), 2.0), impl=impl)
     e = [math.exp(3), math.exp(1), math.exp(0.2 * -5)]
-    close(out.weights(), [[part / sum(e) for part in e]])
-    close(out.context[0], [[(e[0] - e[1] - 7 * e[2]) / sum(e)]])
+    assert_close(out.weights(), [[part / sum(e) for part in e]])
+    assert_close(out.context[0], [[(e[0] - e[1] - 7 * e[2]) / sum(e)]])
     assert (out.context[1:] == 0).all()
 
 
@@ -105,8 +105,8 @@ def test_renumbered_nodes_and_shuffled_edges_give_the_same_graph(impl: str) -> N
     moved[new_number] = node
     out = graph_attention(node, edges, *halves, impl=impl)
     again = graph_attention(moved, new_number[edges][:, order], *halves, impl=impl)
-    close(again.context[new_number], out.context.double(), tolerance=1e-5)
-    close(again.weights(), out.weights()[:, order].double(), tolerance=1e-5)
+    assert_close(again.context[new_number], out.context.double(), tolerance=1e-5)
+    assert_close(again.weights(), out.weights()[:, order].double(), tolerance=1e-5)
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -114,9 +114,9 @@ def test_an_edge_given_twice_counts_twice(impl: str) -> None:
     node = torch.tensor([0.0, 3.0, 9.0])[:, None, None]
     edges = torch.tensor([[1, 2, 1], [0, 0, 0]])
     out = graph_attention(node, edges, torch.zeros(1, 1), torch.zeros(1, 1), impl=impl)
-    close(out.weights(), [[1 / 3, 1 / 3, 1 / 3]])
-    close(out.context[0], [[5.0]])
-    close(out.dense().weights()[0, 0, 0], [0.0, 2 / 3, 1 / 3])
+    assert_close(out.weights(), [[1 / 3, 1 / 3, 1 / 3]])
+    assert_close(out.context[0], [[5.0]])
+    assert_close(out.dense().weights()[0, 0, 0], [0.0, 2 / 3, 1 / 3])
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -124,7 +124,7 @@ def test_large_energies_of_one_node_do_not_spoil_another(impl: str) -> None:
     """Each target has its own maximum: with a common one, node 0 would be left with 0 / 0."""
     node, edges = torch.tensor([0.0, 1.0, 500.0])[:, None, None], torch.tensor([[0, 1, 2], [0, 0, 1]])
     out = graph_attention(node, edges, torch.ones(1, 1), torch.zeros(1, 1), impl=impl)
-    close(out.weights(), [[1 / (1 + math.e), math.e / (1 + math.e), 1.0]])
+    assert_close(out.weights(), [[1 / (1 + math.e), math.e / (1 + math.e), 1.0]])
 
 
 def test_everybody_connected_is_attention_over_all_nodes() -> None:
@@ -133,7 +133,7 @@ def test_everybody_connected_is_attention_over_all_nodes() -> None:
     pairs = torch.cartesian_prod(torch.arange(6), torch.arange(6)).T
     energy = torch.nn.functional.leaky_relu((node * target).sum(2)[:, None] + (node * source).sum(2), 0.2)  # [i, j, h]
     expected = energy.softmax(1).permute(2, 0, 1)
-    close(graph_attention(node, pairs, source, target).dense().weights()[0], expected.double(), tolerance=1e-5)
+    assert_close(graph_attention(node, pairs, source, target).dense().weights()[0], expected.double(), tolerance=1e-5)
 
 
 def test_what_a_node_reads_most() -> None:
@@ -141,24 +141,24 @@ def test_what_a_node_reads_most() -> None:
     node = torch.tensor([1.0, 1.0, 2.0, 5.0]).log()[:, None, None]
     edges = torch.tensor([[2, 3, 1, 3], [0, 1, 0, 0]])
     out = graph_attention(node, edges, torch.ones(1, 1), torch.zeros(1, 1))
-    close(out.weights(), [[2 / 8, 1.0, 1 / 8, 5 / 8]])
+    assert_close(out.weights(), [[2 / 8, 1.0, 1 / 8, 5 / 8]])
     assert out.alignment().tolist() == [[3, 3, -1, -1]]
     weights, nodes = out.topk(2)
     assert nodes.tolist() == [[[3, 2], [3, -1], [-1, -1], [-1, -1]]]
-    close(weights, [[[5 / 8, 2 / 8], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]])
-    close(out.coverage(), [[0.0, 1 / 8, 2 / 8, 13 / 8]])
+    assert_close(weights, [[[5 / 8, 2 / 8], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]])
+    assert_close(out.coverage(), [[0.0, 1 / 8, 2 / 8, 13 / 8]])
     entropy = -sum(part * math.log(part) for part in (1 / 8, 2 / 8, 5 / 8))
-    close(out.entropy(), [[entropy, 0.0, 0.0, 0.0]])
+    assert_close(out.entropy(), [[entropy, 0.0, 0.0, 0.0]])
 
 
 def test_the_dense_view_says_the_same() -> None:
     node, edges, *halves = random_graph()
     out = graph_attention(node, edges, *halves)
     dense = out.dense()
-    close(dense.coverage()[0], out.coverage().double())
+    assert_close(dense.coverage()[0], out.coverage().double())
     assert torch.equal(dense.weights(rows=[3, 0, 3], heads=[2, 0]), dense.weights()[:, [2, 0]][:, :, [3, 0, 3]])
     simple = graph_attention(node, edges.unique(dim=1), *halves)
-    close(simple.dense().entropy()[0], simple.entropy().double())
+    assert_close(simple.dense().entropy()[0], simple.entropy().double())
     assert torch.equal(simple.dense().alignment()[0], simple.alignment())
 
 
@@ -168,10 +168,10 @@ def test_dropout_drops_whole_edges_and_keeps_the_mean() -> None:
     for impl in IMPLS:
         torch.manual_seed(0)
         outs.append(graph_attention(node, edges, torch.zeros(1, 1), torch.zeros(1, 1), dropout=0.25, impl=impl))
-    close(outs[0].context, outs[1].context.double(), tolerance=1e-4)
+    assert_close(outs[0].context, outs[1].context.double(), tolerance=1e-4)
     assert outs[0].context[0].item() != 1
     assert abs(outs[0].context[0].item() - 1) < 0.03  # five standard deviations of the share that is kept
-    close(outs[0].weights(), torch.full((1, 10_000), 1e-4))
+    assert_close(outs[0].weights(), torch.full((1, 10_000), 1e-4))
 
 
 def test_the_same_bits_every_time_on_a_cpu() -> None:
@@ -214,7 +214,7 @@ def test_module_computes_the_equation(join: str) -> None:
             rows.append(torch.nn.functional.leaky_relu(energy, 0.2).softmax(0) @ mapped[around])
         heads.append(torch.stack(rows))
     joined = torch.cat(heads, 1) if join == "concat" else torch.stack(heads).mean(0)
-    close(out.context, (joined + module.bias).double(), tolerance=1e-5)
+    assert_close(out.context, (joined + module.bias).double(), tolerance=1e-5)
 
 
 def test_module_is_watched_and_drops_in_training_only() -> None:
@@ -224,9 +224,9 @@ def test_module_is_watched_and_drops_in_training_only() -> None:
         dropped = layer(node, edges)
     assert isinstance(dropped, GraphAttended)
     assert seen.weights("layer").shape == (1, 1, 1, 5)
-    close(seen.weights("layer").sum(-1), torch.ones(1, 1, 1))
+    assert_close(seen.weights("layer").sum(-1), torch.ones(1, 1, 1))
     kept = layer.eval()(node, edges)
-    close(kept.weights(), dropped.weights().double())
+    assert_close(kept.weights(), dropped.weights().double())
     assert not torch.allclose(kept.context, dropped.context)
     assert torch.equal(layer(node, edges).context, kept.context)
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from regard import Mask
 from regard.nn import Attention, Dot, Hard, MovingBaseline, Reinforce
 from regard.ops import Sample, hard_weights, masked_softmax, reinforce_loss
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 ENERGY = torch.tensor([0.3, -0.4, 1.1], dtype=torch.float64, device="cpu")
 REWARD = torch.tensor([-2.0, -0.5, -3.0], dtype=torch.float64, device="cpu")
@@ -26,10 +26,10 @@ def test_shapes() -> None:
 def test_value_by_hand() -> None:
     """α = (1/8, 6/8, 1/8): the greedy choice is key 1, its log-probability log 3/4."""
     weights, sample = hard_weights(torch.tensor([[[[1.0, 6.0, 1.0]]]]).log(), greedy=True)
-    close(weights, [[[[0.0, 1.0, 0.0]]]])
+    assert_close(weights, [[[[0.0, 1.0, 0.0]]]])
     assert sample.key.item() == 1
-    close(sample.log_prob, [[[math.log(0.75)]]])
-    close(sample.entropy, [[[-0.75 * math.log(0.75) + 0.25 * math.log(8)]]])
+    assert_close(sample.log_prob, [[[math.log(0.75)]]])
+    assert_close(sample.entropy, [[[-0.75 * math.log(0.75) + 0.25 * math.log(8)]]])
 
 
 def test_mask() -> None:
@@ -79,7 +79,7 @@ def test_draws_follow_the_softmax() -> None:
     probability = masked_softmax(energy, mask)[0, 0, 0].double()
     deviation = (probability * (1 - probability) / draws).sqrt()
     assert ((weights.double().mean((0, 1, 2)) - probability).abs() <= 5 * deviation).all()
-    close(sample.log_prob, probability[sample.key].log())
+    assert_close(sample.log_prob, probability[sample.key].log())
 
 
 def test_a_generator_repeats_its_draws() -> None:
@@ -91,7 +91,7 @@ def test_a_generator_repeats_its_draws() -> None:
 def test_chosen_sequences_take_the_expectation() -> None:
     energy = torch.randn(2, 3, 5, 7)
     weights, sample = hard_weights(energy, expectation=torch.tensor([True, False]))
-    close(weights[0], masked_softmax(energy)[0].double())
+    assert_close(weights[0], masked_softmax(energy)[0].double())
     assert (sample.key[0] == -1).all()
     assert (sample.log_prob[0] == 0).all()
     assert ((weights[1] == 0) | (weights[1] == 1)).all()
@@ -115,7 +115,7 @@ def test_the_expected_gradient_is_exact_whatever_the_baseline(baseline: float) -
         sample = Sample(torch.tensor([[[s]]]), log_alpha[s].view(1, 1, 1), log_alpha[s].new_zeros(1, 1, 1))
         loss = reinforce_loss(REWARD[s : s + 1], sample, baseline)
         expected += log_alpha[s].exp().detach() * torch.autograd.grad(loss, energy, retain_graph=True)[0]
-    close(-expected, exact_gradient(), tolerance=1e-12)
+    assert_close(-expected, exact_gradient(), tolerance=1e-12)
 
 
 @pytest.mark.parametrize("baseline", [0.0, -2.5])
@@ -140,11 +140,11 @@ def test_the_reward_is_detached_and_the_entropy_is_maximised() -> None:
     sample = Sample(torch.zeros(2, 1, 1), log_prob, entropy)
     loss = reinforce_loss(log_likelihood, sample, -1.0, reward_weight=0.5, entropy_weight=0.2)
     # -[(-3 + 0.5 (-2) (-1) + 0.2 0.5) + (-5 + 0.5 (-4) (-2) + 0.2 0.7)] / 2
-    close(loss, (1.9 + 0.86) / 2)
+    assert_close(loss, (1.9 + 0.86) / 2)
     grads = torch.autograd.grad(loss, (log_likelihood, log_prob, entropy))
-    close(grads[0], [-0.5, -0.5])
-    close(grads[1].flatten(), [0.5, 1.0])
-    close(grads[2].flatten(), [-0.1, -0.1])
+    assert_close(grads[0], [-0.5, -0.5])
+    assert_close(grads[1].flatten(), [0.5, 1.0])
+    assert_close(grads[2].flatten(), [-0.1, -0.1])
 
 
 def test_steps_past_the_length_do_not_count() -> None:
@@ -153,7 +153,7 @@ def test_steps_past_the_length_do_not_count() -> None:
     cut = Sample(*(part.masked_fill(torch.arange(5) >= torch.tensor([2, 5])[:, None, None], 0) for part in sample))
     options = {"reward_weight": 0.3, "entropy_weight": 0.1}
     short = reinforce_loss(log_likelihood, sample, lengths=torch.tensor([2, 5]), **options)
-    close(short, reinforce_loss(log_likelihood, cut, **options).double())
+    assert_close(short, reinforce_loss(log_likelihood, cut, **options).double())
 
 
 def test_module_in_training_reads_one_value_or_all() -> None:
@@ -165,15 +165,15 @@ def test_module_in_training_reads_one_value_or_all() -> None:
     took_all = (drawn == -1).all(1)
     assert torch.equal(took_all, (drawn == -1).any(1))  # a sequence switches as a whole
     assert 0 < int(took_all.sum()) < 64
-    close(out.context[took_all], (soft @ key)[took_all].double(), tolerance=1e-5)
+    assert_close(out.context[took_all], (soft @ key)[took_all].double(), tolerance=1e-5)
     picked = key.gather(1, drawn.clamp(min=0).unsqueeze(2).expand(-1, -1, 5))
-    close(out.context[~took_all], picked[~took_all].double())
+    assert_close(out.context[~took_all], picked[~took_all].double())
 
 
 def test_module_in_evaluation() -> None:
     query, key = torch.randn(2, 3, 5), torch.randn(2, 7, 5)
     soft = (query @ key.mT).softmax(-1)
-    close(Attention(Dot(), Hard()).eval()(query, key).weights(), soft.double(), tolerance=1e-5)
+    assert_close(Attention(Dot(), Hard()).eval()(query, key).weights(), soft.double(), tolerance=1e-5)
     best = Attention(Dot(), Hard(at_test="argmax")).eval()(query, key)
     assert torch.equal(best.alignment(), soft.argmax(-1))
     assert (best.weights().sum(-1) == 1).all()
@@ -195,7 +195,7 @@ def test_step_by_step_is_the_same_process() -> None:
     assert torch.equal(switched.all(1), switched.any(1))
     alpha = (query @ key.mT).softmax(-1).unsqueeze(1)
     log_prob = alpha.gather(3, sample.key.clamp(min=0).unsqueeze(3)).squeeze(3).log()
-    close(sample.log_prob, log_prob.masked_fill(sample.key == -1, 0.0).double(), tolerance=1e-5)
+    assert_close(sample.log_prob, log_prob.masked_fill(sample.key == -1, 0.0).double(), tolerance=1e-5)
     assert (reads[-1].context[31] == 0).all()
     rows = torch.tensor([3, 3, 0])
     assert torch.equal(state.select(rows).align[0], state.align[0][rows])
@@ -207,7 +207,7 @@ def test_evaluation_step_by_step_equals_all_at_once() -> None:
     out, memory, state = attention(query, key), attention.remember(key), None
     for t in range(4):
         step = attention.read(query[:, t : t + 1], memory, state)
-        close(step.context, out.context[:, t : t + 1].double(), tolerance=1e-5)
+        assert_close(step.context, out.context[:, t : t + 1].double(), tolerance=1e-5)
         state = step.state
 
 
@@ -215,12 +215,12 @@ def test_the_baseline_moves_after_use_and_in_training_only() -> None:
     loss = Reinforce(reward_weight=1.0, entropy_weight=0.0)
     sample = Sample(torch.zeros(2, 1, 1), torch.tensor([[[-1.0]], [[-1.0]]]), torch.zeros(2, 1, 1))
     log_likelihood = torch.tensor([-2.0, -4.0])
-    close(loss(log_likelihood, sample), 3.0 - 3.0)  # -[-3 + (-3 - 0)(-1)]
-    close(loss.baseline.value, -0.3)
-    close(loss(log_likelihood, sample), 0.3)  # -[-3 + (-3 + 0.3)(-1)]
-    close(loss.baseline.value, 0.9 * -0.3 + 0.1 * -3.0)
+    assert_close(loss(log_likelihood, sample), 3.0 - 3.0)  # -[-3 + (-3 - 0)(-1)]
+    assert_close(loss.baseline.value, -0.3)
+    assert_close(loss(log_likelihood, sample), 0.3)  # -[-3 + (-3 + 0.3)(-1)]
+    assert_close(loss.baseline.value, 0.9 * -0.3 + 0.1 * -3.0)
     loss.eval()(log_likelihood, sample)
-    close(loss.baseline.value, -0.57)
+    assert_close(loss.baseline.value, -0.57)
     assert "baseline.value" in loss.state_dict()
 
 

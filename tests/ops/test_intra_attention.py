@@ -9,7 +9,7 @@ import torch
 
 from regard import Mask
 from regard.ops import deep_fusion, intra_attention, lstmn_step
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def test_shapes() -> None:
@@ -27,8 +27,8 @@ def test_reading_by_hand() -> None:
     zero, keys = torch.zeros(1, 1, 1, 1), torch.tensor([[[[0.0], [1.0]]]])
     second = 1 / (1 + math.exp(-2 * math.tanh(1)))
     out = intra_attention(zero, keys, keys, 10 * keys + 5, torch.tensor([[2.0]]))
-    close(out.weights(), [[[[1 - second, second]]]])
-    close(out.context, [[[[second, 5 + 10 * second]]]])
+    assert_close(out.weights(), [[[[1 - second, second]]]])
+    assert_close(out.context, [[[[second, 5 + 10 * second]]]])
 
 
 def test_a_step_by_hand() -> None:
@@ -38,12 +38,12 @@ def test_a_step_by_hand() -> None:
     one = torch.ones(1, 1)
     cell = 0.25 * 2 + 0.75 * math.tanh(1)
     new = lstmn_step(one, one, 2 * one, torch.zeros(4, 2), bias)
-    close(new.memory, [[cell]])
-    close(new.hidden, [[0.5 * math.tanh(cell)]])
+    assert_close(new.memory, [[cell]])
+    assert_close(new.hidden, [[0.5 * math.tanh(cell)]])
     fused = lstmn_step(
         one, one, 2 * one, torch.zeros(4, 2), bias, fused=deep_fusion(one, one, 6 * one, torch.zeros(1, 2))
     )
-    close(fused.memory, [[cell + 3]])  # r = 1/2 of the encoder's 6
+    assert_close(fused.memory, [[cell + 3]])  # r = 1/2 of the encoder's 6
 
 
 def test_the_candidate_may_be_negative() -> None:
@@ -59,7 +59,7 @@ def test_mask() -> None:
     assert (out.weights()[0, ..., 4:] == 0).all()
     assert (out.context[1] == 0).all()
     shorter = intra_attention(query[:1], key[:1, :, :4], hidden[:1, :, :4], memory[:1, :, :4], weight)
-    close(out.context[:1], shorter.context.double())
+    assert_close(out.context[:1], shorter.context.double())
 
 
 def test_the_empty_tape_reads_zero() -> None:
@@ -96,7 +96,7 @@ def test_both_tapes_are_read_with_one_weighting() -> None:
     hidden, memory = torch.randn(2, 2, 7, 4), torch.randn(2, 2, 7, 4)
     first, second = intra_attention(query, key, hidden, memory, weight).context.chunk(2, -1)
     swapped = intra_attention(query, key, memory, hidden, weight).context
-    close(swapped, torch.cat((second, first), -1).double())
+    assert_close(swapped, torch.cat((second, first), -1).double())
 
 
 def test_bad_shapes_are_named() -> None:

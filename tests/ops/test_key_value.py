@@ -10,7 +10,7 @@ import torch
 from regard import Mask
 from regard.nn import Additive, Attention, Dot, KeyValue, MultiHead, ScaledDot
 from regard.ops import Attended, split_key_value
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def test_shapes() -> None:
@@ -28,8 +28,8 @@ def test_value_by_hand() -> None:
     attention = KeyValue(Attention(Dot()), key_dim=1)
     out = attention(torch.tensor([[[1.0]]]), torch.tensor([[[2.0, 10.0], [1.0, 20.0]]]))
     first = math.e / (1 + math.e)
-    close(out.weights(), [[[first, 1 - first]]])
-    close(out.context, [[[10 * first + 20 * (1 - first)]]])
+    assert_close(out.weights(), [[[first, 1 - first]]])
+    assert_close(out.context, [[[10 * first + 20 * (1 - first)]]])
 
 
 def test_mask() -> None:
@@ -37,9 +37,9 @@ def test_mask() -> None:
     query, memory = torch.randn(2, 2, 3), torch.randn(2, 7, 10)
     out = attention(query, memory, Mask.padding([4, 0]))
     assert (out.weights()[0, :, 4:] == 0).all()
-    close(out.weights()[0].sum(-1), torch.ones(2))
+    assert_close(out.weights()[0].sum(-1), torch.ones(2))
     assert (out.context[1] == 0).all()
-    close(out.context[:1], attention(query[:1], memory[:1, :4]).context.detach().double(), tolerance=1e-5)
+    assert_close(out.context[:1], attention(query[:1], memory[:1, :4]).context.detach().double(), tolerance=1e-5)
 
 
 def test_gradients() -> None:
@@ -60,7 +60,7 @@ def test_the_key_part_alone_finds_and_the_value_part_alone_is_read() -> None:
     other_values = torch.cat((memory[..., :4], torch.randn(2, 7, 6)), dim=2)
     assert torch.equal(attention(query, other_values).weights(), before.weights())
     doubled = torch.cat((memory[..., :4], 2 * memory[..., 4:]), dim=2)
-    close(attention(query, doubled).context, 2 * before.context.detach().double(), tolerance=1e-5)
+    assert_close(attention(query, doubled).context, 2 * before.context.detach().double(), tolerance=1e-5)
 
 
 def test_module_computes_the_equation() -> None:
@@ -72,7 +72,9 @@ def test_module_computes_the_equation() -> None:
     v_k, v_v = memory[..., :4], memory[..., 4:]
     hidden = torch.tanh((v_k @ score.key_map.weight.T).unsqueeze(1) + (query @ score.query_map.weight.T).unsqueeze(2))
     expected = (hidden @ score.weight[0]).softmax(-1) @ v_v
-    close(KeyValue(Attention(score), key_dim=4)(query, memory).context, expected.detach().double(), tolerance=1e-5)
+    assert_close(
+        KeyValue(Attention(score), key_dim=4)(query, memory).context, expected.detach().double(), tolerance=1e-5
+    )
 
 
 def test_several_heads() -> None:
@@ -81,7 +83,7 @@ def test_several_heads() -> None:
     query, memory = torch.randn(2, 2, 3), torch.randn(2, 9, 10)
     out = KeyValue(heads, key_dim=4)(query, memory)
     assert out.weights().shape == (2, 2, 2, 9)
-    close(out.context, heads(query, memory[..., :4], memory[..., 4:]).context.detach().double())
+    assert_close(out.context, heads(query, memory[..., :4], memory[..., 4:]).context.detach().double())
 
 
 def test_step_by_step_is_all_at_once() -> None:
@@ -94,7 +96,7 @@ def test_step_by_step_is_all_at_once() -> None:
         state = out.state
         contexts.append(out.context)
     assert state.step == 4
-    close(torch.cat(contexts, dim=1), attention(query, states, mask).context.detach().double(), tolerance=1e-5)
+    assert_close(torch.cat(contexts, dim=1), attention(query, states, mask).context.detach().double(), tolerance=1e-5)
 
 
 def test_the_wrapped_reader_is_the_one_that_is_watched() -> None:

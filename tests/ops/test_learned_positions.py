@@ -7,7 +7,7 @@ import torch
 
 from regard.nn import Attention, Dot, Learned
 from regard.ops import learned_positions
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def test_shapes() -> None:
@@ -20,8 +20,8 @@ def test_value_by_hand() -> None:
     places = Learned(max_length=3, dim=2)
     with torch.no_grad():
         places.table.copy_(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
-    close(places(torch.full((1, 2, 2), 10.0)), [[[11.0, 12.0], [13.0, 14.0]]])
-    close(places(torch.full((1, 2, 2), 10.0), start=1), [[[13.0, 14.0], [15.0, 16.0]]])
+    assert_close(places(torch.full((1, 2, 2), 10.0)), [[[11.0, 12.0], [13.0, 14.0]]])
+    assert_close(places(torch.full((1, 2, 2), 10.0), start=1), [[[13.0, 14.0], [15.0, 16.0]]])
 
 
 def test_gradients() -> None:
@@ -34,7 +34,7 @@ def test_only_the_places_that_occur_learn() -> None:
     upstream = torch.randn(2, 2, 3)
     (places(torch.randn(2, 2, 3), start=3) * upstream).sum().backward()
     assert places.table.grad is not None
-    close(places.table.grad[3:5], upstream.sum(0).double())
+    assert_close(places.table.grad[3:5], upstream.sum(0).double())
     assert (places.table.grad[[0, 1, 2, 5]] == 0).all()
 
 
@@ -44,7 +44,7 @@ def test_without_places_attention_sees_a_set() -> None:
     query, key, order = torch.randn(1, 2, 4).double(), torch.randn(1, 9, 4).double(), torch.randperm(9)
     with torch.no_grad():
         places.double().table.normal_()
-    close(attention(query, key[:, order]).context, attention(query, key).context)
+    assert_close(attention(query, key[:, order]).context, attention(query, key).context)
     moved = attention(query, places(key[:, order]), key[:, order]).context
     assert (moved - attention(query, places(key), key).context).abs().max() > 0.01
 

@@ -9,7 +9,7 @@ from regard import Mask
 from regard.masks import MaskShapeError
 from regard.nn import Attention, Dot, Raw
 from regard.ops import masked_linear
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def test_shapes() -> None:
@@ -22,8 +22,8 @@ def test_value_by_hand() -> None:
     """u = (1, 2) meets (3, 0) and (0, -1): 3 and -2, neither of which is a probability."""
     memories = torch.tensor([[[3.0, 0.0], [0.0, -1.0]]])
     out = Attention(Dot(), Raw())(torch.tensor([[[1.0, 2.0]]]), memories)
-    close(out.weights(), [[[3.0, -2.0]]])
-    close(out.context, [[[9.0, 2.0]]])
+    assert_close(out.weights(), [[[3.0, -2.0]]])
+    assert_close(out.context, [[[9.0, 2.0]]])
 
 
 def test_mask() -> None:
@@ -45,7 +45,9 @@ def test_the_whole_read_is_linear_in_the_query() -> None:
     attention, memories, mask = Attention(Dot(), Raw()), torch.randn(2, 7, 5).double(), Mask.padding([7, 3])
     first, second = torch.randn(2, 3, 5).double(), torch.randn(2, 3, 5).double()
     both = attention(2 * first + second, memories, mask=mask).context
-    close(both, 2 * attention(first, memories, mask=mask).context + attention(second, memories, mask=mask).context)
+    assert_close(
+        both, 2 * attention(first, memories, mask=mask).context + attention(second, memories, mask=mask).context
+    )
 
 
 def test_step_by_step_is_all_at_once() -> None:
@@ -56,7 +58,7 @@ def test_step_by_step_is_all_at_once() -> None:
         out = attention.read(row, memory, state)
         state = out.state
         steps.append(out.context)
-    close(torch.cat(steps, 1), attention(query, key, mask=Mask.padding([7, 3])).context)
+    assert_close(torch.cat(steps, 1), attention(query, key, mask=Mask.padding([7, 3])).context)
 
 
 def test_a_mask_that_does_not_fit_is_named() -> None:

@@ -10,7 +10,7 @@ import torch
 from regard import Mask
 from regard.nn import Additive, Attention, Bilinear, LocalP, MultiHead
 from regard.ops import local_p_weights, masked_softmax
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def test_shapes() -> None:
@@ -22,14 +22,14 @@ def test_value_by_hand() -> None:
     """Equal energies, p = 1.5, D = 2, so σ = 1: keys 0 to 3 share 1/4 each, times exp(-(s - 1.5)² / 2)."""
     weights = local_p_weights(torch.zeros(1, 1, 1, 5), torch.tensor([[[1.5]]]), window=2)
     near, far = math.exp(-0.125) / 4, math.exp(-1.125) / 4
-    close(weights, [[[[far, near, near, far, 0.0]]]])
+    assert_close(weights, [[[[far, near, near, far, 0.0]]]])
 
 
 def test_the_window_lies_around_the_floor_and_the_curve_around_the_position() -> None:
     """p = 2.9 and D = 1: keys 1, 2 and 3, although key 4 is nearer to p than key 1; σ = 1/2."""
     weights = local_p_weights(torch.zeros(1, 1, 1, 6), torch.tensor([[[2.9]]]), window=1)
     expected = [math.exp(-2 * (s - 2.9) ** 2) / 3 if 1 <= s <= 3 else 0.0 for s in range(6)]
-    close(weights, [[[expected]]])
+    assert_close(weights, [[[expected]]])
 
 
 def test_mask() -> None:
@@ -37,7 +37,7 @@ def test_mask() -> None:
     weights = local_p_weights(energy, position, Mask.padding([3, 0]), window=2)
     assert (weights[0, ..., 3:] == 0).all()
     assert (weights[1] == 0).all()
-    close(weights[:1, ..., :3], local_p_weights(energy[:1, ..., :3], position[:1], window=2).double())
+    assert_close(weights[:1, ..., :3], local_p_weights(energy[:1, ..., :3], position[:1], window=2).double())
 
 
 def test_gradients() -> None:
@@ -56,7 +56,7 @@ def test_weights_are_softmax_times_curve_and_sum_to_less_than_one() -> None:
     far = (torch.arange(11) - position.floor().unsqueeze(-1)).abs() > 3
     soft = masked_softmax(energy.masked_fill(far, -torch.inf))
     curve = torch.exp(-((torch.arange(11) - position.unsqueeze(-1)) ** 2) / (2 * 1.5**2))
-    close(weights, (soft * curve).double())
+    assert_close(weights, (soft * curve).double())
     assert (weights.sum(-1) < 1).all()
 
 
@@ -66,7 +66,7 @@ def test_gradient_reaches_the_position_through_the_curve_only() -> None:
     weights = local_p_weights(energy, position, window=2)
     for s in range(7):
         (slope,) = torch.autograd.grad(weights[0, 0, 0, s], position, retain_graph=True)
-        close(slope, weights[0, 0, 0, s].detach().view(1, 1, 1) * (s - 3.3))
+        assert_close(slope, weights[0, 0, 0, s].detach().view(1, 1, 1) * (s - 3.3))
 
 
 def test_module_computes_the_equation() -> None:
@@ -81,8 +81,8 @@ def test_module_computes_the_equation() -> None:
     energy = torch.einsum("btq,qk,bsk->bts", query, score.weight[0], key).masked_fill(~allowed, -torch.inf)
     expected = energy.softmax(-1) * torch.exp(-(offset**2) / 2)
     out = Attention(score, aligner)(query, key, mask=Mask.padding(lengths))
-    close(out.weights(), expected.double(), tolerance=1e-5)
-    close(out.context, (expected @ key).double(), tolerance=1e-5)
+    assert_close(out.weights(), expected.double(), tolerance=1e-5)
+    assert_close(out.context, (expected @ key).double(), tolerance=1e-5)
 
 
 def test_the_true_length_counts_not_the_padded_one() -> None:
@@ -90,7 +90,7 @@ def test_the_true_length_counts_not_the_padded_one() -> None:
     query, key = torch.randn(1, 6, 3), torch.randn(1, 5, 5)
     padded = torch.cat((key, 50 * torch.randn(1, 8, 5)), dim=1)
     alone, long = attention(query, key), attention(query, padded, mask=Mask.padding([5]))
-    close(long.context, alone.context.double(), tolerance=1e-5)
+    assert_close(long.context, alone.context.double(), tolerance=1e-5)
 
 
 def test_one_position_for_all_heads_or_one_for_each() -> None:
@@ -108,7 +108,7 @@ def test_step_by_step_equals_all_at_once() -> None:
     out, memory, state = attention(query, key, mask=mask), attention.remember(key, mask=mask), None
     for t in range(4):
         step = attention.read(query[:, t : t + 1], memory, state)
-        close(step.context, out.context[:, t : t + 1].double(), tolerance=1e-5)
+        assert_close(step.context, out.context[:, t : t + 1].double(), tolerance=1e-5)
         state = step.state
 
 

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from regard import Mask
 from regard.nn import Additive, Attention, LocationFeatures
 from regard.ops import location_features, markov_features
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def test_shapes() -> None:
@@ -21,13 +21,13 @@ def test_shapes() -> None:
 def test_value_by_hand() -> None:
     """Filter (1, 10, 100) at the first key: 10 · 0.5 + 100 · 0.3, and so on."""
     weights, filters = torch.tensor([[[[0.5, 0.3, 0.2]]]]), torch.tensor([[1.0, 10.0, 100.0]])
-    close(location_features(weights, filters)[0, 0, 0, :, 0], [35.0, 23.5, 2.3])
+    assert_close(location_features(weights, filters)[0, 0, 0, :, 0], [35.0, 23.5, 2.3])
 
 
 def test_it_correlates_as_conv1d_does() -> None:
     weights, filters = torch.rand(2, 3, 5, 7), torch.randn(4, 5)
     expected = F.conv1d(weights.view(-1, 1, 7), filters.unsqueeze(1), padding=2)
-    close(location_features(weights, filters), expected.mT.reshape(2, 3, 5, 7, 4).double(), tolerance=1e-5)
+    assert_close(location_features(weights, filters), expected.mT.reshape(2, 3, 5, 7, 4).double(), tolerance=1e-5)
 
 
 def test_mask() -> None:
@@ -36,7 +36,7 @@ def test_mask() -> None:
     out = attention(query, key, mask=Mask.padding([4, 0]))
     assert (out.weights()[0, :, 4:] == 0).all()
     assert (out.context[1] == 0).all()
-    close(out.context[:1], attention(query[:1], key[:1, :4]).context.double())
+    assert_close(out.context[:1], attention(query[:1], key[:1, :4]).context.double())
     ((past,),) = out.state.score
     assert (past[0, ..., 4:] == 0).all()
     assert (past[1] == 0).all()
@@ -57,7 +57,7 @@ def test_it_moves_with_the_alignment() -> None:
     weights[..., 4:6] = torch.tensor([0.3, 0.7])
     filters = torch.randn(3, 5)
     here, there = location_features(weights, filters), location_features(weights.roll(1, -1), filters)
-    close(there[..., 1:, :], here[..., :-1, :].double())
+    assert_close(there[..., 1:, :], here[..., :-1, :].double())
 
 
 @pytest.mark.parametrize("cumulative", [False, True])
@@ -68,7 +68,7 @@ def test_module_runs_the_op(cumulative: bool) -> None:
     out = attention.read(torch.randn(2, 3, 3), memory)
     looked_at = out.coverage() if cumulative else out.weights()[:, -1]
     expected = location_features(looked_at[:, None, None], term.filters)
-    close(term(memory, out.state.score[0], step=3, queries=1), expected.double())
+    assert_close(term(memory, out.state.score[0], step=3, queries=1), expected.double())
     assert (term(memory, term.start(memory), step=0, queries=1) == 0).all()
 
 

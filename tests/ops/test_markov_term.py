@@ -9,7 +9,7 @@ from torch import Tensor
 from regard import Mask
 from regard.nn import Additive, Attention, Markov
 from regard.ops import markov_features
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def test_shapes() -> None:
@@ -22,8 +22,8 @@ def test_shapes() -> None:
 
 def test_value_by_hand() -> None:
     weights = torch.tensor([[[[0.5, 0.3, 0.2]]]])
-    close(markov_features(weights)[0, 0, 0], [[0.0, 0.5, 0.3], [0.5, 0.3, 0.2], [0.3, 0.2, 0.0]])
-    close(markov_features(weights, reach=2)[0, 0, 0, 0], [0.0, 0.0, 0.5, 0.3, 0.2])
+    assert_close(markov_features(weights)[0, 0, 0], [[0.0, 0.5, 0.3], [0.5, 0.3, 0.2], [0.3, 0.2, 0.0]])
+    assert_close(markov_features(weights, reach=2)[0, 0, 0, 0], [0.0, 0.0, 0.5, 0.3, 0.2])
 
 
 def test_mask() -> None:
@@ -33,7 +33,7 @@ def test_mask() -> None:
     out = attention(query, key, mask=Mask.padding([4, 0]))
     assert (out.weights()[0, :, 4:] == 0).all()
     assert (out.context[1] == 0).all()
-    close(out.context[:1], attention(query[:1], key[:1, :4]).context.double())
+    assert_close(out.context[:1], attention(query[:1], key[:1, :4]).context.double())
     ((past,),) = out.state.score
     assert torch.equal(past, out.weights(rows=-1).unsqueeze(1))
     assert (past[0, ..., 4:] == 0).all()
@@ -49,8 +49,8 @@ def test_mass_is_kept_up_to_what_leaves_at_the_ends() -> None:
     weights = torch.rand(2, 3, 1, 7).softmax(-1)
     left, middle, right = markov_features(weights).unbind(-1)
     assert torch.equal(middle, weights)
-    close(left.sum(-1), (1 - weights[..., -1]).double())
-    close(right.sum(-1), (1 - weights[..., 0]).double())
+    assert_close(left.sum(-1), (1 - weights[..., -1]).double())
+    assert_close(right.sum(-1), (1 - weights[..., 0]).double())
 
 
 def test_it_can_walk() -> None:

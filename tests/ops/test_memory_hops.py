@@ -9,7 +9,7 @@ import torch
 
 from regard import Mask
 from regard.ops import insert_empty, memory_hop, memory_hops, position_encoding, time_index
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def test_shapes() -> None:
@@ -25,33 +25,33 @@ def test_two_hops_by_hand() -> None:
     """u = 1 sees memories 0 and log 3: 1/4 and 3/4; it finds 8 and is 9. Then both memories are 0: it finds 2."""
     key, value = torch.tensor([[[[0.0], [math.log(3)]]]]), torch.tensor([[[[2.0], [10.0]]]])
     out = memory_hops(torch.ones(1, 1, 1, 1), [key, 0 * key], [value, 0 * value + 2])
-    close(out.reads[0].weights(), [[[[0.25, 0.75]]]])
-    close(out.reads[0].context, [[[[8.0]]]])
-    close(out.reads[1].weights(), [[[[0.5, 0.5]]]])
-    close(out.output, [[[[11.0]]]])
+    assert_close(out.reads[0].weights(), [[[[0.25, 0.75]]]])
+    assert_close(out.reads[0].context, [[[[8.0]]]])
+    assert_close(out.reads[1].weights(), [[[[0.5, 0.5]]]])
+    assert_close(out.output, [[[[11.0]]]])
     half = memory_hops(torch.ones(1, 1, 1, 1), [key], [value], carry=torch.tensor([[0.5]]))
-    close(half.output, [[[[8.5]]]])
+    assert_close(half.output, [[[[8.5]]]])
 
 
 def test_the_linear_start_by_hand() -> None:
     """Without the softmax 2 u with memories 1 and -3 weighs them 2 and -6."""
     key = torch.tensor([[[[1.0], [-3.0]]]])
     out = memory_hop(torch.full((1, 1, 1, 1), 2.0), key, key, linear=True)
-    close(out.weights(), [[[[2.0, -6.0]]]])
-    close(out.context, [[[[20.0]]]])
+    assert_close(out.weights(), [[[[2.0, -6.0]]]])
+    assert_close(out.context, [[[[20.0]]]])
 
 
 def test_position_encoding_by_hand() -> None:
     """J = 4, d = 2: the first word (3/4) - (k/2)(1/2), the last (0) + (k/2)."""
-    close(position_encoding(4, 2)[[0, 3]], [[0.5, 0.25], [0.5, 1.0]])
-    close(position_encoding(1, 4), [[0.25, 0.5, 0.75, 1.0]])
+    assert_close(position_encoding(4, 2)[[0, 3]], [[0.5, 0.25], [0.5, 1.0]])
+    assert_close(position_encoding(1, 4), [[0.25, 0.5, 0.75, 1.0]])
 
 
 def test_position_encoding_counts_the_sentence_s_own_words() -> None:
     """Company changes nothing: a sentence of two words in a batch of five is encoded as it is alone."""
     both = position_encoding(torch.tensor([2, 5, 0]), 3, size=6)
-    close(both[0, :2], position_encoding(2, 3).double())
-    close(both[1, :5], position_encoding(5, 3).double())
+    assert_close(both[0, :2], position_encoding(2, 3).double())
+    assert_close(both[1, :5], position_encoding(5, 3).double())
     assert (both[0, 2:] == 0).all()
     assert (both[2] == 0).all()
 
@@ -85,9 +85,9 @@ def test_mask() -> None:
     for read in out.reads:
         assert (read.weights()[0, ..., 4:] == 0).all()
         assert (read.context[1] == 0).all()
-    close(out.output[1], query[1].double())  # nothing read: the question stays
+    assert_close(out.output[1], query[1].double())  # nothing read: the question stays
     key, value = key[:1, :, :4], value[:1, :, :4]
-    close(out.output[:1], memory_hops(query[:1], [key, value], [value, key]).output.double(), tolerance=1e-5)
+    assert_close(out.output[:1], memory_hops(query[:1], [key, value], [value, key]).output.double(), tolerance=1e-5)
 
 
 @pytest.mark.parametrize("linear", [False, True])

@@ -9,7 +9,7 @@ from torch import nn
 from regard import Mask
 from regard.nn import Attention, Dot, MultiHead, ScaledDot
 from regard.ops import merge_heads, scaled_dot_attention, split_heads
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def test_shapes() -> None:
@@ -31,7 +31,7 @@ def test_value_by_hand() -> None:
     key = split_heads(torch.tensor([[[9.0, 0.0, 9.0, 0.0], [0.0, 9.0, 0.0, 9.0]]]), 2)
     value = split_heads(torch.tensor([[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]]), 2)
     context = merge_heads(scaled_dot_attention(query, key, value).context)
-    close(context, [[[1.0, 2.0, 7.0, 8.0]]])
+    assert_close(context, [[[1.0, 2.0, 7.0, 8.0]]])
 
 
 def test_mask() -> None:
@@ -39,9 +39,9 @@ def test_mask() -> None:
     query, key = torch.randn(2, 3, 5), torch.randn(2, 7, 5)
     out = attention(query, key, mask=Mask.padding([4, 0]))
     assert (out.weights()[0, ..., 4:] == 0).all()
-    close(out.weights()[0].sum(-1), torch.ones(2, 3))
+    assert_close(out.weights()[0].sum(-1), torch.ones(2, 3))
     assert (out.context[1] == 0).all()
-    close(out.context[:1], attention(query[:1], key[:1, :4]).context.double(), tolerance=1e-5)
+    assert_close(out.context[:1], attention(query[:1], key[:1, :4]).context.double(), tolerance=1e-5)
 
 
 def test_a_mask_may_differ_by_head() -> None:
@@ -93,8 +93,8 @@ def test_the_order_of_the_heads_does_not_count() -> None:
         assert other.output_map is not None
         other.output_map.weight.copy_(one.output_map.weight[:, channels])
     x = torch.randn(2, 5, 6)
-    close(other(x).context, one(x).context.double(), tolerance=1e-5)
-    close(other(x).weights(), one(x).weights()[:, order].double(), tolerance=1e-5)
+    assert_close(other(x).context, one(x).context.double(), tolerance=1e-5)
+    assert_close(other(x).weights(), one(x).weights()[:, order].double(), tolerance=1e-5)
 
 
 def test_bad_shapes_are_named() -> None:

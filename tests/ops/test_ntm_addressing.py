@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from regard import Mask
 from regard.nn import Addressing, Attention, Cosine, MultiHead
 from regard.ops import circular_shift, cosine_score, interpolate, ntm_address, sharpen
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 PLUS_ONE, MINUS_ONE = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)
 
@@ -27,16 +27,16 @@ def test_shapes() -> None:
     knob, shift = torch.rand(2, 3, 5), distribution(2, 3, 5, 7)
     weights = ntm_address(distribution(2, 3, 5, 11), distribution(2, 3, 5, 11), knob, shift, 1 + knob)
     assert weights.shape == (2, 3, 5, 11)
-    close(weights.sum(-1), torch.ones(2, 3, 5))
+    assert_close(weights.sum(-1), torch.ones(2, 3, 5))
 
 
 def test_values_by_hand() -> None:
     content, previous = weighting(1.0, 0.0, 0.0), weighting(0.0, 0.0, 1.0)
     mixed = interpolate(content, previous, torch.full((1, 1, 1), 0.75))
-    close(mixed, [[[[0.75, 0.0, 0.25]]]])
+    assert_close(mixed, [[[[0.75, 0.0, 0.25]]]])
     moved = circular_shift(mixed, weighting(*PLUS_ONE))
-    close(moved, [[[[0.25, 0.75, 0.0]]]])  # the last row's quarter goes round to the first
-    close(sharpen(moved, torch.full((1, 1, 1), 2.0)), [[[[0.1, 0.9, 0.0]]]])  # 1 : 9
+    assert_close(moved, [[[[0.25, 0.75, 0.0]]]])  # the last row's quarter goes round to the first
+    assert_close(sharpen(moved, torch.full((1, 1, 1), 2.0)), [[[[0.1, 0.9, 0.0]]]])  # 1 : 9
 
 
 @pytest.mark.parametrize("row", range(5))
@@ -56,17 +56,17 @@ def test_the_shift_is_equation_8(rows: int, shifts: int) -> None:
     for j in range(rows):
         for k in range(shifts):
             expected[(j + k - shifts // 2) % rows] += weights[0, 0, 0, j] * shift[0, 0, 0, k]
-    close(circular_shift(weights, shift)[0, 0, 0], expected)
-    close(circular_shift(weights, shift, Mask.padding([rows]))[0, 0, 0], expected)
+    assert_close(circular_shift(weights, shift)[0, 0, 0], expected)
+    assert_close(circular_shift(weights, shift, Mask.padding([rows]))[0, 0, 0], expected)
 
 
 def test_mask() -> None:
     """The ring is closed behind the last true row: padding is not on it, and neither is a row that is masked."""
     last = weighting(0.0, 0.0, 1.0, 0.0, 0.0)
-    close(circular_shift(last, weighting(*PLUS_ONE), Mask.padding([3])), [[[[1.0, 0.0, 0.0, 0.0, 0.0]]]])
+    assert_close(circular_shift(last, weighting(*PLUS_ONE), Mask.padding([3])), [[[[1.0, 0.0, 0.0, 0.0, 0.0]]]])
     hole = Mask.of(torch.tensor([True, False, True, False, True]))
-    close(circular_shift(last, weighting(*PLUS_ONE), hole), [[[[0.0, 0.0, 0.0, 0.0, 1.0]]]])
-    close(circular_shift(last, weighting(*MINUS_ONE), hole), [[[[1.0, 0.0, 0.0, 0.0, 0.0]]]])
+    assert_close(circular_shift(last, weighting(*PLUS_ONE), hole), [[[[0.0, 0.0, 0.0, 0.0, 1.0]]]])
+    assert_close(circular_shift(last, weighting(*MINUS_ONE), hole), [[[[1.0, 0.0, 0.0, 0.0, 0.0]]]])
     nothing = ntm_address(last, last, torch.ones(1, 1, 1), weighting(*PLUS_ONE), torch.ones(1, 1, 1), Mask.padding([0]))
     assert (nothing == 0).all()
 
@@ -87,7 +87,7 @@ def test_sharpening_survives_zeros_and_any_gamma(dtype: torch.dtype) -> None:
     """Plain powers of 1/100 underflow at gamma = 100; ours are relative to the largest weight."""
     flat = torch.full((1, 1, 1, 100), 0.01, dtype=dtype, requires_grad=True)
     gamma = torch.full((1, 1, 1), 100.0, dtype=dtype, requires_grad=True)
-    close(sharpen(flat, gamma), torch.full((1, 1, 1, 100), 0.01), tolerance=1e-4)
+    assert_close(sharpen(flat, gamma), torch.full((1, 1, 1, 100), 0.01), tolerance=1e-4)
     for weights in (flat, torch.zeros_like(flat).requires_grad_(), weighting(1.0, 0.0, 1e-30).to(dtype)):
         for power in (1.0, 2.0, 1e4):
             gamma = torch.full((1, 1, 1), power, dtype=dtype, requires_grad=True)
@@ -133,9 +133,9 @@ def test_module_computes_the_equations() -> None:
                 w = torch.stack([sum(w[(i - o) % length] * shift[o + 2] for o in range(-2, 3)) for i in range(length)])
                 w = w ** (1 + F.softplus(align.sharpness_map(x)[h]))
                 w = w / w.sum()
-                close(out.weights()[b, h, t, :length], w)
+                assert_close(out.weights()[b, h, t, :length], w)
                 assert (out.weights()[b, h, t, length:] == 0).all()
-                close(out.context[b, t].view(2, 5)[h], w @ rows[b, :length])
+                assert_close(out.context[b, t].view(2, 5)[h], w @ rows[b, :length])
 
 
 def test_step_by_step_is_all_at_once() -> None:
@@ -147,10 +147,10 @@ def test_step_by_step_is_all_at_once() -> None:
         out = heads.read(row, memory, state)
         state = out.state
         steps.append(out.weights())
-    close(torch.cat(steps, 2), heads(query, rows, mask=mask).weights())
+    assert_close(torch.cat(steps, 2), heads(query, rows, mask=mask).weights())
     order = torch.tensor([1, 0, 1])
     again = heads.read(query[order, :1], memory.select(order), state.select(order))
-    close(again.weights(), heads.read(query[:, :1], memory, state).weights()[order])
+    assert_close(again.weights(), heads.read(query[:, :1], memory, state).weights()[order])
 
 
 @pytest.mark.parametrize(("initial", "expected"), [("peaked", [0.0, 1.0, 0.0, 0.0]), ("uniform", [0.0, 0.5, 0.5, 0.0])])
@@ -159,7 +159,7 @@ def test_the_start_lies_on_the_rows_there_are(initial: str, expected: list[float
     mask = Mask.of(torch.tensor([[[False, True, True, False]], [[False] * 4]]))
     (weights,) = align.start(heads.remember(torch.randn(2, 4, 5).double(), mask=mask))
     assert isinstance(weights, Tensor)
-    close(weights, [[[expected]], [[[0.0] * 4]]])
+    assert_close(weights, [[[expected]], [[[0.0] * 4]]])
 
 
 def test_an_empty_memory_gives_a_zero_context() -> None:
@@ -174,7 +174,7 @@ def test_content_alone_is_cosine_attention() -> None:
     query, key = torch.randn(2, 3, 1, 5).double(), torch.randn(2, 3, 7, 5).double()
     content, one = cosine_score(query, key).softmax(-1), torch.ones(2, 3, 1).double()
     stay = torch.tensor([0.0, 1.0, 0.0]).double().expand(2, 3, 1, 3)
-    close(ntm_address(content, distribution(2, 3, 1, 7), one, stay, one), content)
+    assert_close(ntm_address(content, distribution(2, 3, 1, 7), one, stay, one), content)
 
 
 def test_bad_shapes_are_named() -> None:

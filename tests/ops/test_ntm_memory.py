@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from regard.nn import Addressing, Attention, Cosine, MultiHead, Tape, WriteHead
 from regard.ops import Attended, ntm_read, ntm_write
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def test_shapes() -> None:
@@ -23,8 +23,8 @@ def test_value_by_hand() -> None:
     """Half of the focus, all of the first channel erased: (4, 4) keeps (2, 4), then half of (10, 20) is added."""
     memory, weights = torch.tensor([[[4.0, 4.0], [1.0, 1.0]]]), torch.tensor([[[0.5, 0.0]]])
     written = ntm_write(memory, weights, torch.tensor([[[1.0, 0.0]]]), torch.tensor([[[10.0, 20.0]]]))
-    close(written, [[[7.0, 14.0], [1.0, 1.0]]])
-    close(ntm_read(written, torch.tensor([[[0.5, 0.5]]])), [[[4.0, 7.5]]])
+    assert_close(written, [[[7.0, 14.0], [1.0, 1.0]]])
+    assert_close(ntm_read(written, torch.tensor([[[0.5, 0.5]]])), [[[4.0, 7.5]]])
 
 
 def test_rows_without_weight_stay_bit_for_bit() -> None:
@@ -36,7 +36,7 @@ def test_rows_without_weight_stay_bit_for_bit() -> None:
     assert torch.equal(written[:, 4:], memory[:, 4:])
     assert (written[:, :4] != memory[:, :4]).any(-1).all()
     rubbish = torch.cat((memory[:, :4], 50.0 * torch.randn(2, 3, 5)), 1)
-    close(ntm_read(rubbish, weights), ntm_read(memory, weights).double(), tolerance=1e-5)
+    assert_close(ntm_read(rubbish, weights), ntm_read(memory, weights).double(), tolerance=1e-5)
     assert torch.equal(ntm_write(memory, torch.zeros(2, 3, 7), vector, vector), memory)
 
 
@@ -55,7 +55,7 @@ def test_the_order_of_the_heads_does_not_matter() -> None:
     erase, add = torch.rand(2, 3, 5).double(), torch.randn(2, 3, 5).double()
     written = ntm_write(memory, weights, erase, add)
     order = [2, 0, 1]
-    close(ntm_write(memory, weights[:, order], erase[:, order], add[:, order]), written)
+    assert_close(ntm_write(memory, weights[:, order], erase[:, order], add[:, order]), written)
     in_turn = memory
     for h in range(3):
         in_turn = ntm_write(in_turn, weights[:, h : h + 1], erase[:, h : h + 1], add[:, h : h + 1])
@@ -71,7 +71,7 @@ def test_several_heads_are_the_equation() -> None:
             expected[0, i] *= 1 - weights[0, h, i] * erase[0, h]
         for h in range(2):
             expected[0, i] += weights[0, h, i] * add[0, h]
-    close(ntm_write(memory, weights, erase, add), expected)
+    assert_close(ntm_write(memory, weights, erase, add), expected)
 
 
 def walking(align: Addressing) -> None:
@@ -95,9 +95,9 @@ def test_copying_by_hand() -> None:
     for word in words.split(1, 1):
         tape, state = writer(word, tape, state)
     out = reader(torch.zeros(2, 5, 3), tape.matrix)
-    close(out.context, words.tanh().double(), tolerance=1e-5)
+    assert_close(out.context, words.tanh().double(), tolerance=1e-5)
     assert out.alignment().tolist() == [[1, 2, 3, 4, 5]] * 2  # w_0 is on row 0, and the first step leaves it
-    close(tape.matrix[:, [0, 6, 7]], torch.full((2, 3, 3), 0.5))
+    assert_close(tape.matrix[:, [0, 6, 7]], torch.full((2, 3, 3), 0.5))
 
 
 def test_the_write_head_is_addressing_erase_and_add() -> None:
@@ -111,14 +111,14 @@ def test_the_write_head_is_addressing_erase_and_add() -> None:
     out = twin(query, tape.matrix)
     erase = head.erase_map(query).sigmoid().view(3, 2, 5)
     add = head.add_map(query).tanh().view(3, 2, 5)
-    close(written.matrix, ntm_write(tape.matrix, out.weights()[:, :, 0], erase, add))
+    assert_close(written.matrix, ntm_write(tape.matrix, out.weights()[:, :, 0], erase, add))
     assert len(seen) == 1
-    close(seen[0].weights(), out.weights())
-    close(seen[0].context, out.context)
+    assert_close(seen[0].weights(), out.weights())
+    assert_close(seen[0].context, out.context)
     again, _ = head(query, written, state)
     order = torch.tensor([2, 0])
     chosen, _ = head(query[order], written.select(order), state.select(order))
-    close(chosen.matrix, again.matrix[order])
+    assert_close(chosen.matrix, again.matrix[order])
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e2, 1e4])
@@ -135,7 +135,7 @@ def test_never_nan(scale: float) -> None:
         read = out.state
         reads.append(out.context)
         assert torch.isfinite(out.context).all()
-        close(out.weights().sum(-1), torch.ones(2, 2, 1), tolerance=1e-4)
+        assert_close(out.weights().sum(-1), torch.ones(2, 2, 1), tolerance=1e-4)
     F.mse_loss(torch.cat(reads[-20:], 1), torch.ones(2, 20, 10)).backward()
     assert torch.isfinite(tape.matrix).all()
     for parameter in (*writer.parameters(), *reader.parameters()):

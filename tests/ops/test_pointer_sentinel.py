@@ -9,7 +9,7 @@ from torch import Tensor
 from regard import Mask
 from regard.nn import PointerSentinel
 from regard.ops import Attended, pointer_sentinel
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def random_vocabulary(*shape: int) -> Tensor:
@@ -31,10 +31,10 @@ def test_value_by_hand() -> None:
     key[..., 1] = 0.0
     sentinel, ids = torch.tensor([4.0, 1.0]).log(), torch.tensor([[0, 1, 0]])
     out = pointer_sentinel(torch.tensor([[[1.0, 0.0]]]), key, sentinel, ids, torch.full((1, 1, 4), 0.25).log())
-    close(out.attended.weights(), [[[2 / 8, 1 / 8, 1 / 8]]])
-    close(out.gate, [[1 / 2]])
-    close(out.attended.context, [[[3 / 8, 1 / 8, 0.0, 0.0]]])
-    close(out.log_probs.exp(), [[[4 / 8, 2 / 8, 1 / 8, 1 / 8]]])
+    assert_close(out.attended.weights(), [[[2 / 8, 1 / 8, 1 / 8]]])
+    assert_close(out.gate, [[1 / 2]])
+    assert_close(out.attended.context, [[[3 / 8, 1 / 8, 0.0, 0.0]]])
+    assert_close(out.log_probs.exp(), [[[4 / 8, 2 / 8, 1 / 8, 1 / 8]]])
 
 
 def test_mask() -> None:
@@ -43,8 +43,8 @@ def test_mask() -> None:
     out = pointer_sentinel(query, key, sentinel, ids, vocabulary, Mask.padding([4, 0]))
     assert (out.attended.weights()[0, :, 4:] == 0).all()
     shorter = pointer_sentinel(query[:1], key[:1, :4], sentinel, ids[:1, :4], vocabulary[:1])
-    close(out.log_probs[:1], shorter.log_probs.double())
-    close(out.gate[:1], shorter.gate.double())
+    assert_close(out.log_probs[:1], shorter.log_probs.double())
+    assert_close(out.gate[:1], shorter.gate.double())
 
 
 def test_with_nothing_to_point_at_it_is_the_vocabulary() -> None:
@@ -77,8 +77,8 @@ def test_it_is_a_distribution_over_the_vocabulary() -> None:
         random_vocabulary(3, 11, 7),
         Mask.padding([11, 0, 4]) & Mask.window(3),
     )
-    close(out.log_probs.exp().sum(-1), torch.ones(3, 11))
-    close(out.attended.weights().sum(-1) + out.gate, torch.ones(3, 11))
+    assert_close(out.log_probs.exp().sum(-1), torch.ones(3, 11))
+    assert_close(out.attended.weights().sum(-1) + out.gate, torch.ones(3, 11))
 
 
 def test_it_equals_the_mixture_written_out() -> None:
@@ -91,7 +91,7 @@ def test_it_equals_the_mixture_written_out() -> None:
         pointer = sum(a for a, held in zip(weights, ids[0].tolist(), strict=True) if held == word) / (1 - gate)
         expected = gate * vocabulary[0, 0, word].exp().item() + (1 - gate) * pointer
         out = pointer_sentinel(query, key, sentinel, ids, vocabulary)
-        close(out.log_probs[0, 0, word].exp(), expected, tolerance=1e-12)
+        assert_close(out.log_probs[0, 0, word].exp(), expected, tolerance=1e-12)
 
 
 def test_hopeless_words_keep_finite_log_probabilities_and_gradients() -> None:
@@ -104,10 +104,10 @@ def test_hopeless_words_keep_finite_log_probabilities_and_gradients() -> None:
     key, sentinel, ids = torch.tensor([[[0.0], [300.0]]]), torch.tensor([-300.0]), torch.tensor([[0, 1]])
     vocabulary = torch.tensor([[[0.25, 0.25, 0.25, 0.0]]]).log()
     out = pointer_sentinel(query, key, sentinel, ids, vocabulary)
-    close(out.log_probs[0, 0, :3], [-300.0, 0.0, -601.3862943611199])
+    assert_close(out.log_probs[0, 0, :3], [-300.0, 0.0, -601.3862943611199])
     assert out.log_probs[0, 0, 3] == -torch.inf
     (grad,) = torch.autograd.grad(out.log_probs[0, 0, 0], query)
-    close(grad, [[[-300.0]]])  # d (0 q - 300 q) / d q
+    assert_close(grad, [[[-300.0]]])  # d (0 q - 300 q) / d q
 
 
 def test_each_state_of_a_language_model_sees_its_own_window() -> None:
@@ -118,7 +118,7 @@ def test_each_state_of_a_language_model_sees_its_own_window() -> None:
     for t in range(11):
         past = slice(max(0, t - 3), t + 1)
         step = pointer(hidden[:, t : t + 1], hidden[:, past], ids[:, past], vocabulary[:, t : t + 1])
-        close(out.log_probs[:, t : t + 1], step.log_probs.double(), tolerance=1e-5)
+        assert_close(out.log_probs[:, t : t + 1], step.log_probs.double(), tolerance=1e-5)
 
 
 def test_half_precision_mixes_in_float32() -> None:
@@ -128,7 +128,7 @@ def test_half_precision_mixes_in_float32() -> None:
     out = pointer_sentinel(query, key, sentinel, ids, vocabulary)
     assert out.log_probs.dtype == torch.float32
     truth = pointer_sentinel(query.double(), key.double(), sentinel.double(), ids, vocabulary.double())
-    close(out.log_probs, truth.log_probs, tolerance=1e-5)
+    assert_close(out.log_probs, truth.log_probs, tolerance=1e-5)
 
 
 def test_module_computes_the_equation_and_is_watched() -> None:
@@ -141,7 +141,7 @@ def test_module_computes_the_equation_and_is_watched() -> None:
     query = torch.tanh(hidden @ module.query_map.weight.T + module.query_map.bias)
     both = torch.cat((query @ memory.mT, query @ module.sentinel[:, None]), -1).softmax(-1)
     expected = both[..., -1:] * vocabulary.exp() + both[..., :-1] @ torch.eye(11)[ids]
-    close(out.log_probs.exp(), expected.double(), tolerance=1e-5)
+    assert_close(out.log_probs.exp(), expected.double(), tolerance=1e-5)
     assert seen == [out.attended]
 
 

@@ -13,7 +13,7 @@ from regard import Mask
 from regard.nn import Additive, Attention, Position
 from regard.ops import Attended, additive_attention, position_features
 from regard.ops.additive import blocked
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def test_shapes() -> None:
@@ -25,14 +25,14 @@ def test_shapes() -> None:
 
 def test_value_by_hand() -> None:
     """The third query (j = 2) and the second key (i = 1) of a sentence of 7 words: log 3, log 2, log 8."""
-    close(position_features(3, 7, torch.tensor([7]))[0, 0, 2, 1], [math.log(3), math.log(2), math.log(8)])
-    close(position_features(1, 7, torch.tensor([7]))[0, 0, 0, 0], [0.0, 0.0, math.log(8)])
+    assert_close(position_features(3, 7, torch.tensor([7]))[0, 0, 2, 1], [math.log(3), math.log(2), math.log(8)])
+    assert_close(position_features(1, 7, torch.tensor([7]))[0, 0, 0, 0], [0.0, 0.0, math.log(8)])
 
 
 def test_the_length_is_the_true_one() -> None:
     """I is each sentence's own, however far the batch is padded."""
     padded = position_features(2, 11, torch.tensor([4, 11]))
-    close(padded[0, ..., 2], torch.full((1, 2, 11), math.log(5)))
+    assert_close(padded[0, ..., 2], torch.full((1, 2, 11), math.log(5)))
     assert torch.equal(padded[:1, :, :, :4], position_features(2, 4, torch.tensor([4])))
 
 
@@ -61,7 +61,7 @@ def test_mask() -> None:
     out = attention(query, key, mask=Mask.padding([4, 0]))
     assert (out.weights()[0, :, 4:] == 0).all()
     assert (out.context[1] == 0).all()
-    close(out.context[:1], attention(query[:1], key[:1, :4]).context.double())
+    assert_close(out.context[:1], attention(query[:1], key[:1, :4]).context.double())
 
 
 def test_it_takes_the_fused_path(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,8 +78,8 @@ def test_it_takes_the_fused_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocked, "attention", spy)
     actual = Attention(score, impl="blocked")(query, key, mask=mask)
     assert calls == [(2, 1, 11, 7)]
-    close(actual.context, expected.context, tolerance=1e-10)
-    close(actual.weights(), expected.weights(), tolerance=1e-10)
+    assert_close(actual.context, expected.context, tolerance=1e-10)
+    assert_close(actual.weights(), expected.weights(), tolerance=1e-10)
 
 
 def test_it_can_align_by_place_alone() -> None:

@@ -10,7 +10,7 @@ import torch
 from regard import Mask
 from regard.nn import Additive, Attention, Recall
 from regard.ops import markov_features, recall_features
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def test_shapes() -> None:
@@ -25,14 +25,14 @@ def test_value_by_hand() -> None:
     """One key of weight 1, state 2, all matrices 1: r = z = σ(3), n = tanh(1 + 2 σ(3)), m' = (1 - z) n + 2 z."""
     gate = 1 / (1 + math.exp(-3))
     state = recall_features(torch.ones(1, 1, 1, 1), torch.full((1, 1, 1, 1), 2.0), torch.ones(3, 1), torch.ones(3, 1))
-    close(state, [[[[(1 - gate) * math.tanh(1 + 2 * gate) + 2 * gate]]]])
+    assert_close(state, [[[[(1 - gate) * math.tanh(1 + 2 * gate) + 2 * gate]]]])
 
 
 def test_it_is_a_gru_at_every_key() -> None:
     cell = torch.nn.GRUCell(3, 5, bias=False)
     weights, state = torch.rand(2, 3, 1, 7), torch.randn(2, 3, 7, 5)
     expected = cell(markov_features(weights).reshape(-1, 3), state.reshape(-1, 5)).view(2, 3, 7, 5)
-    close(recall_features(weights, state, cell.weight_ih, cell.weight_hh), expected.double(), tolerance=1e-5)
+    assert_close(recall_features(weights, state, cell.weight_ih, cell.weight_hh), expected.double(), tolerance=1e-5)
 
 
 def test_mask() -> None:
@@ -41,7 +41,7 @@ def test_mask() -> None:
     out = attention(query, key, mask=Mask.padding([4, 0]))
     assert (out.weights()[0, :, 4:] == 0).all()
     assert (out.context[1] == 0).all()
-    close(out.context[:1], attention(query[:1], key[:1, :4]).context.double())
+    assert_close(out.context[:1], attention(query[:1], key[:1, :4]).context.double())
 
 
 def test_a_key_that_nobody_looked_near_has_state_zero() -> None:
@@ -87,7 +87,7 @@ def test_module_runs_the_op() -> None:
     for j in range(3):
         state = recall_features(out.weights(rows=j).unsqueeze(1), state, term.input_weight, term.state_weight)
     ((past,),) = out.state.score
-    close(past, state.double())
+    assert_close(past, state.double())
     assert torch.equal(term.features(past), past.unsqueeze(2))
 
 

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from regard import Mask
 from regard.nn import Attention, ScaledDot
 from regard.ops import dot_attention, dot_score, scaled_dot_attention, scaled_dot_score
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 IMPLS = ("reference", "sdpa")
 
@@ -31,11 +31,11 @@ def test_value_by_hand(impl: str) -> None:
     query = torch.full((1, 1, 1, 64), 1.0)
     key = torch.tensor([112 / 64, 96 / 64]).view(1, 1, 2, 1).expand(1, 1, 2, 64)
     out = scaled_dot_attention(query, key, torch.tensor([[[[0.0], [1.0]]]]), impl=impl)
-    close(dot_score(query, key), [[[[112.0, 96.0]]]])
-    close(scaled_dot_score(query, key), [[[[14.0, 12.0]]]])
-    close(out.weights(), [[[[1 / (1 + math.exp(-2)), 1 / (1 + math.exp(2))]]]])
-    close(out.weights(), [[[[0.8808, 0.1192]]]], tolerance=5e-5)
-    close(out.context, [[[[0.1192]]]], tolerance=5e-5)
+    assert_close(dot_score(query, key), [[[[112.0, 96.0]]]])
+    assert_close(scaled_dot_score(query, key), [[[[14.0, 12.0]]]])
+    assert_close(out.weights(), [[[[1 / (1 + math.exp(-2)), 1 / (1 + math.exp(2))]]]])
+    assert_close(out.weights(), [[[[0.8808, 0.1192]]]], tolerance=5e-5)
+    assert_close(out.context, [[[[0.1192]]]], tolerance=5e-5)
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -43,10 +43,10 @@ def test_mask(impl: str) -> None:
     query, key, value = torch.randn(2, 1, 3, 5), torch.randn(2, 1, 7, 5), torch.randn(2, 1, 7, 2)
     out = scaled_dot_attention(query, key, value, Mask.padding([4, 0]), impl=impl)
     assert (out.weights()[0, ..., 4:] == 0).all()
-    close(out.weights()[0].sum(-1), torch.ones(1, 3))
+    assert_close(out.weights()[0].sum(-1), torch.ones(1, 3))
     assert (out.context[1] == 0).all()
     shorter = scaled_dot_attention(query[:1], key[:1, :, :4], value[:1, :, :4], impl=impl)
-    close(out.context[:1], shorter.context.double())
+    assert_close(out.context[:1], shorter.context.double())
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -76,8 +76,8 @@ def test_equals_pytorch_with_a_causal_mask(impl: str, queries: int, keys: int, s
     query, key, value = (torch.randn(2, 3, length, 7).double() for length in (queries, keys, keys))
     allowed = torch.ones(queries, keys).bool().tril(keys - queries)
     expected = F.scaled_dot_product_attention(query, key, value, attn_mask=allowed, scale=scale)
-    close(scaled_dot_attention(query, key, value, Mask.causal(), scale=scale, impl=impl).context, expected)
-    close(scaled_dot_attention(query, key, value, Mask.of(allowed), scale=scale, impl=impl).context, expected)
+    assert_close(scaled_dot_attention(query, key, value, Mask.causal(), scale=scale, impl=impl).context, expected)
+    assert_close(scaled_dot_attention(query, key, value, Mask.of(allowed), scale=scale, impl=impl).context, expected)
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -87,13 +87,13 @@ def test_equals_pytorch_but_for_rows_with_nothing_to_attend_to(impl: str) -> Non
     allowed[..., 0] = True
     expected = F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
     out = scaled_dot_attention(query, key, value, Mask.of(allowed), impl=impl)
-    close(out.context, expected)
-    close(out.weights() @ value, expected)
+    assert_close(out.context, expected)
+    assert_close(out.weights() @ value, expected)
     allowed[1, 2, 3] = False
     emptied = scaled_dot_attention(query, key, value, Mask.of(allowed), impl=impl)
     assert (emptied.context[1, 2, 3] == 0).all()
     assert (emptied.weights()[1, 2, 3] == 0).all()
-    close(emptied.context[0], expected[0])
+    assert_close(emptied.context[0], expected[0])
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -108,7 +108,7 @@ def test_a_row_with_nothing_to_attend_to_sends_no_gradient(impl: str) -> None:
 def test_scale_one_is_dot(impl: str) -> None:
     query, key = torch.randn(2, 3, 5, 7), torch.randn(2, 3, 11, 7)
     plain = dot_attention(query, key, key, impl=impl)
-    close(scaled_dot_attention(query, key, key, scale=1.0, impl=impl).context, plain.context.double())
+    assert_close(scaled_dot_attention(query, key, key, scale=1.0, impl=impl).context, plain.context.double())
 
 
 @pytest.mark.parametrize("impl", IMPLS)
@@ -129,8 +129,8 @@ def test_module_computes_the_equation() -> None:
     assert score.key_map is not None
     energy = (query @ score.query_map.weight.T) @ (key @ score.key_map.weight.T).mT / math.sqrt(7)
     out = Attention(score)(query, key)
-    close(out.weights(), energy.softmax(-1).double(), tolerance=1e-5)
-    close(out.context, (energy.softmax(-1) @ key).double(), tolerance=1e-5)
+    assert_close(out.weights(), energy.softmax(-1).double(), tolerance=1e-5)
+    assert_close(out.context, (energy.softmax(-1) @ key).double(), tolerance=1e-5)
 
 
 def test_step_by_step_is_all_at_once() -> None:
@@ -138,7 +138,7 @@ def test_step_by_step_is_all_at_once() -> None:
     query, key, mask = torch.randn(2, 4, 3), torch.randn(2, 11, 5), Mask.padding([11, 6])
     memory = attention.remember(key, mask=mask)
     steps = [attention.read(row, memory).context for row in query.split(1, dim=1)]
-    close(torch.cat(steps, dim=1), attention(query, key, mask=mask).context.double(), tolerance=1e-5)
+    assert_close(torch.cat(steps, dim=1), attention(query, key, mask=mask).context.double(), tolerance=1e-5)
 
 
 def test_bad_shapes_are_named() -> None:

@@ -9,7 +9,7 @@ import torch
 
 from regard.nn import Sinusoidal
 from regard.ops import sinusoidal_positions
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 @pytest.mark.parametrize("dim", [1, 2, 7, 12])
@@ -23,13 +23,13 @@ def test_shapes(dim: int) -> None:
 def test_value_by_hand() -> None:
     """Width 4: angles pos and pos / 10000^(2/4) = pos / 100."""
     expected = [[math.sin(p), math.cos(p), math.sin(p / 100), math.cos(p / 100)] for p in range(3)]
-    close(sinusoidal_positions(3, 4), expected)
-    close(sinusoidal_positions(1, 4), [[0.0, 1.0, 0.0, 1.0]])
+    assert_close(sinusoidal_positions(3, 4), expected)
+    assert_close(sinusoidal_positions(1, 4), [[0.0, 1.0, 0.0, 1.0]])
 
 
 def test_an_odd_width_ends_with_a_sine() -> None:
     """Width 3: angles pos and pos / 10000^(2/3)."""
-    close(sinusoidal_positions(2, 3)[1], [math.sin(1), math.cos(1), math.sin(10000 ** (-2 / 3))])
+    assert_close(sinusoidal_positions(2, 3)[1], [math.sin(1), math.cos(1), math.sin(10000 ** (-2 / 3))])
 
 
 def test_a_shift_is_a_rotation() -> None:
@@ -41,7 +41,7 @@ def test_a_shift_is_a_rotation() -> None:
         angle = shift / 10000 ** (2 * pair / dim)
         block = [[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]]
         turn[2 * pair : 2 * pair + 2, 2 * pair : 2 * pair + 2] = torch.tensor(block)
-    close(table[shift:], table[:-shift] @ turn.T, tolerance=1e-5)
+    assert_close(table[shift:], table[:-shift] @ turn.T, tolerance=1e-5)
 
 
 def test_inner_products_depend_on_the_distance_only() -> None:
@@ -49,15 +49,15 @@ def test_inner_products_depend_on_the_distance_only() -> None:
     products = table @ table.T
     for distance in (0, 1, 7):
         diagonal = products.diagonal(distance)
-        close(diagonal, diagonal[0].expand_as(diagonal), tolerance=1e-5)
-    close(products.diagonal(0), torch.full((40,), 8.0), tolerance=1e-5)
+        assert_close(diagonal, diagonal[0].expand_as(diagonal), tolerance=1e-5)
+    assert_close(products.diagonal(0), torch.full((40,), 8.0), tolerance=1e-5)
 
 
 def test_far_places_are_exact() -> None:
     """Angles in float64: an error of float32's angles would show in the third digit here."""
     place = 100_003
     expected = [math.sin(place), math.cos(place), math.sin(place / 100), math.cos(place / 100)]
-    close(sinusoidal_positions(1, 4, start=place)[0], expected, tolerance=1e-6)
+    assert_close(sinusoidal_positions(1, 4, start=place)[0], expected, tolerance=1e-6)
 
 
 def test_a_start_is_a_slice() -> None:
@@ -65,7 +65,7 @@ def test_a_start_is_a_slice() -> None:
 
 
 def test_base() -> None:
-    close(sinusoidal_positions(2, 4, base=16.0)[1], [math.sin(1), math.cos(1), math.sin(0.25), math.cos(0.25)])
+    assert_close(sinusoidal_positions(2, 4, base=16.0)[1], [math.sin(1), math.cos(1), math.sin(0.25), math.cos(0.25)])
 
 
 def test_gradients() -> None:

@@ -10,7 +10,7 @@ import torch
 from regard import Mask
 from regard.nn import Attention, Dot, Memory, Softmax, State
 from regard.ops import masked_softmax, softmax_attention
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def test_shapes() -> None:
@@ -24,10 +24,10 @@ def test_value_by_hand() -> None:
     """Energies log 1, log 2, log 5: weights 1/8, 2/8, 5/8; with the last forbidden, 1/3 and 2/3."""
     energy = torch.tensor([0.0, math.log(2), math.log(5)]).view(1, 1, 1, 3)
     value = torch.tensor([8.0, 16.0, 24.0]).view(1, 1, 3, 1)
-    close(masked_softmax(energy), [[[[0.125, 0.25, 0.625]]]])
-    close(softmax_attention(energy, value).context, [[[[20.0]]]])
-    close(masked_softmax(energy, Mask.padding([2])), [[[[1 / 3, 2 / 3, 0.0]]]])
-    close(softmax_attention(energy, value, Mask.padding([2])).context, [[[[40 / 3]]]])
+    assert_close(masked_softmax(energy), [[[[0.125, 0.25, 0.625]]]])
+    assert_close(softmax_attention(energy, value).context, [[[[20.0]]]])
+    assert_close(masked_softmax(energy, Mask.padding([2])), [[[[1 / 3, 2 / 3, 0.0]]]])
+    assert_close(softmax_attention(energy, value, Mask.padding([2])).context, [[[[40 / 3]]]])
 
 
 def test_mask() -> None:
@@ -36,7 +36,7 @@ def test_mask() -> None:
     allowed = mask.allowed((3, 2, 4, 5)).expand(3, 2, 4, 5)
     assert (weights[~allowed] == 0).all()
     assert (weights[allowed] > 0).all()
-    close(weights.sum(-1), allowed.any(-1).double())
+    assert_close(weights.sum(-1), allowed.any(-1).double())
     rubbish = masked_softmax(energy.masked_fill(~allowed, 1e30), mask)
     assert torch.equal(rubbish, weights)
 
@@ -63,17 +63,17 @@ def test_a_row_with_nothing_to_attend_to_sends_no_gradient() -> None:
 def test_only_differences_count() -> None:
     """Shift invariance, of the weights and, as gradients that sum to zero, of everything after them."""
     energy = torch.randn(2, 3, 5, 7).double().requires_grad_()
-    close(masked_softmax(energy + 1000 * torch.randn(2, 3, 5, 1).double()), masked_softmax(energy).detach())
+    assert_close(masked_softmax(energy + 1000 * torch.randn(2, 3, 5, 1).double()), masked_softmax(energy).detach())
     (grad,) = torch.autograd.grad(masked_softmax(energy).square().sum(), energy)
-    close(grad.sum(-1), torch.zeros(2, 3, 5))
+    assert_close(grad.sum(-1), torch.zeros(2, 3, 5))
 
 
 def test_an_energy_of_minus_infinity_may_not_be_attended() -> None:
     energy = torch.tensor([[0.0, -torch.inf, 0.0], [-torch.inf] * 3]).view(1, 1, 2, 3).requires_grad_()
     weights = masked_softmax(energy)
-    close(weights, [[[[0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]]])
+    assert_close(weights, [[[[0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]]])
     (grad,) = torch.autograd.grad((weights * torch.arange(3.0)).sum(), energy)
-    close(grad, [[[[-0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]]])
+    assert_close(grad, [[[[-0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]]])
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -81,7 +81,7 @@ def test_half_precision_does_not_overflow(dtype: torch.dtype) -> None:
     """Statistics are float32: neither exp(60,000) nor 4,096 ones, more than half precision can count, go wrong."""
     weights = masked_softmax(torch.full((1, 1, 1, 4096), 60000.0, dtype=dtype))
     assert weights.dtype == torch.float32
-    close(weights, torch.full((1, 1, 1, 4096), 1 / 4096))
+    assert_close(weights, torch.full((1, 1, 1, 4096), 1 / 4096))
     out = softmax_attention(torch.zeros(1, 1, 1, 4096, dtype=dtype), torch.ones(1, 1, 4096, 1, dtype=dtype))
     assert out.context.dtype == dtype
     assert out.context.item() == 1.0

@@ -10,7 +10,7 @@ import torch
 from regard import Mask
 from regard.nn import StructuredSelfAttention
 from regard.ops import Attended, additive_attention, frobenius_penalty, structured_attention
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def test_shapes() -> None:
@@ -25,8 +25,8 @@ def test_value_by_hand() -> None:
     hidden = torch.tensor([[[0.0], [1.0]]])
     out = structured_attention(hidden, torch.tensor([[1.0]]), torch.tensor([[1.0], [2.0]]))
     first, second = (1 / (1 + math.exp(-strength * math.tanh(1))) for strength in (1, 2))
-    close(out.weights(), [[[1 - first, first], [1 - second, second]]])
-    close(out.context, [[[first], [second]]])
+    assert_close(out.weights(), [[[1 - first, first], [1 - second, second]]])
+    assert_close(out.context, [[[first], [second]]])
 
 
 def test_mask() -> None:
@@ -36,8 +36,8 @@ def test_mask() -> None:
     assert (out.weights()[1] == 0).all()
     assert (out.context[1] == 0).all()
     shorter = structured_attention(hidden[:1, :4], inner, outer)
-    close(out.context[:1], shorter.context.double())
-    close(frobenius_penalty(out.weights())[:1], frobenius_penalty(shorter.weights()).double())
+    assert_close(out.context[:1], shorter.context.double())
+    assert_close(frobenius_penalty(out.weights())[:1], frobenius_penalty(shorter.weights()).double())
 
 
 def test_gradients() -> None:
@@ -55,19 +55,19 @@ def test_it_is_additive_attention_with_a_head_a_hop_and_no_query() -> None:
     values = hidden.unsqueeze(1).expand(2, 4, 7, 5)
     additive = additive_attention(torch.zeros(2, 4, 1, 3), keys, values, outer, mask)
     out = structured_attention(hidden, inner, outer, mask)
-    close(out.context, additive.context.squeeze(2).double(), tolerance=1e-5)
+    assert_close(out.context, additive.context.squeeze(2).double(), tolerance=1e-5)
 
 
 def test_the_penalty_by_hand() -> None:
     """Rows (1, 0) and (1/2, 1/2): A Aᵀ = [[1, 1/2], [1/2, 1/2]], so P = 1/4 + 1/4 + 1/4."""
-    close(frobenius_penalty(torch.tensor([[[1.0, 0.0], [0.5, 0.5]]])), [0.75])
+    assert_close(frobenius_penalty(torch.tensor([[[1.0, 0.0], [0.5, 0.5]]])), [0.75])
 
 
 def test_the_penalty_is_zero_for_one_hot_rows_on_different_tokens_only() -> None:
     apart = torch.eye(5)[torch.tensor([4, 0, 2])].unsqueeze(0)
     assert frobenius_penalty(apart).item() == 0
     together = torch.eye(5)[torch.tensor([4, 0, 4])].unsqueeze(0)
-    close(frobenius_penalty(together), [2.0])
+    assert_close(frobenius_penalty(together), [2.0])
     softened = 0.9 * apart + 0.1 * torch.eye(5)[torch.tensor([1, 0, 2])].unsqueeze(0)
     assert frobenius_penalty(softened).item() > 0.03  # the rows still do not overlap, but one is not sharp
 
@@ -84,8 +84,8 @@ def test_module_computes_the_equation() -> None:
     w1, w2 = module.inner_map.weight, module.outer_map.weight
     weights = (w2 @ torch.tanh(w1 @ hidden.mT)).softmax(-1)
     out = module(hidden)
-    close(out.weights(), weights.double(), tolerance=1e-5)
-    close(out.context, (weights @ hidden).double(), tolerance=1e-5)
+    assert_close(out.weights(), weights.double(), tolerance=1e-5)
+    assert_close(out.context, (weights @ hidden).double(), tolerance=1e-5)
     assert sum(parameter.numel() for parameter in module.parameters()) == 3 * 5 + 4 * 3
 
 
@@ -96,7 +96,7 @@ def test_module_drops_weights_in_training_only_and_is_watched() -> None:
     hidden = torch.randn(2, 7, 5)
     dropped, kept = module(hidden), module.eval()(hidden)
     handle.remove()
-    close(dropped.weights(), kept.weights().double())
+    assert_close(dropped.weights(), kept.weights().double())
     assert not torch.allclose(dropped.context, kept.context)
     assert seen == [dropped, kept]
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from regard import Mask
 from regard.nn import Additive, Attention, Symmetry
 from regard.ops import symmetry_bonus
-from tests.mechanism import check_gradients, close
+from tests.mechanism import assert_close, check_gradients
 
 
 def both_ways(queries: int, keys: int, batch: int = 3) -> tuple[Tensor, Tensor]:
@@ -28,14 +28,14 @@ def test_value_by_hand() -> None:
     """Two target words, three source words: 0.5·0.2 + 0.5·1 + 0·0.5 in the first row, 1·0.5 in the second."""
     forward = torch.tensor([[[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]])
     backward = torch.tensor([[[0.2, 0.8], [1.0, 0.0], [0.5, 0.5]]])
-    close(symmetry_bonus(forward, backward), [1.1])
+    assert_close(symmetry_bonus(forward, backward), [1.1])
 
 
 def test_it_is_the_trace_of_the_product() -> None:
     forward, backward = both_ways(5, 7)
     expected = torch.stack([torch.trace(a @ b) for a, b in zip(forward, backward, strict=True)])
-    close(symmetry_bonus(forward, backward), expected.double())
-    close(symmetry_bonus(backward, forward), expected.double())
+    assert_close(symmetry_bonus(forward, backward), expected.double())
+    assert_close(symmetry_bonus(backward, forward), expected.double())
 
 
 @pytest.mark.parametrize(("queries", "keys"), [(5, 7), (7, 5), (2, 9)])
@@ -47,7 +47,7 @@ def test_it_lies_between_zero_and_the_shorter_length(queries: int, keys: int) ->
 
 def test_the_bound_is_reached_by_a_permutation() -> None:
     forward = torch.eye(7)[torch.randperm(7)].unsqueeze(0)
-    close(symmetry_bonus(forward, forward.mT), [7.0])
+    assert_close(symmetry_bonus(forward, forward.mT), [7.0])
 
 
 def test_mask() -> None:
@@ -57,7 +57,7 @@ def test_mask() -> None:
     forward = attention(target, source, mask=Mask.padding([5, 0])).weights()
     backward = back(source, target, mask=Mask.padding([4, 6])).weights()
     bonus = symmetry_bonus(forward, backward)
-    close(bonus[:1], symmetry_bonus(forward[:1, :4, :5], backward[:1, :5, :4]).double())
+    assert_close(bonus[:1], symmetry_bonus(forward[:1, :4, :5], backward[:1, :5, :4]).double())
     assert bonus[1] == 0
     grads = torch.autograd.grad(bonus[1], [*attention.parameters(), *back.parameters()])
     assert all((grad == 0).all() for grad in grads)
@@ -69,7 +69,7 @@ def test_gradients() -> None:
 
 def test_module_computes_the_equation() -> None:
     forward, backward = both_ways(5, 7)
-    close(Symmetry(gamma=0.3)(forward, backward), -0.3 * (forward * backward.mT).sum().double() / 3)
+    assert_close(Symmetry(gamma=0.3)(forward, backward), -0.3 * (forward * backward.mT).sum().double() / 3)
 
 
 def test_bad_shapes_are_named() -> None:

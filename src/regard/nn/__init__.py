@@ -6,16 +6,17 @@ from regard.nn.attention_over_attention import AttentionOverAttention
 from regard.nn.coattention import Coattention
 from regard.nn.ctc import CTC
 from regard.nn.doubly_stochastic import DoublyStochastic
+from regard.nn.fusion import DeepFusion, FusionState, FusionStep, ShallowFusion
 from regard.nn.global_fertility import GlobalFertility
 from regard.nn.graph import GraphAttention
 from regard.nn.hops import MemoryHops, SentenceEncoder, StoryEncoder
 from regard.nn.key_value import KeyValue
-from regard.nn.lstmn import LSTMN, DeepFusion, FusionState, FusionStep, LSTMNCell, LSTMNState, LSTMNStep, ShallowFusion
+from regard.nn.lstmn import LSTMN, LSTMNCell, LSTMNState, LSTMNStep
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
 from regard.nn.pointer_sentinel import PointerSentinel
 from regard.nn.positions import Learned, Sinusoidal
-from regard.nn.reader import Reader
+from regard.nn.reader import Reader, Watched
 from regard.nn.reinforce import MovingBaseline, Reinforce
 from regard.nn.scores import Additive, Bilinear, Concat, Cosine, Dot, Location, ScaledDot, Score
 from regard.nn.state import Past, State
@@ -80,6 +81,7 @@ __all__ = [
     "Symmetry",
     "Tape",
     "Term",
+    "Watched",
     "WriteHead",
     "Written",
 ]

@@ -31,7 +31,7 @@ class DoublyStochastic(nn.Module):
         """The loss, a scalar.
 
         Args:
-            coverage: [B, S], Σ_t α_ti over the true queries: `attended.coverage()`.
+            coverage: [B, S], Σ_t α_ti over the true queries: `attended.coverage(lengths=...)`.
             mask: which keys count; None for all.
         """
         return self.weight * doubly_stochastic_penalty(coverage, mask, target=self.target).mean()

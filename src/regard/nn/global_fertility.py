@@ -39,7 +39,7 @@ class GlobalFertility(nn.Module):
         """Negative log-likelihood of each sentence, [B].
 
         Args:
-            coverage: [B, S], Σ_j α_ji over the true target words: `attended.coverage()`.
+            coverage: [B, S], Σ_j α_ji over the true target words: `attended.coverage(lengths=...)`.
             key: [B, S, key_dim], the encoder states.
             mask: which source words count: neither padding nor BOS and EOS.
         """

@@ -1,0 +1,142 @@
+"""Decoders whose recurrent unit reads its own past and the source: deep and shallow attention fusion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.masks import Mask
+from regard.nn.attention import Attention
+from regard.nn.lstmn import LSTMNCell, LSTMNState, LSTMNStep
+from regard.nn.memory import Memory
+from regard.nn.scores.additive import Additive
+from regard.ops.attended import Attended
+from regard.ops.intra_attention import deep_fusion
+
+
+@dataclass(frozen=True)
+class FusionState:
+    """Where a decoder with an LSTMN stands.
+
+    Attributes:
+        intra: its own tapes.
+        source: the encoder's, as inter-attention reads them.
+        summary: [B, D], what inter-attention last read: zero before the first step.
+    """
+
+    intra: LSTMNState
+    source: Memory
+    summary: Tensor
+
+    def select(self, rows: Tensor) -> FusionState:
+        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        return FusionState(self.intra.select(rows), self.source.select(rows), self.summary.index_select(0, rows))
+
+
+class FusionStep(NamedTuple):
+    """A decoder's step: output [B, 1, output_dim], the state after it, the reads of its own tapes and of the source."""
+
+    output: Tensor
+    state: FusionState
+    intra: Attended
+    inter: Attended
+
+
+class DeepFusion(nn.Module):
+    r"""A decoder's LSTMN cell that takes the encoder's memory into its own.
+
+    .. math:: b_j = u^\top \tanh(W_\gamma \gamma_j + W_x x_t + W_{\tilde\gamma} \tilde\gamma_{t-1}), \quad
+              [\tilde\gamma_t; \tilde\alpha_t] = \sum_j \mathrm{softmax}(b)_j\, [\gamma_j; \alpha_j], \quad
+              r_t = \sigma(W_r [\tilde\gamma_t; x_t]), \quad
+              c_t = r_t \odot \tilde\alpha_t + f \odot \tilde c_t + i \odot \hat c_t
+
+    γ and α are the encoder's tapes of hidden states and memory cells, which must be as wide as the decoder's.
+
+    Args:
+        input_dim: C, width of the inputs.
+        hidden_dim: D, width of the encoder's and the decoder's tapes.
+        score_dim: A, width of both scores' hidden layers; None for D.
+
+    Parameters: those of `cell` (`LSTMNCell`); `inter.score` with W_x, W_γ̃, W_γ and u; `gate` W_r with bias.
+
+    Cheng, Dong & Lapata 2016, section 4, equations 10 to 15.
+
+    >>> from regard.nn import LSTMN
+    >>> encoder, decoder = LSTMN(3, 5), DeepFusion(input_dim=7, hidden_dim=5)
+    >>> state = decoder.start(encoder(torch.randn(2, 11, 3)).state)
+    >>> step = decoder(torch.randn(2, 1, 7), state)
+    >>> step.output.shape, step.inter.weights().shape
+    (torch.Size([2, 1, 5]), torch.Size([2, 1, 11]))
+    """
+
+    def __init__(self, input_dim: int, hidden_dim: int, *, score_dim: int | None = None) -> None:
+        super().__init__()
+        self.output_dim = hidden_dim
+        self.cell = LSTMNCell(input_dim, hidden_dim, score_dim=score_dim)
+        self.inter = Attention(Additive(input_dim + hidden_dim, hidden_dim, score_dim or hidden_dim))
+        self.gate = nn.Linear(hidden_dim + input_dim, hidden_dim)
+
+    def start(self, source: LSTMNState) -> FusionState:
+        """Before the first word, with the tapes of the encoder."""
+        if source.hidden.shape[2] != self.output_dim:
+            raise ValueError(
+                f"DeepFusion adds the encoder's cells to its own: both must be {self.output_dim} wide; "
+                f"got tapes of width {source.hidden.shape[2]}"
+            )
+        tapes = torch.cat((source.hidden, source.cells), dim=-1)
+        memory = self.inter.remember(source.hidden, tapes, source.memory.mask)
+        return FusionState(self.cell.start(tapes.shape[0]), memory, torch.zeros_like(source.summary))
+
+    def forward(self, word: Tensor, state: FusionState) -> FusionStep:
+        """One step: word [B, 1, C]."""
+        inter = self.inter.read(torch.cat((word, state.summary.unsqueeze(1)), dim=-1), state.source)
+        hidden, memory = inter.context.squeeze(1).chunk(2, dim=-1)
+        fused = deep_fusion(word.squeeze(1), hidden, memory, self.gate.weight, self.gate.bias)
+        step: LSTMNStep = self.cell(word, state.intra, fused=fused)
+        return FusionStep(step.output, FusionState(step.state, state.source, hidden), step.attended, inter)
+
+
+class ShallowFusion(nn.Module):
+    """A decoder's LSTMN cell with ordinary attention to the source on top: [h_t; context_t].
+
+        h_t = LSTMN(x_t)      context_t = attend(h_t, source)
+
+    The cell knows nothing of the source; any encoder will do. A decoder that wants the context inside feeds
+    `state.summary` back with the next word.
+
+    Args:
+        input_dim: C, width of the inputs.
+        hidden_dim: D, width of the decoder's tapes.
+        source_dim: width of the encoder's states.
+        score_dim: A, width of both scores' hidden layers; None for D.
+
+    Parameters: those of `cell` (`LSTMNCell`) and of `inter` (`Additive`).
+
+    Cheng, Dong & Lapata 2016, section 4, "shallow attention fusion".
+
+    >>> decoder = ShallowFusion(input_dim=7, hidden_dim=5, source_dim=3)
+    >>> step = decoder(torch.randn(2, 1, 7), decoder.start(torch.randn(2, 11, 3)))
+    >>> step.output.shape
+    torch.Size([2, 1, 8])
+    """
+
+    def __init__(self, input_dim: int, hidden_dim: int, *, source_dim: int, score_dim: int | None = None) -> None:
+        super().__init__()
+        self.output_dim = hidden_dim + source_dim
+        self.cell = LSTMNCell(input_dim, hidden_dim, score_dim=score_dim)
+        self.inter = Attention(Additive(hidden_dim, source_dim, score_dim or hidden_dim))
+
+    def start(self, source: Tensor, mask: Mask | None = None) -> FusionState:
+        """Before the first word, with the encoder's states [B, S, source_dim]."""
+        memory = self.inter.remember(source, mask=mask)
+        return FusionState(self.cell.start(source.shape[0]), memory, source.new_zeros(source.shape[0], source.shape[2]))
+
+    def forward(self, word: Tensor, state: FusionState) -> FusionStep:
+        """One step: word [B, 1, C]."""
+        step: LSTMNStep = self.cell(word, state.intra)
+        inter = self.inter.read(step.output, state.source)
+        after = FusionState(step.state, state.source, inter.context.squeeze(1))
+        return FusionStep(torch.cat((step.output, inter.context), dim=-1), after, step.attended, inter)
