@@ -29,6 +29,7 @@ def _on_device(request: pytest.FixtureRequest) -> Iterator[None]:
     if device == "cuda" and not torch.cuda.is_available():
         pytest.fail("--device cuda was asked for, but this machine has no CUDA device")
     torch.manual_seed(0)
+    torch.set_num_threads(1)  # the suite runs in several processes; threads in each would only wait for one another
     torch.set_default_device(device)
     yield
     torch.set_default_device("cpu")

@@ -27,18 +27,31 @@ def magnitude(tensor: Tensor) -> float:
 
 
 def within_budget(actual: Tensor, plain: Tensor, truth: Tensor, *, scale: float | None = None) -> None:
-    """An implementation may err twice as much as plain PyTorch at the same precision, plus a few rounding steps.
+    """An implementation may err twice as much as plain PyTorch, plus a few rounding steps of its own dtype.
 
     Both errors are measured against the reference in float64, so the tolerance is not a guess. The steps are for
     small problems, where the plain run may be exact by luck; in float64 it is the truth itself, and only the order
-    of summation differs. Half precision computes in float32 and rounds once. A step is one of `scale`: the largest true
-    entry, or, for gradients that cancel, the largest of all gradients of the problem.
+    of summation differs. Half precision computes in float32 and rounds once, so there `plain` is a run in float32 on
+    the same inputs, and the one step is that rounding. A step is one of `scale`: the largest true entry, or, for
+    gradients that cancel, the largest of all gradients of the problem.
     """
     assert torch.isfinite(actual).all(), "not finite"
     largest = magnitude(truth) if scale is None else scale
     steps = {torch.float64: 32, torch.float32: 4}.get(actual.dtype, 1)
     allowed = 2.0 * error(plain, truth) + steps * torch.finfo(actual.dtype).eps * largest
     assert error(actual, truth) <= allowed, f"error {error(actual, truth):.3e} exceeds the budget {allowed:.3e}"
+
+
+def rounded_once(actual: Tensor, plain: Tensor, truth: Tensor) -> None:
+    """Half precision that is float32 until its end: every entry is off by half a step of its own, and no more.
+
+    `plain` is a run in float32 on the same inputs, which may itself err, though not by luck less than a few steps.
+    """
+    half, full = torch.finfo(actual.dtype), torch.finfo(plain.dtype)
+    slack = 2.0 * error(plain, truth) + 4 * full.eps * magnitude(truth) + half.eps * half.smallest_normal
+    distance = (actual.detach().double() - truth.detach()).abs()
+    excess = distance - (slack + half.eps / 2 * truth.detach().abs())
+    assert (excess <= 0).all(), f"an entry is {float(excess.max()):.3e} further off than one rounding"
 
 
 def check_gradients(function: Callable[..., Tensor | tuple[Tensor, ...]], *inputs: Tensor) -> None:

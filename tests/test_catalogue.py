@@ -51,7 +51,7 @@ def test_it_has_a_definition_and_a_module_with_documentation(entry: Entry) -> No
     assert "reference" in card.implementations
     for floor, name in ((ops, card.op), (nn, card.module)):
         documentation = inspect.getdoc(getattr(floor, name))
-        assert name in floor.__all__
+        assert name in floor.__all__, f"export {name} from {floor.__name__}"
         assert documentation
     assert ">>>" in (inspect.getdoc(getattr(ops, card.op)) or "")
 
@@ -59,7 +59,7 @@ def test_it_has_a_definition_and_a_module_with_documentation(entry: Entry) -> No
 @pytest.mark.parametrize("entry", ENTRIES, ids=by_name)
 def test_it_has_the_five_tests(entry: Entry) -> None:
     path = ROOT / "tests" / "ops" / f"test_{entry.card.name}.py"
-    assert path.exists()
+    assert path.exists(), f"write {path.relative_to(ROOT)}"
     text = path.read_text()
     assert text.count("\ndef test_") >= 5
     assert "check_gradients(" in text, "no float64 gradcheck"
@@ -68,7 +68,7 @@ def test_it_has_the_five_tests(entry: Entry) -> None:
 @pytest.mark.parametrize("entry", ENTRIES, ids=by_name)
 def test_it_has_a_page_with_an_example_that_runs(entry: Entry) -> None:
     page = ROOT / "docs" / "mechanisms" / f"{entry.card.name}.md"
-    assert page.exists()
+    assert page.exists(), f"write {page.relative_to(ROOT)}"
     text = page.read_text()
     assert ">>>" in text
     assert f"mechanisms/{entry.card.name}.md" in (ROOT / "docs" / "README.md").read_text()
@@ -85,7 +85,7 @@ def test_it_goes_through_the_property_tests(entry: Entry) -> None:
     if entry.card.name in NOT_A_READ:
         assert not covered, "has a case: take it off the list"
     else:
-        assert covered == set(entry.card.implementations)
+        assert covered == set(entry.card.implementations), "add a Case in tests/cases, or name it in NOT_A_READ"
 
 
 def test_the_command_has_a_row_for_each() -> None:

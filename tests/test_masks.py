@@ -81,9 +81,7 @@ def test_a_tensor_has_one_to_four_dimensions(shape: tuple[int, ...], broadcast: 
 def test_a_tokenizers_rows_are_one_row_of_keys_a_sequence() -> None:
     """[B, S] as tokenizers give it becomes [B, 1, S]."""
     attention_mask = torch.tensor([[1, 1, 0], [1, 1, 1]])
-    assert torch.equal(
-        whole(Mask.of(attention_mask.bool()[:, None, :]), (2, 1, 4, 3)), whole(Mask.padding([2, 3]), (2, 1, 4, 3))
-    )
+    assert torch.equal(whole(Mask.keys(attention_mask.bool()), (2, 1, 4, 3)), whole(Mask.padding([2, 3]), (2, 1, 4, 3)))
 
 
 @pytest.mark.parametrize(
@@ -113,7 +111,7 @@ def test_a_mask_that_cannot_be(make: Callable[[], Mask], error: type[Exception],
         (lambda: Mask.padding([1, 2, 3]), r"for 3 sequences does not fit scores of shape \[2, 1, 4, 5\] \(B=2\)"),
         (lambda: Mask.padding([6, 1]), r"lengths up to 6 do not fit scores of shape \[2, 1, 4, 5\] \(S=5\)"),
         (lambda: Mask.of(torch.ones(4, 6).bool()), r"shape \[1, 1, 4, 6\] does not fit scores of shape \[2, 1, 4, 5\]"),
-        (lambda: Mask.of(torch.ones(2, 5).bool()), r"\[1, 1, 2, 5\].*write Mask.of\(allowed\[:, None, :\]\)"),
+        (lambda: Mask.of(torch.ones(2, 5).bool()), r"\[1, 1, 2, 5\].*write Mask.keys\(allowed\)"),
     ],
 )
 def test_a_mask_that_does_not_fit(mask: Callable[[], Mask], sentence: str) -> None:
@@ -399,3 +397,65 @@ def test_joining_dense_masks_gives_one() -> None:
     assert Mask.of(left) & Mask.of(right) == Mask.of(left & right)
     with pytest.raises(MaskShapeError, match=r"shapes \[1, 1, 1, 5\] and \[1, 1, 1, 4\] cannot be joined"):
         Mask.of(left[0, 0, 0]) & Mask.of(torch.ones(4).bool())
+
+
+def test_a_mask_does_not_follow_its_tensor() -> None:
+    lengths, allowed = torch.tensor([2, 1]), torch.ones(2, 3).bool()
+    padding, dense = Mask.padding(lengths), Mask.keys(allowed)
+    lengths += 1
+    allowed[:] = False
+    assert padding == Mask.padding([2, 1])
+    assert dense == Mask.keys(torch.ones(2, 3).bool())
+
+
+def test_and_or_not_are_refused() -> None:
+    with pytest.raises(TypeError, match="combine masks with &"):
+        _ = Mask.causal() and Mask.padding([1])
+    with pytest.raises(TypeError, match="must be a regard"):
+        Mask.causal() & torch.ones(2, 2).bool()  # type: ignore[operator]
+
+
+def test_keys_are_one_row_a_sequence_even_if_there_are_as_many_queries() -> None:
+    allowed = torch.tensor([[1, 1, 0], [1, 0, 0]]).bool()
+    assert Mask.keys(allowed).allowed((2, 1, 2, 3)).shape == (2, 1, 1, 3)
+    with pytest.raises(MaskShapeError, match=r"\[B, S\]; got shape \[3\]"):
+        Mask.keys(allowed[0])
+
+
+def test_true_lengths_are_of_padding_alone() -> None:
+    assert Mask.padding([2, 3]).true_lengths(2, 3).tolist() == [2, 3]
+    assert Mask.keys(torch.tensor([[1, 1, 0]]).bool()).true_lengths(1, 3).tolist() == [2]
+    for mask in (Mask.window(2), Mask.keys(torch.tensor([[1, 0, 1]]).bool()), ~Mask.padding([2])):
+        with pytest.raises(MaskShapeError, match="only padding fits here"):
+            mask.true_lengths(1, 3)
+
+
+def grown(mask: Mask, size: int, steps: int) -> Mask:
+    """The mask of a memory of `size` keys to which keys without a mask are appended one by one."""
+    for step in range(steps):
+        mask = mask.embed(0, size + step, 1)
+    return mask
+
+
+def test_a_window_decides_about_new_keys_beside_a_mask_of_old_ones() -> None:
+    """A window, and the first key always: the same on a memory that grew as on one that was whole."""
+    first = torch.tensor([True, False, False])
+    mask = Mask.window(2) | Mask.of(first)
+    whole = Mask.window(2) | Mask.of(torch.nn.functional.pad(first, (0, 4)))
+    assert torch.equal(grown(mask, 3, 4).allowed((1, 1, 1, 7)), whole.allowed((1, 1, 1, 7)))
+    assert (grown(Mask.padding([1]), 3, 2) & Mask.causal()).allowed((1, 1, 1, 5)).tolist() == [[[[1, 0, 0, 1, 1]]]]
+
+
+def test_a_mask_that_grows_for_long_stays_small() -> None:
+    mask, step = Mask.padding([2, 3]) & Mask.causal(), Mask.causal()
+    for size in range(3, 1500):
+        mask = mask.embed(0, size, 1) & step
+    assert len(repr(mask)) < 100
+    assert mask.allowed((2, 1, 1, 1500))[0, 0, 0].sum() == 1499
+
+
+def test_a_padding_mask_for_every_query_knows_its_lengths() -> None:
+    """[B, T, S], as some libraries write it."""
+    pairs = torch.tensor([[1, 1, 0], [1, 1, 1]]).bool()[:, None, :].expand(2, 4, 3).clone()
+    assert Mask.of(pairs).lengths(2, 3).tolist() == [2, 3]  # type: ignore[union-attr]
+    assert Mask.of(pairs).row(1, 4).lengths(2, 3).tolist() == [2, 3]  # type: ignore[union-attr]

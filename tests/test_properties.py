@@ -11,11 +11,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard import Mask
+from regard import Mask, ops
 from regard.ops import Attended
+from regard.ops.softmax import statistics_dtype
 from tests.cases import CASES
 from tests.cases.case import Case, Inputs, Sizes
-from tests.mechanism import magnitude, within_budget
+from tests.mechanism import assert_close, error, magnitude, rounded_once, within_budget
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 RUNS = [(case, impl) for case in CASES for impl in case.implementations]
@@ -48,13 +49,18 @@ def random_mask(sizes: Sizes, rng: random.Random) -> Mask | None:
 
 
 def run(case: Case, inputs: Inputs, mask: Mask | None, impl: str, dtype: torch.dtype) -> tuple[Attended, list[Tensor]]:
-    """The outcome in `dtype`, and the gradients of a fixed random sum of its context (and of its weights)."""
+    """The outcome in `dtype`, and the gradients of a fixed sum over its context and its weights."""
     ready = {name: tensor.detach().to(dtype).requires_grad_() for name, tensor in inputs.items()}
     attended = case.read(ready, mask, impl)
-    probe = torch.linspace(-1, 1, attended.context.numel(), dtype=torch.float64).view_as(attended.context)
-    loss = (attended.context.double() * probe).sum()
+    loss = (attended.context.double() * probe(attended.context)).sum()
+    loss = loss + (attended.weights().double() * probe(attended.weights())).sum()
     grads = torch.autograd.grad(loss, list(ready.values()), allow_unused=True, materialize_grads=True)
     return attended, list(grads)
+
+
+def probe(tensor: Tensor) -> Tensor:
+    """Coefficients of a sum that no two entries share."""
+    return torch.linspace(-1, 1, tensor.numel(), dtype=torch.float64).view_as(tensor)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: str(dtype).removeprefix("torch."))
@@ -67,13 +73,49 @@ def test_equals_the_float64_oracle(case: Case, impl: str, dtype: torch.dtype) ->
         inputs, mask = case.build(sizes), random_mask(sizes, rng)
         inputs = {name: tensor.to(dtype).double() for name, tensor in inputs.items()}  # what both sides can represent
         truth, true_grads = run(case, inputs, mask, "reference", torch.float64)
-        plain, plain_grads = run(case, inputs, mask, "reference", dtype)
+        # Half precision has the inputs and one rounding of the outcome; what lies between is float32.
+        plain, plain_grads = run(case, inputs, mask, "reference", statistics_dtype(dtype))
         actual, grads = run(case, inputs, mask, impl, dtype)
         within_budget(actual.context, plain.context, truth.context)
+        if actual.context.dtype != plain.context.dtype and impl != "sdpa":  # PyTorch's kernel rounds its weights too
+            rounded_once(actual.context, plain.context, truth.context)
         within_budget(actual.weights(), plain.weights(), truth.weights())
         scale = max(magnitude(grad) for grad in true_grads)
         for mine, theirs, true in zip(grads, plain_grads, true_grads, strict=True):
             within_budget(mine, theirs, true, scale=scale)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=lambda dtype: str(dtype).removeprefix("torch."))
+@pytest.mark.parametrize(("case", "impl"), RUNS, ids=lambda part: str(part))
+def test_autocast_leaves_the_statistics_alone(case: Case, impl: str, dtype: torch.dtype) -> None:
+    """It may round what goes into a fused kernel, but neither energies nor weights, whatever the inputs came as."""
+    sizes = Sizes(2, 2 if case.heads else 1, 5, 6, 5, 3)
+    inputs, mask = {name: tensor.to(dtype) for name, tensor in case.build(sizes).items()}, Mask.padding([6, 4])
+    plain = case.read(inputs, mask, impl)
+    with autocast():
+        actual = case.read(inputs, mask, impl)
+        weights = actual.weights()
+    assert weights.dtype == torch.float32
+    assert_close(weights, plain.weights().double())
+    assert actual.context.dtype == plain.context.dtype
+    if impl == "sdpa":
+        assert error(actual.context, plain.context) <= 4 * torch.finfo(torch.bfloat16).eps * magnitude(plain.context)
+    else:
+        assert_close(actual.context, plain.context.double())
+
+
+def test_autocast_leaves_attention_over_attention_alone() -> None:
+    document, query = torch.randn(2, 7, 5), torch.randn(2, 3, 5)
+    plain = ops.attention_over_attention(document, query, Mask.padding([7, 4]))
+    with autocast():
+        actual = ops.attention_over_attention(document, query, Mask.padding([7, 4]))
+    assert_close(actual.weights.sum(-1), torch.ones(2))
+    assert_close(actual.weights, plain.weights.double())
+    assert_close(actual.attended.context, plain.attended.context.double())
+
+
+def autocast() -> torch.autocast:
+    return torch.autocast(torch.get_default_device().type, torch.bfloat16)
 
 
 @pytest.mark.parametrize(("case", "impl"), RUNS, ids=lambda part: str(part))

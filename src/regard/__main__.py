@@ -1,5 +1,5 @@
 """`python -m regard` is the command `regard`."""
 
-from regard.cli import app
+from regard.cli import main
 
-app()
+main()

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from regard import Mask, ops
 from regard.ops import Attended
-from regard.ops.softmax import weigh_values
+from regard.ops.softmax import statistics_dtype, weigh_values
 from tests.cases.case import Case, Inputs, Sizes, normal, reading
 
 
@@ -18,13 +18,15 @@ def _addressing(sizes: Sizes) -> Inputs:
 
 
 def _read_addressing(inputs: Inputs, mask: Mask | None, impl: str | None) -> Attended:
-    """Content by cosine; the previous weighting is a softmax too."""
+    """Content by cosine; the previous weighting is a softmax too. Knobs are turned in the dtype of the statistics."""
+    statistics = statistics_dtype(inputs["gate"].dtype)
+    gate, shift, gamma = (inputs[name].to(statistics) for name in ("gate", "shift", "gamma"))
     weights = ops.ntm_address(
         ops.masked_softmax(ops.cosine_score(inputs["query"], inputs["key"]), mask),
         ops.masked_softmax(inputs["previous"], mask),
-        inputs["gate"].sigmoid(),
-        inputs["shift"].softmax(-1),
-        1 + F.softplus(inputs["gamma"]),
+        gate.sigmoid(),
+        shift.softmax(-1),
+        1 + F.softplus(gamma),
         mask,
     )
     return Attended.from_weights(weigh_values(weights, inputs["value"]), weights)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -32,6 +34,13 @@ def test_an_unknown_mechanism_is_one_sentence_with_the_nearest() -> None:
     result = RUN.invoke(app, ["mechanisms", "aditive"])
     assert result.exit_code == 2
     assert result.output.strip() == "error: no mechanism is called 'aditive'; did you mean additive?"
+    assert "try additive,softmax" in RUN.invoke(app, ["mechanisms", "bahdanau"]).output
+    assert "no mechanism is called '[/x]'" in RUN.invoke(app, ["mechanisms", "[/x]"]).output
+
+
+@pytest.mark.parametrize("name", ["Scaled-Dot", "LSTMN", "graphattention"])
+def test_names_as_people_write_them(name: str) -> None:
+    assert RUN.invoke(app, ["mechanisms", name]).exit_code == 0
 
 
 def test_doctor_finds_this_machine_ready() -> None:
@@ -57,6 +66,27 @@ def test_doctor_notices_a_wrong_result(monkeypatch: pytest.MonkeyPatch) -> None:
         (lambda x, mask, impl: examination.ops.dot_attention(x, x, x, mask if impl == "sdpa" else None), ("sdpa",)),
     )
     assert RUN.invoke(app, ["doctor"]).exit_code == 1
+
+
+def command(
+    *arguments: str, stdout: int | None = subprocess.PIPE, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    run = [sys.executable, "-m", "regard", *arguments]
+    return subprocess.run(run, stdout=stdout, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
+
+
+def test_a_terminal_without_unicode_gets_question_marks() -> None:
+    done = command("mechanisms", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert "additive" in done.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_one_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = command("mechanisms", stdout=full.fileno())
+    assert done.returncode == 1
+    assert done.stderr.strip() == "error: cannot write the output (No space left on device)"
 
 
 def test_version_and_module_entry() -> None:

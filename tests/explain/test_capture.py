@@ -118,10 +118,17 @@ def test_what_does_not_fit_is_named(model: Model, inputs: tuple[Tensor, Tensor])
         regard.capture(model, "decoder.*").__enter__()
     with pytest.raises(ValueError, match="Linear holds no attention"):
         regard.capture(nn.Linear(2, 2)).__enter__()
-    wrong_head = pytest.raises(ValueError, match="has 2 heads and was called with 4 queries; asked for heads=2")
+    wrong_head = pytest.raises(
+        ValueError, match="has 2 heads and was called with 4 queries: there are 2 to choose from, 0 to 1; asked for 2"
+    )
     with wrong_head, regard.capture(model, "*.own", heads=2):
         model(*inputs)
     with regard.capture(model, "*.own") as seen, pytest.raises(KeyError, match="was not captured"):
         seen["layers.0.cross"]
     with regard.capture(model) as seen, pytest.raises(ValueError, match="has not been called"):
+        seen.weights("layers.0.own")
+    with regard.capture(model, "*.own") as seen:
+        model(*inputs)
+        model(*inputs)
+    with pytest.raises(ValueError, match="was called 2 times, not step by step"):
         seen.weights("layers.0.own")

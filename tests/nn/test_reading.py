@@ -222,14 +222,30 @@ def test_what_does_not_fit_is_one_sentence(given: tuple[Tensor, Tensor, Tensor, 
         Attention(Additive(CQ, CK, 3)).double()(query, value)
     with pytest.raises(ValueError, match=r"query must be \[B, T, Cq\] with the B = 3 of the memory; got \[1, 4, 5\]"):
         Attention(Additive(CQ, CK, 3)).double()(query[:1], key)
-    with pytest.raises(ValueError, match=r"must share B and S; got \[3, 6, 7\] and \[3, 5, 3\]"):
+    with pytest.raises(ValueError, match=r"with one B and S; got \[3, 6, 7\] and \[3, 5, 3\]"):
         Attention(Additive(CQ, CK, 3)).double()(query, key, value[:, :5], mask)
     with pytest.raises(ValueError, match="Distance: no implementation 'sdpa'; there is only reference"):
         Attention(Distance(CQ, CK, 4), impl="sdpa").double()(query, key, value)
     with pytest.raises(ValueError, match="hidden_dim=4 needs query_dim and key_dim too"):
         Dot(hidden_dim=4)
+    with pytest.raises(ValueError, match="query_dim and key_dim are for maps; give hidden_dim too"):
+        ScaledDot(CQ, CK, num_heads=2)
+    with pytest.raises(ValueError, match="Additive: hidden_dim must be at least 1; got -5"):
+        Additive(CQ, CK, -5)
+    with pytest.raises(
+        TypeError, match=r"takes a score and an aligner, for example Dot\(\) and Softmax\(\); got 'softmax'"
+    ):
+        Attention(Dot(), "softmax")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="must be a regard"):
+        Attention(Dot())(query, query, mask=torch.ones(3, 4).bool())  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="the mask is the last argument"):
+        Attention(Dot())(query, query, mask)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="LocalP was made for queries of width 9"):
+        Attention(Dot(), LocalP(9)).double()(query, query)
+    with pytest.raises(ValueError, match="MultiHead was made for values of width 3"):
+        MultiHead(Dot(num_heads=1), value_dim=CV)(query, query)
     with pytest.raises(ValueError, match="7 channels cannot be split among 2 heads"):
-        MultiHead(Dot(num_heads=2), value_dim=CV)(query[..., :1].expand(-1, -1, 7), key)
+        MultiHead(Dot(num_heads=2), value_dim=CK)(query[..., :1].expand(-1, -1, 7), key)
 
 
 def test_watchers_are_called_once_a_read(given: tuple[Tensor, Tensor, Tensor, Mask]) -> None:

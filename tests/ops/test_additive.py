@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard import Mask
-from regard.nn import Additive, Attention
+from regard.nn import Additive, Attention, Position
 from regard.ops import additive_attention, additive_score
 from tests.mechanism import assert_close, check_gradients
 
@@ -119,3 +119,75 @@ def test_bad_shapes_are_named() -> None:
         additive_attention(query, key, key, torch.randn(3, 7), impl="blocked", dropout=0.5)
     with pytest.raises(ValueError, match="come together"):
         additive_attention(query, key, key, torch.randn(3, 7), features=torch.randn(2, 1, 5, 11, 3))
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_weights_stay_those_of_the_read_when_parameters_change(impl: str) -> None:
+    attention = Attention(Additive(query_dim=3, key_dim=5, hidden_dim=7), impl=impl)
+    optimizer = torch.optim.SGD(attention.parameters(), lr=1.0)
+    query, key = torch.randn(2, 4, 3), torch.randn(2, 6, 5)
+    out = attention(query, key)
+    before = out.weights().detach().clone()
+    out.context.square().sum().backward()
+    optimizer.step()
+    assert torch.equal(out.weights(), before)
+
+
+def test_blocked_is_the_same_under_autocast() -> None:
+    """Forward, backward and weights: all tiles in float32, so that the weights belong to their log-sum-exp."""
+    inputs = [torch.randn(2, 2, 67, 31), torch.randn(2, 2, 71, 31), torch.randn(2, 2, 71, 3), torch.randn(2, 31)]
+
+    def read() -> list[torch.Tensor]:
+        ready = [tensor.clone().requires_grad_() for tensor in inputs]
+        out = additive_attention(*ready, Mask.padding([71, 40]), impl="blocked")
+        loss = out.context.square().sum() + out.weights().square().sum()
+        return [out.context, out.weights(), *torch.autograd.grad(loss, ready)]
+
+    plain = read()
+    with torch.autocast(inputs[0].device.type, torch.bfloat16):
+        mixed = read()
+    assert_close(mixed[1].sum(-1), torch.ones(2, 2, 67))
+    for mine, theirs in zip(mixed, plain, strict=True):
+        assert torch.equal(mine, theirs)
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_features_keep_places_apart_in_half_precision(impl: str) -> None:
+    """bfloat16 has 8 bits: log(1 + i) of 1,000 places would be 148 numbers."""
+    score = Additive(query_dim=3, key_dim=5, hidden_dim=7, terms=[Position()]).bfloat16()
+    attention = Attention(score, impl=impl)
+    out = attention(torch.zeros(1, 1, 3).bfloat16(), torch.zeros(1, 1000, 5).bfloat16())
+    assert out.weights().unique().numel() > 900
+
+
+def test_weights_are_dropped_the_plain_way() -> None:
+    query, key = torch.randn(2, 4, 3), torch.randn(2, 6, 5)
+    assert Attention(Additive(3, 5, 7), dropout=0.5)(query, key).context.shape == (2, 4, 5)
+    with pytest.raises(ValueError, match=r'no dropout \(asked for 0.5\); leave impl out.*or use impl="reference"'):
+        Attention(Additive(3, 5, 7), dropout=0.5, impl="blocked")(query, key)
+
+
+def test_a_transform_is_right_or_refused() -> None:
+    query, key, v = torch.randn(1, 1, 2, 3), torch.randn(1, 1, 4, 3), torch.randn(1, 3)
+
+    def total(query: torch.Tensor, impl: str) -> torch.Tensor:
+        return additive_attention(query, key, key, v, impl=impl).context.sum()
+
+    leaf = query.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(total(leaf, "blocked"), leaf)
+    assert_close(torch.func.grad(total)(query, "reference"), expected.double())
+    with pytest.raises(RuntimeError, match=r'cannot be transformed by torch\.func; use impl="reference"'):
+        torch.func.grad(total)(query, "blocked")
+
+
+def test_a_second_derivative_is_right_or_refused() -> None:
+    query, key, v = torch.randn(1, 1, 2, 3, requires_grad=True), torch.randn(1, 1, 4, 3), torch.randn(1, 3)
+
+    def slope(impl: str) -> torch.Tensor:
+        context = additive_attention(query, key, key, v, impl=impl).context
+        return torch.autograd.grad(context.sum(), query, create_graph=True)[0]
+
+    slope("reference").square().sum().backward()
+    assert query.grad is not None
+    with pytest.raises(RuntimeError, match='no second derivative; use impl="reference"'):
+        slope("blocked")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
@@ -183,3 +184,15 @@ def test_replacing_keeps_the_weights() -> None:
 
 def test_it_says_what_it_is() -> None:
     assert repr(by_hand()) == "Attended(context=[1, 1, 4, 2], weights=[1, 1, 4, 4])"
+
+
+def test_topk_names_no_key_without_weight() -> None:
+    out = Weights.of(torch.tensor([[[[0.7, 0.3, 0.0], [0.0, 0.0, 0.0]]]]))
+    assert out.topk(3).keys.tolist() == [[[[0, 1, -1], [-1, -1, -1]]]]
+
+
+def test_what_spreads_a_model_over_devices_finds_the_tensors() -> None:
+    """DistributedDataParallel looks for tensors in tuples, dicts and dataclasses."""
+    out = Attention(Dot())(torch.randn(2, 3, 5))
+    assert dataclasses.is_dataclass(out)
+    assert any(getattr(out, field.name) is out.context for field in dataclasses.fields(out))

@@ -100,6 +100,51 @@ def test_zero_vectors_are_finite(impl: str) -> None:
         assert torch.isfinite(grad).all()
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("impl", IMPLS)
+def test_half_precision_rounds_inputs_and_outcome_only(impl: str, dtype: torch.dtype) -> None:
+    """A strength of 50 makes 50 times more of every rounding on the way; entries of 3e4 have no float16 length."""
+    query, key, value = torch.randn(2, 1, 5, 16), 3e4 * torch.rand(2, 1, 7, 16), torch.randn(2, 1, 7, 3)
+    given = [tensor.to(dtype) for tensor in (query, key, value, torch.full((2, 1, 5), 50.0))]
+    exact = [tensor.double() for tensor in given]
+    half, truth = cosine_attention(*given, impl=impl), cosine_attention(*exact, impl="reference")
+    energy = cosine_score(given[0], given[1], given[3])
+    assert energy.dtype == torch.float32
+    assert_close(energy, cosine_score(exact[0], exact[1], exact[3]), tolerance=2e-5)
+    assert_close(half.weights(), truth.weights(), tolerance=2e-5)
+    assert half.context.dtype == dtype
+    assert_close(half.context, truth.context, tolerance=torch.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_autocast_does_not_round_unit_vectors(impl: str) -> None:
+    query, key, strength = torch.randn(2, 1, 5, 16), torch.randn(2, 1, 7, 16), torch.full((2, 1, 5), 50.0)
+    attention = Attention(Cosine(query_dim=16, key_dim=16), impl=impl)
+    queries, memory = attention.score.queries(query[:, 0]), attention.remember(key[:, 0])
+    start = attention.start(memory)
+    plain = cosine_attention(query, key, key, strength, impl=impl).context
+    by_module = attention.score.attend(50 * queries, memory, start, dropout=0.0, impl=impl).context
+    with torch.autocast(query.device.type, torch.bfloat16):
+        assert_close(cosine_attention(query, key, key, strength, impl=impl).context, plain.double())
+        again = attention.score.attend(50 * queries, memory, start, dropout=0.0, impl=impl).context
+    assert_close(again, by_module.double())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("impl", IMPLS)
+def test_module_in_half_precision_has_vectors_of_exact_length(impl: str, dtype: torch.dtype) -> None:
+    score = Cosine(query_dim=3, key_dim=16, num_heads=2).to(dtype)
+    query, key = torch.randn(2, 5, 3).to(dtype), (3e4 * torch.rand(2, 7, 16)).to(dtype)
+    strength = F.softplus(score.strength_map(query).double()).transpose(1, 2)
+    assert_close(score.queries(query).norm(dim=-1), strength)
+    assert_close(score.keys(key).norm(dim=-1), torch.ones(2, 2, 7))
+    single = Cosine(query_dim=3, key_dim=16).to(dtype)
+    out = Attention(single, impl=impl)(query, key, torch.randn(2, 7, 5).to(dtype))
+    assert out.context.dtype == dtype
+    assert torch.isfinite(out.context).all()
+    assert_close(out.weights().sum(-1), torch.ones(2, 5))
+
+
 def test_module_computes_the_equation() -> None:
     """Equations 5 and 6: a key vector and a strength above 0, both read off the query."""
     score = Cosine(query_dim=3, key_dim=5)

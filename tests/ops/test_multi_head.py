@@ -102,5 +102,5 @@ def test_bad_shapes_are_named() -> None:
         split_heads(torch.randn(2, 3, 7), 2)
     with pytest.raises(ValueError, match="Attention has one head, but its score has 2: use MultiHead"):
         Attention(Dot(num_heads=2))
-    with pytest.raises(ValueError, match=r"must share B and S; got \[2, 5, 6\] and \[2, 4, 6\]"):
+    with pytest.raises(ValueError, match=r"with one B and S; got \[2, 5, 6\] and \[2, 4, 6\]"):
         MultiHead(Dot(num_heads=2), value_dim=6)(torch.randn(2, 3, 6), torch.randn(2, 5, 6), torch.randn(2, 4, 6))

@@ -82,6 +82,23 @@ def test_gradients() -> None:
     )
 
 
+def test_gradients_go_through_the_last_weighting() -> None:
+    """Of the second read in the first query, which it knows only through w_{t-1}."""
+    heads, _, _ = head(num_heads=2)
+    second, mask = torch.randn(2, 1, 7).double(), Mask.padding([4, 3])
+
+    def read_twice(first, rows):  # type: ignore[no-untyped-def]
+        memory = heads.remember(rows, mask=mask)
+        out = heads.read(second, memory, heads.read(first, memory).state)
+        return out.context, out.weights()
+
+    check_gradients(read_twice, torch.randn(2, 1, 7), torch.randn(2, 4, 5))
+    first = torch.randn(2, 1, 7).double().requires_grad_()
+    context, _ = read_twice(first, torch.randn(2, 4, 5).double())
+    (grad,) = torch.autograd.grad(context.square().sum(), first)
+    assert (grad != 0).all()
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
 def test_sharpening_survives_zeros_and_any_gamma(dtype: torch.dtype) -> None:
     """Plain powers of 1/100 underflow at gamma = 100; ours are relative to the largest weight."""

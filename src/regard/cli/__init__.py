@@ -1,5 +1,6 @@
 """The command `regard`, one file a subcommand."""
 
 from regard.cli.app import app
+from regard.cli.main import main
 
-__all__ = ["app"]
+__all__ = ["app", "main"]

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from regard import __version__
-from regard.cli import doctor, mechanisms
+from regard.cli import doctor, evaluate, mechanisms, predict, recipes, train
 from regard.cli.screen import show
 
 app = typer.Typer(
@@ -16,6 +16,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("train")(train.command)
+app.command("predict")(predict.command)
+app.command("evaluate")(evaluate.command)
+app.command("recipes")(recipes.command)
 app.command("mechanisms")(mechanisms.command)
 app.command("doctor")(doctor.command)
 

@@ -42,12 +42,7 @@ def command(
 
     entries = catalogue()
     if name is not None:
-        names = [entry.card.name for entry in entries]
-        if name not in names:
-            near = get_close_matches(name, names, n=1)
-            hint = f"; did you mean {near[0]}?" if near else f"; there are: {', '.join(names)}"
-            fail(f"no mechanism is called {name!r}{hint}")
-        entries = [entry for entry in entries if entry.card.name == name]
+        entries = [_named(name, entries)]
     if as_json:
         for card, source in entries:
             typer.echo(json.dumps({**asdict(card), "source": source}, ensure_ascii=False))
@@ -57,6 +52,18 @@ def command(
         show(_one(entries[0]))
     else:
         show(*_all(entries))
+
+
+def _named(name: str, entries: list[Entry]) -> Entry:
+    """The mechanism of this name, or of its module's; case and hyphens do not matter."""
+    plain = name.lower().replace("-", "_").replace(" ", "_")
+    known = {entry.card.module.lower(): entry for entry in entries} | {entry.card.name: entry for entry in entries}
+    if plain not in known:
+        near = get_close_matches(plain, known, n=1)
+        authors = [entry.card.name for entry in entries if plain in entry.card.paper.lower()]
+        hint = f"did you mean {known[near[0]].card.name}?" if near else f"there are: {', '.join(sorted(known))}"
+        fail(f"no mechanism is called {name!r}; {f'try {chr(44).join(authors)}' if authors else hint}")
+    return known[plain]
 
 
 def markdown() -> str:
@@ -77,7 +84,7 @@ def _all(entries: list[Entry]) -> list[RenderableType]:
     for family, members in groupby(entries, key=lambda entry: entry.card.family):
         table = Table(title=_TITLES[family], title_justify="left", title_style="bold")
         for column, style in (("mechanism", "bold cyan"), ("equation", ""), ("paper", "dim"), ("cost", "")):
-            table.add_column(column, style=style)
+            table.add_column(column, style=style, no_wrap=column == "mechanism")
         table.add_column("implementations", style="green")
         for card, _ in members:
             cells = (card.name, card.equation, card.paper, card.cost, ", ".join(card.implementations))
@@ -89,6 +96,7 @@ def _all(entries: list[Entry]) -> list[RenderableType]:
 
 def _one(entry: Entry) -> RenderableType:
     from regard import nn, ops
+    from regard.ops.catalogue import catalogue
 
     card, source = entry
     facts = Table.grid(padding=(0, 2))
@@ -103,6 +111,8 @@ def _one(entry: Entry) -> RenderableType:
         ("page", f"docs/mechanisms/{card.name}.md"),
     ):
         facts.add_row(f"[dim]{label}[/]", escape(fact))
-    documentation = inspect.getdoc(getattr(nn, card.module)) or inspect.getdoc(getattr(ops, card.op)) or ""
+    shared = [one for one in catalogue() if one.card.module == card.module]
+    documented = getattr(ops, card.op) if len(shared) > 1 else getattr(nn, card.module)
+    documentation = inspect.getdoc(documented) or ""
     title = f"[bold cyan]{card.name}[/] ({card.family})"
     return Group(Panel(facts, title=title, title_align="left"), escape(documentation))

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import typer
 from rich.console import Console, RenderableType
+from rich.markup import escape
 
 # A pipe has no width; tables cut to rich's default of 80 columns would lose their equations.
 _PIPE_WIDTH = 160
@@ -29,5 +30,5 @@ def show(*what: RenderableType) -> None:
 
 def fail(sentence: str) -> NoReturn:
     """End the command with one sentence and exit status 2."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]error:[/] {sentence}", markup=True)
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]error:[/] {escape(sentence)}")
     raise typer.Exit(2)

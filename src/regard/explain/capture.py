@@ -38,10 +38,18 @@ class Seen(Mapping[str, list[Weights]]):
         return len(self._calls)
 
     def weights(self, name: str) -> Tensor:
-        """The weights of all calls as one tensor [B, (H,) T, S]; a memory that grew counts with its last size."""
+        """The weights of all calls as one tensor [B, (H,) T, S]; a memory that grew counts with its last size.
+
+        For one call, or for one that may be long and steps of a decoder after it; other calls are no continuation of
+        each other and stand in `seen[name]` one by one.
+        """
         calls = [call.weights() for call in self[name]]
         if not calls:
             raise ValueError(f"{name!r} has not been called while it was captured")
+        if any(call.shape[-2] != 1 or call.shape[0] != calls[0].shape[0] for call in calls[1:]):
+            raise ValueError(
+                f"{name!r} was called {len(calls)} times, not step by step; take seen[{name!r}][i] one by one"
+            )
         keys = max(call.shape[-1] for call in calls)
         return torch.cat([F.pad(call, (0, keys - call.shape[-1])) for call in calls], dim=-2)
 
@@ -103,11 +111,10 @@ def _keep(attended: Attended, *, name: str, seen: Seen, heads: Index, rows: Inde
     with nullcontext() if grad else torch.no_grad():
         try:
             seen[name].append(attended.pick(heads=heads, rows=rows))
-        except IndexError:
+        except IndexError as problem:
             _, num_heads, queries, _ = attended.shape
             raise ValueError(
-                f"{name!r} has {num_heads} heads and was called with {queries} queries; "
-                f"asked for heads={heads}, rows={rows}"
+                f"{name!r} has {num_heads} heads and was called with {queries} queries: {problem}"
             ) from None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 
 import torch
 from torch import Tensor
@@ -15,9 +16,12 @@ class Pair(Node):
     """Two parts and a boolean operator between them."""
 
     sign: str
+    neutral: bool
+    """What one side must be for the other to decide."""
 
     def __init__(self, left: Node, right: Node) -> None:
         self._sides = (left, right)
+        self.by_place = left.by_place or right.by_place
 
     def __repr__(self) -> str:
         return f" {self.sign} ".join(
@@ -51,8 +55,13 @@ class Pair(Node):
         return type(self)(left, right)
 
     def embed(self, before: int, size: int, after: int, *, free: bool) -> Node:
-        left, right = (side.embed(before, size, after, free=free) for side in self._sides)
-        return type(self)(left, right)
+        # Beside a side that knows about new keys (a window), one that does not leaves them to it.
+        left, right = self._sides
+        left_free = self.neutral if right.by_place and not left.by_place else free
+        right_free = self.neutral if left.by_place and not right.by_place else free
+        return type(self)(
+            left.embed(before, size, after, free=left_free), right.embed(before, size, after, free=right_free)
+        )
 
     def select(self, rows: Tensor) -> Node:
         left, right = (side.select(rows) for side in self._sides)
@@ -71,6 +80,7 @@ class Both(Pair):
     """What both allow."""
 
     sign = "&"
+    neutral = True
 
     @staticmethod
     def join(left: Tensor, right: Tensor) -> Tensor:
@@ -82,18 +92,29 @@ class Both(Pair):
 
 
 def both(left: Node, right: Node) -> Node:
-    """What both allow, as one leaf where that is simpler: a memory that grows step by step keeps one mask."""
-    if isinstance(left, Window) and left == right:
-        return left
-    if isinstance(left, Dense) and isinstance(right, Dense):
-        return left.folded(right)
-    return Both(left, right)
+    """What both allow, in as few parts as say it: a memory that grows step by step keeps a mask of one size."""
+    parts: list[Node] = []
+    for part in (*_conjuncts(left), *_conjuncts(right)):
+        if isinstance(part, Window) and part in parts:
+            continue
+        dense = next((i for i, other in enumerate(parts) if isinstance(other, Dense) and isinstance(part, Dense)), None)
+        if dense is None:
+            parts.append(part)
+        else:
+            parts[dense] = parts[dense].folded(part)  # type: ignore[attr-defined]
+    return functools.reduce(Both, parts)
+
+
+def _conjuncts(node: Node) -> tuple[Node, ...]:
+    """The parts that a chain of & is made of."""
+    return _conjuncts(node._sides[0]) + _conjuncts(node._sides[1]) if isinstance(node, Both) else (node,)
 
 
 class Either(Pair):
     """What one of them allows."""
 
     sign = "|"
+    neutral = False
 
     @staticmethod
     def join(left: Tensor, right: Tensor) -> Tensor:
@@ -109,6 +130,7 @@ class Not(Node):
 
     def __init__(self, inner: Node) -> None:
         self.inner = inner
+        self.by_place = inner.by_place
 
     def __repr__(self) -> str:
         return f"~({self.inner!r})" if isinstance(self.inner, Pair) else f"~{self.inner!r}"

@@ -59,7 +59,11 @@ class Padding(Node):
         return Dense(inside).embed(before, size, after, free=free)
 
     def select(self, rows: Tensor) -> Node:
-        return self if self._lengths.shape[0] == 1 else Padding(self._lengths.index_select(0, rows), None)
+        return (
+            self
+            if self._lengths.shape[0] == 1
+            else Padding(self._lengths.index_select(0, rows.to(self._lengths.device)), None)
+        )
 
     def to(self, device: torch.device) -> Node:
         return self if self._lengths.device == device else Padding(self._lengths.to(device), self._longest)
@@ -70,6 +74,8 @@ class Padding(Node):
 
 class Window(Node):
     """Keys in (place + ahead - width, place + ahead]; without a width, all keys up to place + ahead: causal."""
+
+    by_place = True
 
     def __init__(self, width: int | None, ahead: int) -> None:
         self._width = width
@@ -126,12 +132,13 @@ class Window(Node):
 class Dense(Node):
     """Booleans [B, H, T, S], any size 1 for "the same for all".
 
-    One that differs by query says nothing of true lengths, also when it is down to the row of one query.
+    Attributes:
+        reach: [B], one past the last key that any query may attend; kept when only the row of one query is left.
     """
 
-    def __init__(self, pairs: Tensor, *, by_query: bool = False) -> None:
+    def __init__(self, pairs: Tensor, *, reach: Tensor | None = None) -> None:
         self._pairs = pairs
-        self._by_query = by_query or pairs.shape[2] > 1
+        self._reach = reach
 
     def __repr__(self) -> str:
         return f"Mask.of(<{'x'.join(map(str, self._pairs.shape))}, {int(self._pairs.sum())} allowed>)"
@@ -147,14 +154,14 @@ class Dense(Node):
         if any(a != b and 1 not in (a, b) for a, b in zip(mine, theirs, strict=True)):
             raise MaskShapeError(f"masks of shapes {list(mine)} and {list(theirs)} cannot be joined")
         pairs = self._pairs & other._pairs.to(self._pairs.device)
-        return Dense(pairs, by_query=self._by_query or other._by_query)
+        return Dense(pairs)
 
     def check(self, shape: Shape) -> None:
         mine = tuple(self._pairs.shape)
         if any(a not in (1, b) for a, b in zip(mine, shape, strict=True)):
             hint = ""
             if mine[:2] == (1, 1) and mine[2] == shape[0] and mine[3] == shape[3]:
-                hint = "; for one row of keys a sequence, write Mask.of(allowed[:, None, :])"
+                hint = "; for one row of keys a sequence, write Mask.keys(allowed)"
             raise MaskShapeError(f"a mask of shape {list(mine)} does not fit scores of shape {list(shape)}{hint}")
 
     def allowed(self, grid: Grid) -> Tensor:
@@ -178,17 +185,20 @@ class Dense(Node):
         return tiles(False).any(5).any(3), tiles(True).all(5).all(3)
 
     def lengths(self, batch: int, keys: int) -> Tensor | None:
-        if self._by_query:
-            return None
+        if self._reach is not None:
+            return self._reach.expand(batch)
         reachable = self._pairs.any(2).any(1).expand(batch, keys)
         places = torch.arange(1, keys + 1, device=reachable.device)
         return (reachable * places).amax(1) if keys else places.new_zeros(batch)
 
     def row(self, index: int, queries: int) -> Node:
-        return self if self._pairs.shape[2] == 1 else Dense(self._pairs[:, :, index : index + 1], by_query=True)
+        if self._pairs.shape[2] == 1:
+            return self
+        reach = self.lengths(self._pairs.shape[0], self._pairs.shape[3])
+        return Dense(self._pairs[:, :, index : index + 1], reach=reach)
 
     def embed(self, before: int, size: int, after: int, *, free: bool) -> Node:
-        if self._by_query:
+        if self._pairs.shape[2] > 1 or self._reach is not None:
             raise MaskShapeError(
                 f"a mask of shape {list(self._pairs.shape)} differs by query: it cannot follow a growing memory"
             )
@@ -197,10 +207,13 @@ class Dense(Node):
     def select(self, rows: Tensor) -> Node:
         if self._pairs.shape[0] == 1:
             return self
-        return Dense(self._pairs.index_select(0, rows), by_query=self._by_query)
+        rows = rows.to(self._pairs.device)
+        return Dense(self._pairs.index_select(0, rows), reach=None if self._reach is None else self._reach[rows])
 
     def to(self, device: torch.device) -> Node:
-        return self if self._pairs.device == device else Dense(self._pairs.to(device), by_query=self._by_query)
+        if self._pairs.device == device:
+            return self
+        return Dense(self._pairs.to(device), reach=None if self._reach is None else self._reach.to(device))
 
     def tensors(self) -> tuple[Tensor, ...]:
         return (self._pairs,)

@@ -55,7 +55,7 @@ class Mask:
     @staticmethod
     def padding(lengths: Tensor | Sequence[int]) -> Mask:
         """Keys at and after `lengths[b]` are padding. `lengths`: [B] integers."""
-        lengths = torch.as_tensor(lengths)
+        lengths = torch.as_tensor(lengths).clone()  # a mask does not change when its lengths do
         if lengths.dim() != 1 or lengths.dtype.is_floating_point or lengths.dtype == torch.bool:
             raise MaskShapeError(
                 f"padding needs one integer a sequence, shape [B]; got {lengths.dtype} of shape {list(lengths.shape)}"
@@ -87,23 +87,45 @@ class Mask:
     def of(allowed: Tensor) -> Mask:
         """Wrap a boolean tensor, True = may attend: [S], [T, S], [B, T, S] or [B, H, T, S]; any size may be 1.
 
-        One row of keys a sentence, as tokenizers give it, is `Mask.of(allowed[:, None, :])`.
+        One row of keys a sentence, as tokenizers give it, is `Mask.keys(allowed)`.
         """
-        if allowed.dtype != torch.bool:
-            raise TypeError(
-                f"Mask.of takes a boolean tensor where True means 'may attend', not {allowed.dtype}; "
-                "convert it yourself, so that the polarity is in your hands"
-            )
+        _boolean("Mask.of", allowed)
         if not 1 <= allowed.dim() <= 4:
             raise MaskShapeError(f"a mask has 1 to 4 dimensions ([B, H, T, S]); got shape {list(allowed.shape)}")
         if allowed.dim() == 3:
             allowed = allowed.unsqueeze(1)
-        return Mask(Dense(allowed.reshape((1,) * (4 - allowed.dim()) + tuple(allowed.shape))))
+        return Mask(Dense(allowed.reshape((1,) * (4 - allowed.dim()) + tuple(allowed.shape)).clone()))
+
+    @staticmethod
+    def keys(allowed: Tensor) -> Mask:
+        """Which keys of each sequence may be attended, [B, S] booleans: what a tokenizer's attention mask says.
+
+        >>> Mask.keys(torch.tensor([[True, True, False], [True, True, True]])).lengths(2, 3)
+        tensor([2, 3])
+        """
+        _boolean("Mask.keys", allowed)
+        if allowed.dim() != 2:
+            raise MaskShapeError(f"Mask.keys takes one row of keys a sequence, [B, S]; got shape {list(allowed.shape)}")
+        return Mask(Dense(allowed[:, None, None, :].clone()))
+
+    @staticmethod
+    def check(mask: object) -> None:
+        """What stands where a mask belongs is a mask, or None."""
+        if mask is not None and not isinstance(mask, Mask):
+            raise TypeError(
+                f"a mask must be a regard.Mask, not {type(mask).__name__}; write Mask.padding(lengths), or "
+                "Mask.keys(allowed) for booleans [B, S]"
+            )
+
+    def __bool__(self) -> bool:
+        raise TypeError("a mask is neither true nor false; combine masks with &, | and ~, not with and, or, not")
 
     def __and__(self, other: Mask) -> Mask:
+        Mask.check(other)
         return Mask(both(self._node, other._node))
 
     def __or__(self, other: Mask) -> Mask:
+        Mask.check(other)
         return Mask(Either(self._node, other._node))
 
     def __invert__(self) -> Mask:
@@ -159,6 +181,20 @@ class Mask:
         """
         return self._node.to(self._device()).lengths(batch, keys)
 
+    def true_lengths(self, batch: int, keys: int) -> Tensor:
+        """`lengths` of a mask that is padding and nothing else; another is refused, for mechanisms that need an end."""
+        lengths = self.lengths(batch, keys)
+        places = torch.arange(keys, device=self._device())
+        shape = (batch, 1, 1, keys)
+        if lengths is None or not (self.allowed(shape)[:, 0, 0] == (places < lengths[:, None])).all():
+            raise MaskShapeError(f"only padding fits here, Mask.padding(lengths); got {self!r}")
+        return lengths
+
+    @property
+    def by_place(self) -> bool:
+        """Whether a query's place matters, as in causal masks and windows."""
+        return self._node.by_place
+
     def row(self, index: int, queries: int) -> Mask:
         """The mask that query `index` of `queries` has, for reading it alone.
 
@@ -195,3 +231,12 @@ class Mask:
 
     def _device(self) -> torch.device:
         return next((tensor.device for tensor in self._node.tensors()), torch.device("cpu"))
+
+
+def _boolean(name: str, allowed: Tensor) -> None:
+    if not isinstance(allowed, Tensor) or allowed.dtype != torch.bool:
+        given = allowed.dtype if isinstance(allowed, Tensor) else type(allowed).__name__
+        raise TypeError(
+            f"{name} takes a boolean tensor where True means 'may attend', not {given}; "
+            "convert it yourself, so that the polarity is in your hands"
+        )

@@ -47,6 +47,9 @@ class Edges:
 class Node(abc.ABC):
     """A part of a mask: a leaf, or an operator over other parts. Immutable, printable, comparable."""
 
+    by_place: bool = False
+    """Whether a query's place on the key axis matters, as in causal masks and windows."""
+
     @abc.abstractmethod
     def check(self, shape: Shape) -> None:
         """Raise MaskShapeError unless the part fits scores of `shape`."""

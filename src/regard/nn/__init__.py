@@ -3,6 +3,7 @@
 from regard.nn.aligners import Addressing, Aligned, Aligner, Hard, LocalM, LocalP, Raw, Softmax
 from regard.nn.attention import Attention
 from regard.nn.attention_over_attention import AttentionOverAttention
+from regard.nn.cells import Cells
 from regard.nn.coattention import Coattention
 from regard.nn.ctc import CTC
 from regard.nn.doubly_stochastic import DoublyStochastic
@@ -18,12 +19,15 @@ from regard.nn.pointer_sentinel import PointerSentinel
 from regard.nn.positions import Learned, Sinusoidal
 from regard.nn.reader import Reader, Watched
 from regard.nn.reinforce import MovingBaseline, Reinforce
+from regard.nn.rnn import Recurrent, RecurrentState, reverse_sequences
+from regard.nn.rotary import Rotary, rotate
 from regard.nn.scores import Additive, Bilinear, Concat, Cosine, Dot, Location, ScaledDot, Score
 from regard.nn.state import Past, State
 from regard.nn.structured import StructuredSelfAttention
 from regard.nn.symmetry import Symmetry
 from regard.nn.tape import Tape, WriteHead, Written
 from regard.nn.terms import Fertility, LocationFeatures, Markov, Position, Recall, RecurrentTerm, Term
+from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
 
 __all__ = [
     "CTC",
@@ -35,6 +39,8 @@ __all__ = [
     "Attention",
     "AttentionOverAttention",
     "Bilinear",
+    "Blocks",
+    "Cells",
     "Coattention",
     "Concat",
     "Cosine",
@@ -51,6 +57,7 @@ __all__ = [
     "LSTMNCell",
     "LSTMNState",
     "LSTMNStep",
+    "LayerState",
     "Learned",
     "LocalM",
     "LocalP",
@@ -67,8 +74,11 @@ __all__ = [
     "Raw",
     "Reader",
     "Recall",
+    "Recurrent",
+    "RecurrentState",
     "RecurrentTerm",
     "Reinforce",
+    "Rotary",
     "ScaledDot",
     "Score",
     "SentenceEncoder",
@@ -81,7 +91,10 @@ __all__ = [
     "Symmetry",
     "Tape",
     "Term",
+    "TransformerLayer",
     "Watched",
     "WriteHead",
     "Written",
+    "reverse_sequences",
+    "rotate",
 ]

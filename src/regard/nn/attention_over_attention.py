@@ -38,7 +38,7 @@ class AttentionOverAttention(Watched):
     ) -> AttendedOver:
         """Point into document [B, D, C] with query [B, Q, C]; the masks say which words are there."""
         out = attention_over_attention(document, query, document_mask, query_mask)
-        self._shown(out.attended)
+        self.show(out.attended)
         return out
 
     def candidates(self, weights: Tensor, ids: Tensor, candidates: Tensor) -> Tensor:

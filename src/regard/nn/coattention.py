@@ -69,4 +69,4 @@ class _Read(Watched):
     """One of the two reads, to be seen."""
 
     def forward(self, attended: Attended) -> Attended:
-        return self._shown(attended)
+        return self.show(attended)

@@ -6,9 +6,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.nn.fitting import mapped
 from regard.nn.reader import Watched
 from regard.ops.attended import Attended
-from regard.ops.ctc import CTCAlignment, ctc_alignment, ctc_attention
+from regard.ops.ctc import CTCAlignment, ctc_alignment, ctc_attention, ctc_lengths
 from regard.ops.softmax import statistics_dtype
 
 
@@ -45,7 +46,7 @@ class CTC(Watched):
 
     def log_probs(self, frames: Tensor) -> Tensor:
         """log p(symbol | frame): [B, T, C] -> [B, T, V], in float32 for half precision."""
-        logits: Tensor = self.label_map(frames)
+        logits = mapped(self, self.label_map, frames, "frames")
         return logits.to(statistics_dtype(logits.dtype)).log_softmax(-1)
 
     def alignment(
@@ -77,7 +78,7 @@ class CTC(Watched):
             Attended with context [B, U, C] and weights [B, U, T].
         """
         read = ctc_attention(self.log_probs(frames), frames, targets, input_lengths, target_lengths, blank=self.blank)
-        return self._shown(read.replace(context=read.context.squeeze(1), has_heads=False, state=None))
+        return self.show(read.replace(context=read.context.squeeze(1), has_heads=False, state=None))
 
     def loss(
         self,
@@ -87,14 +88,12 @@ class CTC(Watched):
         target_lengths: Tensor | None = None,
     ) -> Tensor:
         """-log p(y | x), the mean over sequences, by PyTorch's fused kernel; impossible transcripts count as 0."""
-        batch, length, _ = frames.shape
+        log_probs = self.log_probs(frames)
+        lengths = ctc_lengths(log_probs, targets, input_lengths, target_lengths, blank=self.blank)
         losses = F.ctc_loss(
-            self.log_probs(frames).transpose(0, 1),
+            log_probs.transpose(0, 1),
             targets,
-            frames.new_full((batch,), length, dtype=torch.long) if input_lengths is None else input_lengths,
-            targets.new_full((batch,), targets.shape[1], dtype=torch.long)
-            if target_lengths is None
-            else target_lengths,
+            *lengths,
             blank=self.blank,
             reduction="none",
             zero_infinity=True,

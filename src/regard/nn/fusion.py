@@ -17,7 +17,7 @@ from regard.ops.attended import Attended
 from regard.ops.intra_attention import deep_fusion
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FusionState:
     """Where a decoder with an LSTMN stands.
 

@@ -87,7 +87,7 @@ class GraphAttention(Watched):
         )
         context = attended.context.mean(1) if self.join == "mean" else attended.context.flatten(1)
         attended = attended.replace(context=context if self.bias is None else context + self.bias)
-        self._shown(attended.dense())
+        self.show(attended.dense())
         return attended
 
     def extra_repr(self) -> str:

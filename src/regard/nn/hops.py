@@ -206,5 +206,7 @@ class MemoryHops(nn.Module):
 def _counts(story: Tensor, mask: Mask | None) -> Tensor:
     """How many sentences each story has, [B]."""
     batch, size, _ = story.shape
-    counts = None if mask is None else mask.lengths(batch, size)
-    return torch.full((batch,), size, device=story.device) if counts is None else counts.to(story.device)
+    Mask.check(mask)
+    if mask is None:
+        return torch.full((batch,), size, device=story.device)
+    return mask.true_lengths(batch, size).to(story.device)

@@ -17,7 +17,7 @@ from regard.ops.attended import Attended
 from regard.ops.intra_attention import lstmn_step
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LSTMNState:
     """The tapes of an LSTMN and what it last read from them. A value: passed in and returned.
 
@@ -139,10 +139,10 @@ class LSTMN(nn.Module):
         """
         batch, length, _ = words.shape
         before = self.cell.start(batch) if state is None else state
-        lengths = None if mask is None else mask.lengths(batch, length)
-        if lengths is None:
+        Mask.check(mask)
+        if mask is None:
             return self._run(words, before)
-        lengths = lengths.to(words.device)
+        lengths = mask.true_lengths(batch, length).to(words.device)
         outside = (torch.arange(length, device=words.device) >= lengths.unsqueeze(1)).unsqueeze(2)
         step = self._run(words.masked_fill(outside, 0.0), before)
         context = step.attended.context.masked_fill(outside, 0.0)

@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.masks import Mask
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Memory:
     """A memory as a reader sees it: keys projected once, values, and what may be attended.
 

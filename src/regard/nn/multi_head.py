@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from regard.nn.aligners.base import Aligner
+from regard.nn.fitting import fits, mapped, positive
 from regard.nn.reader import Reader
 from regard.nn.scores.base import Score
 from regard.ops.heads import merge_heads, split_heads
@@ -55,15 +56,18 @@ class MultiHead(Reader):
         impl: str | None = None,
     ) -> None:
         super().__init__(score, align, dropout=dropout, impl=impl)
+        positive("MultiHead", value_dim=value_dim, head_dim=head_dim, output_dim=output_dim)
         heads = score.num_heads
+        self.value_dim = value_dim
         self.value_map = None if head_dim is None else nn.Linear(value_dim, heads * head_dim, bias=bias)
         joined = heads * (value_dim if head_dim is None else head_dim)
         self.output_map = None if output_dim is None else nn.Linear(joined, output_dim, bias=bias)
 
     def _values(self, value: Tensor) -> Tensor:
         if self.value_map is None:
+            fits(self, value, self.value_dim, "values")
             return value.unsqueeze(1).expand(-1, self.score.num_heads, -1, -1)
-        return split_heads(self.value_map(value), self.score.num_heads)
+        return split_heads(mapped(self, self.value_map, value, "values"), self.score.num_heads)
 
     def _contexts(self, context: Tensor) -> Tensor:
         joined = merge_heads(context)

@@ -55,5 +55,5 @@ class PointerSentinel(Watched):
         """
         query: Tensor = torch.tanh(self.query_map(hidden))
         out = pointer_sentinel(query, memory, self.sentinel, ids, vocab_log_probs, mask)
-        self._shown(out.attended)
+        self.show(out.attended)
         return out

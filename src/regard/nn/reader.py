@@ -14,6 +14,7 @@ from torch.utils.hooks import RemovableHandle
 from regard.masks import Mask
 from regard.nn.aligners.base import Aligner
 from regard.nn.aligners.softmax import Softmax
+from regard.nn.fitting import probability
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import State
@@ -37,7 +38,8 @@ class Watched(nn.Module):
         self._watchers[handle.id] = watcher
         return handle
 
-    def _shown(self, attended: Attended) -> Attended:
+    def show(self, attended: Attended) -> Attended:
+        """Hand an outcome to whoever watches, and give it back: what a module ends its read with."""
         for watcher in tuple(self._watchers.values()):
             watcher(attended)
         return attended
@@ -54,10 +56,17 @@ class Reader(Watched, abc.ABC):
         self, score: Score, align: Aligner | None = None, *, dropout: float = 0.0, impl: str | None = None
     ) -> None:
         super().__init__()
+        _check_parts(self, score, align)
+        probability(type(self).__name__, dropout=dropout)
         self.score = score
         self.align = Softmax() if align is None else align
         self.dropout = dropout
         self.impl = impl
+        if score.from_the_end and self.recurrent:
+            raise ValueError(
+                f"{type(score).__name__} places queries together, {type(self.align).__name__} takes them one by one: "
+                "they cannot be combined"
+            )
         if impl is not None and not self._fused:
             part = score if score.recurrent else self.align
             raise ValueError(
@@ -92,10 +101,12 @@ class Reader(Watched, abc.ABC):
 
     def remember(self, key: Tensor, value: Tensor | None = None, mask: Mask | None = None) -> Memory:
         """Project keys and values once, to be read often. `value` None: the key."""
+        _check_places(key, value, mask)
         value = key if value is None else value
         if key.dim() != 3 or value.dim() != 3 or key.shape[:2] != value.shape[:2]:
             raise ValueError(
-                f"key [B, S, Ck] and value [B, S, Cv] must share B and S; got {list(key.shape)} and {list(value.shape)}"
+                f"key must be [B, S, Ck] and value [B, S, Cv], with one B and S; "
+                f"got {list(key.shape)} and {list(value.shape)}"
             )
         return Memory(self.score.keys(key), self._values(value), mask)
 
@@ -114,7 +125,7 @@ class Reader(Watched, abc.ABC):
             state = self.start(memory.row(0, query.shape[1]) if one_by_one else memory)
         attended = (self._one_by_one if one_by_one else self._at_once)(query, memory, state)
         context = self._contexts(attended.context)
-        return self._shown(attended.replace(context=context, has_heads=self._has_heads, state=attended.state))
+        return self.show(attended.replace(context=context, has_heads=self._has_heads, state=attended.state))
 
     def _at_once(self, query: Tensor, memory: Memory, state: State) -> Attended:
         """Read with the parts' layout: context [B, H, T, Dv]."""
@@ -158,3 +169,17 @@ class Reader(Watched, abc.ABC):
     def extra_repr(self) -> str:
         parts = [f"dropout={self.dropout}"] * bool(self.dropout) + [f"impl={self.impl!r}"] * bool(self.impl)
         return ", ".join(parts)
+
+
+def _check_parts(owner: nn.Module, score: object, align: object) -> None:
+    for part, kind in ((score, Score), (align, Aligner | None)):
+        if not isinstance(part, kind):
+            raise TypeError(
+                f"{type(owner).__name__} takes a score and an aligner, for example Dot() and Softmax(); got {part!r}"
+            )
+
+
+def _check_places(key: object, value: object, mask: object) -> None:
+    if isinstance(key, Mask) or isinstance(value, Mask):
+        raise TypeError("the mask is the last argument; write mask=...")
+    Mask.check(mask)

@@ -10,7 +10,7 @@ Past = tuple["Tensor | Past", ...]
 """Whatever a part remembers: tensors whose first dimension is the batch, in nested tuples."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class State:
     """Where a reader stands: how many queries it has answered, and what its parts remember of them.
 

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from regard.masks import Mask
 from regard.nn.reader import Watched
 from regard.ops.attended import Attended
+from regard.ops.presence import present
 from regard.ops.structured import structured_attention
 
 
@@ -43,6 +44,9 @@ class StructuredSelfAttention(Watched):
     def forward(self, hidden: Tensor, mask: Mask | None = None) -> Attended:
         """Read the states [B, S, C] of each sentence r times; `mask` says which tokens are there."""
         dropout = self.dropout if self.training else 0.0
-        return self._shown(
-            structured_attention(hidden, self.inner_map.weight, self.outer_map.weight, mask, dropout=dropout)
+        tokens = (
+            None if mask is None else Mask.keys(present(hidden, mask))
+        )  # hops are no places: a mask speaks of tokens
+        return self.show(
+            structured_attention(hidden, self.inner_map.weight, self.outer_map.weight, tokens, dropout=dropout)
         )

@@ -18,7 +18,7 @@ from regard.ops.heads import merge_heads
 from regard.ops.ntm_memory import ntm_read, ntm_write
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tape:
     """The memory of a Neural Turing Machine: N rows of width M. Writing returns a new tape; the old one stays.
 
@@ -120,7 +120,7 @@ class WriteHead(Watched):
         place, heads = weights.squeeze(2), self.score.num_heads
         after = State(state.step + 1, state.score, past)
         before = merge_heads(tape.read(place).unsqueeze(2))
-        self._shown(Attended.from_weights(before, weights, state=after))
+        self.show(Attended.from_weights(before, weights, state=after))
         erase = self.erase_map(query).sigmoid().view(-1, heads, tape.matrix.shape[2])
         add = self.add_map(query).tanh().view(-1, heads, tape.matrix.shape[2])
         return Written(tape.write(place, erase, add), after)

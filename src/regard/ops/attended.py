@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from regard.ops.hard import Sample
 
 
+@dataclass(init=False, eq=False, repr=False)  # so that what spreads a model over devices finds the tensors inside
 class Attended(Weights):
     """The outcome of a read: the context, and exact weights when they are asked for (see `Weights`).
 
@@ -31,6 +33,10 @@ class Attended(Weights):
     >>> out.alignment()
     tensor([[[0]]])
     """
+
+    context: Tensor
+    state: Any
+    sample: Sample | None
 
     def __init__(
         self,

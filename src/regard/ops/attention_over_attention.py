@@ -10,7 +10,7 @@ from regard.masks import Mask
 from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.presence import both, present
-from regard.ops.softmax import masked_softmax, statistics_dtype
+from regard.ops.softmax import full_precision, masked_softmax, statistics_dtype
 
 CARD = Card(
     name="attention_over_attention",
@@ -80,12 +80,13 @@ def attention_over_attention(
     statistics = statistics_dtype(document.dtype)
     here, there = present(document, document_mask), present(query, query_mask)
     states = document.to(statistics)
-    matching = (states @ query.to(statistics).mT).unsqueeze(1)  # M, [b, 1, d, q]
-    alpha = masked_softmax(matching.mT, both(there, here)).squeeze(1)
-    beta = masked_softmax(matching, both(here, there)).squeeze(1)
-    importance = beta.sum(dim=1) / here.sum(dim=1, keepdim=True).clamp(min=1)
-    weights = (importance.unsqueeze(1) @ alpha).squeeze(1)
-    context = (weights.unsqueeze(1) @ states).to(document.dtype)
+    with full_precision(document):
+        matching = (states @ query.to(statistics).mT).unsqueeze(1)  # M, [b, 1, d, q]
+        alpha = masked_softmax(matching.mT, both(there, here)).squeeze(1)
+        beta = masked_softmax(matching, both(here, there)).squeeze(1)
+        importance = beta.sum(dim=1) / here.sum(dim=1, keepdim=True).clamp(min=1)
+        weights = (importance.unsqueeze(1) @ alpha).squeeze(1)
+        context = (weights.unsqueeze(1) @ states).to(document.dtype)
     attended = Attended.from_weights(context, weights[:, None, None], has_heads=False)
     return AttendedOver(attended, weights, alpha, beta, importance)
 

@@ -9,6 +9,7 @@ from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_impl, check_reading
 from regard.ops.inner_product import dot_product_attention, inner_product
+from regard.ops.softmax import full_precision, statistics_dtype
 
 CARD = Card(
     name="bilinear",
@@ -24,7 +25,7 @@ CARD = Card(
 
 def bilinear_score(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     """e_ts = q_tᵀ W k_s: [B, H, T, Dq], [B, H, S, D], [H, Dq, D] -> [B, H, T, S]."""
-    return inner_product(query @ weight, key, 1.0)
+    return inner_product(_carry(query, weight), key, 1.0)
 
 
 def bilinear_attention(
@@ -65,6 +66,14 @@ def bilinear_attention(
     wanted = [query.shape[1], query.shape[-1], key.shape[-1]]
     if list(weight.shape) != wanted:
         raise ValueError(f"bilinear: weight must be [H, Dq, D] = {wanted}; got {list(weight.shape)}")
-    carried = query @ weight
+    carried = _carry(query, weight)
     check_reading("bilinear", carried, key, value)
-    return dot_product_attention(carried, key, value, mask, scale=1.0, dropout=dropout, impl=impl)
+    with full_precision(query):  # what is carried is float32: the fused kernel too must take it as it is
+        return dot_product_attention(carried, key, value, mask, scale=1.0, dropout=dropout, impl=impl)
+
+
+def _carry(query: Tensor, weight: Tensor) -> Tensor:
+    """Wᵀ q, in the dtype of the statistics."""
+    statistics = statistics_dtype(query.dtype)
+    with full_precision(query):
+        return query.to(statistics) @ weight.to(statistics)

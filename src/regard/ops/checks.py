@@ -14,6 +14,8 @@ def check_impl(mechanism: str, implementations: tuple[str, ...], impl: str | Non
 def check_reading(mechanism: str, query: Tensor, key: Tensor, value: Tensor, *, width: int | None = None) -> None:
     """query [B, H, T, D], key [B, H, S, D], value [B, H, S, Dv]; `width` is D where it is fixed elsewhere."""
     for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if not tensor.is_floating_point():
+            raise ValueError(f"{mechanism}: {name} must hold floating-point numbers; got {tensor.dtype}")
         if tensor.dim() != 4:
             raise ValueError(f"{mechanism}: {name} must be [B, H, length, width]; got shape {list(tensor.shape)}")
     if query.shape[:2] != key.shape[:2] or query.shape[3] != key.shape[3]:

@@ -10,7 +10,7 @@ from regard.ops.additive import additive_attention, additive_score
 from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_impl
-from regard.ops.softmax import softmax_attention, statistics_dtype
+from regard.ops.softmax import full_precision, softmax_attention, statistics_dtype
 
 CARD = Card(
     name="concat",
@@ -94,7 +94,10 @@ def concat_attention(
     if impl == "reference":
         return softmax_attention(_definition(query, key, weight, v), value, mask, dropout=dropout)
     if impl == "blocked" and dropout:
-        raise ValueError(f"concat: the blocked implementation has no dropout (asked for {dropout}); use reference")
+        raise ValueError(
+            f"concat: the blocked implementation has no dropout (asked for {dropout}); leave impl out, which takes the "
+            'plain way where weights are dropped, or use impl="reference"'
+        )
     queries, keys = _project(query, key, weight)
     return additive_attention(queries, keys, value, v.to(queries.dtype), mask, dropout=dropout, impl=impl)
 
@@ -104,15 +107,17 @@ def _definition(query: Tensor, key: Tensor, weight: Tensor, v: Tensor) -> Tensor
     statistics = statistics_dtype(query.dtype)
     shape = (*query.shape[:3], key.shape[2], -1)
     pairs = torch.cat((query.unsqueeze(3).expand(shape), key.unsqueeze(2).expand(shape)), dim=-1).to(statistics)
-    hidden = torch.einsum("bhqkc,hac->bhqka", pairs, weight.to(statistics)).tanh()
-    return torch.einsum("bhqka,ha->bhqk", hidden, v.to(statistics))
+    with full_precision(query):
+        hidden = torch.einsum("bhqkc,hac->bhqka", pairs, weight.to(statistics)).tanh()
+        return torch.einsum("bhqka,ha->bhqk", hidden, v.to(statistics))
 
 
 def _project(query: Tensor, key: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """W_q q and W_k k, each once: [B, H, T, A] and [B, H, S, A], in the dtype of the statistics."""
     statistics = statistics_dtype(query.dtype)
     for_query, for_key = weight.to(statistics).split((query.shape[3], key.shape[3]), dim=2)
-    return query.to(statistics) @ for_query.mT, key.to(statistics) @ for_key.mT
+    with full_precision(query):
+        return query.to(statistics) @ for_query.mT, key.to(statistics) @ for_key.mT
 
 
 def _check(query: Tensor, key: Tensor, weight: Tensor, v: Tensor) -> None:

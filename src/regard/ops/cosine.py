@@ -10,6 +10,7 @@ from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_impl, check_reading
 from regard.ops.inner_product import dot_product_attention, inner_product
+from regard.ops.softmax import full_precision, statistics_dtype
 
 CARD = Card(
     name="cosine",
@@ -26,8 +27,11 @@ _SMALLEST_NORM = 1e-6  # a vector shorter than this counts as this long, so that
 
 
 def unit(vector: Tensor) -> Tensor:
-    """The vector over its length; a zero vector stays zero."""
-    return F.normalize(vector, dim=-1, eps=_SMALLEST_NORM)
+    """The vector over its length, in float32 for half precision; a zero vector stays zero.
+
+    Half precision overflows in the squares of the length, and rounds what a strength of 50 makes 50 times larger.
+    """
+    return F.normalize(vector.to(statistics_dtype(vector.dtype)), dim=-1, eps=_SMALLEST_NORM)
 
 
 def cosine_score(query: Tensor, key: Tensor, strength: Tensor | None = None) -> Tensor:
@@ -63,7 +67,8 @@ def cosine_attention(
         Attended with context [B, H, T, Dv].
 
     Graves, Wayne & Danihelka 2014, "Neural Turing Machines", equations 5 and 6. Lengths below 1e-6 count as 1e-6,
-    so that an empty memory row has cosine 0 instead of NaN.
+    so that an empty memory row has cosine 0 instead of NaN. Half-precision inputs are compared in float32, by the fused
+    kernel too, and only the context is rounded: a strength magnifies the rounding of unit vectors.
 
     >>> import torch
     >>> query, key = torch.tensor([[5.0, 0.0]]), torch.tensor([[2.0, 0.0], [0.0, 7.0]])
@@ -74,8 +79,9 @@ def cosine_attention(
     check_reading("cosine", query, key, value)
     if strength is not None and strength.shape != query.shape[:3]:
         raise ValueError(f"cosine: strength must be [B, H, T] = {list(query.shape[:3])}; got {list(strength.shape)}")
-    aimed = _aim(query, strength)
-    return dot_product_attention(aimed, unit(key), value, mask, scale=1.0, dropout=dropout, impl=impl)
+    with full_precision(query):  # unit vectors are float32: the fused kernel too must take them as they are
+        aimed = _aim(query, strength)
+        return dot_product_attention(aimed, unit(key), value, mask, scale=1.0, dropout=dropout, impl=impl)
 
 
 def _aim(query: Tensor, strength: Tensor | None) -> Tensor:

@@ -84,9 +84,8 @@ def ctc_alignment(
     >>> alignment.posterior
     tensor([[[0.6667, 0.6667]]])
     """
-    batch, frames, _ = _check(log_probs, targets)
-    input_lengths = _lengths("input", input_lengths, batch, frames, log_probs.device)
-    target_lengths = _lengths("target", target_lengths, batch, targets.shape[1], log_probs.device)
+    input_lengths, target_lengths = ctc_lengths(log_probs, targets, input_lengths, target_lengths, blank=blank)
+    frames = log_probs.shape[1]
     emission = log_probs.to(statistics_dtype(log_probs.dtype)).clamp(min=_LOG_ZERO)
     symbols = _states(targets, target_lengths, blank)
     emitted = emission.gather(2, symbols.unsqueeze(1).expand(-1, frames, -1))  # [b, t, states]
@@ -192,14 +191,35 @@ def _either(*parts: Tensor) -> Tensor:
     return torch.stack(parts).logsumexp(0)
 
 
-def _check(log_probs: Tensor, targets: Tensor) -> tuple[int, int, int]:
+def ctc_lengths(
+    log_probs: Tensor, targets: Tensor, input_lengths: Tensor | None, target_lengths: Tensor | None, *, blank: int
+) -> tuple[Tensor, Tensor]:
+    """The true lengths of frames and transcripts, [B] each; what does not fit is one sentence.
+
+    A symbol that does not exist would be read from memory that is not the model's, so transcripts are looked through.
+
+    >>> ctc_lengths(torch.zeros(1, 4, 3), torch.tensor([[1, 3]]), None, None, blank=0)
+    Traceback (most recent call last):
+    ValueError: ctc: sequence 0 has the symbol 3 at place 1; there are 3 symbols, 0 to 2, and 0 is the blank
+    """
     if log_probs.dim() != 3 or targets.dim() != 2 or targets.shape[0] != log_probs.shape[0]:
         raise ValueError(
             "ctc: log_probs [B, T, V] and targets [B, U] must share B; "
             f"got {list(log_probs.shape)} and {list(targets.shape)}"
         )
     batch, frames, symbols = log_probs.shape
-    return batch, frames, symbols
+    of_frames = _lengths("input", input_lengths, batch, frames, log_probs.device)
+    of_targets = _lengths("target", target_lengths, batch, targets.shape[1], log_probs.device)
+    labels = targets.to(log_probs.device)
+    there = torch.arange(targets.shape[1], device=log_probs.device) < of_targets.unsqueeze(1)
+    wrong = (there & ((labels < 0) | (labels >= symbols) | (labels == blank))).nonzero()
+    if len(wrong):
+        row, place = wrong[0].tolist()
+        raise ValueError(
+            f"ctc: sequence {row} has the symbol {int(labels[row, place])} at place {place}; "
+            f"there are {symbols} symbols, 0 to {symbols - 1}, and {blank} is the blank"
+        )
+    return of_frames, of_targets
 
 
 def _lengths(name: str, lengths: Tensor | None, batch: int, longest: int, device: torch.device) -> Tensor:
@@ -207,4 +227,6 @@ def _lengths(name: str, lengths: Tensor | None, batch: int, longest: int, device
         return torch.full((batch,), longest, device=device)
     if lengths.shape != (batch,):
         raise ValueError(f"ctc: {name}_lengths must be [B] = [{batch}]; got {list(lengths.shape)}")
+    if batch and not 0 <= int(lengths.min()) <= int(lengths.max()) <= longest:
+        raise ValueError(f"ctc: {name}_lengths must lie between 0 and {longest}; got {lengths.tolist()}")
     return lengths.to(device)

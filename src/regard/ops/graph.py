@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -24,6 +26,7 @@ CARD = Card(
 )
 
 
+@dataclass(init=False, eq=False, repr=False)  # so that what spreads a model over devices finds the tensors inside
 class GraphAttended:
     """The outcome of a read along edges: `Attended` for a graph, where a node reads its neighbours and nobody else.
 
@@ -38,6 +41,9 @@ class GraphAttended:
     >>> out.alignment()
     tensor([[-1,  0, -1]])
     """
+
+    context: Tensor
+    edges: Tensor
 
     def __init__(self, context: Tensor, edges: Tensor, weights: Tensor, num_nodes: int) -> None:
         self.context = context

@@ -11,7 +11,7 @@ CARD = Card(
     family="shape of use",
     equation="[head_1; ...; head_H] W_O,  head_h = attend(Q W_h^Q, K W_h^K, V W_h^V)",
     paper="Vaswani et al. 2017, sec. 3.2.2",
-    cost="that of the score, H times at width D/H, and (T + S)·C² for the maps",
+    cost="that of the score, H times at width D/H, and 2·(T + S)·C² for the maps",
     op="split_heads",
     module="MultiHead",
 )

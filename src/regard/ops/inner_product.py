@@ -8,19 +8,24 @@ from torch.nn import functional as F
 
 from regard.masks import Mask
 from regard.ops.attended import Attended
-from regard.ops.softmax import masked_softmax, softmax_attention, statistics_dtype
+from regard.ops.softmax import full_precision, masked_softmax, softmax_attention, statistics_dtype
 
 
 def inner_product(query: Tensor, key: Tensor, scale: float) -> Tensor:
     """scale q.k for every pair, [B, H, T, S]; in float32 for half-precision inputs."""
     statistics = statistics_dtype(query.dtype)
-    return (query.to(statistics) * scale) @ key.to(statistics).mT
+    with full_precision(query):
+        return (query.to(statistics) * scale) @ key.to(statistics).mT
 
 
 def dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, *, scale: float, dropout: float, impl: str | None
 ) -> Attended:
-    """softmax(scale q.k) value, by the definition (`"reference"`) or fused (`"sdpa"`, which None means)."""
+    """softmax(scale q.k) value, by the definition (`"reference"`) or fused (`"sdpa"`, which None means).
+
+    The context is in the dtype of `value`. The kernel wants one dtype, so it runs in the widest of the three.
+    """
+    Mask.check(mask)
     if impl == "reference":
         return softmax_attention(inner_product(query, key, scale), value, mask, dropout=dropout)
     return _sdpa(query, key, value, mask, scale=scale, dropout=dropout)
@@ -42,6 +47,8 @@ def _sdpa(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, *, scale
 
     if keys == 0:  # nothing for a kernel to do, and not all of them accept it
         return softmax_attention(inner_product(query, key, scale), value)
+    dtype, widest = value.dtype, torch.promote_types(torch.promote_types(query.dtype, key.dtype), value.dtype)
+    query, key, value = query.to(widest), key.to(widest), value.to(widest)
     if mask == Mask.causal() and queries == keys:
         context = F.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scale, dropout_p=dropout)
     elif mask is None:
@@ -54,4 +61,4 @@ def _sdpa(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, *, scale
         context = F.scaled_dot_product_attention(
             query, key, value, attn_mask=allowed | empty, scale=scale, dropout_p=dropout
         ).masked_fill(empty, 0.0)
-    return Attended(context, weigh, shape)
+    return Attended(context.to(dtype), weigh, shape)

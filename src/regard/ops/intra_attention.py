@@ -22,7 +22,7 @@ CARD = Card(
     family="whole matrix",
     equation="[h̃_t; c̃_t] = Σ_{i<t} s_i [h_i; c_i],  c_t = f ⊙ c̃_t + i ⊙ ĉ_t",
     paper="Cheng, Dong & Lapata 2016, eq. 4-9",
-    cost="T²·A tanh; T²·(A + 2D)/2 + 4·T·D·(D + C)",
+    cost="T²/2·A tanh; T²·(A + 2D)/2 + 4·T·D·(D + C)",
     op="intra_attention",
     module="LSTMN",
 )

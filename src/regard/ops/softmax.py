@@ -7,6 +7,8 @@ A row with nothing to attend to has zero weights, a zero context and zero gradie
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -29,6 +31,24 @@ CARD = Card(
 def statistics_dtype(dtype: torch.dtype) -> torch.dtype:
     """Where softmax statistics live: float32 for half precision, else the input's own."""
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+
+
+def full_precision(tensor: Tensor) -> AbstractContextManager[None]:
+    """Where statistics are taken: autocast, which rounds the operands of products to half precision, is off inside.
+
+    What is half already stays half until it is widened, so take `statistics_dtype` as well.
+
+    >>> ones = torch.ones(2, 2)
+    >>> with torch.autocast("cpu", torch.bfloat16):
+    ...     rounded = ones @ ones
+    ...     with full_precision(ones):
+    ...         kept = ones @ ones
+    >>> rounded.dtype, kept.dtype
+    (torch.bfloat16, torch.float32)
+    """
+    kind = tensor.device.type
+    # A device that autocast does not know, such as meta, has none to switch off.
+    return torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind) else nullcontext()
 
 
 def masked_softmax(energy: Tensor, mask: Mask | None = None) -> Tensor:
@@ -59,6 +79,7 @@ def masked_softmax(energy: Tensor, mask: Mask | None = None) -> Tensor:
 
 def restrict(energy: Tensor, mask: Mask | None) -> Tensor:
     """Energies in the dtype of the statistics, -inf where the mask forbids."""
+    Mask.check(mask)
     energy = energy.to(statistics_dtype(energy.dtype))
     if mask is None:
         return energy
@@ -88,4 +109,5 @@ def softmax_attention(energy: Tensor, value: Tensor, mask: Mask | None = None, *
 
 def weigh_values(weights: Tensor, value: Tensor) -> Tensor:
     """c_t = sum_s a_ts value_s: [B, H, T, S], [B, H or 1, S, Dv] -> [B, H, T, Dv] in the dtype of `value`."""
-    return (weights @ value.to(weights.dtype)).to(value.dtype)
+    with full_precision(value):
+        return (weights @ value.to(weights.dtype)).to(value.dtype)

@@ -8,7 +8,7 @@ from torch import Tensor
 from regard.masks import Mask
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.ops.softmax import softmax_attention, statistics_dtype
+from regard.ops.softmax import full_precision, softmax_attention, statistics_dtype
 
 CARD = Card(
     name="structured",
@@ -54,7 +54,9 @@ def structured_attention(
     """
     _check(hidden, inner, outer)
     statistics = statistics_dtype(hidden.dtype)
-    energy = torch.tanh(hidden @ inner.T).to(statistics) @ outer.to(statistics).T  # [b, s, r]
+    with full_precision(hidden):
+        inside = torch.tanh(hidden.to(statistics) @ inner.to(statistics).T)
+        energy = inside @ outer.to(statistics).T  # [b, s, r]
     attended = softmax_attention(energy.mT.unsqueeze(1), hidden.unsqueeze(1), mask, dropout=dropout)
     return attended.replace(context=attended.context.squeeze(1), has_heads=False, state=None)
 
@@ -83,7 +85,8 @@ def frobenius_penalty(weights: Tensor) -> Tensor:
     if weights.dim() != 3:
         raise ValueError(f"structured: the penalty takes weights [B, r, S]; got shape {list(weights.shape)}")
     weights = weights.to(statistics_dtype(weights.dtype))
-    overlap = weights @ weights.mT  # [b, r, r]
+    with full_precision(weights):
+        overlap = weights @ weights.mT  # [b, r, r]
     identity = torch.eye(weights.shape[1], dtype=weights.dtype, device=weights.device)
     return (overlap - identity).square().sum(dim=(1, 2))
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-Index = slice | Sequence[int] | int | None
+Index = slice | Sequence[int] | Tensor | int | None
 Weigh = Callable[[Tensor, Tensor], Tensor]
 """(head indices [h], query indices [t]) -> weights [B, h, t, S]."""
 
@@ -68,12 +68,14 @@ class Weights:
         return Weights.of(part, has_heads=self._has_heads)
 
     def topk(self, k: int, *, rows: Index = None) -> TopK:
-        """The k largest weights of each query, with their keys."""
+        """The k largest weights of each query, with their keys; key -1 where fewer than k have any weight."""
         keys = self._shape[3]
         if not 1 <= k <= keys:
             raise ValueError(f"topk({k}): there are {keys} keys to choose from")
         parts = [tile.topk(k, dim=-1) for _, tile in self._tiles(rows)]
-        return TopK(*(self._squeeze(torch.cat([part[i] for part in parts], dim=2)) for i in (0, 1)))
+        weights = torch.cat([part.values for part in parts], dim=2)
+        keys_found = torch.cat([part.indices for part in parts], dim=2)
+        return TopK(self._squeeze(weights), self._squeeze(keys_found.masked_fill(weights == 0, -1)))
 
     def entropy(self, *, rows: Index = None) -> Tensor:
         """-sum_s a_s log a_s of each query in nats, [B, (H,) T]: 0 looks at one key, log S at all alike."""
@@ -86,8 +88,7 @@ class Weights:
             return self._squeeze(torch.full((*self._shape[:2], count), -1, device=self._device))
         parts = []
         for _, tile in self._tiles(rows):
-            largest, key = tile.max(dim=-1)
-            parts.append(torch.where(largest > 0, key, -1))
+            parts.append(torch.where((tile != 0).any(-1), tile.argmax(-1), -1))
         return self._squeeze(torch.cat(parts, dim=2))
 
     def coverage(self, *, lengths: Tensor | None = None) -> Tensor:
@@ -116,7 +117,12 @@ class Weights:
             return torch.arange(size, device=self._device)
         # Chosen on the CPU, where an index out of range is an IndexError; on a GPU it would end the process's context.
         every = torch.arange(size, device="cpu")
-        return (every[[index]] if isinstance(index, int) else every[index]).to(self._device)
+        if isinstance(index, slice):
+            return every[index].to(self._device)
+        wanted = [index] if isinstance(index, int) else [int(number) for number in index]
+        if any(not -size <= number < size for number in wanted):
+            raise IndexError(f"there are {size} to choose from, 0 to {size - 1}; asked for {index}")
+        return every[wanted].to(self._device)
 
     def _squeeze(self, result: Tensor) -> Tensor:
         return result if self._has_heads else result.squeeze(1)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.nn.aligners.base import Aligned, Aligner
+from regard.nn.fitting import mapped
 from regard.nn.memory import Memory
 from regard.nn.state import Past, State
 from regard.ops.ntm_addressing import ntm_address
@@ -68,7 +69,7 @@ class Addressing(Aligner):
         weights = ntm_address(
             masked_softmax(energy, memory.mask),
             previous,
-            self.gate_map(query).sigmoid().transpose(1, 2),
+            mapped(self, self.gate_map, query, "queries").sigmoid().transpose(1, 2),
             self.shift_map(query).unflatten(2, (self.num_heads, -1)).softmax(-1).transpose(1, 2),
             1 + F.softplus(self.sharpness_map(query)).transpose(1, 2),
             memory.mask,

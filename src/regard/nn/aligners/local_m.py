@@ -31,6 +31,8 @@ class LocalM(Aligner):
 
     def __init__(self, window: int = 10) -> None:
         super().__init__()
+        if window < 0:
+            raise ValueError(f"LocalM: window is how many keys on either side, 0 or more; got {window}")
         self.window = window
 
     def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.nn.aligners.base import Aligned, Aligner
+from regard.nn.fitting import mapped, positive
 from regard.nn.memory import Memory
 from regard.nn.state import State
 from regard.ops.heads import split_heads
@@ -41,6 +42,7 @@ class LocalP(Aligner):
 
     def __init__(self, query_dim: int, hidden_dim: int | None = None, *, window: int = 10, num_heads: int = 1) -> None:
         super().__init__()
+        positive("LocalP", window=window, num_heads=num_heads)
         hidden = query_dim if hidden_dim is None else hidden_dim
         self.window = window
         self.num_heads = num_heads
@@ -50,7 +52,7 @@ class LocalP(Aligner):
 
     def position(self, query: Tensor, lengths: Tensor) -> Tensor:
         """p_t of queries [B, T, Cq] in memories of true lengths [B]: [B, H, T], in float32 for half precision."""
-        hidden = split_heads(self.position_map(query), self.num_heads).tanh()
+        hidden = split_heads(mapped(self, self.position_map, query, "queries"), self.num_heads).tanh()
         statistics = statistics_dtype(hidden.dtype)  # half precision cannot hold places past a few hundred
         share = torch.einsum("bhqa,ha->bhq", hidden.to(statistics), self.weight.to(statistics)).sigmoid()
         return share * lengths[:, None, None]

@@ -13,6 +13,7 @@ from regard.nn.state import Past, State
 from regard.nn.terms.base import Term
 from regard.ops.additive import additive_attention, additive_score
 from regard.ops.attended import Attended
+from regard.ops.softmax import statistics_dtype
 
 
 class Additive(Score):
@@ -92,7 +93,8 @@ class Additive(Score):
             term(memory, mine, step=state.step, queries=queries) for term, mine in self._with_past(state.score)
         ]
         heads = max(part.shape[1] for part in parts)
-        return torch.cat([part.expand(-1, heads, -1, -1, -1) for part in parts], dim=-1).to(query.dtype)
+        features = torch.cat([part.expand(-1, heads, -1, -1, -1) for part in parts], dim=-1)
+        return features.to(statistics_dtype(query.dtype))  # half precision cannot tell one place from the next
 
     def _with_past(self, past: Past) -> Iterator[tuple[Term, Past]]:
         """Each term with what it remembers."""

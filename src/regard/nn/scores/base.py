@@ -6,6 +6,7 @@ import abc
 
 from torch import Tensor, nn
 
+from regard.nn.fitting import mapped, positive
 from regard.nn.memory import Memory
 from regard.nn.state import Past, State
 from regard.ops.attended import Attended
@@ -43,6 +44,9 @@ class Score(nn.Module, abc.ABC):
     recurrent: bool = False
     """Whether an energy depends on the weights of earlier queries, so that queries must be read one by one."""
 
+    from_the_end: bool = False
+    """Whether a query's place is counted from the end of the memory, so that queries must be read together."""
+
     def __init__(
         self,
         query_dim: int | None = None,
@@ -53,6 +57,11 @@ class Score(nn.Module, abc.ABC):
         bias: bool = False,
     ) -> None:
         super().__init__()
+        positive(type(self).__name__, num_heads=num_heads, hidden_dim=hidden_dim)
+        if hidden_dim is None and (query_dim is not None or key_dim is not None):
+            raise ValueError(
+                f"{type(self).__name__}: query_dim and key_dim are for maps; give hidden_dim too, or none of them"
+            )
         self.num_heads = num_heads
         self.query_map: nn.Linear | None = None
         self.key_map: nn.Linear | None = None
@@ -64,11 +73,11 @@ class Score(nn.Module, abc.ABC):
 
     def queries(self, query: Tensor) -> Tensor:
         """What is done to a query once: [B, T, Cq] -> [B, H, T, D]."""
-        return split_heads(self._mapped(query, self.query_map, "queries"), self.num_heads)
+        return split_heads(mapped(self, self.query_map, query, "queries"), self.num_heads)
 
     def keys(self, key: Tensor) -> Tensor:
         """What is done to a key once, when it is remembered: [B, S, Ck] -> [B, H, S, D]."""
-        return split_heads(self._mapped(key, self.key_map, "keys"), self.num_heads)
+        return split_heads(mapped(self, self.key_map, key, "keys"), self.num_heads)
 
     @abc.abstractmethod
     def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
@@ -87,13 +96,3 @@ class Score(nn.Module, abc.ABC):
     def advance(self, past: Past, weights: Tensor, memory: Memory) -> Past:
         """What it remembers after a query that was answered with `weights` [B, H, 1, S]."""
         return past
-
-    def _mapped(self, vectors: Tensor, linear: nn.Linear | None, what: str) -> Tensor:
-        if linear is None:
-            return vectors
-        if vectors.shape[-1] != linear.in_features:
-            raise ValueError(
-                f"{type(self).__name__} was made for {what} of width {linear.in_features}; got {list(vectors.shape)}"
-            )
-        mapped: Tensor = linear(vectors)
-        return mapped

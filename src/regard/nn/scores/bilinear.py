@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from regard.nn.fitting import fits
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import State
@@ -34,9 +35,11 @@ class Bilinear(Score):
         nn.init.normal_(self.weight, std=(query_dim * key_dim) ** -0.5)
 
     def queries(self, query: Tensor) -> Tensor:
+        fits(self, query, self.weight.shape[1], "queries")
         return query.unsqueeze(1).expand(-1, self.num_heads, -1, -1)
 
     def keys(self, key: Tensor) -> Tensor:
+        fits(self, key, self.weight.shape[2], "keys")
         return key.unsqueeze(1).expand(-1, self.num_heads, -1, -1)
 
     def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:

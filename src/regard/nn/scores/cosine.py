@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.nn.fitting import fits, mapped
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import State
@@ -12,6 +13,7 @@ from regard.ops.attended import Attended
 from regard.ops.cosine import unit
 from regard.ops.dot import dot_attention, dot_score
 from regard.ops.heads import split_heads
+from regard.ops.softmax import full_precision
 
 
 class Cosine(Score):
@@ -38,21 +40,24 @@ class Cosine(Score):
 
     def __init__(self, query_dim: int, key_dim: int, *, num_heads: int = 1) -> None:
         super().__init__(num_heads=num_heads)
+        self.key_dim = key_dim
         self.query_map = nn.Linear(query_dim, num_heads * key_dim)
         self.strength_map = nn.Linear(query_dim, num_heads)
 
     def queries(self, query: Tensor) -> Tensor:
-        """[B, T, Cq] -> β_t q_t / |q_t|, [B, H, T, D]."""
-        assert self.query_map is not None
-        strength = F.softplus(self.strength_map(query)).transpose(1, 2).unsqueeze(3)
-        return unit(split_heads(self.query_map(query), self.num_heads)) * strength
+        """[B, T, Cq] -> β_t q_t / |q_t|, [B, H, T, D], in float32 for half precision."""
+        direction = unit(split_heads(mapped(self, self.query_map, query, "queries"), self.num_heads))
+        strength: Tensor = self.strength_map(query)
+        return direction * F.softplus(strength.to(direction.dtype)).transpose(1, 2).unsqueeze(3)
 
     def keys(self, key: Tensor) -> Tensor:
         """[B, S, D] -> k_s / |k_s|, [B, H, S, D]: with both sides of unit length the cosine is a dot product."""
+        fits(self, key, self.key_dim, "keys")
         return unit(key).unsqueeze(1).expand(-1, self.num_heads, -1, -1)
 
     def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
         return dot_score(query, memory.key)
 
     def attend(self, query: Tensor, memory: Memory, state: State, *, dropout: float, impl: str | None) -> Attended:
-        return dot_attention(query, memory.key, memory.value, memory.mask, dropout=dropout, impl=impl)
+        with full_precision(query):
+            return dot_attention(query, memory.key, memory.value, memory.mask, dropout=dropout, impl=impl)

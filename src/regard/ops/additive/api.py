@@ -82,7 +82,7 @@ def additive_attention(
         mask: what may be attended; None for everything.
         features: [B, H or 1, T, S, F], or None.
         feature_weight: [H, A, F], with `features` only.
-        dropout: probability of dropping a weight; `reference` only.
+        dropout: probability of dropping a weight; `reference` only, which None then means.
         impl: `"reference"` (the definition, builds [B, H, T, S, A]), `"blocked"` (tiles, any device) or None to
             choose by size.
 
@@ -102,9 +102,13 @@ def additive_attention(
     """
     check_impl("additive", CARD.implementations, impl)
     check_reading("additive", query, key, value, width=weight.shape[-1])
+    Mask.check(mask)
     _check_weights(query, key, weight, features, feature_weight)
     if impl == "blocked" and dropout:
-        raise ValueError(f"additive: the blocked implementation has no dropout (asked for {dropout}); use reference")
+        raise ValueError(
+            f"additive: the blocked implementation has no dropout (asked for {dropout}); leave impl out, which takes "
+            'the plain way where weights are dropped, or use impl="reference"'
+        )
     method = impl or ("reference" if dropout else _method(query, key))
     if method == "reference":
         return reference.attention(

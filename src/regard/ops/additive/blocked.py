@@ -10,18 +10,18 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from regard.masks import Mask
 from regard.ops.additive.tiles import Operands, tiles
 from regard.ops.attended import Attended
+from regard.ops.softmax import full_precision
 
 
 def score(
     query: Tensor, key: Tensor, weight: Tensor, *, features: Tensor | None, feature_weight: Tensor | None
 ) -> Tensor:
     """The same function as `reference.score`, tile by tile."""
-    energy: Tensor = _Score.apply(query, key, weight, features, feature_weight)  # type: ignore[no-untyped-call]
+    energy: Tensor = _apply(_Score, query, key, weight, features, feature_weight)
     return energy
 
 
@@ -37,7 +37,9 @@ def attention(
 ) -> Attended:
     """The same function as `reference.attention`, tile by tile."""
     shape = Operands(query, key, weight, features, feature_weight).shape
-    context, lse = _Attention.apply(query, key, value, weight, features, feature_weight, mask)  # type: ignore[no-untyped-call]
+    context, lse = _apply(_Attention, query, key, value, weight, features, feature_weight, mask)
+    # Parameters, which an optimizer may change before the weights are asked for: kept as they were for this read.
+    weight, feature_weight = weight.clone(), None if feature_weight is None else feature_weight.clone()
 
     def weigh(head: Tensor, row: Tensor) -> Tensor:
         """a = exp(e - lse) of the chosen heads and rows."""
@@ -54,6 +56,19 @@ def attention(
         return torch.exp(energy - level.masked_fill(level == -torch.inf, 0.0))
 
     return Attended(context, weigh, shape)
+
+
+def _apply(function: type[torch.autograd.Function], *operands: Any) -> Any:
+    """The function, without autocast; under torch.func, whose transforms cannot see into it, one clear sentence."""
+    try:
+        with full_precision(operands[0]):
+            return function.apply(*operands)
+    except RuntimeError as error:
+        if "setup_context" not in str(error):
+            raise
+        raise RuntimeError(
+            'additive: the blocked implementation cannot be transformed by torch.func; use impl="reference"'
+        ) from error
 
 
 def _pick(features: Tensor, head: Tensor, row: Tensor) -> Tensor:
@@ -75,12 +90,13 @@ class _Score(torch.autograd.Function):
         return energy
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad_energy: Tensor) -> tuple[Tensor | None, ...]:
+        _only_once()
         operands = Operands(*ctx.saved_tensors).widen()
         grads = operands.zeros()
-        for tile in tiles(operands):
-            operands.add_gradients(grads, tile, operands.hidden(tile), grad_energy[tile.pairs])
+        with full_precision(grad_energy):
+            for tile in tiles(operands):
+                operands.add_gradients(grads, tile, operands.hidden(tile), grad_energy[tile.pairs])
         return _narrow(grads.tensors(), ctx.saved_tensors)
 
 
@@ -119,8 +135,8 @@ class _Attention(torch.autograd.Function):
         return context.to(value.dtype), lse
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad_context: Tensor, grad_lse: Tensor) -> tuple[Tensor | None, ...]:
+        _only_once()
         query, key, value, weight, features, feature_weight, context, lse = ctx.saved_tensors
         operands = Operands(query, key, weight, features, feature_weight).widen()
         grads, grad_value = operands.zeros(), torch.zeros_like(value, dtype=operands.query.dtype)
@@ -128,16 +144,23 @@ class _Attention(torch.autograd.Function):
         # d loss / d e_ts = a_ts (g_t . value_s - delta_t): the softmax's own term, and what reaches the log-sum-exp
         delta = ((grad_context * context).sum(-1) - grad_lse).unsqueeze(3)
         level = lse.masked_fill(lse == -torch.inf, 0.0).unsqueeze(3)
-        for tile in tiles(operands, ctx.mask):
-            hidden = operands.hidden(tile)
-            weights = operands.energy(hidden, tile).sub_(level[tile.queries]).exp_()
-            upstream = grad_context[tile.queries]
-            grad_value[tile.keys] += weights.mT @ upstream
-            grad_energy = weights.mul_(upstream @ values[tile.keys].mT - delta[tile.queries])
-            operands.add_gradients(grads, tile, hidden, grad_energy)
+        with full_precision(query):
+            for tile in tiles(operands, ctx.mask):
+                hidden = operands.hidden(tile)
+                weights = operands.energy(hidden, tile).sub_(level[tile.queries]).exp_()
+                upstream = grad_context[tile.queries]
+                grad_value[tile.keys] += weights.mT @ upstream
+                grad_energy = weights.mul_(upstream @ values[tile.keys].mT - delta[tile.queries])
+                operands.add_gradients(grads, tile, hidden, grad_energy)
         given = (query, key, weight, features, feature_weight)
         grad_query, grad_key, *rest = _narrow(grads.tensors(), given)
         return grad_query, grad_key, grad_value.to(value.dtype), *rest, None
+
+
+def _only_once() -> None:
+    """Tiles are made again by hand, which autograd cannot see into: a gradient of the gradient would be wrong."""
+    if torch.is_grad_enabled():
+        raise RuntimeError('additive: the blocked implementation has no second derivative; use impl="reference"')
 
 
 def _narrow(grads: tuple[Tensor | None, ...], like: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:

@@ -7,20 +7,20 @@ from torch import Tensor
 
 from regard.masks import Mask
 from regard.ops.attended import Attended
-from regard.ops.softmax import softmax_attention, statistics_dtype
+from regard.ops.softmax import full_precision, softmax_attention, statistics_dtype
 
 
 def score(
     query: Tensor, key: Tensor, weight: Tensor, *, features: Tensor | None, feature_weight: Tensor | None
 ) -> Tensor:
     """e_ts = vᵀ tanh(q_t + k_s + P f_ts), with the [B, H, T, S, A] tensor in memory."""
-    hidden = query.unsqueeze(3) + key.unsqueeze(2)  # [b, h, q, k, a]
-    if features is not None and feature_weight is not None:
-        hidden = hidden + torch.einsum(
-            "bhqkf,haf->bhqka", features.expand(-1, key.shape[1], -1, -1, -1), feature_weight
-        )
-    statistics = statistics_dtype(hidden.dtype)
-    return torch.einsum("bhqka,ha->bhqk", torch.tanh(hidden).to(statistics), weight.to(statistics))
+    statistics = statistics_dtype(query.dtype)
+    with full_precision(query):
+        hidden = query.to(statistics).unsqueeze(3) + key.to(statistics).unsqueeze(2)  # [b, h, q, k, a]
+        if features is not None and feature_weight is not None:
+            features = features.to(statistics).expand(-1, key.shape[1], -1, -1, -1)
+            hidden = hidden + torch.einsum("bhqkf,haf->bhqka", features, feature_weight.to(statistics))
+        return torch.einsum("bhqka,ha->bhqk", hidden.tanh(), weight.to(statistics))
 
 
 def attention(

@@ -58,8 +58,9 @@ class Operands:
         return batch, heads, queries, self.key.shape[2]
 
     def widen(self) -> Operands:
-        """In the dtype of the statistics."""
-        return Operands(*(None if t is None else t.to(statistics_dtype(t.dtype)) for t in self.tensors()))  # type: ignore[arg-type]
+        """All in the dtype of the query's statistics."""
+        statistics = statistics_dtype(self.query.dtype)
+        return Operands(*(None if t is None else t.to(statistics) for t in self.tensors()))  # type: ignore[arg-type]
 
     def zeros(self) -> Operands:
         """Zero gradients."""

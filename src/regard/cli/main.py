@@ -1,0 +1,30 @@
+"""The command's entry: what goes wrong outside of any command is one sentence too."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from regard.cli.app import app
+
+
+def main() -> None:
+    """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without Unicode gets question marks, not a traceback
+    try:
+        app(standalone_mode=True)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        _forget_output()
+        sys.exit(0)
+    except OSError as problem:
+        _forget_output()
+        sys.exit(f"error: cannot write the output ({problem.strerror or problem})")
+
+
+def _forget_output() -> None:
+    """Point standard output to nowhere, so that flushing it at exit cannot fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

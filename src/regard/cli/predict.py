@@ -1,0 +1,106 @@
+"""`regard predict`: ask a trained model."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from regard.cli.screen import fail
+
+if TYPE_CHECKING:
+    from regard.tasks.prediction import Prediction
+
+_CHUNK = 256
+
+
+def command(
+    run: Annotated[Path, typer.Argument(help="The folder of a run: runs/dates")],
+    texts: Annotated[list[str] | None, typer.Argument(help="What to ask; without it, standard input.")] = None,
+    file: Annotated[Path | None, typer.Option(help="Ask each line of this file (.gz is read as it is).")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write here instead of standard output.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with scores.")] = False,
+    alignment: Annotated[bool, typer.Option(help="Draw where each piece looked; with --json, its weights.")] = False,
+    n_best: Annotated[int, typer.Option(help="So many answers to each text.", min=1)] = 1,
+    decode: Annotated[list[str] | None, typer.Option(help="Another search: --decode beam_size=10")] = None,
+) -> None:
+    """Ask a trained model: texts, a file, or standard input, line by line."""
+    from regard.loading import load
+
+    if texts and file is not None:
+        fail("texts and --file together; give one of them")
+    try:
+        translator = load(run, overrides=[f"decode.{one}" for one in decode or []])
+        with _opened(output) as out:
+            for chunk in _chunks(texts or _lines(file)):
+                for answers in translator.n_best(chunk, n_best):
+                    out.write(_json(answers, n_best, alignment) if as_json else _text(answers, n_best, alignment))
+                out.flush()
+    except ValueError as problem:
+        fail(str(problem))
+
+
+@contextmanager
+def _opened(path: Path | None) -> Iterator[TextIO]:
+    """Where answers go."""
+    if path is None:
+        yield sys.stdout
+        return
+    try:
+        file = path.open("w", encoding="utf-8")
+    except OSError as problem:
+        fail(f"{path}: cannot be written ({problem.strerror})")
+    with file:
+        yield file
+
+
+def _lines(path: Path | None) -> Iterator[str]:
+    """The lines of a file or of standard input."""
+    from regard.data.lines import lines
+    from regard.data.problems import DataError
+
+    if path is not None:
+        for line in lines(path):
+            if line.problem:
+                raise DataError(f"{path}:{line.number}: {line.problem}")
+            yield line.text
+        return
+    for number, raw in enumerate(sys.stdin.buffer, start=1):
+        try:
+            yield raw.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise DataError(f"standard input, line {number}: not UTF-8; convert it with iconv -t utf-8") from None
+
+
+def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Some texts at a time; a person at a terminal is answered line by line."""
+    size = 1 if not isinstance(texts, list) and sys.stdin.isatty() else _CHUNK
+    iterator = iter(texts)
+    while chunk := list(islice(iterator, size)):
+        yield chunk
+
+
+def _json(answers: list[Prediction], n_best: int, alignment: bool) -> str:
+    row = answers[0].as_json(alignment=alignment)
+    if n_best > 1:
+        row["n_best"] = [one.as_json(alignment=alignment) for one in answers]
+    return json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def _text(answers: list[Prediction], n_best: int, alignment: bool) -> str:
+    """A line for each answer, with its score in front where there are several."""
+    from regard.view.terminal import heat_map
+
+    parts = []
+    for one in answers:
+        line = " ".join(one.text.splitlines())
+        parts.append(f"{one.score:.4f}\t{line}" if n_best > 1 else line)
+        if alignment and one.alignment is not None:
+            parts.append(heat_map(one.alignment, one.source_tokens, one.tokens).plain + "\n")
+    return "\n".join(parts) + "\n"

@@ -1,0 +1,37 @@
+"""`regard recipes`: what can be trained without writing a recipe."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from itertools import takewhile
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from regard.cli.screen import fail, show
+
+
+def command(
+    name: Annotated[str | None, typer.Argument(help="Print this recipe, to copy and change.")] = None,
+) -> None:
+    """List the recipes that ship, with what they give and cost; or print one."""
+    from regard.recipes.load import shipped
+
+    found = shipped()
+    if name is None:
+        for one, path in found.items():
+            head = _head(path.read_text(encoding="utf-8"))
+            show(f"[bold cyan]{escape(one)}[/]", *(f"  {escape(line)}" for line in head), "")
+        show("`regard recipes NAME` prints one, `regard train NAME` trains it")
+        return
+    if name not in found:
+        near = get_close_matches(name, found, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(found)}"
+        fail(f"no recipe is called {name!r}; {hint}")
+    typer.echo(found[name].read_text(encoding="utf-8"), nl=False)
+
+
+def _head(text: str) -> list[str]:
+    """The comment that a recipe begins with: its command, what it gives, what it costs."""
+    return [line.removeprefix("#").strip() for line in takewhile(lambda line: line.startswith("#"), text.splitlines())]

@@ -1,0 +1,44 @@
+"""`regard train`: from a recipe to a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli.screen import fail, show
+
+
+def command(
+    recipe: Annotated[str, typer.Argument(help="A recipe that ships (see `regard recipes`) or a YAML file.")],
+    overrides: Annotated[list[str] | None, typer.Argument(help="Any key: train.steps=500 model.hidden_dim=64")] = None,
+    runs: Annotated[Path, typer.Option(help="The folder of all runs.")] = Path("runs"),
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be trained, and stop.")] = False,
+) -> None:
+    """Train a model; a run that exists goes on where it stopped."""
+    from regard.data.problems import DataError
+    from regard.recipes.load import load
+    from regard.recipes.problem import RecipeError
+    from regard.train.fault import NotFiniteError
+    from regard.train.files import DiskError
+    from regard.train.run import Run, RunError
+
+    try:
+        loaded = load(recipe, overrides).recipe
+        if dry_run:
+            from regard.train.plan import plan
+
+            show(plan(loaded))
+            return
+        from regard.train.report import report, summary
+        from regard.train.trainer import Trainer
+
+        run = Run(runs / loaded.run)
+        trainer = Trainer(loaded, run)
+        outcome = trainer.fit()
+    except (RecipeError, DataError, RunError, DiskError, NotFiniteError) as problem:
+        fail(str(problem))
+    if trainer.accelerator.is_main_process:
+        report(run, loaded, outcome)
+        show(*summary(run, loaded, outcome))

@@ -1,0 +1,56 @@
+"""Data: readers, tokenizers, corpora on disk, batches."""
+
+from regard.data.batch import Batch, Collator
+from regard.data.batches import Batches
+from regard.data.cmudict import Cmudict
+from regard.data.columns import Columns
+from regard.data.corpus import Corpus
+from regard.data.dates import Dates
+from regard.data.digits import Digits
+from regard.data.example import Example, Examples, Reader
+from regard.data.hub import Hub
+from regard.data.jsonl import Jsonl
+from regard.data.labelled import Labelled
+from regard.data.labels import Labels
+from regard.data.pairs import Pairs
+from regard.data.problems import DataError, Skipped
+from regard.data.specials import BOS, EOS, IGNORE, PAD, SPECIALS, UNK
+from regard.data.split import Slice, Split
+from regard.data.stream import Stream, Window
+from regard.data.table import Table
+from regard.data.text import Text
+from regard.data.tokenizer import Tokenizer
+
+__all__ = [
+    "BOS",
+    "EOS",
+    "IGNORE",
+    "PAD",
+    "SPECIALS",
+    "UNK",
+    "Batch",
+    "Batches",
+    "Cmudict",
+    "Collator",
+    "Columns",
+    "Corpus",
+    "DataError",
+    "Dates",
+    "Digits",
+    "Example",
+    "Examples",
+    "Hub",
+    "Jsonl",
+    "Labelled",
+    "Labels",
+    "Pairs",
+    "Reader",
+    "Skipped",
+    "Slice",
+    "Split",
+    "Stream",
+    "Table",
+    "Text",
+    "Tokenizer",
+    "Window",
+]

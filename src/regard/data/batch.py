@@ -1,0 +1,132 @@
+"""Examples side by side, padded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.data.corpus import Corpus
+from regard.data.problems import DataError
+from regard.data.specials import BOS, EOS, IGNORE, PAD
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Padded tensors by name: `batch.source` or `batch["source"]`.
+
+    For pairs: source [B, S], source_lengths [B], target [B, T] (with beginning and end), target_lengths [B]. A label
+    is [B]; tags are [B, T], padded with -100.
+
+    Attributes:
+        tensors: all of them.
+        indices: which examples of the corpus these are, in order.
+        tokens: how many target tokens there are to predict: ends count, beginnings and padding do not.
+    """
+
+    tensors: dict[str, Tensor]
+    indices: tuple[int, ...]
+    tokens: int
+
+    @property
+    def size(self) -> int:
+        """B, how many examples."""
+        return len(self.indices)
+
+    def __getitem__(self, name: str) -> Tensor:
+        if name in self.tensors:
+            return self.tensors[name]
+        raise KeyError(f"the batch has no {name!r}; it has {', '.join(self.tensors)}")
+
+    def __getattr__(self, name: str) -> Tensor:
+        tensors = self.__dict__.get("tensors", {})
+        if name in tensors:
+            found: Tensor = tensors[name]
+            return found
+        raise AttributeError(f"the batch has no {name!r}; it has {', '.join(tensors)}")
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.tensors
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tensors)
+
+    def to(self, device: torch.device | str, *, non_blocking: bool = False) -> Batch:
+        """The same batch on another device."""
+        moved = {name: tensor.to(device, non_blocking=non_blocking) for name, tensor in self.tensors.items()}
+        return replace(self, tensors=moved)
+
+    def pin_memory(self) -> Batch:
+        """The same batch in memory from which a GPU copies faster."""
+        return replace(self, tensors={name: tensor.pin_memory() for name, tensor in self.tensors.items()})
+
+
+class Collator:
+    """Makes batches of a corpus from indices; none of them make a batch of no examples.
+
+    Args:
+        corpus: where the examples are.
+        bos: fields that get a beginning.
+        eos: fields that get an end.
+        counted: the field whose tokens are counted; None for "target" if there is one, else the last field.
+
+    >>> from tempfile import mkdtemp
+    >>> from regard.data import Digits, Tokenizer
+    >>> data = Digits("copy", size=9)
+    >>> words = Tokenizer.train((example.fields["source"] for example in data), kind="words")
+    >>> corpus = Corpus.build(data, {"source": words, "target": words}, mkdtemp())
+    >>> batch = Collator(corpus)([0, 3, 1])
+    >>> bool((batch.target_lengths == batch.source_lengths + 2).all()), batch.target[:, 0].tolist()
+    (True, [2, 2, 2])
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        *,
+        bos: Collection[str] = ("target",),
+        eos: Collection[str] = ("target",),
+        counted: str | None = None,
+    ) -> None:
+        self.corpus = corpus
+        self.bos = frozenset(bos).intersection(corpus.fields)
+        self.eos = frozenset(eos).intersection(corpus.fields)
+        self.counted = counted or ("target" if "target" in corpus.fields else corpus.fields[-1])
+        if self.counted not in corpus.fields:
+            raise DataError(f"the corpus has no field {counted!r} to count; it has {', '.join(corpus.fields)}")
+
+    def lengths(self, *fields: str) -> NDArray[np.int64]:
+        """[N, F], how long each example is in the tensors of these fields (by default all of tokens); for `Batches`."""
+        chosen = fields or tuple(name for name, kind in self.corpus.kinds.items() if kind == "tokens")
+        columns = [self.corpus.lengths(name) + (name in self.bos) + (name in self.eos) for name in chosen]
+        return np.stack(columns, axis=1)
+
+    def __call__(self, indices: Sequence[int] | NDArray[np.int64]) -> Batch:
+        rows = [self.corpus[int(index)] for index in indices]
+        tensors: dict[str, Tensor] = {}
+        for name, kind in self.corpus.kinds.items():
+            values = [self._framed(name, row[name]) for row in rows]
+            if kind == "label":
+                tensors[name] = torch.from_numpy(np.array([value[0] for value in values], np.int64))
+            else:
+                tensors[name] = _padded(values, PAD if kind == "tokens" else IGNORE)
+                tensors[f"{name}_lengths"] = torch.from_numpy(np.array([len(value) for value in values], np.int64))
+        tokens = sum(len(row[self.counted]) + (self.counted in self.eos) for row in rows)
+        return Batch(tensors, tuple(int(index) for index in indices), tokens)
+
+    def _framed(self, name: str, ids: NDArray[np.int32]) -> NDArray[np.int32]:
+        begin = [BOS] if name in self.bos else []
+        end = [EOS] if name in self.eos else []
+        return np.concatenate((begin, ids, end)).astype(np.int32) if begin or end else ids
+
+
+def _padded(rows: Sequence[NDArray[np.int32]], pad: int) -> Tensor:
+    width = max((len(row) for row in rows), default=0)
+    table = np.full((len(rows), width), pad, np.int64)
+    for place, row in enumerate(rows):
+        table[place, : len(row)] = row
+    return torch.from_numpy(table)

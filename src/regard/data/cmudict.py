@@ -1,0 +1,49 @@
+"""The CMU pronouncing dictionary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from regard.data.example import Bad, Example, Reader, good_lines
+
+_ENTRY = re.compile(r"(\S+?)(?:\(\d+\))? +(\S.*?)(?:\s*#.*)?")
+
+
+@dataclass(frozen=True)
+class Cmudict(Reader):
+    """Words and their phonemes: fields "source" (the word) and "target" (phonemes with spaces between).
+
+    Variants, `tomato(2)`, are examples of the same word: split by "source". Comments are left out.
+
+    Args:
+        path: the file `cmudict.dict`.
+        stress: keep the stress of vowels, AH0 AH1 AH2.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "cmudict.dict"
+    >>> _ = path.write_text("tomato T AH0 M EY1 T OW2\\ntomato(2) T AH0 M AA1 T OW2 # British\\n")
+    >>> [example.fields["target"] for example in Cmudict(path)]
+    ['T AH M EY T OW', 'T AH M AA T OW']
+    """
+
+    path: str | Path
+    stress: bool = field(default=False, kw_only=True)
+
+    def read(self) -> Iterator[Example | Bad]:
+        """Entries."""
+        path = Path(self.path)
+        for line in good_lines(path, self.encoding):
+            if isinstance(line, Bad):
+                yield line
+            elif line.text.strip() and not line.text.startswith(";;;"):
+                yield self._entry(line.text, f"{path}:{line.number}")
+
+    def _entry(self, line: str, where: str) -> Example | Bad:
+        entry = _ENTRY.fullmatch(line.rstrip())
+        if entry is None:
+            return Bad(where, "this is not a word and its phonemes")
+        word, phonemes = entry.groups()
+        return Example({"source": word, "target": phonemes if self.stress else re.sub(r"\d", "", phonemes)}, where)

@@ -1,0 +1,67 @@
+"""Tagged words in columns, as in the shared tasks of CoNLL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from regard.data.example import Bad, Example, Reader, Value, good_lines
+
+
+@dataclass(frozen=True)
+class Columns(Reader):
+    """A word a line with its tags in columns, a blank line between sentences: each field is a list, one entry a word.
+
+    A bad line makes its whole sentence bad.
+
+    Args:
+        path: the file.
+        columns: field to column, from 0 (or from -1, the last): {"text": 0, "tags": 1}.
+        separator: between columns; None for any white space.
+        comment: lines that begin with it are passed over; None if there are no comments ("#" may be a word).
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "train.txt"
+    >>> _ = path.write_text("He PRP B-NP\\nreckons VBZ B-VP\\n\\nSo IN O\\n")
+    >>> [example.fields for example in Columns(path)]
+    [{'text': ['He', 'reckons'], 'tags': ['PRP', 'VBZ']}, {'text': ['So'], 'tags': ['IN']}]
+    """
+
+    path: str | Path
+    columns: Mapping[str, int] = field(default_factory=lambda: {"text": 0, "tags": 1})
+    separator: str | None = field(default=None, kw_only=True)
+    comment: str | None = field(default=None, kw_only=True)
+
+    def read(self) -> Iterator[Example | Bad]:
+        """Sentences."""
+        path = Path(self.path)
+        block: list[list[str]] = []
+        bad: Bad | None = None
+        start = 0
+        for line in good_lines(path, self.encoding):
+            if isinstance(line, Bad):
+                bad = bad or line
+                continue
+            if self.comment and line.text.startswith(self.comment):
+                continue
+            if line.text.strip():
+                start = start or line.number
+                cells = line.text.split(self.separator)
+                bad = bad or self._problem(cells, f"{path}:{line.number}")
+                block.append(cells)
+            elif block or bad:
+                yield bad or self._example(block, f"{path}:{start}")
+                block, bad, start = [], None, 0
+        if block or bad:
+            yield bad or self._example(block, f"{path}:{start}")
+
+    def _problem(self, cells: list[str], where: str) -> Bad | None:
+        for name, place in self.columns.items():
+            if not -len(cells) <= place < len(cells):
+                return Bad(where, f"the line has {len(cells)} columns, none at {place} for {name} (the first is 0)")
+        return None
+
+    def _example(self, block: list[list[str]], where: str) -> Example:
+        values: dict[str, Value] = {name: [cells[at] for cells in block] for name, at in self.columns.items()}
+        return Example(values, where)

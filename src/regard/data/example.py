@@ -1,0 +1,100 @@
+"""What a reader gives, and what a reader is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple, Protocol
+
+from regard.data.lines import Line, lines
+from regard.data.problems import DataError, Skipped
+
+Value = str | list[str]
+
+
+class Example(NamedTuple):
+    """One example: its fields by name, and where it stands (`file:line`)."""
+
+    fields: dict[str, Value]
+    where: str
+
+
+class Bad(NamedTuple):
+    """A line that is no example, and why."""
+
+    where: str
+    why: str
+
+
+class Examples(Protocol):
+    """Anything that gives the same examples whenever it is iterated over, and can say what they depend on."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that are read; none for generated data."""
+
+    @property
+    def skipped(self) -> Skipped:
+        """What the last iteration left out."""
+
+    def settings(self) -> str:
+        """Everything but the files that decides what the examples are."""
+
+    def __iter__(self) -> Iterator[Example]: ...
+
+
+@dataclass(frozen=True)
+class Reader(ABC):
+    """Examples from files. A subclass names its path fields in `PATHS` and gives examples and bad lines in order.
+
+    Args:
+        encoding: of the files; every one that writes a line end as ASCII does (utf-8, latin-1, cp1252, ...).
+        bad_lines: "refuse" raises at the first line that is no example, "skip" counts it in `skipped` and goes on.
+    """
+
+    PATHS: ClassVar[tuple[str, ...]] = ("path",)
+
+    encoding: str = field(default="utf-8", kw_only=True)
+    bad_lines: Literal["refuse", "skip"] = field(default="refuse", kw_only=True)
+    skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
+
+    @abstractmethod
+    def read(self) -> Iterator[Example | Bad]:
+        """The examples and the bad lines in the order of the file."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that are read, in order."""
+        return tuple(Path(getattr(self, name)) for name in self.PATHS)
+
+    def settings(self) -> str:
+        """Everything but the paths that decides what the examples are."""
+        kept = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr and f.name not in self.PATHS]
+        return f"{type(self).__name__}({', '.join(kept)})"
+
+    def __iter__(self) -> Iterator[Example]:
+        if self.bad_lines not in ("refuse", "skip"):
+            raise DataError(f"bad_lines is {self.bad_lines!r}; it can be 'refuse' or 'skip'")
+        self.skipped.clear()
+        empty = True
+        for item in self.read():
+            if isinstance(item, Example):
+                empty = False
+                yield item
+            elif self.bad_lines == "refuse":
+                raise DataError(f"{item.where}: {item.why}; mend the line or set bad_lines to skip")
+            else:
+                self.skipped.add(f"{item.where}: {item.why}")
+        if empty:
+            raise DataError(f"{' and '.join(map(str, self.files))}: {self._emptiness()}")
+
+    def _emptiness(self) -> str:
+        return f"every line is bad ({self.skipped})" if self.skipped.count else "the file has no examples"
+
+
+def good_lines(path: Path, encoding: str) -> Iterator[Line | Bad]:
+    """The lines of a file; those that cannot be decoded as `Bad`."""
+    for line in lines(path, encoding):
+        yield line if line.problem is None else Bad(f"{path}:{line.number}", line.problem)

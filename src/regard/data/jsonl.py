@@ -1,0 +1,74 @@
+"""One JSON object a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from regard.data.example import Bad, Example, Reader, Value, good_lines
+
+
+@dataclass(frozen=True)
+class Jsonl(Reader):
+    """Fields from the keys of JSON objects, one a line; blank lines are passed over.
+
+    A value is a text, or a list of texts (words, tags). Numbers and booleans become texts, so that they can be labels.
+
+    Args:
+        path: the file.
+        keys: field to key, {"source": "body", "target": "subject"}.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "mail.jsonl"
+    >>> _ = path.write_text('{"body": "See you at ten.", "spam": 0}\\n')
+    >>> [example.fields for example in Jsonl(path, {"text": "body", "label": "spam"})]
+    [{'text': 'See you at ten.', 'label': '0'}]
+    """
+
+    path: str | Path
+    keys: Mapping[str, str] = field(default_factory=lambda: {"source": "source", "target": "target"})
+
+    def read(self) -> Iterator[Example | Bad]:
+        """Objects that have all the keys."""
+        path = Path(self.path)
+        for line in good_lines(path, self.encoding):
+            if isinstance(line, Bad):
+                yield line
+            elif line.text.strip():
+                yield self._example(line.text, f"{path}:{line.number}")
+
+    def _example(self, text: str, where: str) -> Example | Bad:
+        try:
+            found = json.loads(text)
+        except json.JSONDecodeError as error:
+            return Bad(where, f"this is not JSON: {error.msg} at column {error.colno}")
+        if not isinstance(found, dict):
+            return Bad(where, "this is JSON, but not an object {...}")
+        return chosen(found, self.keys, where)
+
+
+def chosen(found: Mapping[str, object], keys: Mapping[str, str], where: str) -> Example | Bad:
+    """The fields of an example from a mapping."""
+    values: dict[str, Value] = {}
+    for name, key in keys.items():
+        if key not in found:
+            return Bad(where, f"there is no key {key!r} among {', '.join(found) or 'none'}")
+        value = _value(found[key])
+        if value is None:
+            return Bad(where, f"the value of {key!r} is neither text nor a list of texts")
+        if not (value.strip() if isinstance(value, str) else value):
+            return Bad(where, f"the value of {key!r} is blank")
+        values[name] = value
+    return Example(values, where)
+
+
+def _value(found: object) -> Value | None:
+    if isinstance(found, str):
+        return found
+    if isinstance(found, (bool, int, float)):
+        return json.dumps(found)
+    if isinstance(found, list) and all(isinstance(item, str) for item in found):
+        return list(found)
+    return None

@@ -1,0 +1,90 @@
+"""Texts with a label each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.pairs import Pairs
+from regard.data.problems import DataError
+
+
+@dataclass(frozen=True)
+class Labelled(Reader):
+    """One text a line with its label: fields "text" and "label". Blank lines are passed over.
+
+    Args:
+        path: the file; for `label="file"` the folder.
+        label: "first" or "last" column of the line, or "file": each .txt file of the folder is named by its label.
+        labels: a file of its own with one label a line; then `label` says nothing.
+        separator: between label and text; None for any white space.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "reviews"
+    >>> _ = path.write_text("1 a gem\\n0 far too long\\n")
+    >>> [example.fields for example in Labelled(path)]
+    [{'text': 'a gem', 'label': '1'}, {'text': 'far too long', 'label': '0'}]
+    """
+
+    path: str | Path
+    label: Literal["first", "last", "file"] = "first"
+    labels: str | Path | None = field(default=None, kw_only=True)
+    separator: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.label not in ("first", "last", "file"):
+            raise DataError(f"label is {self.label!r}; it can be 'first', 'last' or 'file'")
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The text, and the labels if they are apart; or all files of the folder."""
+        path = Path(self.path)
+        if self.labels is not None:
+            return path, Path(self.labels)
+        if self.label != "file":
+            return (path,)
+        found = sorted(path.glob("*.txt")) + sorted(path.glob("*.txt.gz"))
+        if not found:
+            raise DataError(f"{path}: there are no .txt files in it, whose names would be the labels")
+        return tuple(found)
+
+    def settings(self) -> str:
+        """The names of the files too, where they are the labels."""
+        named = [_stem(path) for path in self.files] if self.label == "file" and self.labels is None else []
+        apart = self.labels is not None
+        return f"Labelled({self.label}, {apart}, {self.separator!r}, {self.encoding}, {self.bad_lines}, {named})"
+
+    def read(self) -> Iterator[Example | Bad]:
+        """Lines with a text and a label."""
+        if self.labels is not None:
+            for item in Pairs(self.path, self.labels, encoding=self.encoding).read():
+                yield item if isinstance(item, Bad) else _renamed(item)
+            return
+        for path in self.files:
+            for line in good_lines(path, self.encoding):
+                if isinstance(line, Bad):
+                    yield line
+                elif line.text.strip():
+                    yield self._example(path, line.text, f"{path}:{line.number}")
+
+    def _example(self, path: Path, line: str, where: str) -> Example | Bad:
+        if self.label == "file":
+            return Example({"text": line, "label": _stem(path)}, where)
+        parts = line.split(self.separator, 1) if self.label == "first" else line.rsplit(self.separator, 1)
+        if len(parts) < 2 or not all(part.strip() for part in parts):
+            return Bad(where, f"the line has a label or a text, not both (the label comes {self.label})")
+        label, text = parts if self.label == "first" else reversed(parts)
+        return Example({"text": text, "label": label.strip()}, where)
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(".gz").removesuffix(".txt")
+
+
+def _renamed(pair: Example) -> Example:
+    label = pair.fields["target"]
+    assert isinstance(label, str)
+    return Example({"text": pair.fields["source"], "label": label.strip()}, pair.where)

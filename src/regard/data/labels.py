@@ -1,0 +1,83 @@
+"""Classes and tags to ids and back."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from regard.data.example import Value
+from regard.data.problems import DataError
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The classes of a task, sorted; their ids begin at 0. A label that is not among them is an error.
+
+    >>> labels = Labels.train(["pos", "neg", "pos"])
+    >>> labels.names, labels.encode("pos"), labels.encode(["neg", "pos"]), labels.decode([1, 0])
+    (('neg', 'pos'), [1], [0, 1], ['pos', 'neg'])
+    """
+
+    names: tuple[str, ...]
+
+    @classmethod
+    def train(cls, values: Iterable[Value]) -> Labels:
+        """All labels that occur, in sorted order."""
+        found: set[str] = set()
+        for value in values:
+            found.update([value] if isinstance(value, str) else value)
+        if not found:
+            raise DataError("there are no labels in the training data")
+        return cls(tuple(sorted(found)))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Labels:
+        """From a file that `save` wrote."""
+        try:
+            names = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path} is not a list of labels: {error}") from error
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise DataError(f"{path} is not a list of labels, for example ['neg', 'pos'] in JSON")
+        return cls(tuple(names))
+
+    def save(self, path: str | Path) -> None:
+        """Write the names as a JSON list."""
+        Path(path).write_text(self.fingerprint, encoding="utf-8")
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.names)
+
+    @property
+    def fingerprint(self) -> str:
+        """What decides the ids."""
+        return json.dumps(self.names, ensure_ascii=False)
+
+    def encode(self, value: Value) -> list[int]:
+        """The id of a label, or of each of a list of tags."""
+        return [self._id(name) for name in ([value] if isinstance(value, str) else value)]
+
+    def encode_all(self, values: Sequence[Value]) -> list[list[int]]:
+        """The ids of many."""
+        return [self.encode(value) for value in values]
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """The names of ids."""
+        return [self.names[index] for index in ids]
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self.names)}
+
+    def _id(self, name: str) -> int:
+        if name in self._ids:
+            return self._ids[name]
+        near = difflib.get_close_matches(name, self.names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(self.names[:10])}"
+        raise DataError(f"the label {name!r} does not occur in the training data{hint}")

@@ -1,0 +1,42 @@
+"""What can be wrong with data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+NAMED = 5
+
+
+class DataError(ValueError):
+    """Data that cannot be used, in one sentence: which file, which line, what to do."""
+
+
+@dataclass
+class Skipped:
+    """How many lines a reader left out, and the first few by name.
+
+    >>> skipped = Skipped()
+    >>> skipped.add("train.tsv:3: 1 column")
+    >>> print(skipped)
+    1 line skipped: train.tsv:3: 1 column
+    """
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, what: str) -> None:
+        """Count one more."""
+        self.count += 1
+        if self.count <= NAMED:
+            self.first.append(what)
+
+    def clear(self) -> None:
+        """Begin to count anew."""
+        self.count = 0
+        self.first = []
+
+    def __str__(self) -> str:
+        if not self.count:
+            return "no lines skipped"
+        more = f"; and {self.count - NAMED} more" if self.count > NAMED else ""
+        return f"{self.count} line{'s' if self.count > 1 else ''} skipped: {'; '.join(self.first)}{more}"

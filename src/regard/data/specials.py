@@ -1,0 +1,9 @@
+"""The four ids that every vocabulary begins with."""
+
+from __future__ import annotations
+
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
+
+IGNORE = -100
+"""What pads tags and labels, whose own ids begin at 0; the `ignore_index` of PyTorch's losses."""

@@ -1,0 +1,130 @@
+"""Parts of examples that come without parts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from regard.data.example import Example, Examples
+from regard.data.problems import DataError, Skipped
+
+Part = Literal["train", "valid", "test"]
+
+
+def share(text: str, salt: str = "") -> float:
+    """Where a text falls in [0, 1), by its hash: the same always and everywhere.
+
+    >>> round(share("a house"), 4) == round(share("a house"), 4) != round(share("a house", "other"), 4)
+    True
+    """
+    digest = hashlib.blake2b(f"{salt}\0{text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") / 2**64
+
+
+@dataclass(frozen=True)
+class Split:
+    """Train, valid or test of examples that come unsplit, by the hash of a field.
+
+    Examples that agree in the field go to the same part: split translations by the sentence that has several, a
+    pronouncing dictionary by the word. More data do not move an example from part to part.
+
+    Args:
+        examples: all of them.
+        part: "train", "valid" or "test".
+        by: the field.
+        valid: the share of valid.
+        test: the share of test.
+        salt: another text, another split.
+
+    >>> from regard.data import Digits
+    >>> parts = [len(list(Split(Digits("copy", size=1000), part, by="source"))) for part in ("train", "valid", "test")]
+    >>> sum(parts), parts[0] > 850
+    (1000, True)
+    """
+
+    examples: Examples
+    part: Part
+    by: str = field(kw_only=True)
+    valid: float = field(default=0.05, kw_only=True)
+    test: float = field(default=0.05, kw_only=True)
+    salt: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.part not in ("train", "valid", "test"):
+            raise DataError(f"part is {self.part!r}; it can be 'train', 'valid' or 'test'")
+        if not (min(self.valid, self.test) >= 0 and self.valid + self.test < 1):
+            raise DataError(f"valid {self.valid} and test {self.test} leave nothing to train on; they are shares of 1")
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those of the examples."""
+        return self.examples.files
+
+    @property
+    def skipped(self) -> Skipped:
+        """What the examples left out."""
+        return self.examples.skipped
+
+    def settings(self) -> str:
+        """The split and what is split."""
+        return f"Split({self.part}, {self.by}, {self.valid}, {self.test}, {self.salt!r}) of {self.examples.settings()}"
+
+    def __iter__(self) -> Iterator[Example]:
+        empty = True
+        for example in self.examples:
+            if self.by not in example.fields:
+                raise DataError(f"{example.where}: there is no field {self.by!r} to split by")
+            if self._part(example) == self.part:
+                empty = False
+                yield example
+        if empty:
+            raise DataError(f"the part {self.part} has no examples; make its share larger")
+
+    def _part(self, example: Example) -> Part:
+        value = example.fields[self.by]
+        place = share(value if isinstance(value, str) else " ".join(value), self.salt)
+        return "valid" if place < self.valid else "test" if place < self.valid + self.test else "train"
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The examples from one share of the way to another, in order: for running text, `Slice(text, 0.9, 1.0)`.
+
+    >>> from regard.data import Digits
+    >>> len(list(Slice(Digits("copy", size=10), 0.0, 0.9)))
+    9
+    """
+
+    examples: Examples
+    begin: float
+    end: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.begin < self.end <= 1:
+            raise DataError(f"a slice from {self.begin} to {self.end} is empty; 0 <= begin < end <= 1")
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those of the examples."""
+        return self.examples.files
+
+    @property
+    def skipped(self) -> Skipped:
+        """What the examples left out."""
+        return self.examples.skipped
+
+    def settings(self) -> str:
+        """The slice and what is sliced."""
+        return f"Slice({self.begin}, {self.end}) of {self.examples.settings()}"
+
+    def __iter__(self) -> Iterator[Example]:
+        count = sum(1 for _ in self.examples)
+        begin, end = round(self.begin * count), round(self.end * count)
+        if begin == end:
+            raise DataError(f"the slice from {self.begin} to {self.end} of {count} examples is empty; make it wider")
+        for number, example in enumerate(self.examples):
+            if begin <= number < end:
+                yield example

@@ -1,0 +1,239 @@
+"""Beam search whose answer does not depend on the batch, the padding or how many hypotheses are wanted.
+
+A step continues every open hypothesis with every token and looks at the best 2k continuations, k the width of the
+beam (of each group, with diverse groups). Those among the first k that end in EOS are finished and scored; the best k
+others stay open. Open hypotheses are of one length and are ranked by their sums of log-probabilities alone; penalties
+rank the finished ones. Log-probabilities and the coverage penalty are never positive and lp never falls, so a row is
+done when nothing that is open can still come among its `n_best`,
+
+    max_b sum_b / lp(longest) <= the n_best-th best finished score,
+
+and, unless the search is to be exact, when nothing that is open would come among the k best by ending next,
+
+    max_b sum_b / lp(n + 1) <= the k-th best finished score,
+
+or at its greatest length. Then it leaves the batch. The first rule ends only what cannot change any more and the
+second does not know `n_best`: so that says how many hypotheses are shown and never which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from regard.decode.candidates import best, expand
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.penalties import Penalty
+from regard.decode.protocol import BOS, EOS, Generates, Selectable, Step, attention
+from regard.decode.request import Limits, Request
+from regard.decode.search import Search
+from regard.decode.trace import Choice, Leaf, Trace
+
+
+@torch.no_grad()
+def beam_search(model: Generates, request: Request, search: Search) -> list[list[Hypothesis]]:
+    """Up to `n_best` hypotheses for each input, best first.
+
+    Finished ones come before those that were cut at the greatest length; equal scores go to the shorter, then to the
+    smaller ids. There are fewer than `n_best` only where the model and its constraints leave no others.
+    """
+    if not request.batch:
+        return []
+    finished = _Finished(request, search)
+    beam: _Beam | None = _Beam.first(model, request, search)
+    limits, trace, n = Limits.of(search, request), Trace(), 0
+    while beam is not None:
+        step, n = model.step(beam.token, beam.state), n + 1
+        beam = _advance(beam, step, n, limits, trace, finished, search)
+    return finished.ranked(trace, request, search)
+
+
+@dataclass(frozen=True)
+class _Beam:
+    """The open hypotheses of the b rows that are still searched: G groups of k, K = G * k.
+
+    Attributes:
+        rows: [b], the inputs they belong to.
+        sums: [b, G, k] sums of log-probabilities in float64; -inf for a place that is empty.
+        token: [b * K], what each read last.
+        came: [b * K], their nodes in the trace.
+        covered: [b, K, S] attention gathered so far, for the coverage penalty; None without one.
+        closed: [b, G] whether a group is done by the second rule and takes no more.
+        scores: [b, G, k] the best scores of finished hypotheses, best first.
+        bound: [b] lp(longest).
+        state: the model's, of b * K rows.
+    """
+
+    rows: Tensor
+    sums: Tensor
+    token: Tensor
+    came: Tensor
+    covered: Tensor | None
+    closed: Tensor
+    scores: Tensor
+    bound: Tensor
+    state: Selectable
+
+    @classmethod
+    def first(cls, model: Generates, request: Request, search: Search) -> _Beam:
+        """One empty hypothesis in every group."""
+        groups, width = search.groups, search.beam_size // search.groups
+        rows = request.rows()
+        sums = torch.full((len(rows), groups, width), -torch.inf, dtype=torch.float64, device=rows.device)
+        longest = Limits.of(search, request).longest.tolist()
+        return _Beam(
+            rows=rows,
+            sums=sums.index_fill(2, rows.new_zeros(1), 0.0),
+            token=torch.full((len(rows) * search.beam_size,), BOS, device=rows.device),
+            came=torch.zeros(len(rows) * search.beam_size, dtype=torch.long, device=rows.device),
+            covered=_uncovered(request, search),
+            closed=torch.zeros(len(rows), groups, dtype=torch.bool, device=rows.device),
+            scores=sums,
+            bound=sums.new_tensor([search.penalty.divisor(length) for length in longest]),
+            state=request.start(model, search.beam_size),
+        )
+
+
+def _advance(
+    beam: _Beam, step: Step, n: int, limits: Limits, trace: Trace, finished: _Finished, search: Search
+) -> _Beam | None:
+    """The n-th token: continue, finish, keep, and let the rows go that are done."""
+    b, groups, width = beam.sums.shape
+    found = expand(beam.sums, _allowed(beam, step, n, limits), 2 * width, search.diversity)
+    count, offset = found.token.shape[-1], torch.arange(b * groups, device=beam.rows.device).view(b, groups, 1)
+    row = (offset * width + found.beam).flatten()
+    seen = attention(step)
+    trace.add(Choice(beam.came, row, found.token.flatten(), found.log_prob.flatten(), seen))
+
+    covered = _cover(beam.covered, seen)
+    ends = found.token == EOS
+    accepted = ends & found.total.isfinite() & (torch.arange(count, device=ends.device) < width)
+    accepted &= ~beam.closed.unsqueeze(-1)
+    score = _score(found.total, row, covered, n, search.penalty).masked_fill(~accepted, -torch.inf)
+    finished.add(beam.rows, accepted, score, n)
+
+    keep = ends.long().sort(dim=-1, stable=True).indices[..., :width]
+    node = (offset * count + keep).flatten()
+    after = replace(
+        beam,
+        sums=found.total.gather(-1, keep).masked_fill(ends.gather(-1, keep), -torch.inf),
+        token=found.token.flatten()[node],
+        came=node,
+        covered=covered,
+        scores=best(torch.cat((beam.scores, score), -1), width)[0],
+        state=step.state,
+    )
+    return _leave(beam, after, row[node], n, limits.longest, finished, search)
+
+
+def _leave(
+    beam: _Beam, after: _Beam, row: Tensor, n: int, longest: Tensor, finished: _Finished, search: Search
+) -> _Beam | None:
+    """The beam without the rows that are done, its state in the new order; `row` [b * K]: whom each continues."""
+    width = after.sums.shape[-1]
+    hope = after.sums.amax(-1)
+    settled = after.scores[..., min(search.n_best, width) - 1] >= hope / after.bound.unsqueeze(1)
+    closed = after.closed
+    if not search.exact:
+        closed = closed | (after.scores[..., -1] >= hope / search.penalty.divisor(n + 1))
+    cut = n >= longest[after.rows]
+    lost = after.sums.isneginf().all(-1).all(-1) & after.scores.isneginf().all(-1).all(-1)
+    finished.cut(after, cut & ~lost, n)
+    finished.cut(beam, lost, n - 1)
+    going = (~((settled | closed).all(-1) | cut | lost)).nonzero().flatten()
+    if not len(going):
+        return None
+    each = torch.arange(len(after.came), device=going.device).view(len(after.rows), -1)[going].flatten()
+    continued = row[each]
+    return _Beam(
+        rows=after.rows[going],
+        sums=after.sums[going],
+        token=after.token[each],
+        came=after.came[each],
+        covered=None
+        if after.covered is None
+        else after.covered.flatten(0, 1)[continued].unflatten(0, (len(going), -1)),
+        closed=closed[going],
+        scores=after.scores[going],
+        bound=after.bound[going],
+        state=after.state.select(continued),
+    )
+
+
+class _Finished:
+    """The ends of all hypotheses that were found, by input and group."""
+
+    def __init__(self, request: Request, search: Search) -> None:
+        self._ended: list[list[list[tuple[float, Leaf]]]] = [
+            [[] for _ in range(search.groups)] for _ in range(request.batch)
+        ]
+        self._cut: list[list[Leaf]] = [[] for _ in range(request.batch)]
+
+    def add(self, rows: Tensor, accepted: Tensor, score: Tensor, n: int) -> None:
+        """Finished at step n: where `accepted` [b, G, c], with `score` [b, G, c]."""
+        places = accepted.nonzero().tolist()
+        scores, inputs = score[accepted].tolist(), rows.tolist() if places else []
+        _, groups, count = accepted.shape
+        for (place, group, rank), value in zip(places, scores, strict=True):
+            leaf = Leaf(inputs[place], n, (place * groups + group) * count + rank, True)
+            self._ended[leaf.row][group].append((value, leaf))
+
+    def cut(self, beam: _Beam, rows: Tensor, n: int) -> None:
+        """Unfinished after n tokens: what is open in the chosen rows, [b] booleans."""
+        for place in rows.nonzero().flatten().tolist():
+            nodes = beam.came.view(len(beam.rows), -1)[place].tolist()
+            open_ = beam.sums[place].isfinite().flatten().tolist()
+            row = int(beam.rows[place])
+            self._cut[row] += [Leaf(row, n, node, False) for node, there in zip(nodes, open_, strict=True) if there]
+
+    def ranked(self, trace: Trace, request: Request, search: Search) -> list[list[Hypothesis]]:
+        """The best of each input, as many as are wanted."""
+        width, leaves = search.beam_size // search.groups, []
+        for groups, cut in zip(self._ended, self._cut, strict=True):
+            for ended in groups:
+                leaves += [leaf for _, leaf in sorted(ended, key=lambda end: -end[0])[:width]]
+            leaves += cut
+        found: list[dict[tuple[int, ...], Hypothesis]] = [{} for _ in range(request.batch)]
+        for leaf, made in zip(leaves, trace.hypotheses(leaves, request, search.penalty), strict=True):
+            found[leaf.row].setdefault(made.tokens, made)  # two groups may have come to the same
+        return [sorted(row.values(), key=_rank)[: search.n_best] for row in found]
+
+
+def _rank(made: Hypothesis) -> tuple[bool, float, int, tuple[int, ...]]:
+    return (not made.finished, -made.score, len(made.tokens), made.tokens)
+
+
+def _allowed(beam: _Beam, step: Step, n: int, limits: Limits) -> Tensor:
+    """[b, G, k, V], the log-probabilities of what may come next."""
+    rows = beam.rows.repeat_interleave(beam.sums[0].numel())
+    return limits.restrict(step.log_probs, rows, n).view(*beam.sums.shape, -1)
+
+
+def _uncovered(request: Request, search: Search) -> Tensor | None:
+    """[B, K, S] with nothing covered yet, and the padding as good as covered."""
+    if not search.coverage:
+        return None
+    if request.source is None or request.lengths is None:
+        raise ValueError("a coverage penalty needs a source; set coverage=0")
+    places = torch.arange(request.source.shape[1], device=request.device)
+    padding = places >= torch.tensor(request.lengths, device=request.device).unsqueeze(1)
+    return padding.double().unsqueeze(1).repeat(1, search.beam_size, 1)
+
+
+def _cover(covered: Tensor | None, seen: Tensor | None) -> Tensor | None:
+    """The coverage with this step's attention [b * K, S] added."""
+    if covered is None:
+        return None
+    if seen is None:
+        raise ValueError("a coverage penalty needs a model that attends to its source; set coverage=0")
+    return covered + seen.double().view_as(covered)
+
+
+def _score(total: Tensor, row: Tensor, covered: Tensor | None, n: int, penalty: Penalty) -> Tensor:
+    """The scores of candidates that end here, shaped like `total`; `row`: the hypothesis that each continues."""
+    scores = total / penalty.divisor(n)
+    if covered is None:
+        return scores
+    return scores + penalty.uncovered(covered).flatten()[row].view_as(scores)

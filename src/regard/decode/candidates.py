@@ -1,0 +1,81 @@
+"""The best continuations of a beam, the same ones on every machine and in every batch."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Candidates(NamedTuple):
+    """Continuations of open hypotheses, best first, all [b, G, c].
+
+    Attributes:
+        beam: the hypothesis that is continued, 0 to k - 1 in its group.
+        token: the token it is continued with.
+        log_prob: the model's log-probability of the token, in float32.
+        total: the sum of log-probabilities with it, in float64; -inf for one that may not be.
+    """
+
+    beam: Tensor
+    token: Tensor
+    log_prob: Tensor
+    total: Tensor
+
+
+def best(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k largest values of the last dimension, largest first, with their indices; of equals the smaller index first.
+
+    `Tensor.topk` leaves open which of several equals it takes, and in what order. Here a full sort is done only where
+    equals lie across the border.
+
+    >>> best(torch.tensor([1.0, 3.0, 3.0, 2.0, 3.0]), 2)
+    (tensor([3., 3.]), tensor([1, 2]))
+    """
+    size = values.shape[-1]
+    top, index = values.topk(min(k + 1, size), dim=-1)
+    border = top[..., k - 1 : k] if size > k else top[..., :0]
+    if bool(((border == top[..., k : k + 1]) & ~border.isneginf()).any()):
+        index = values.sort(dim=-1, descending=True, stable=True).indices
+    index = index[..., :k].sort(dim=-1).values
+    found, order = values.gather(-1, index).sort(dim=-1, descending=True, stable=True)
+    return found, index.gather(-1, order)
+
+
+def expand(sums: Tensor, log_probs: Tensor, count: int, diversity: float) -> Candidates:
+    r"""The `count` best continuations of each group of a beam.
+
+    .. math:: \mathrm{rank}(b, v) = \mathrm{sum}_b + \log p_b(v) - \lambda \, |\{\text{earlier groups' choices of } v\}|
+
+    Of equals the one that continues the better hypothesis comes first, then the smaller id. The last term is the
+    Hamming diversity of diverse beam search; it ranks the choices of one step and stays out of the sums.
+
+    Args:
+        sums: [b, G, k] sums of log-probabilities, float64.
+        log_probs: [b, G, k, V] of the next token, -inf where it may not be.
+        count: how many; a group's choice are its first k.
+        diversity: λ.
+
+    Reference: Vijayakumar et al. 2016, "Diverse Beam Search", algorithm 1 and section 3.2.
+    """
+    rows, groups, width, vocabulary = log_probs.shape
+    taken = torch.zeros(rows, vocabulary, device=log_probs.device)
+    found = []
+    for group in range(groups):
+        found.append(_expand(sums[:, group], log_probs[:, group], count, diversity * taken[:, None]))
+        if diversity:
+            choice = found[-1].token[:, :width]
+            taken.scatter_add_(1, choice, found[-1].total[:, :width].isfinite().to(taken.dtype))
+    return Candidates(*(torch.stack(parts, 1) for parts in zip(*found, strict=True)))
+
+
+def _expand(sums: Tensor, log_probs: Tensor, count: int, avoid: Tensor) -> Candidates:
+    """The same for one group: [b, k] sums, [b, k, V] log-probabilities, [b, 1, V] to be subtracted for the ranking."""
+    # The best of all are among the best of each: V is looked through once, in float32.
+    value, token = best(log_probs - avoid, min(count, log_probs.shape[-1]))
+    _, place = best((sums.unsqueeze(-1) + value.double()).flatten(1), min(count, value[0].numel()))
+    beam = place // value.shape[-1]
+    token = token.flatten(1).gather(1, place)
+    log_prob = log_probs.flatten(1).gather(1, beam * log_probs.shape[-1] + token)
+    return Candidates(beam, token, log_prob, sums.gather(1, beam) + log_prob.double())

@@ -1,0 +1,190 @@
+"""Models that may only say some things: one of a set of outputs, or what begins in a given way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from regard.decode.protocol import EOS, PAD, Generates, Selectable, Step, device_of
+
+
+class Constraint(Protocol):
+    """What may be said next. Its state is one tensor, batch first, so that it goes along with a beam."""
+
+    def start(self, batch: int, device: torch.device) -> Tensor:
+        """The state before the first token, [B, ...]."""
+        ...
+
+    def advance(self, state: Tensor, token: Tensor) -> Tensor:
+        """The state after one more token, [B] ids."""
+        ...
+
+    def allowed(self, state: Tensor, size: int) -> Tensor:
+        """[B, size], True for the ids that may come next."""
+        ...
+
+
+class Trie:
+    """A finite set of outputs, as a tree of their prefixes.
+
+    Args:
+        outputs: the sequences of ids that may be said, without BOS; EOS is added where it is missing.
+
+    The state of a row is its node: 0 for the root, -1 outside of the tree.
+
+    >>> trie = Trie([[5, 7], [5, 6, 7], [4]])
+    >>> root = trie.start(1, torch.device("cpu"))
+    >>> trie.allowed(root, 8).nonzero()[:, 1].tolist()
+    [4, 5]
+    >>> trie.allowed(trie.advance(root, torch.tensor([4])), 8).nonzero()[:, 1].tolist()    # only the end
+    [3]
+    """
+
+    def __init__(self, outputs: Sequence[Sequence[int]]) -> None:
+        if not outputs:
+            raise ValueError("a set of allowed outputs needs at least one; got none")
+        edges: list[dict[int, int]] = [{}]
+        for index, output in enumerate(outputs):
+            ids = [*output, *([] if output and output[-1] == EOS else [EOS])]
+            if EOS in ids[:-1] or min(ids) < 0:
+                raise ValueError(
+                    f"allowed output {index} needs ids of at least 0, EOS ({EOS}) last; got {list(output)}"
+                )
+            node = 0
+            for token in ids:
+                if token not in edges[node]:
+                    edges[node][token] = len(edges)
+                    edges.append({})
+                node = edges[node][token]
+        self._fill(edges)
+
+    def _fill(self, edges: list[dict[int, int]]) -> None:
+        """The edges as arrays, ordered by node and token; those of node i lie from first[i] to first[i + 1]."""
+        flat = [(node, token, after) for node, each in enumerate(edges) for token, after in sorted(each.items())]
+        node, token, after = (torch.tensor(column, device="cpu") for column in zip(*flat, strict=True))
+        self._base = int(token.max()) + 1
+        self._key = node * self._base + token
+        self._token, self._after = token, after
+        self._first = torch.tensor([0, *map(len, edges)], device="cpu").cumsum(0)
+
+    def start(self, batch: int, device: torch.device) -> Tensor:
+        """All at the root."""
+        return torch.zeros(batch, dtype=torch.long, device=device)
+
+    def advance(self, state: Tensor, token: Tensor) -> Tensor:
+        """Down one edge, or out of the tree."""
+        keys, after = self._key.to(state.device), self._after.to(state.device)
+        wanted = state * self._base + token
+        place = torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)
+        inside = (state >= 0) & (token < self._base) & (keys[place] == wanted)
+        return torch.where(inside, after[place], -1)
+
+    def allowed(self, state: Tensor, size: int) -> Tensor:
+        """The edges out of each node."""
+        if size < self._base:
+            raise ValueError(f"an allowed output holds id {self._base - 1}; the model's vocabulary has {size} tokens")
+        first = self._first.to(state.device)
+        begin = first[state.clamp(min=0)]
+        count = (first[state.clamp(min=0) + 1] - begin) * (state >= 0)
+        row = torch.arange(len(state), device=state.device).repeat_interleave(count)
+        within = torch.arange(len(row), device=state.device) - (count.cumsum(0) - count)[row]
+        mask = torch.zeros(len(state), size, dtype=torch.bool, device=state.device)
+        mask[row, self._token.to(state.device)[begin[row] + within]] = True
+        return mask
+
+
+class Prefix:
+    """Outputs that begin as given: the prompts of a language model, or the part of a translation that a person fixed.
+
+    Args:
+        prefixes: one a row of the batch, without BOS; an empty one leaves its row free.
+
+    The prefix is part of the hypothesis, with its log-probabilities. The state of a row: its number, and how far it is.
+    """
+
+    def __init__(self, prefixes: Sequence[Sequence[int]]) -> None:
+        lengths = [len(prefix) for prefix in prefixes]
+        longest = max(lengths, default=0)
+        padded = [[*prefix, *[PAD] * (longest - len(prefix) + 1)] for prefix in prefixes]
+        self._tokens = torch.tensor(padded, dtype=torch.long, device="cpu").view(len(prefixes), longest + 1)
+        self._lengths = torch.tensor(lengths, dtype=torch.long, device="cpu")
+
+    def start(self, batch: int, device: torch.device) -> Tensor:
+        """All at their first token."""
+        if batch != len(self._lengths):
+            raise ValueError(f"one prefix a row is needed; got {len(self._lengths)} prefixes for {batch} rows")
+        rows = torch.arange(batch, device=device)
+        return torch.stack((rows, torch.zeros_like(rows)), 1)
+
+    def advance(self, state: Tensor, token: Tensor) -> Tensor:
+        """One further."""
+        return state + torch.tensor([0, 1], device=state.device)
+
+    def allowed(self, state: Tensor, size: int) -> Tensor:
+        """The prefix's next token; all after its end."""
+        row, place = state.unbind(1)
+        token = self._tokens.to(state.device)[row, place.clamp(max=self._tokens.shape[1] - 1)]
+        free = place >= self._lengths.to(state.device)[row]
+        return free.unsqueeze(1) | (token.unsqueeze(1) == torch.arange(size, device=state.device))
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The state of a model and of its constraint; `begun` once BOS was read, which the constraint does not see."""
+
+    inner: Selectable
+    said: Tensor
+    begun: bool
+
+    def select(self, rows: Tensor) -> Bound:
+        """Keep, repeat or reorder the rows of both; `rows`: [B'] indices."""
+        return Bound(self.inner.select(rows), self.said.index_select(0, rows), self.begun)
+
+
+class Constrained:
+    """A model under a constraint; itself a model that generates, so that any search and any ensemble can use it.
+
+    What is not allowed has log-probability -inf. What is allowed keeps the model's own, so that scores can be compared
+    with those of the free model; sampling draws from what is left, renormalised.
+
+    >>> from regard.decode import Search, generate
+    >>> class Uniform:
+    ...     def start(self, source, lengths, *, batch=None): return self
+    ...     def select(self, rows): return self
+    ...     def step(self, token, state): return Step(torch.full((len(token), 8), 1 / 8).log(), self)
+    >>> model = Constrained(Uniform(), Trie([[5, 7], [5, 6, 7], [4, 4]]))
+    >>> [hypothesis.output for hypothesis in generate(model, batch=1, search=Search(n_best=3))[0]]
+    [(4, 4), (5, 7), (5, 6, 7)]
+    """
+
+    def __init__(self, model: Generates, constraint: Constraint) -> None:
+        self.model = model
+        self.constraint = constraint
+
+    @property
+    def training(self) -> bool:
+        """Whether the model still applies dropout."""
+        return bool(getattr(self.model, "training", False))
+
+    def parameters(self) -> Iterator[Tensor]:
+        """Those of the model."""
+        return iter(getattr(self.model, "parameters", tuple)())
+
+    def start(self, source: Tensor | None, lengths: Tensor | None, *, batch: int | None = None) -> Bound:
+        """The first states of both."""
+        rows = (batch or 0) if source is None else len(source)
+        device = device_of(self.model) if source is None else source.device
+        return Bound(self.model.start(source, lengths, batch=batch), self.constraint.start(rows, device), begun=False)
+
+    def step(self, token: Tensor, state: Bound) -> Step:
+        """One step of the model, with -inf for what is not allowed."""
+        step = self.model.step(token, state.inner)
+        said = self.constraint.advance(state.said, token) if state.begun else state.said
+        allowed = self.constraint.allowed(said, step.log_probs.shape[-1])
+        return Step(
+            step.log_probs.masked_fill(~allowed, -torch.inf), Bound(step.state, said, begun=True), step.attended
+        )

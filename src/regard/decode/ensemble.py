@@ -1,0 +1,93 @@
+"""Several models that speak with one voice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from regard.decode.protocol import Generates, Selectable, Step, attention
+from regard.ops.weights import Weights
+
+Average = Literal["probabilities", "log_probabilities"]
+
+
+@dataclass(frozen=True)
+class Joint:
+    """The states of all models of an ensemble."""
+
+    parts: tuple[Selectable, ...]
+
+    def select(self, rows: Tensor) -> Joint:
+        """Keep, repeat or reorder the rows of all; `rows`: [B'] indices."""
+        return Joint(tuple(part.select(rows) for part in self.parts))
+
+
+class Ensemble:
+    r"""Models of one vocabulary, averaged at every step; itself a model that generates.
+
+    .. math:: p(y) = \frac{1}{M} \sum_m p_m(y) \qquad\text{or}\qquad p(y) \propto \prod_m p_m(y)^{1/M}
+
+    Args:
+        models: one or more; they read the same source.
+        average: "probabilities" (left, a token is likely if some models say so) or "log_probabilities" (right, if
+            all do).
+
+    Alignments are averaged over the models that have one.
+    """
+
+    def __init__(self, models: Sequence[Generates], *, average: Average = "probabilities") -> None:
+        if not models:
+            raise ValueError("an ensemble needs at least one model; got none")
+        if average not in get_args(Average):
+            raise ValueError(f"an ensemble averages {' or '.join(get_args(Average))}; got {average!r}")
+        self.models = tuple(models)
+        self.average = average
+
+    @property
+    def training(self) -> bool:
+        """Whether any of the models still applies dropout."""
+        return any(getattr(model, "training", False) for model in self.models)
+
+    def parameters(self) -> Iterator[Tensor]:
+        """Those of all models."""
+        return chain.from_iterable(getattr(model, "parameters", tuple)() for model in self.models)
+
+    def start(self, source: Tensor | None, lengths: Tensor | None, *, batch: int | None = None) -> Joint:
+        """The first states of all models."""
+        return Joint(tuple(model.start(source, lengths, batch=batch) for model in self.models))
+
+    def step(self, token: Tensor, state: Joint) -> Step:
+        """One step of all models, averaged."""
+        steps = [model.step(token, part) for model, part in zip(self.models, state.parts, strict=True)]
+        sizes = {step.log_probs.shape[-1] for step in steps}
+        if len(sizes) > 1:
+            raise ValueError(f"the models of an ensemble need one vocabulary; theirs have {sorted(sizes)} tokens")
+        return Step(
+            self._mean(torch.stack([step.log_probs.float() for step in steps])),
+            Joint(tuple(step.state for step in steps)),
+            _aligned([weights for step in steps if (weights := attention(step)) is not None]),
+        )
+
+    def _mean(self, log_probs: Tensor) -> Tensor:
+        """[M, B, V] -> [B, V]."""
+        if self.average == "probabilities":
+            return log_probs.logsumexp(0) - math.log(len(self.models))
+        mean = log_probs.mean(0)
+        # Clamped, so that a row without any possible token stays -inf and does not become NaN.
+        return mean - mean.logsumexp(-1, keepdim=True).clamp(min=torch.finfo(mean.dtype).min)
+
+
+def _aligned(weights: list[Tensor]) -> Weights | None:
+    """The mean of the models' weights, each [B, S]."""
+    if not weights:
+        return None
+    if len({each.shape for each in weights}) > 1:
+        sizes = ", ".join(str(each.shape[-1]) for each in weights)
+        raise ValueError(f"the alignments of an ensemble need one source; its models attend to {sizes} positions")
+    return Weights.of(torch.stack(weights).mean(0)[:, None, None], has_heads=False)

@@ -1,0 +1,53 @@
+"""The one entry point: from a model and sources to hypotheses."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from regard.decode.beam import beam_search
+from regard.decode.greedy import greedy_search
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.protocol import Generates
+from regard.decode.request import Request
+from regard.decode.sampling import sample
+from regard.decode.search import Search
+
+_STRATEGIES = {"greedy": greedy_search, "beam": beam_search, "sample": sample}
+
+
+def generate(
+    model: Generates,
+    source: Tensor | None = None,
+    lengths: Tensor | None = None,
+    search: Search | None = None,
+    *,
+    batch: int | None = None,
+) -> list[list[Hypothesis]]:
+    """What the model makes of each source.
+
+    In float32 the hypotheses, their order and their scores depend neither on the batch that a source is in, nor on its
+    padding, nor on `n_best`, up to the model's own rounding.
+
+    Args:
+        model: anything that implements `Generates`, in evaluation mode.
+        source: [B, S] ids or [B, S, C] features; None for a language model.
+        lengths: [B] true lengths of the sources; None if nothing is padded.
+        search: the settings; None for a beam of 5.
+        batch: how many rows a language model is to write.
+
+    Returns:
+        For each source up to `n_best` hypotheses: best first from a beam, in the order drawn from sampling.
+
+    >>> import torch
+    >>> from regard.decode import Step
+    >>> class Coin:                                  # heads (4) or tails (5) for ever, or an end
+    ...     def start(self, source, lengths, *, batch=None): return self
+    ...     def select(self, rows): return self
+    ...     def step(self, token, state):
+    ...         return Step(torch.tensor([0, 0, 0, 0.5, 0.3, 0.2]).log().expand(len(token), -1), self)
+    >>> found = generate(Coin(), batch=1, search=Search(n_best=3, length_penalty="none"))
+    >>> [hypothesis.tokens for hypothesis in found[0]]
+    [(3,), (4, 3), (5, 3)]
+    """
+    settings = search or Search()
+    return _STRATEGIES[settings.strategy](model, Request.of(model, source, lengths, batch), settings)

@@ -1,0 +1,62 @@
+"""What comes out of a search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from regard.decode.penalties import Penalty
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One output of a model, with everything that its score is made of.
+
+    `tokens`, `log_probs` and the rows of `alignment` belong together one to one, so EOS is among the tokens where it
+    was reached; `output` leaves it out. BOS is never there.
+
+    Attributes:
+        tokens: the ids, EOS last if `finished`.
+        log_probs: the model's log-probability of each, whatever temperature or restriction it was chosen under.
+        score: what it was ranked by; `recompute()` gives exactly this number.
+        penalty: the formula of the score; prints itself.
+        alignment: [T, S] on the CPU, the weight that token t laid on source position s, averaged over heads, without
+            the padding of the source; None without attention.
+        finished: whether EOS was reached before the greatest length.
+
+    >>> hypothesis = Hypothesis.of((7, 4, 3), (-0.1, -0.2, -0.3), Penalty("average"), finished=True)
+    >>> hypothesis.output, hypothesis.score
+    ((7, 4), -0.2)
+    >>> hypothesis.recompute() == hypothesis.score
+    True
+    """
+
+    tokens: tuple[int, ...]
+    log_probs: tuple[float, ...]
+    score: float
+    penalty: Penalty
+    finished: bool
+    alignment: Tensor | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        tokens: tuple[int, ...],
+        log_probs: tuple[float, ...],
+        penalty: Penalty,
+        *,
+        finished: bool,
+        alignment: Tensor | None = None,
+    ) -> Hypothesis:
+        """A hypothesis with its score."""
+        return Hypothesis(tokens, log_probs, penalty.score(log_probs, alignment), penalty, finished, alignment)
+
+    @property
+    def output(self) -> tuple[int, ...]:
+        """The tokens without EOS."""
+        return self.tokens[:-1] if self.finished else self.tokens
+
+    def recompute(self) -> float:
+        """The score anew, from the token log-probabilities, the alignment and the penalty."""
+        return self.penalty.score(self.log_probs, self.alignment)

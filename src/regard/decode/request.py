@@ -1,0 +1,104 @@
+"""What is to be decoded, checked, and how long each output may be."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.decode.protocol import EOS, Generates, Selectable, device_of
+from regard.decode.search import Search
+
+
+@dataclass(frozen=True)
+class Request:
+    """A batch of inputs: sources with their true lengths, or, for a language model, a number of rows.
+
+    Attributes:
+        source: [B, S] ids or [B, S, C] features; None for a language model.
+        lengths: the true length of each source; None for a language model.
+        batch: B.
+        device: where the model's tokens live.
+    """
+
+    source: Tensor | None
+    lengths: tuple[int, ...] | None
+    batch: int
+    device: torch.device
+
+    @classmethod
+    def of(cls, model: Generates, source: Tensor | None, lengths: Tensor | None, batch: int | None = None) -> Request:
+        """Check and complete what `generate` was given; `lengths` None means that nothing is padded."""
+        if getattr(model, "training", False):
+            raise ValueError("decoding needs a model without dropout; call model.eval() first")
+        if source is None:
+            if batch is None or batch < 0:
+                raise ValueError(f"without a source, say how many rows to generate: batch >= 0; got {batch}")
+            return Request(None, None, batch, device_of(model))
+        if source.dim() not in (2, 3):
+            raise ValueError(f"a source is [B, S] ids or [B, S, C] features; got shape {list(source.shape)}")
+        rows, size = source.shape[:2]
+        if lengths is None:
+            return Request(source, (size,) * rows, rows, source.device)
+        if lengths.shape != (rows,) or (rows and not 0 <= int(lengths.min()) <= int(lengths.max()) <= size):
+            raise ValueError(
+                f"lengths are one integer from 0 to {size} for each of the {rows} sources; got {lengths.tolist()}"
+            )
+        return Request(source, tuple(lengths.tolist()), rows, source.device)
+
+    def start(self, model: Generates, copies: int = 1) -> Selectable:
+        """The model's first state, with each row `copies` times, side by side."""
+        if self.source is None:
+            state = model.start(None, None, batch=self.batch)
+        else:
+            state = model.start(self.source, torch.tensor(self.lengths, dtype=torch.long, device=self.device))
+        return state if copies == 1 else state.select(self.rows(copies))
+
+    def rows(self, copies: int = 1) -> Tensor:
+        """[B * copies]: 0, 0, 1, 1, ..."""
+        return torch.arange(self.batch, device=self.device).repeat_interleave(copies)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a search may not do, whatever the model says: too short, too long, forbidden.
+
+    Attributes:
+        shortest, longest: [B] lengths, EOS counted.
+        forbid: ids that are never produced.
+    """
+
+    shortest: Tensor
+    longest: Tensor
+    forbid: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, search: Search, request: Request) -> Limits:
+        """The limits of each row: absolute ones and those that follow from its source, whichever is tighter."""
+        lengths = request.lengths
+        shortest, longest = [search.min_length] * request.batch, [search.max_length] * request.batch
+        if search.min_ratio or search.max_ratio:
+            if lengths is None:
+                raise ValueError("min_ratio and max_ratio need a source; use min_length and max_length")
+            if search.min_ratio:
+                shortest = [max(search.min_length, math.ceil(search.min_ratio * length)) for length in lengths]
+            if search.max_ratio:
+                longest = [max(1, min(search.max_length, math.ceil(search.max_ratio * length))) for length in lengths]
+        # A source so long that its least length is beyond the greatest: the greatest holds.
+        shortest = [min(least, most) for least, most in zip(shortest, longest, strict=True)]
+        return Limits(
+            torch.tensor(shortest, dtype=torch.long, device=request.device),
+            torch.tensor(longest, dtype=torch.long, device=request.device),
+            search.forbid,
+        )
+
+    def restrict(self, log_probs: Tensor, rows: Tensor, n: int) -> Tensor:
+        """`log_probs` [N, V] of the n-th token of `rows` [N], with -inf where it may not be."""
+        allowed = log_probs.float().clone()
+        if self.forbid:
+            allowed[:, list(self.forbid)] = -torch.inf
+        early = n < self.shortest[rows]
+        allowed[:, EOS] = allowed[:, EOS].masked_fill(early, -torch.inf)
+        return allowed

@@ -1,0 +1,119 @@
+"""The settings of a search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from regard.decode.penalties import Length, Penalty
+from regard.decode.protocol import BOS, PAD
+
+Strategy = Literal["greedy", "beam", "sample"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """How outputs are looked for. Checked when it is made: a setting that would be ignored is an error.
+
+    Lengths count the tokens of a hypothesis, EOS among them.
+
+    Attributes:
+        strategy: "greedy", "beam" or "sample".
+        n_best: hypotheses wanted for each input; at most `beam_size` of a beam, any number of samples.
+        length_penalty, alpha, coverage: the score of a hypothesis, see `Penalty`.
+        min_length, max_length: the least and greatest length.
+        min_ratio, max_ratio: the same as multiples of the source's length, rounded up; the tighter bound holds.
+        forbid: ids that are never produced.
+        beam_size: hypotheses kept open at each step.
+        exact: search until nothing open can still come among the `n_best`, however long it grew. Otherwise also stop
+            when nothing open would come among `beam_size` finished ones by ending with its next token, which is the
+            same without a length penalty and much sooner with one.
+        groups, diversity: diverse beam search (Vijayakumar et al. 2016): as many groups of beams, and the strength λ
+            by which each avoids the tokens that earlier groups take at the same step.
+        temperature: samples are drawn from softmax(log p / temperature).
+        top_k, top_p: samples only among the k likeliest tokens, or the fewest whose probabilities reach p.
+        seed: of the samples.
+
+    >>> Search(n_best=3, length_penalty="gnmt", alpha=0.6).penalty
+    Penalty(length='gnmt', alpha=0.6, coverage=0.0)
+    >>> Search(strategy="greedy", n_best=3)
+    Traceback (most recent call last):
+    ValueError: n_best=3 with strategy "greedy", which gives one hypothesis; use "beam" or "sample"
+    """
+
+    strategy: Strategy = "beam"
+    n_best: int = 1
+    length_penalty: Length = "average"
+    alpha: float = 1.0
+    coverage: float = 0.0
+    min_length: int = 1
+    max_length: int = 200
+    min_ratio: float | None = None
+    max_ratio: float | None = None
+    forbid: tuple[int, ...] = (PAD, BOS)
+    beam_size: int = 5
+    exact: bool = False
+    groups: int = 1
+    diversity: float = 0.0
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int = 0
+
+    @property
+    def penalty(self) -> Penalty:
+        """The formula of the scores."""
+        return Penalty(self.length_penalty, self.alpha, self.coverage)
+
+    def __post_init__(self) -> None:
+        if self.strategy not in get_args(Strategy):
+            raise ValueError(f"strategy is one of {', '.join(get_args(Strategy))}; got {self.strategy!r}")
+        _ = self.penalty
+        self._check_lengths()
+        self._check_beam()
+        self._check_sample()
+
+    def _check_lengths(self) -> None:
+        if not 1 <= self.min_length <= self.max_length:
+            raise ValueError(f"lengths need 1 <= min_length <= max_length; got {self.min_length} and {self.max_length}")
+        for name, ratio in (("min_ratio", self.min_ratio), ("max_ratio", self.max_ratio)):
+            if ratio is not None and ratio <= 0:
+                raise ValueError(f"{name} multiplies the source's length and must be positive; got {ratio}")
+        if None not in (self.min_ratio, self.max_ratio) and self.min_ratio > self.max_ratio:  # type: ignore[operator]
+            raise ValueError(f"min_ratio={self.min_ratio} is greater than max_ratio={self.max_ratio}")
+
+    def _check_beam(self) -> None:
+        if self.n_best < 1 or self.beam_size < 1:
+            raise ValueError(f"n_best and beam_size are at least 1; got {self.n_best} and {self.beam_size}")
+        if self.strategy == "greedy" and self.n_best > 1:
+            raise ValueError(
+                f'n_best={self.n_best} with strategy "greedy", which gives one hypothesis; use "beam" or "sample"'
+            )
+        if self.strategy == "beam" and self.n_best > self.beam_size:
+            raise ValueError(f"n_best={self.n_best} is more than beam_size={self.beam_size} can give; widen the beam")
+        if self.groups < 1 or self.beam_size % self.groups:
+            raise ValueError(f"beam_size={self.beam_size} cannot be split into {self.groups} groups of one size")
+        if self.diversity < 0:
+            raise ValueError(f"diversity is at least 0; got {self.diversity}")
+        if self.groups > 1 and self.strategy != "beam":
+            raise ValueError(f'groups={self.groups} is for strategy "beam"; the strategy is "{self.strategy}"')
+        if self.diversity > 0 and self.groups == 1:
+            raise ValueError(f"diversity={self.diversity} acts between groups; set groups to 2 or more")
+
+    def _check_sample(self) -> None:
+        if self.temperature <= 0:
+            raise ValueError(f'temperature must be positive; got {self.temperature} (the limit 0 is "greedy")')
+        if self.top_k is not None and self.top_k < 1:
+            raise ValueError(f"top_k is at least 1 (None: all tokens); got {self.top_k}")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p is a probability in (0, 1]; got {self.top_p}")
+        if self.strategy != "sample":
+            for name, given in (
+                ("temperature", self.temperature != 1),
+                ("top_k", self.top_k is not None),
+                ("top_p", self.top_p is not None),
+            ):
+                if given:
+                    raise ValueError(
+                        f'{name}={getattr(self, name)} is for strategy "sample"; the strategy is "{self.strategy}"'
+                    )

@@ -1,0 +1,101 @@
+"""What a search did, step by step, and the hypotheses that come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.penalties import Penalty
+from regard.decode.request import Request
+
+
+class Leaf(NamedTuple):
+    """Where a hypothesis ends: node `node` among the choices of step `step`; step 0 is the empty hypothesis."""
+
+    row: int
+    step: int
+    node: int
+    finished: bool
+
+
+class Choice(NamedTuple):
+    """The choices of one step. N rows went through the model, M nodes came out.
+
+    Attributes:
+        came: [N], the node of the step before that each row continues.
+        row: [M], the row that each node continues.
+        tokens, log_probs: [M].
+        attention: [N, S] or None.
+    """
+
+    came: Tensor
+    row: Tensor
+    tokens: Tensor
+    log_probs: Tensor
+    attention: Tensor | None
+
+
+class Trace:
+    """The choices of all steps, kept where they were made, with back-pointers.
+
+    Nothing is copied when a beam is reordered: a hypothesis, its log-probabilities and its alignment are read off
+    backwards from its leaf, once the search is over.
+    """
+
+    def __init__(self) -> None:
+        self._choices: list[Choice] = []
+
+    def add(self, choice: Choice) -> None:
+        """One more step."""
+        self._choices.append(choice)
+
+    def hypotheses(self, leaves: Sequence[Leaf], request: Request, penalty: Penalty) -> list[Hypothesis]:
+        """The hypothesis of each leaf."""
+        steps = [_Listed(*(column.tolist() for column in choice[:4])) for choice in self._choices]
+        attention, first = self._attention()
+        made = []
+        for leaf in leaves:
+            path = _path(steps, leaf)
+            places = [first[step] + row for step, (_, _, row) in enumerate(path)]
+            size = None if request.lengths is None else request.lengths[leaf.row]
+            hypothesis = Hypothesis.of(
+                tuple(token for token, _, _ in path),
+                tuple(log_prob for _, log_prob, _ in path),
+                penalty,
+                finished=leaf.finished,
+                alignment=None if attention is None else attention[places, :size],
+            )
+            made.append(hypothesis)
+        return made
+
+    def _attention(self) -> tuple[Tensor | None, list[int]]:
+        """The weights of all steps below each other on the CPU, and where each step begins."""
+        first, total = [], 0
+        for choice in self._choices:
+            first.append(total)
+            total += len(choice.came)
+        parts = [choice.attention for choice in self._choices if choice.attention is not None]
+        return (torch.cat(parts).cpu() if parts else None), first
+
+
+class _Listed(NamedTuple):
+    """A `Choice` as lists."""
+
+    came: list[int]
+    row: list[int]
+    tokens: list[int]
+    log_probs: list[float]
+
+
+def _path(steps: Sequence[_Listed], leaf: Leaf) -> list[tuple[int, float, int]]:
+    """Token, log-probability and row of the model's batch at each step on the way to a leaf."""
+    path, node = [], leaf.node
+    for step in reversed(steps[: leaf.step]):
+        row = step.row[node]
+        path.append((step.tokens[node], step.log_probs[node], row))
+        node = step.came[row]
+    return path[::-1]

@@ -1,0 +1,72 @@
+"""Metrics: how good is what a model writes? Every value comes with a signature that says how it was made."""
+
+from regard.evaluate.accuracy import accuracy, accuracy_tally, exact_match, exact_match_tally
+from regard.evaluate.bleu import bleu, bleu_tally
+from regard.evaluate.bootstrap import Comparison, Recounted, paired_bootstrap
+from regard.evaluate.chrf import chrf, chrf_tally
+from regard.evaluate.error_rate import (
+    edit_distance,
+    error_rate,
+    error_rate_tally,
+    string_error_rate,
+    string_error_tally,
+)
+from regard.evaluate.f1 import ClassF1, f1, f1_per_class, f1_tally
+from regard.evaluate.meteor import Weighing, meteor, meteor_tally
+from regard.evaluate.metrics import METRICS, Metric, metric
+from regard.evaluate.note_bleu import brevity_penalty, note_bleu, note_bleu_tally
+from regard.evaluate.perplexity import bits_per_character, nats_per_token, perplexity
+from regard.evaluate.porter import porter_stem
+from regard.evaluate.score import Score
+from regard.evaluate.spans import Span, span_f1, span_f1_per_kind, span_f1_tally, spans
+from regard.evaluate.tally import Tally
+from regard.evaluate.ter import ter, ter_tally
+from regard.evaluate.word_alignment import align_words
+from regard.evaluate.wordnet import WordNet
+
+__all__ = [
+    "METRICS",
+    "ClassF1",
+    "Comparison",
+    "Metric",
+    "Recounted",
+    "Score",
+    "Span",
+    "Tally",
+    "Weighing",
+    "WordNet",
+    "accuracy",
+    "accuracy_tally",
+    "align_words",
+    "bits_per_character",
+    "bleu",
+    "bleu_tally",
+    "brevity_penalty",
+    "chrf",
+    "chrf_tally",
+    "edit_distance",
+    "error_rate",
+    "error_rate_tally",
+    "exact_match",
+    "exact_match_tally",
+    "f1",
+    "f1_per_class",
+    "f1_tally",
+    "meteor",
+    "meteor_tally",
+    "metric",
+    "nats_per_token",
+    "note_bleu",
+    "note_bleu_tally",
+    "paired_bootstrap",
+    "perplexity",
+    "porter_stem",
+    "span_f1",
+    "span_f1_per_kind",
+    "span_f1_tally",
+    "spans",
+    "string_error_rate",
+    "string_error_tally",
+    "ter",
+    "ter_tally",
+]

@@ -1,0 +1,112 @@
+"""Metrics by name: the one function behind the number during training and the number of `regard evaluate`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from regard.evaluate.accuracy import accuracy_tally, exact_match_tally
+from regard.evaluate.bleu import bleu_tally
+from regard.evaluate.bootstrap import Comparison, paired_bootstrap
+from regard.evaluate.chrf import chrf_tally
+from regard.evaluate.error_rate import error_rate_tally, string_error_tally
+from regard.evaluate.f1 import f1_tally
+from regard.evaluate.meteor import meteor_tally
+from regard.evaluate.nearest import unknown
+from regard.evaluate.note_bleu import note_bleu_tally
+from regard.evaluate.score import Score
+from regard.evaluate.spans import span_f1_tally
+from regard.evaluate.tally import Tally
+from regard.evaluate.ter import ter_tally
+from regard.evaluate.texts import References
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric over texts: call it with hypotheses and references for a `Score`.
+
+    Attributes:
+        name: as a recipe writes it.
+        tally: from hypotheses, references and options to a `Tally`.
+        what: one line for people.
+        higher_is_better: which way is up: for early stopping, best checkpoints, tables.
+        options: fixed arguments of the tally, such as tokenize="none".
+    """
+
+    name: str
+    tally: Callable[..., Tally]
+    what: str
+    higher_is_better: bool = True
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, hypotheses: Sequence[str], references: References) -> Score:
+        """The score of a corpus; references hold for every sentence one text or several."""
+        return self.count(hypotheses, references).score()
+
+    def count(self, hypotheses: Sequence[str], references: References) -> Tally:
+        """What every sentence adds to it."""
+        return self.tally(hypotheses, references, **self.options)
+
+    def compare(
+        self, first: Sequence[str], second: Sequence[str], references: References, *, samples: int = 1000, seed: int = 0
+    ) -> Comparison:
+        """Paired bootstrap between the outputs of two systems; see `paired_bootstrap`."""
+        tallies = self.count(first, references), self.count(second, references)
+        return paired_bootstrap(*tallies, samples=samples, seed=seed)
+
+    def known_options(self) -> list[str]:
+        """The names that `metric(name, ...)` takes."""
+        parameters = inspect.signature(self.tally).parameters.values()
+        fixed = METRICS[self.name].options
+        return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in fixed]
+
+
+_ALL = (
+    Metric("bleu", bleu_tally, "BLEU-4 of a corpus by sacrebleu, 0 to 100"),
+    Metric("note_bleu", note_bleu_tally, "BLEU-n as the lecture notes define it, 0 to 1"),
+    Metric("chrf", chrf_tally, "F-score of character n-grams by sacrebleu, 0 to 100"),
+    Metric("chrf++", chrf_tally, "chrF with word unigrams and bigrams, 0 to 100", options={"word_order": 2}),
+    Metric("ter", ter_tally, "edits with block moves per hundred reference words, by sacrebleu", False),
+    Metric("meteor", meteor_tally, "METEOR of 2005: recall-heavy matches of words, stems, synonyms, 0 to 1"),
+    Metric("exact_match", exact_match_tally, "share of texts equal to a reference"),
+    Metric("wer", error_rate_tally, "word edits over reference words", False, {"unit": "word"}),
+    Metric("per", error_rate_tally, "phoneme edits over reference phonemes", False, {"unit": "phoneme"}),
+    Metric("cer", error_rate_tally, "character edits over reference characters", False, {"unit": "character"}),
+    Metric("string_error", string_error_tally, "share of texts equal to no reference: the WER of pronunciation", False),
+    Metric("accuracy", accuracy_tally, "share of right labels"),
+    Metric("f1", f1_tally, "F1 over classes, macro or micro"),
+    Metric("span_f1", span_f1_tally, "F1 of chunks in BIO tags, as conlleval counts"),
+)
+
+METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _ALL})
+
+
+def metric(name: str, **options: Any) -> Metric:
+    """The metric of this name, with options fixed.
+
+    Args:
+        name: one of `METRICS`.
+        options: keyword arguments of the metric's function, such as `tokenize="none"` for BLEU.
+
+    Returns:
+        Metric.
+
+    Raises:
+        ValueError: no such metric or option; the sentence names the nearest.
+
+    >>> print(metric("bleu", tokenize="none", lowercase=True)(["A cat sat here"], [["a cat sat here"]]))
+    BLEU 100.0 (nrefs:1|case:lc|eff:no|tok:none|smooth:exp|version:...)
+    >>> metric("blue")
+    Traceback (most recent call last):
+    ValueError: evaluate: there is no metric 'blue'; did you mean 'bleu'? There are accuracy, bleu, ...
+    """
+    if name not in METRICS:
+        raise unknown("evaluate", "metric", name, METRICS)
+    found = METRICS[name]
+    for option in options:
+        if option not in found.known_options():
+            raise unknown(name, "option", option, found.known_options())
+    return replace(found, options={**found.options, **options})

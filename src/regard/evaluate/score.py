@@ -1,0 +1,35 @@
+"""Score: a number that says how it was made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a metric gives: a value that never travels without its signature.
+
+    Attributes:
+        name: of the metric, as it is printed.
+        value: BLEU, chrF and TER between 0 and 100, as sacrebleu defines them; shares (METEOR, accuracy, F1, error
+            rates) between 0 and 1.
+        signature: everything that changes the value and is not the data: `key:value` pairs joined by `|`.
+        count: how many sentences, or tokens where the metric is an average over tokens.
+
+    >>> print(Score("BLEU", 41.0213, "nrefs:1|case:lc|tok:13a", 1000))
+    BLEU 41.02 (nrefs:1|case:lc|tok:13a)
+    """
+
+    name: str
+    value: float
+    signature: str
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.value:#.4g} ({self.signature})"
+
+
+def signature(**parts: object) -> str:
+    """The pairs as one line: `signature(nrefs=1, case="lc")` is `"nrefs:1|case:lc"`; booleans become yes and no."""
+    words = {True: "yes", False: "no"}
+    return "|".join(f"{key}:{words[v] if isinstance(v, bool) else v}" for key, v in parts.items())

@@ -1,0 +1,87 @@
+"""A trained run, ready to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from regard.decode.search import Search
+from regard.recipes.sections import Recipe
+from regard.tasks.prediction import Prediction
+from regard.tasks.translation import Translation
+from regard.train.run import Run, RunError, make_model, make_task
+
+
+@dataclass(frozen=True)
+class Translator:
+    """The model of a run with its tokenizers and its search; in evaluation mode.
+
+    Attributes:
+        run: the folder it came from.
+        recipe: what it was trained by.
+        model: the best model, or the average of the last checkpoints, as the recipe says.
+        task: how it answers.
+        search: how answers are looked for, unless a call says otherwise.
+    """
+
+    run: Run
+    recipe: Recipe
+    model: nn.Module
+    task: Translation
+    search: Search
+
+    def predict(self, texts: str | Sequence[str], **settings: Any) -> list[Prediction]:
+        """The best answer to each text; an empty text has an empty answer.
+
+        Args:
+            texts: one text or several.
+            settings: fields of `Search` that differ from the recipe: `strategy="beam"`, `beam_size=10`.
+        """
+        return [answers[0] for answers in self.n_best(texts, 1, **settings)]
+
+    def n_best(self, texts: str | Sequence[str], n: int, **settings: Any) -> list[list[Prediction]]:
+        """Up to `n` answers to each text, best first."""
+        asked = [texts] if isinstance(texts, str) else list(texts)
+        search = replace(self.search, **{"n_best": n, **settings})
+        found = iter(self.task.predict(self.model, [text for text in asked if text.strip()], search))
+        return [next(found) if text.strip() else [_nothing(text)] for text in asked]
+
+
+def load(
+    path: str | Path, *, device: str | torch.device | None = None, overrides: list[str] | None = None
+) -> Translator:
+    """The model of a run, to be asked.
+
+    Args:
+        path: the run's folder, `runs/dates`.
+        device: where it computes; None for a GPU if there is one.
+        overrides: of its recipe: `["decode.beam_size=10"]`.
+
+    Raises:
+        RunError: not a run, or one that has no model yet.
+
+    Example: `regard.load("runs/dates").predict("3 mars 2021")[0].text` is `'2021-03-03'`.
+    """
+    run = Run(Path(path))
+    recipe = run.recipe(overrides)
+    kept = run.tokenizers()
+    if kept is None:
+        raise RunError(f"{run.folder} has no tokenizers yet; train it first: regard train")
+    model = make_model(recipe, *kept)
+    run.load_model(model)
+    model.to(device or _best_device()).eval()
+    return Translator(run, recipe, model, make_task(recipe, *kept), recipe.search())
+
+
+def _best_device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _nothing(text: str) -> Prediction:
+    """The answer to nothing."""
+    return Prediction(text, "", 0.0, source_tokens=(), tokens=(), log_probs=())

@@ -1,0 +1,45 @@
+"""Whole models, one file a system."""
+
+from regard.models.acceptor import Acceptor
+from regard.models.attending import Attending
+from regard.models.bahdanau import Bahdanau
+from regard.models.bidirectional import Bidirectional
+from regard.models.build import build
+from regard.models.char_rnn import CharRNN, CharState
+from regard.models.decoder_state import DecoderState
+from regard.models.encoder import Encoded, Encoder
+from regard.models.generator import Advanced, EncoderDecoder, Generator
+from regard.models.language_model import LanguageModel
+from regard.models.luong import Luong
+from regard.models.predicted import Predicted
+from regard.models.seq2seq import Seq2Seq
+from regard.models.simple_attention import SimpleAttention
+from regard.models.transducer import Transducer
+from regard.models.transformer import Transformer, TransformerLM, TransformerState
+from regard.models.transformer_encoder import TransformerEncoder
+
+__all__ = [
+    "Acceptor",
+    "Advanced",
+    "Attending",
+    "Bahdanau",
+    "Bidirectional",
+    "CharRNN",
+    "CharState",
+    "DecoderState",
+    "Encoded",
+    "Encoder",
+    "EncoderDecoder",
+    "Generator",
+    "LanguageModel",
+    "Luong",
+    "Predicted",
+    "Seq2Seq",
+    "SimpleAttention",
+    "Transducer",
+    "Transformer",
+    "TransformerEncoder",
+    "TransformerLM",
+    "TransformerState",
+    "build",
+]

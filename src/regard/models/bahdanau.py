@@ -1,0 +1,114 @@
+"""RNNsearch: the encoder-decoder with attention of Bahdanau, Cho & Bengio."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from regard.decode.protocol import BOS, EOS, PAD
+from regard.masks import Mask
+from regard.models.attending import Attender, Attending, Factory, attender
+from regard.models.decoder_state import DecoderState
+from regard.models.encoder import Encoded, Encoder
+from regard.models.generator import Advanced, EncoderDecoder, needs_source
+from regard.models.predicted import Predicted
+from regard.models.words import Words, output_layer
+from regard.nn.cells import Cells
+from regard.nn.global_fertility import GlobalFertility
+from regard.nn.rnn import Recurrent
+
+
+class Bahdanau(EncoderDecoder[DecoderState]):
+    r"""RNNsearch: the *previous* decoder state asks, and the answer goes into the next one.
+
+    .. math:: h = \mathrm{biRNN}(x), \quad s_0 = \tanh(W_s \overleftarrow{h}_1) \\
+              c_i = \mathrm{attend}(s_{i-1}, h), \quad s_i = \mathrm{GRU}([E y_{i-1}; c_i], s_{i-1}) \\
+              t_i = \mathrm{maxout}_2(U_o s_i + V_o E y_{i-1} + C_o c_i), \quad p(y_i) = \mathrm{softmax}(W_o t_i)
+
+    Args:
+        source_size: how many source words.
+        target_size: V, how many target words.
+        embedding_dim: width of the embeddings.
+        hidden_dim: D, width of the decoder and of each direction of the encoder.
+        readout_dim: width of t after the maxout; None for `embedding_dim`.
+        attention: a reader, or (query width D, key width 2D) -> reader, see `Attending`; None for the paper's additive
+            score of width D. Multi-head, key-value, Cohn's terms, local and hard attention all come in here.
+        cells: what the recurrent layers are made of; with several, the uppermost asks.
+        dropout: on embeddings, encoder states and t.
+        tied: whether W_o is the target embedding; it needs `readout_dim` = `embedding_dim`.
+        fertility: width of the hidden layer of Cohn's global fertility; None for none. Its negative log-likelihood
+            of each sentence, [B], is then the extra `"fertility"`.
+
+    Bahdanau, Cho & Bengio 2015, section 3 and appendix A.2. The output layer reads s_i, as equation 4 of the paper
+    has it. A torch GRU has a second bias for each gate, which the paper has not.
+
+    >>> model = Bahdanau(11, 13, embedding_dim=3, hidden_dim=5)
+    >>> predicted = model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 6).long())
+    >>> predicted.logits.shape, predicted.attended.weights().shape
+    (torch.Size([2, 6, 13]), torch.Size([2, 6, 7]))
+    """
+
+    def __init__(
+        self,
+        source_size: int,
+        target_size: int,
+        *,
+        embedding_dim: int = 256,
+        hidden_dim: int = 512,
+        readout_dim: int | None = None,
+        attention: Attender | Factory | None = None,
+        cells: Cells | str = "gru",
+        dropout: float = 0.0,
+        tied: bool = False,
+        fertility: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.encoder = Encoder(
+            source_size,
+            embedding_dim=embedding_dim,
+            hidden_dim=2 * hidden_dim,
+            cells=cells,
+            bidirectional=True,
+            dropout=dropout,
+        )
+        self.words = Words(target_size, embedding_dim, dropout=dropout)
+        self.attention, context = attender(attention, hidden_dim, 2 * hidden_dim, Attending(hidden_dim=hidden_dim))
+        self.layers = Recurrent(embedding_dim + context, hidden_dim, cells)
+        self.bridge = nn.Linear(hidden_dim, self.layers.cells.num_layers * hidden_dim)
+        readout = embedding_dim if readout_dim is None else readout_dim
+        self.readout = nn.Linear(hidden_dim + embedding_dim + context, 2 * readout)
+        self.dropout = nn.Dropout(dropout)
+        self.output_map = output_layer(readout, self.words, tied=tied)
+        self.fertility = None if fertility is None else GlobalFertility(2 * hidden_dim, fertility)
+
+    def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> DecoderState:
+        return self._start(self.encoder(needs_source(self, source), lengths))
+
+    def forward(self, source: Tensor, source_lengths: Tensor | None, target: Tensor) -> Predicted:
+        encoded: Encoded = self.encoder(needs_source(self, source), source_lengths)
+        predicted = self.unroll(target, self._start(encoded))
+        if self.fertility is None or predicted.attended is None:
+            return predicted
+        coverage = predicted.attended.coverage(lengths=(target != PAD).sum(1) - 1)  # the last row is of EOS
+        coverage = coverage if coverage.dim() == 2 else coverage.mean(1)
+        words = (source != PAD) & (source != BOS) & (source != EOS)
+        loss = self.fertility(coverage, encoded.states, Mask.of(words.unsqueeze(1)))
+        return predicted._replace(extras={**predicted.extras, "fertility": loss})
+
+    def advance(self, tokens: Tensor, state: DecoderState) -> Advanced[DecoderState]:
+        word: Tensor = self.words(tokens)
+        attended = self.attention.read(state.layers.top.unsqueeze(1), state.source, state.read)
+        new, layers = self.layers.step(torch.cat((word, attended.context), dim=-1).squeeze(1), state.layers)
+        features = torch.cat((new.unsqueeze(1), word, attended.context), dim=-1)
+        return Advanced(features, DecoderState(layers, state.memory, attended.state), attended)
+
+    def output(self, features: Tensor) -> Tensor:
+        pairs: Tensor = self.readout(features)
+        logits: Tensor = self.output_map(self.dropout(pairs.unflatten(-1, (-1, 2)).amax(-1)))
+        return logits
+
+    def _start(self, encoded: Encoded) -> DecoderState:
+        backward = encoded.summary[:, self.layers.hidden_dim :]
+        first = torch.tanh(self.bridge(backward)).unflatten(1, (-1, self.layers.hidden_dim))
+        memory = self.attention.remember(encoded.states, mask=encoded.mask)
+        return DecoderState(self.layers.start(len(first), first), memory, self.attention.start(memory))

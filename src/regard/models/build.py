@@ -1,0 +1,156 @@
+"""Models from plain values, as a recipe gives them."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from torch import nn
+
+from regard.models.acceptor import Acceptor
+from regard.models.attending import Attending, nearest
+from regard.models.bahdanau import Bahdanau
+from regard.models.bidirectional import Bidirectional
+from regard.models.char_rnn import CharRNN
+from regard.models.encoder import Encoder
+from regard.models.generator import EncoderDecoder
+from regard.models.language_model import LanguageModel
+from regard.models.luong import Luong
+from regard.models.seq2seq import Seq2Seq
+from regard.models.simple_attention import SimpleAttention
+from regard.models.transducer import Transducer
+from regard.models.transformer import Transformer, TransformerLM
+from regard.models.transformer_encoder import TransformerEncoder
+from regard.nn.cells import KINDS as CELLS
+from regard.nn.cells import Cells
+from regard.nn.transformer_layer import Blocks
+
+ENCODER_DECODERS: dict[str, type[EncoderDecoder[Any]]] = {
+    "bahdanau": Bahdanau,
+    "luong": Luong,
+    "seq2seq": Seq2Seq,
+    "simple_attention": SimpleAttention,
+    "transformer": Transformer,
+}
+LANGUAGE_MODELS: dict[str, type[nn.Module]] = {
+    "char_rnn": CharRNN,
+    "language_model": LanguageModel,
+    "transformer_lm": TransformerLM,
+}
+LABELLERS: dict[str, type[nn.Module]] = {"acceptor": Acceptor, "transducer": Transducer}
+ENCODERS: dict[str, type[nn.Module]] = {"rnn": Encoder, "transformer": TransformerEncoder}
+KINDS = (*sorted((*ENCODER_DECODERS, *LANGUAGE_MODELS, *LABELLERS, "bidirectional")),)
+
+
+def build(kind: str, source_size: int, target_size: int | None = None, **arguments: Any) -> nn.Module:
+    """A model by name, with plain arguments.
+
+    Args:
+        kind: one of `KINDS`.
+        source_size: how many source words; of a language model, how many words.
+        target_size: how many target words; of an acceptor how many classes, of a transducer how many tags. A language
+            model has none.
+        arguments: the model's own, as plain values: `cells` is a name or a mapping of `Cells`; `attention` the name of
+            a score or a mapping of `Attending`; the fields of `Blocks` stand beside a Transformer's other arguments;
+            `encoder` of an acceptor or a transducer is a mapping with `kind` `"rnn"` or `"transformer"`; `model` of
+            `"bidirectional"` is a mapping with `kind` and arguments, for both directions.
+
+    Raises:
+        ValueError: a name or an argument that does not exist, with the nearest that does; sizes that do not fit.
+
+    >>> model = build("luong", 11, 13, hidden_dim=6, attention={"score": "dot", "align": "local_p"}, cells="gru")
+    >>> type(model).__name__, type(model.attention.align).__name__
+    ('Luong', 'LocalP')
+    >>> build("luong", 11, 13, atention="dot")
+    Traceback (most recent call last):
+    ValueError: there is no argument of the model 'luong' called 'atention' (did you mean 'attention'?); there are: ...
+    """
+    if kind not in KINDS:
+        raise ValueError(nearest("model", kind, KINDS))
+    if (target_size is None) != (kind in LANGUAGE_MODELS):
+        wanted = "no target_size" if kind in LANGUAGE_MODELS else "a target_size"
+        raise ValueError(f"the model {kind!r} needs {wanted}; got {target_size}")
+    if target_size is None:
+        return _made(f"model {kind!r}", LANGUAGE_MODELS[kind], (source_size,), arguments)
+    if kind in LABELLERS:
+        encoder = _encoder(source_size, arguments.pop("encoder", {}))
+        return _made(f"model {kind!r}", LABELLERS[kind], (encoder, target_size), arguments)
+    if kind == "bidirectional":
+        return _both(source_size, target_size, arguments)
+    return _made(f"model {kind!r}", ENCODER_DECODERS[kind], (source_size, target_size), arguments)
+
+
+def _made(what: str, made: type[nn.Module], sizes: tuple[object, ...], arguments: Mapping[str, Any]) -> nn.Module:
+    """One model: its arguments checked, its parts made."""
+    names = list(inspect.signature(made.__init__).parameters)[1 + len(sizes) :]
+    blocks = [field.name for field in dataclasses.fields(Blocks) if field.name != "rotary"]
+    plain = [name for name in names if name != "blocks"] + (blocks if "blocks" in names else [])
+    for name in arguments:
+        if name not in plain:
+            raise ValueError(nearest(f"argument of the {what} called", name, plain))
+    ready = {name: _part(name, value, made) for name, value in arguments.items()}
+    if "blocks" in names:
+        ready["blocks"] = Blocks(**{name: ready.pop(name) for name in blocks if name in ready})
+    return made(*sizes, **ready)
+
+
+def _part(name: str, value: Any, made: type[nn.Module]) -> Any:
+    """A plain value as the constructor wants it."""
+    if name == "cells":
+        options = {"kind": value} if isinstance(value, str) else value
+        if options.get("kind", "gru") not in CELLS:
+            raise ValueError(nearest("recurrent cell", options["kind"], CELLS))
+        return _record("cells", Cells, options)
+    if name == "attention" and value is not None:
+        attending: Attending = _record("attention", Attending, {"score": value} if isinstance(value, str) else value)
+        return attending.make_score if made is CharRNN else attending
+    if name == "score" and value is not None:
+        return _heads(value)
+    return value
+
+
+def _heads(spec: str | Mapping[str, Any]) -> Any:
+    """The score of a Transformer's attention: (C, H) -> score, each head C / H wide inside."""
+
+    def score(dim: int, num_heads: int) -> Any:
+        return Attending(score=spec, num_heads=num_heads, hidden_dim=dim // num_heads).make_score(dim, dim)
+
+    return score
+
+
+def _record(what: str, made: type[Any], options: Mapping[str, Any]) -> Any:
+    """A record of plain values, its keys checked."""
+    fields = [field.name for field in dataclasses.fields(made)]
+    for option in options:
+        if option not in fields:
+            raise ValueError(nearest(f"argument of {what} called", option, fields))
+    return made(**options)
+
+
+def _encoder(size: int, options: Mapping[str, Any]) -> nn.Module:
+    arguments = dict(options)
+    kind = arguments.pop("kind", "rnn")
+    if kind not in ENCODERS:
+        raise ValueError(nearest("encoder", kind, ENCODERS))
+    if kind == "rnn":
+        arguments = {"embedding_dim": 128, "hidden_dim": 256, "bidirectional": True} | arguments
+    return _made(f"encoder {kind!r}", ENCODERS[kind], (size,), arguments)
+
+
+def _both(source_size: int, target_size: int, arguments: Mapping[str, Any]) -> Bidirectional:
+    rest = dict(arguments)
+    options = dict(rest.pop("model", {}))
+    kind = options.pop("kind", "bahdanau")
+    if kind not in ENCODER_DECODERS:
+        raise ValueError(nearest("encoder-decoder", kind, ENCODER_DECODERS))
+    for name in rest:
+        if name != "gamma":
+            raise ValueError(nearest("argument of the model 'bidirectional' called", name, ("gamma", "model")))
+    what, made = f"model {kind!r}", ENCODER_DECODERS[kind]
+    there = _made(what, made, (source_size, target_size), options)
+    back = _made(what, made, (target_size, source_size), options)
+    assert isinstance(there, EncoderDecoder)
+    assert isinstance(back, EncoderDecoder)
+    return Bidirectional(there, back, **rest)

@@ -1,0 +1,133 @@
+"""A recurrent language model that looks back at its own states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from regard.decode.protocol import Step
+from regard.masks import Mask
+from regard.models.generator import Advanced, Generator, needs_batch
+from regard.models.predicted import Predicted
+from regard.models.seq2seq import run
+from regard.models.words import Words, output_layer
+from regard.nn.attention import Attention
+from regard.nn.cells import Cells
+from regard.nn.memory import Memory
+from regard.nn.rnn import Recurrent, RecurrentState
+from regard.nn.scores.base import Score
+
+SelfScore = Callable[[int, int], Score]
+"""(width of queries, width of keys) -> a score."""
+
+
+@dataclass(frozen=True)
+class CharState:
+    """Where a `CharRNN` stands.
+
+    Attributes:
+        layers: its recurrent layers.
+        memory: the states so far, as many as its window holds; None without attention.
+    """
+
+    layers: RecurrentState
+    memory: Memory | None = None
+
+    def select(self, rows: Tensor) -> CharState:
+        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        return CharState(self.layers.select(rows), None if self.memory is None else self.memory.select(rows))
+
+    def detach(self) -> CharState:
+        """The same state without its history. Keys stay as they were projected when they were remembered."""
+        memory = self.memory and Memory(self.memory.key.detach(), self.memory.value.detach())
+        return CharState(self.layers.detach(), memory)
+
+
+class CharRNN(Generator[CharState]):
+    r"""A language model over characters; with attention, each state reads those before it.
+
+    .. math:: h_t = R(h_{t-1}, E x_t), \quad c_t = \mathrm{attend}(h_t, h_{<t}), \quad
+              \tilde h_t = \tanh(W_c [c_t; h_t]), \quad p(x_{t+1}) = \mathrm{softmax}(W \tilde h_t + b)
+
+    The memory grows by one state a step. The first state has nothing to read and gets a zero context. What was read
+    goes into no later state, so a whole text is read at once.
+
+    Args:
+        size: V, how many characters.
+        embedding_dim: width of the embeddings.
+        hidden_dim: D, width of the layers.
+        attention: None for the plain model, or (D, D) -> score, for example `Attending(score="additive").make_score`.
+        window: how many states back it looks; None for all.
+        cells: what the layers are made of.
+        dropout: on the embeddings and on what the output layer reads.
+
+    Karpathy 2015, "char-rnn"; attention to one's own past states after Cheng, Dong & Lapata 2016 and Daniluk et al.
+    2017, section 2.1.
+
+    >>> from regard.models import Attending
+    >>> model = CharRNN(11, embedding_dim=3, hidden_dim=5, attention=Attending().make_score)
+    >>> predicted = model(torch.ones(2, 7).long())
+    >>> predicted.logits.shape, predicted.attended.weights().shape
+    (torch.Size([2, 7, 11]), torch.Size([2, 7, 6]))
+    """
+
+    at_once = True
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        embedding_dim: int = 64,
+        hidden_dim: int = 256,
+        attention: SelfScore | None = None,
+        window: int | None = None,
+        cells: Cells | str = "lstm",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.words = Words(size, embedding_dim, dropout=dropout)
+        self.layers = Recurrent(embedding_dim, hidden_dim, cells)
+        self.attention = None if attention is None else Attention(attention(hidden_dim, hidden_dim))
+        self.attentional_map = None if attention is None else nn.Linear(2 * hidden_dim, hidden_dim)
+        self.window = window
+        self.dropout = nn.Dropout(dropout)
+        self.output_map = output_layer(hidden_dim, self.words, tied=False)
+
+    def forward(self, text: Tensor, state: CharState | None = None) -> Predicted:
+        """Characters [B, T], and where an earlier text ended -> logits [B, T, V] of what follows each."""
+        return self.unroll(text, self.start(None, batch=len(text)) if state is None else state)
+
+    def start(
+        self, source: Tensor | None = None, lengths: Tensor | None = None, *, batch: int | None = None
+    ) -> CharState:
+        layers = self.layers.start(needs_batch(self, source, batch))
+        memory = None if self.attention is None else self.attention.remember(layers.hidden[:, :0])
+        return CharState(layers, memory)
+
+    def advance(self, tokens: Tensor, state: CharState) -> Advanced[CharState]:
+        outputs, layers = run(self.layers, self.words(tokens), state.layers)
+        if self.attention is None or self.attentional_map is None or state.memory is None:
+            return Advanced(outputs, CharState(layers))
+        grown = state.memory.append(self.attention.remember(outputs))
+        # Without the newest state as a key, the last query stands one before its own place: it sees the past only.
+        reach = Mask.causal() if self.window is None else Mask.window(self.window)
+        past = Memory(grown.key[:, :, :-1], grown.value[:, :, :-1], reach)
+        attended = self.attention.read(outputs, past)
+        features = torch.tanh(self.attentional_map(torch.cat((attended.context, outputs), dim=-1)))
+        return Advanced(features, CharState(layers, _last(grown, self.window)), attended)
+
+    def step(self, token: Tensor, state: CharState) -> Step:
+        """One character; what it attended to is its own past, no source, so the step carries no alignment."""
+        return super().step(token, state)._replace(attended=None)
+
+    def output(self, features: Tensor) -> Tensor:
+        logits: Tensor = self.output_map(self.dropout(features))
+        return logits
+
+
+def _last(memory: Memory, window: int | None) -> Memory:
+    """What a window of this width can still reach."""
+    return memory if window is None else Memory(memory.key[:, :, -window:], memory.value[:, :, -window:])

@@ -1,0 +1,43 @@
+"""Where a recurrent decoder stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from regard.nn.memory import Memory
+from regard.nn.rnn import RecurrentState
+from regard.nn.state import State
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """All that a recurrent decoder's next step needs. A value: passed in and returned.
+
+    Attributes:
+        layers: its recurrent layers.
+        memory: the source, its keys projected once; None without attention.
+        read: where reading it stands; None without attention.
+        carried: [B, C], a vector that goes from step to step: the context, or Luong's attentional vector.
+    """
+
+    layers: RecurrentState
+    memory: Memory | None = None
+    read: State | None = None
+    carried: Tensor | None = None
+
+    def select(self, rows: Tensor) -> DecoderState:
+        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        return DecoderState(
+            self.layers.select(rows),
+            None if self.memory is None else self.memory.select(rows),
+            None if self.read is None else self.read.select(rows),
+            None if self.carried is None else self.carried.index_select(0, rows),
+        )
+
+    @property
+    def source(self) -> Memory:
+        """The memory of a decoder that has one."""
+        assert self.memory is not None
+        return self.memory

@@ -1,0 +1,88 @@
+"""The recurrent encoder."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from regard.masks import Mask
+from regard.models.words import Words
+from regard.nn.cells import Cells
+from regard.nn.rnn import Recurrent, RecurrentState, reverse_sequences
+
+
+class Encoded(NamedTuple):
+    """A source as an encoder leaves it.
+
+    Attributes:
+        states: [B, S, C], one a word, zero at padding.
+        summary: [B, C], what is left at the end: [→h_S; ←h_1] of a bidirectional encoder.
+        mask: which words are there; None for all.
+        state: the layers at the end, [B, L, C] with both directions side by side; None of a Transformer.
+    """
+
+    states: Tensor
+    summary: Tensor
+    mask: Mask | None
+    state: RecurrentState | None = None
+
+
+class Encoder(nn.Module):
+    r"""Words in, states out: h_s = RNN(E x_s, h_{s-1}), in one direction or both.
+
+    .. math:: h_s = [\overrightarrow{h}_s; \overleftarrow{h}_s]
+
+    Args:
+        size: how many words.
+        embedding_dim: width of the embeddings.
+        hidden_dim: C, width of the states; with two directions each has half of it.
+        cells: what the layers are made of.
+        bidirectional: whether both directions are read.
+        dropout: on the embeddings and on the states.
+        reverse: read the source from its end (Sutskever, Vinyals & Le 2014, section 3.3).
+
+    Shapes: source [B, S], lengths [B] -> `Encoded`.
+
+    >>> import torch
+    >>> encoded = Encoder(11, embedding_dim=3, hidden_dim=10, bidirectional=True)(torch.ones(2, 7).long())
+    >>> encoded.states.shape, encoded.summary.shape
+    (torch.Size([2, 7, 10]), torch.Size([2, 10]))
+    """
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        embedding_dim: int,
+        hidden_dim: int,
+        cells: Cells | str = "gru",
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        reverse: bool = False,
+    ) -> None:
+        super().__init__()
+        if bidirectional and hidden_dim % 2:
+            raise ValueError(f"a bidirectional encoder splits its width between two directions; got {hidden_dim}")
+        self.output_dim = hidden_dim
+        self.reverse = reverse
+        self.words = Words(size, embedding_dim, dropout=dropout)
+        width = hidden_dim // 2 if bidirectional else hidden_dim
+        self.layers = Recurrent(embedding_dim, width, cells, bidirectional=bidirectional)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
+        """Encode source ids [B, S] of true `lengths` [B]; None where there is no padding."""
+        if self.reverse:
+            source = source.flip(1) if lengths is None else reverse_sequences(source, lengths)
+        states, end = self.layers(self.words(source), lengths)
+        mask = None if lengths is None else Mask.padding(lengths)
+        end = _side_by_side(end, self.layers.directions)
+        return Encoded(self.dropout(states), end.top, mask, end)
+
+
+def _side_by_side(state: RecurrentState, directions: int) -> RecurrentState:
+    """[B, 2L, C/2] -> [B, L, C]: the two directions of a layer in one vector."""
+    batch, count, width = state.hidden.shape
+    shape = (batch, count // directions, width * directions)
+    return RecurrentState(state.hidden.reshape(shape), None if state.cell is None else state.cell.reshape(shape))

@@ -1,0 +1,71 @@
+"""The recurrent language model."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from regard.models.generator import Advanced, Generator, needs_batch
+from regard.models.predicted import Predicted
+from regard.models.seq2seq import run
+from regard.models.words import LockedDropout, Words, output_layer
+from regard.nn.cells import Cells
+from regard.nn.rnn import Recurrent, RecurrentState
+
+
+class LanguageModel(Generator[RecurrentState]):
+    r"""The next word from all words before: h_t = RNN(E w_t, h_{t-1}), p(w_{t+1}) = softmax(W h_t + b).
+
+    The state is a value: hand `predicted.state.detach()` to the next window to carry it on.
+
+    Args:
+        size: V, how many words.
+        embedding_dim: width of the embeddings.
+        hidden_dim: width of the layers.
+        cells: what they are made of. With `variational` the dropout here drops the same channels at all steps too.
+        dropout: on the embeddings and on the outputs of the uppermost layer.
+        tied: whether W is the embedding; it needs `embedding_dim` = `hidden_dim`.
+
+    Mikolov et al. 2010 (Elman); Zaremba, Sutskever & Vinyals 2014 (LSTM with dropout); Press & Wolf 2017 (tied).
+
+    >>> import torch
+    >>> model = LanguageModel(11, embedding_dim=5, hidden_dim=5, cells=Cells(kind="lstm", num_layers=2), tied=True)
+    >>> first = model(torch.ones(2, 7).long())
+    >>> model(torch.ones(2, 7).long(), first.state.detach()).logits.shape
+    torch.Size([2, 7, 11])
+    """
+
+    at_once = True
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        embedding_dim: int = 200,
+        hidden_dim: int = 200,
+        cells: Cells | str = "lstm",
+        dropout: float = 0.0,
+        tied: bool = False,
+    ) -> None:
+        super().__init__()
+        self.words = Words(size, embedding_dim)
+        self.layers = Recurrent(embedding_dim, hidden_dim, cells)
+        locked = self.layers.cells.variational
+        self.dropout: nn.Module = LockedDropout(dropout) if locked else nn.Dropout(dropout)
+        self.output_map = output_layer(hidden_dim, self.words, tied=tied)
+
+    def forward(self, text: Tensor, state: RecurrentState | None = None) -> Predicted:
+        """Words [B, T], and where an earlier text ended -> logits [B, T, V] of what follows each word."""
+        return self.unroll(text, self.start(None, batch=len(text)) if state is None else state)
+
+    def start(
+        self, source: Tensor | None = None, lengths: Tensor | None = None, *, batch: int | None = None
+    ) -> RecurrentState:
+        return self.layers.start(needs_batch(self, source, batch))
+
+    def advance(self, tokens: Tensor, state: RecurrentState) -> Advanced[RecurrentState]:
+        outputs, after = run(self.layers, self.dropout(self.words(tokens)), state)
+        return Advanced(outputs, after)
+
+    def output(self, features: Tensor) -> Tensor:
+        logits: Tensor = self.output_map(self.dropout(features))
+        return logits

@@ -1,0 +1,99 @@
+"""The encoder-decoder with attention of Luong, Pham & Manning."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.attending import Attender, Attending, Factory, attender
+from regard.models.decoder_state import DecoderState
+from regard.models.encoder import Encoded, Encoder
+from regard.models.generator import Advanced, EncoderDecoder, needs_source
+from regard.models.seq2seq import run
+from regard.models.words import Words, output_layer
+from regard.nn.cells import Cells
+from regard.nn.rnn import Recurrent
+
+
+class Luong(EncoderDecoder[DecoderState]):
+    r"""The *current* decoder state asks, and the answer goes into the prediction.
+
+    .. math:: s_t = R(s_{t-1}, [E y_{t-1}; \tilde s_{t-1}]), \quad c_t = \mathrm{attend}(s_t, h), \quad
+              \tilde s_t = \tanh(W_c [c_t; s_t]), \quad p(y_t) = \mathrm{softmax}(W_s \tilde s_t)
+
+    Input feeding is the s̃_{t-1} in the first equation, zero at the first step. Without it nothing that was attended to
+    goes into a later state, and teacher forcing runs over the whole target at once.
+
+    Args:
+        source_size: how many source words.
+        target_size: V, how many target words.
+        embedding_dim: width of the embeddings.
+        hidden_dim: D, width of encoder and decoder.
+        attention: a reader, or (query width D, key width D) -> reader, see `Attending`; None for the general score.
+            Global, local-m and local-p are its aligner.
+        feeding: whether s̃ is fed to the next step.
+        cells: what the layers of both are made of.
+        bidirectional: whether the encoder reads both directions, half of `hidden_dim` each.
+        dropout: on embeddings, encoder states and s̃.
+        tied: whether W_s is the target embedding; it needs `embedding_dim` = `hidden_dim`.
+
+    Luong, Pham & Manning 2015, sections 3.1 to 3.3; the decoder starts from the encoder's last state.
+
+    >>> model = Luong(11, 13, embedding_dim=3, hidden_dim=5, attention=Attending(score="dot", align="local_m"))
+    >>> predicted = model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 6).long())
+    >>> predicted.logits.shape, predicted.attended.weights().shape
+    (torch.Size([2, 6, 13]), torch.Size([2, 6, 7]))
+    """
+
+    def __init__(
+        self,
+        source_size: int,
+        target_size: int,
+        *,
+        embedding_dim: int = 256,
+        hidden_dim: int = 512,
+        attention: Attender | Factory | None = None,
+        feeding: bool = True,
+        cells: Cells | str = "lstm",
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        tied: bool = False,
+    ) -> None:
+        super().__init__()
+        self.feeding = feeding
+        self.at_once = not feeding
+        self.encoder = Encoder(
+            source_size,
+            embedding_dim=embedding_dim,
+            hidden_dim=hidden_dim,
+            cells=cells,
+            bidirectional=bidirectional,
+            dropout=dropout,
+        )
+        self.words = Words(target_size, embedding_dim, dropout=dropout)
+        self.layers = Recurrent(embedding_dim + (hidden_dim if feeding else 0), hidden_dim, cells)
+        self.attention, context = attender(attention, hidden_dim, hidden_dim, Attending(score="general"))
+        self.attentional_map = nn.Linear(context + hidden_dim, hidden_dim, bias=False)
+        self.dropout = nn.Dropout(dropout)
+        self.output_map = output_layer(hidden_dim, self.words, tied=tied)
+
+    def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> DecoderState:
+        encoded: Encoded = self.encoder(needs_source(self, source), lengths)
+        assert encoded.state is not None
+        memory = self.attention.remember(encoded.states, mask=encoded.mask)
+        nothing = torch.zeros_like(encoded.summary) if self.feeding else None
+        return DecoderState(encoded.state, memory, self.attention.start(memory), nothing)
+
+    def advance(self, tokens: Tensor, state: DecoderState) -> Advanced[DecoderState]:
+        words: Tensor = self.words(tokens)
+        if state.carried is not None:
+            words = torch.cat((words, state.carried.unsqueeze(1)), dim=-1)
+        outputs, layers = run(self.layers, words, state.layers)
+        attended = self.attention.read(outputs, state.source, state.read)
+        features = torch.tanh(self.attentional_map(torch.cat((attended.context, outputs), dim=-1)))
+        carried = features[:, -1] if self.feeding else None
+        return Advanced(features, DecoderState(layers, state.memory, attended.state, carried), attended)
+
+    def output(self, features: Tensor) -> Tensor:
+        logits: Tensor = self.output_map(self.dropout(features))
+        return logits

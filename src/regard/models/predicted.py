@@ -1,0 +1,71 @@
+"""What a model says of a whole batch at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.ops.attended import Attended
+from regard.ops.hard import Sample
+from regard.ops.softmax import statistics_dtype
+from regard.ops.weights import Weights
+
+NOTHING: Mapping[str, Tensor] = MappingProxyType({})
+
+
+class Predicted(NamedTuple):
+    """The outcome of a model's forward pass.
+
+    Attributes:
+        logits: [B, T, V] of a generating model, [B, T, tags] of a transducer, [B, classes] of an acceptor.
+        state: where a generating model stands after the last token; None otherwise.
+        attended: what was attended to, [B, (H,) T, S]; None without attention.
+        extras: further losses and statistics that a task may use, with gradient, by name.
+    """
+
+    logits: Tensor
+    state: Any = None
+    attended: Weights | None = None
+    extras: Mapping[str, Tensor] = NOTHING
+
+
+def log_softmax(logits: Tensor) -> Tensor:
+    """Log-probabilities over the last dimension, in float32 for half precision."""
+    return logits.to(statistics_dtype(logits.dtype)).log_softmax(dim=-1)
+
+
+def joined(reads: Sequence[Attended]) -> Weights | None:
+    """The weights of consecutive reads of one memory as one, still made only when they are asked for.
+
+    >>> reads = [Attended.from_weights(torch.zeros(1, 1, 2), torch.rand(1, 1, 1, 5), has_heads=False)] * 3
+    >>> joined(reads).weights().shape
+    torch.Size([1, 3, 5])
+    """
+    if len(reads) < 2:
+        return reads[0] if reads else None
+    batch, heads, _, keys = reads[0].shape
+    owner = torch.repeat_interleave(torch.tensor([read.shape[2] for read in reads], device="cpu")).tolist()
+    place = [row for read in reads for row in range(read.shape[2])]
+    has_heads = reads[0].weights(rows=[]).dim() == 4
+
+    def weigh(head: Tensor, row: Tensor) -> Tensor:
+        chosen = head.tolist()
+        rows = [reads[owner[t]].weights(rows=place[t], heads=chosen) for t in row.tolist()]
+        if not rows:
+            return reads[0].context.new_zeros(batch, len(chosen), 0, keys)
+        return torch.cat([part if has_heads else part.unsqueeze(1) for part in rows], dim=2)
+
+    return Weights(weigh, (batch, heads, len(owner), keys), reads[0].context.device, has_heads=has_heads)
+
+
+def drawn(reads: Sequence[Attended]) -> Mapping[str, Tensor]:
+    """What hard attention drew, as extras: its log-probability and entropy [B, H, T]; nothing of other attention."""
+    samples = [read.sample for read in reads if read.sample is not None]
+    if not samples:
+        return NOTHING
+    sample = Sample.join(samples)
+    return {"sample_key": sample.key, "sample_log_prob": sample.log_prob, "sample_entropy": sample.entropy}

@@ -1,0 +1,8 @@
+"""What a model that reads a text asks of an encoder."""
+
+from __future__ import annotations
+
+from regard.models.encoder import Encoder
+from regard.models.transformer_encoder import TransformerEncoder
+
+ReadingEncoder = Encoder | TransformerEncoder

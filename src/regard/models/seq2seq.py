@@ -1,0 +1,113 @@
+"""The encoder-decoder without attention."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.decoder_state import DecoderState
+from regard.models.encoder import Encoded, Encoder
+from regard.models.generator import Advanced, EncoderDecoder, needs_source
+from regard.models.words import Words, output_layer
+from regard.nn.cells import Cells
+from regard.nn.rnn import Recurrent, RecurrentState
+
+WAYS = ("state", "mapped", "input")
+
+
+class Seq2Seq(EncoderDecoder[DecoderState]):
+    r"""A source as one vector c, handed to the decoder in one of the three ways of the notes.
+
+    .. math:: \text{state: } & s_0 = \text{the encoder's last state}, & s_t &= R(s_{t-1}, E y_{t-1}) \\
+              \text{mapped: } & s_0 = \tanh(V c), & s_t &= R(s_{t-1}, E y_{t-1}) \\
+              \text{input: } & s_0 = \tanh(V c), & s_t &= R(s_{t-1}, [E y_{t-1}; c])
+
+    The logits are W s_t + b; with `"input"` W [s_t; E y_{t-1}; c] + b: c is fed to the output layer too.
+
+    Args:
+        source_size: how many source words.
+        target_size: V, how many target words.
+        embedding_dim: width of the embeddings.
+        hidden_dim: width of encoder and decoder.
+        context: `"state"`, `"mapped"` or `"input"`.
+        cells: what the layers of both are made of.
+        bidirectional: whether the encoder reads both directions, half of `hidden_dim` each.
+        reverse: whether it reads the source from its end.
+        dropout: on embeddings, encoder states and what the output layer reads.
+
+    Sutskever, Vinyals & Le 2014 (`"state"`, with `reverse`); Cho et al. 2014, equations 1 to 4 and appendix A.1.2,
+    and Kalchbrenner & Blunsom 2013 (`"input"`). Teacher forcing runs over the whole target at once.
+
+    >>> model = Seq2Seq(11, 13, embedding_dim=3, hidden_dim=5)
+    >>> model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 6).long()).logits.shape
+    torch.Size([2, 6, 13])
+    """
+
+    at_once = True
+
+    def __init__(
+        self,
+        source_size: int,
+        target_size: int,
+        *,
+        embedding_dim: int = 256,
+        hidden_dim: int = 512,
+        context: str = "state",
+        cells: Cells | str = "lstm",
+        bidirectional: bool = False,
+        reverse: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if context not in WAYS:
+            raise ValueError(f"Seq2Seq: the context is passed by {', '.join(WAYS)}; got {context!r}")
+        self.context = context
+        self.encoder = Encoder(
+            source_size,
+            embedding_dim=embedding_dim,
+            hidden_dim=hidden_dim,
+            cells=cells,
+            bidirectional=bidirectional,
+            dropout=dropout,
+            reverse=reverse,
+        )
+        every_step = hidden_dim if context == "input" else 0
+        self.words = Words(target_size, embedding_dim, dropout=dropout)
+        self.layers = Recurrent(embedding_dim + every_step, hidden_dim, cells)
+        depth = self.layers.cells.num_layers
+        self.bridge = None if context == "state" else nn.Linear(hidden_dim, depth * hidden_dim)
+        features = hidden_dim + (embedding_dim + hidden_dim if every_step else 0)
+        self.dropout = nn.Dropout(dropout)
+        self.output_map = output_layer(features, self.words, tied=False)
+
+    def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> DecoderState:
+        encoded: Encoded = self.encoder(needs_source(self, source), lengths)
+        if self.bridge is None:
+            assert encoded.state is not None
+            return DecoderState(encoded.state)
+        first = torch.tanh(self.bridge(encoded.summary)).unflatten(1, (-1, self.layers.hidden_dim))
+        state = self.layers.start(len(first), first)
+        return DecoderState(state, carried=encoded.summary if self.context == "input" else None)
+
+    def advance(self, tokens: Tensor, state: DecoderState) -> Advanced[DecoderState]:
+        words: Tensor = self.words(tokens)
+        if state.carried is None:
+            features, layers = run(self.layers, words, state.layers)
+        else:
+            context = state.carried.unsqueeze(1).expand(-1, words.shape[1], -1)
+            outputs, layers = run(self.layers, torch.cat((words, context), dim=-1), state.layers)
+            features = torch.cat((outputs, words, context), dim=-1)
+        return Advanced(features, DecoderState(layers, carried=state.carried))
+
+    def output(self, features: Tensor) -> Tensor:
+        logits: Tensor = self.output_map(self.dropout(features))
+        return logits
+
+
+def run(layers: Recurrent, x: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
+    """Layers over x [B, T, C]: one step by itself, which keeps to the state's dropout, or all at once."""
+    if x.shape[1] != 1:
+        outputs, after = layers(x, None, state)
+        return outputs, after
+    output, after = layers.step(x.squeeze(1), state)
+    return output.unsqueeze(1), after

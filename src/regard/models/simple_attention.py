@@ -1,0 +1,83 @@
+"""The SimpleRNN decoder with attention of the fifth note."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.attending import Attender, Attending, Factory, attender
+from regard.models.decoder_state import DecoderState
+from regard.models.encoder import Encoded, Encoder
+from regard.models.generator import Advanced, EncoderDecoder, needs_source
+from regard.models.words import Words, output_layer
+from regard.nn.cells import Cells
+from regard.nn.rnn import Recurrent
+
+
+class SimpleAttention(EncoderDecoder[DecoderState]):
+    r"""The plainest decoder with attention: what the last state read goes into the next state.
+
+    .. math:: s_t = \tanh(A' [x'_t; s_{t-1}; c_{t-1}] + b), \quad c_t = \mathrm{attend}(s_t, h), \quad
+              p(y_t) = \mathrm{softmax}(W [s_t; c_t])
+
+    with s_0 = h_m, the encoder's last state, and c_0 = attend(s_0, h).
+
+    Args:
+        source_size: how many source words.
+        target_size: V, how many target words.
+        embedding_dim: width of the embeddings.
+        hidden_dim: D, width of encoder and decoder.
+        attention: a reader, or (query width D, key width D) -> reader; None for the note's second option, inner
+            products of W_Q s and W_K h. Its first option is `Attending(score="concat")`.
+        cells: what the layers of both are made of; the note's are Elman's.
+        dropout: on embeddings, encoder states and [s; c].
+
+    The fifth note, after Bahdanau, Cho & Bengio 2015. The query is the *new* state, as in Luong's decoder, but the
+    context goes into the state after it. c_0 is read number 0 of the aligner; the rows of `attended` are c_1, c_2 ...
+
+    >>> model = SimpleAttention(11, 13, embedding_dim=3, hidden_dim=5)
+    >>> model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 6).long()).attended.weights().shape
+    torch.Size([2, 6, 7])
+    """
+
+    def __init__(
+        self,
+        source_size: int,
+        target_size: int,
+        *,
+        embedding_dim: int = 256,
+        hidden_dim: int = 512,
+        attention: Attender | Factory | None = None,
+        cells: Cells | str = "elman",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.encoder = Encoder(
+            source_size, embedding_dim=embedding_dim, hidden_dim=hidden_dim, cells=cells, dropout=dropout
+        )
+        self.words = Words(target_size, embedding_dim, dropout=dropout)
+        default = Attending(score="dot", hidden_dim=hidden_dim)
+        self.attention, context = attender(attention, hidden_dim, hidden_dim, default)
+        self.layers = Recurrent(embedding_dim + context, hidden_dim, cells)
+        self.dropout = nn.Dropout(dropout)
+        self.output_map = output_layer(hidden_dim + context, self.words, tied=False)
+
+    def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> DecoderState:
+        encoded: Encoded = self.encoder(needs_source(self, source), lengths)
+        assert encoded.state is not None
+        memory = self.attention.remember(encoded.states, mask=encoded.mask)
+        first = self.attention.read(encoded.summary.unsqueeze(1), memory)
+        return DecoderState(encoded.state, memory, first.state, first.context.squeeze(1))
+
+    def advance(self, tokens: Tensor, state: DecoderState) -> Advanced[DecoderState]:
+        assert state.carried is not None
+        word: Tensor = self.words(tokens).squeeze(1)
+        new, layers = self.layers.step(torch.cat((word, state.carried), dim=-1), state.layers)
+        attended = self.attention.read(new.unsqueeze(1), state.source, state.read)
+        features = torch.cat((new.unsqueeze(1), attended.context), dim=-1)
+        after = DecoderState(layers, state.memory, attended.state, attended.context.squeeze(1))
+        return Advanced(features, after, attended)
+
+    def output(self, features: Tensor) -> Tensor:
+        logits: Tensor = self.output_map(self.dropout(features))
+        return logits

@@ -1,0 +1,205 @@
+"""The Transformer: encoder-decoder and decoder alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from regard.models.encoder import Encoded
+from regard.models.generator import Advanced, EncoderDecoder, Generator, needs_batch, needs_source
+from regard.models.predicted import Predicted
+from regard.models.transformer_encoder import PlacedWords, TransformerEncoder, last_norm, placed
+from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
+from regard.ops.attended import Attended
+
+TIES = ("none", "output", "all")
+
+
+@dataclass(frozen=True)
+class TransformerState:
+    """Where a Transformer's decoder stands: the cache of each layer. A value: passed in and returned."""
+
+    layers: tuple[LayerState, ...]
+
+    @property
+    def place(self) -> int:
+        """How many tokens were said so far."""
+        past = self.layers[0].past
+        return 0 if past is None else past.size
+
+    def select(self, rows: Tensor) -> TransformerState:
+        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        return TransformerState(tuple(layer.select(rows) for layer in self.layers))
+
+    def detach(self) -> TransformerState:
+        """The same state without its history."""
+        return TransformerState(tuple(layer.detach() for layer in self.layers))
+
+
+class Decoded(NamedTuple):
+    """States [B, T, C], the caches after them, and the last layer's read of the source."""
+
+    output: Tensor
+    state: TransformerState
+    attended: Attended | None
+
+
+class TransformerDecoder(nn.Module):
+    """Decoder layers: each token sees those before it, and with `cross` the source."""
+
+    def __init__(self, blocks: Blocks, num_layers: int, *, cross: bool) -> None:
+        super().__init__()
+        if num_layers < 1:
+            raise ValueError(f"a Transformer needs at least one layer; got {num_layers}")
+        self.layers = nn.ModuleList(TransformerLayer(blocks, cross=cross) for _ in range(num_layers))
+        self.norm = last_norm(blocks)
+
+    def remember(self, encoded: Encoded) -> TransformerState:
+        """The state before the first token, the source projected once for each layer."""
+        return TransformerState(tuple(layer.remember(encoded.states, encoded.mask) for layer in self._layers()))
+
+    def start(self) -> TransformerState:
+        """The state before the first token of a decoder without a source."""
+        return TransformerState(tuple(LayerState() for _ in self.layers))
+
+    def forward(self, x: Tensor, state: TransformerState) -> Decoded:
+        """Go on with x [B, T, C]."""
+        after, attended = [], None
+        for layer, mine in zip(self._layers(), state.layers, strict=True):
+            x, new, attended = layer.extend(x, mine)
+            after.append(new)
+        return Decoded(self.norm(x), TransformerState(tuple(after)), attended)
+
+    def _layers(self) -> list[TransformerLayer]:
+        return [layer for layer in self.layers if isinstance(layer, TransformerLayer)]
+
+
+class Transformer(EncoderDecoder[TransformerState]):
+    r"""The encoder-decoder Transformer.
+
+    Args:
+        source_size: how many source words.
+        target_size: V, how many target words.
+        blocks: what the layers are made of: widths, heads, dropout, norm, activation, score.
+        num_layers: how many layers the encoder has, and the decoder.
+        positions: `"sinusoidal"`, `"learned"` or `"rotary"` (in attention of a sequence to itself).
+        max_length: the longest text, for learned positions.
+        tied: `"none"`; `"output"`: the output layer is the target embedding; `"all"`: and the source embedding too, of
+            one joint vocabulary.
+
+    The whole target is computed at once in training; step by step, each layer keeps the keys and values of what was
+    said (its cache), and those of the source are projected once. `attended` is the last layer's read of the source.
+
+    Vaswani et al. 2017, section 3; the output layer has a bias.
+
+    >>> import torch
+    >>> model = Transformer(11, 11, Blocks(dim=6, num_heads=2), num_layers=2, tied="all")
+    >>> predicted = model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 5).long())
+    >>> predicted.logits.shape, predicted.attended.weights().shape
+    (torch.Size([2, 5, 11]), torch.Size([2, 2, 5, 7]))
+    """
+
+    at_once = True
+
+    def __init__(
+        self,
+        source_size: int,
+        target_size: int,
+        blocks: Blocks | None = None,
+        *,
+        num_layers: int = 6,
+        positions: str = "sinusoidal",
+        max_length: int = 1024,
+        tied: str = "output",
+    ) -> None:
+        super().__init__()
+        if tied not in TIES:
+            raise ValueError(f"Transformer: embeddings are tied {', '.join(TIES)}; got {tied!r}")
+        blocks = placed(Blocks() if blocks is None else blocks, positions)
+        self.encoder = TransformerEncoder(
+            source_size, blocks, num_layers=num_layers, positions=positions, max_length=max_length
+        )
+        self.words = PlacedWords(target_size, blocks, positions=positions, max_length=max_length)
+        self.decoder = TransformerDecoder(blocks, num_layers, cross=True)
+        if tied == "all":
+            if source_size != target_size:
+                raise ValueError(
+                    f"tied='all' needs one joint vocabulary; got {source_size} source and {target_size} target words"
+                )
+            self.encoder.words.table.weight = self.words.table.weight
+        self.output_map = _output(blocks, self.words, tied=tied != "none")
+
+    def start(
+        self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None
+    ) -> TransformerState:
+        return self.decoder.remember(self.encoder(needs_source(self, source), lengths))
+
+    def advance(self, tokens: Tensor, state: TransformerState) -> Advanced[TransformerState]:
+        decoded: Decoded = self.decoder(self.words(tokens, state.place), state)
+        return Advanced(*decoded)
+
+    def output(self, features: Tensor) -> Tensor:
+        logits: Tensor = self.output_map(features)
+        return logits
+
+
+class TransformerLM(Generator[TransformerState]):
+    """The decoder-only Transformer: a language model.
+
+    Args: see `Transformer`; `tied` is whether the output layer is the embedding.
+
+    Liu et al. 2018, section 4.2.3 ("T-D"); Radford et al. 2018. The state is the cache: what is handed on is seen in
+    full by the next text, and places are counted on.
+
+    >>> import torch
+    >>> model = TransformerLM(11, Blocks(dim=8, num_heads=2), num_layers=2, positions="rotary")
+    >>> model(torch.ones(2, 7).long()).logits.shape
+    torch.Size([2, 7, 11])
+    """
+
+    at_once = True
+
+    def __init__(
+        self,
+        size: int,
+        blocks: Blocks | None = None,
+        *,
+        num_layers: int = 6,
+        positions: str = "sinusoidal",
+        max_length: int = 1024,
+        tied: bool = True,
+    ) -> None:
+        super().__init__()
+        blocks = placed(Blocks() if blocks is None else blocks, positions)
+        self.words = PlacedWords(size, blocks, positions=positions, max_length=max_length)
+        self.decoder = TransformerDecoder(blocks, num_layers, cross=False)
+        self.output_map = _output(blocks, self.words, tied=tied)
+
+    def forward(self, text: Tensor, state: TransformerState | None = None) -> Predicted:
+        """Words [B, T], and where an earlier text ended -> logits [B, T, V] of what follows each word."""
+        return self.unroll(text, self.decoder.start() if state is None else state)
+
+    def start(
+        self, source: Tensor | None = None, lengths: Tensor | None = None, *, batch: int | None = None
+    ) -> TransformerState:
+        needs_batch(self, source, batch)
+        return self.decoder.start()
+
+    def advance(self, tokens: Tensor, state: TransformerState) -> Advanced[TransformerState]:
+        decoded: Decoded = self.decoder(self.words(tokens, state.place), state)
+        return Advanced(decoded.output, decoded.state)
+
+    def output(self, features: Tensor) -> Tensor:
+        logits: Tensor = self.output_map(features)
+        return logits
+
+
+def _output(blocks: Blocks, words: PlacedWords, *, tied: bool) -> nn.Linear:
+    layer = nn.Linear(blocks.dim, words.table.num_embeddings)
+    nn.init.normal_(layer.weight, std=blocks.dim**-0.5)
+    nn.init.zeros_(layer.bias)
+    if tied:
+        layer.weight = words.table.weight
+    return layer

@@ -1,0 +1,114 @@
+"""The Transformer's parts that read: embedded words with their places, and the encoder."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from regard.decode.protocol import PAD
+from regard.masks import Mask
+from regard.models.encoder import Encoded
+from regard.nn.positions import Learned, Sinusoidal
+from regard.nn.transformer_layer import Blocks, TransformerLayer
+
+POSITIONS = ("sinusoidal", "learned", "rotary")
+
+
+class PlacedWords(nn.Module):
+    """Embeddings times sqrt(C), plus positions, then dropout.
+
+    Args:
+        size: how many words.
+        blocks: `dim` and `dropout` of the Transformer.
+        positions: `"sinusoidal"`, `"learned"`, or `"rotary"`, which adds nothing here.
+        max_length: the longest text, for learned positions.
+
+    Parameters: `table.weight` [V, C], standard deviation 1 / sqrt(C) at first; padding is zero.
+    Vaswani et al. 2017, sections 3.4 and 3.5.
+    """
+
+    def __init__(self, size: int, blocks: Blocks, *, positions: str, max_length: int) -> None:
+        super().__init__()
+        if positions not in POSITIONS:
+            raise ValueError(f"a Transformer's positions are {', '.join(POSITIONS)}; got {positions!r}")
+        self.table = nn.Embedding(size, blocks.dim, padding_idx=PAD)
+        nn.init.normal_(self.table.weight, std=blocks.dim**-0.5)
+        with torch.no_grad():
+            self.table.weight[PAD].zero_()
+        self.places: Sinusoidal | Learned | None = None
+        if positions == "sinusoidal":
+            self.places = Sinusoidal(blocks.dim)
+        elif positions == "learned":
+            self.places = Learned(max_length, blocks.dim)
+        self.dropout = nn.Dropout(blocks.dropout)
+
+    def forward(self, ids: Tensor, start: int = 0) -> Tensor:
+        """Ids [B, T], the first of which stands at `start` -> [B, T, C]."""
+        vectors: Tensor = self.table(ids) * math.sqrt(self.table.embedding_dim)
+        if self.places is not None:
+            vectors = self.places(vectors, start=start)
+        dropped: Tensor = self.dropout(vectors)
+        return dropped
+
+
+class TransformerEncoder(nn.Module):
+    """An encoder-only Transformer: each word sees all words.
+
+    Args:
+        size: how many words.
+        blocks: what the layers are made of.
+        num_layers: how many.
+        positions: `"sinusoidal"`, `"learned"` or `"rotary"`.
+        max_length: the longest text, for learned positions.
+
+    Shapes: source [B, S], lengths [B] -> `Encoded` with states [B, S, C], zero at padding; its summary is the state of
+    the last word. Vaswani et al. 2017, section 3.1; with pre-norm a LayerNorm follows the last layer.
+
+    >>> encoder = TransformerEncoder(11, Blocks(dim=6, num_heads=2), num_layers=2)
+    >>> encoder(torch.ones(2, 7).long(), torch.tensor([7, 4])).states.shape
+    torch.Size([2, 7, 6])
+    """
+
+    def __init__(
+        self,
+        size: int,
+        blocks: Blocks | None = None,
+        *,
+        num_layers: int = 6,
+        positions: str = "sinusoidal",
+        max_length: int = 1024,
+    ) -> None:
+        super().__init__()
+        blocks = placed(Blocks() if blocks is None else blocks, positions)
+        self.output_dim = blocks.dim
+        self.words = PlacedWords(size, blocks, positions=positions, max_length=max_length)
+        self.layers = nn.ModuleList(TransformerLayer(blocks) for _ in range(num_layers))
+        self.norm = last_norm(blocks)
+
+    def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
+        """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
+        mask = None if lengths is None else Mask.padding(lengths)
+        states: Tensor = self.words(source)
+        for layer in self.layers:
+            states = layer(states, mask)
+        states = self.norm(states)
+        if lengths is None:
+            return Encoded(states, states[:, -1] if states.shape[1] else states.sum(1), mask)
+        ends = lengths.to(states.device)
+        outside = torch.arange(states.shape[1], device=states.device) >= ends.unsqueeze(1)
+        states = states.masked_fill(outside.unsqueeze(2), 0.0)
+        last = torch.arange(states.shape[1], device=states.device) == (ends - 1).unsqueeze(1)
+        return Encoded(states, states.masked_fill(~last.unsqueeze(2), 0.0).sum(1), mask)
+
+
+def placed(blocks: Blocks, positions: str) -> Blocks:
+    """The blocks with rotary positions switched on where `positions` says so."""
+    return replace(blocks, rotary=positions == "rotary")
+
+
+def last_norm(blocks: Blocks) -> nn.Module:
+    """What follows the last layer: pre-norm layers leave their sum unnormalised."""
+    return nn.LayerNorm(blocks.dim) if blocks.norm == "pre" else nn.Identity()

@@ -1,0 +1,87 @@
+"""Recurrent cells: one step of an Elman network, a GRU, an LSTM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+KINDS = ("elman", "gru", "lstm")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """What recurrent layers are made of, as plain values: `Recurrent(3, 5, Cells(kind="lstm", num_layers=2))`.
+
+    Attributes:
+        kind: `"elman"`, `"gru"` or `"lstm"`.
+        num_layers: how many layers lie on each other.
+        dropout: probability of dropping a channel on its way from one layer to the next (Zaremba: up, never along).
+        recurrent_dropout: probability of dropping a channel of h_{t-1} on its way into step t; the same channels at
+            all steps of a sequence, or nothing would be remembered for long.
+        variational: drop the same channels at all steps of a sequence between layers too (Gal & Ghahramani).
+    """
+
+    kind: str = "gru"
+    num_layers: int = 1
+    dropout: float = 0.0
+    recurrent_dropout: float = 0.0
+    variational: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"recurrent cells are {', '.join(KINDS)}; got {self.kind!r}")
+        if self.num_layers < 1:
+            raise ValueError(f"recurrent layers: num_layers must be at least 1; got {self.num_layers}")
+        for name in ("dropout", "recurrent_dropout"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise ValueError(f"recurrent layers: {name} must lie in [0, 1); got {getattr(self, name)}")
+
+
+class CellState(NamedTuple):
+    """h [B, D], and c [B, D] of an LSTM; None otherwise."""
+
+    hidden: Tensor
+    cell: Tensor | None = None
+
+
+class CellWeights(NamedTuple):
+    """W [G·D, C], U [G·D, D] and their biases [G·D], in the order of torch: G = 1, 3 (r, z, n) or 4 (i, f, g, o)."""
+
+    input: Tensor
+    state: Tensor
+    input_bias: Tensor
+    state_bias: Tensor
+
+
+def cell_step(kind: str, x: Tensor, before: CellState, weights: CellWeights) -> CellState:
+    r"""One step of one layer.
+
+    .. math:: \text{Elman: } h_t = \tanh(W x_t + U h_{t-1} + b) \\
+              \text{GRU: } h_t = (1 - z_t) \odot \tanh(W x_t + b + r_t \odot (U h_{t-1} + b')) + z_t \odot h_{t-1} \\
+              \text{LSTM: } c_t = f_t \odot c_{t-1} + i_t \odot g_t, \quad h_t = o_t \odot \tanh c_t
+
+    Args:
+        kind: `"elman"`, `"gru"` or `"lstm"`.
+        x: [B, C].
+        before: the state that the step starts from.
+        weights: see `CellWeights`.
+
+    Returns:
+        The state after the step.
+
+    Elman 1990; Cho et al. 2014, in the form of cuDNN, where the reset gate acts after the product with U;
+    Hochreiter & Schmidhuber 1997 with the forget gate of Gers et al. 2000.
+
+    >>> one = CellWeights(torch.ones(1, 1), torch.ones(1, 1), torch.zeros(1), torch.zeros(1))
+    >>> cell_step("elman", torch.tensor([[0.25]]), CellState(torch.tensor([[0.25]])), one).hidden   # tanh(0.5)
+    tensor([[0.4621]])
+    """
+    if kind == "elman":
+        return CellState(torch.rnn_tanh_cell(x, before.hidden, *weights))
+    if kind == "gru":
+        return CellState(torch.gru_cell(x, before.hidden, *weights))
+    assert before.cell is not None
+    return CellState(*torch.lstm_cell(x, (before.hidden, before.cell), *weights))

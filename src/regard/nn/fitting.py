@@ -1,0 +1,34 @@
+"""Whether parts fit: one sentence that names the module, what it was made for and what it got."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+
+def mapped(owner: nn.Module, linear: nn.Linear | None, vectors: Tensor, what: str) -> Tensor:
+    """The vectors through a linear map; as they are where there is none."""
+    if linear is None:
+        return vectors
+    fits(owner, vectors, linear.in_features, what)
+    result: Tensor = linear(vectors)
+    return result
+
+
+def fits(owner: nn.Module, vectors: Tensor, width: int, what: str) -> None:
+    """The vectors have the width that the module was made for."""
+    if vectors.shape[-1] != width:
+        raise ValueError(f"{type(owner).__name__} was made for {what} of width {width}; got {list(vectors.shape)}")
+
+
+def positive(owner: str, **sizes: int | None) -> None:
+    """Every size that is given is at least 1."""
+    for name, size in sizes.items():
+        if size is not None and size < 1:
+            raise ValueError(f"{owner}: {name} must be at least 1; got {size}")
+
+
+def probability(owner: str, **shares: float) -> None:
+    """Every share lies in [0, 1)."""
+    for name, share in shares.items():
+        if not 0.0 <= share < 1.0:
+            raise ValueError(f"{owner}: {name} must lie in [0, 1); got {share}")

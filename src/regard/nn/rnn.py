@@ -1,0 +1,298 @@
+"""Recurrent layers over padded sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from regard.nn.cells import Cells, CellState, CellWeights, cell_step
+
+_TORCH: dict[str, Callable[..., nn.RNNBase]] = {"elman": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
+
+
+@dataclass(frozen=True)
+class RecurrentState:
+    """Where recurrent layers stand. A value: passed in and returned.
+
+    Attributes:
+        hidden: [B, L, D], h of each layer, the lowest first; with two directions [B, 2L, D], layer by layer.
+        cell: likewise c of an LSTM; None otherwise.
+        noise: the channels that variational dropout leaves in this sequence, if any were drawn.
+    """
+
+    hidden: Tensor
+    cell: Tensor | None = None
+    noise: tuple[Tensor, ...] = ()
+
+    @property
+    def top(self) -> Tensor:
+        """[B, D], h of the uppermost layer (of its backward direction, where there are two)."""
+        return self.hidden[:, -1]
+
+    def layer(self, index: int) -> CellState:
+        """One layer's part."""
+        return CellState(self.hidden[:, index], None if self.cell is None else self.cell[:, index])
+
+    def select(self, rows: Tensor) -> RecurrentState:
+        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        cell = None if self.cell is None else self.cell.index_select(0, rows)
+        noise = tuple(part.index_select(0, rows) for part in self.noise)
+        return RecurrentState(self.hidden.index_select(0, rows), cell, noise)
+
+    def detach(self) -> RecurrentState:
+        """The same state without its history: where back-propagation through time is cut."""
+        return replace(self, hidden=self.hidden.detach(), cell=None if self.cell is None else self.cell.detach())
+
+    @staticmethod
+    def of(layers: list[CellState], noise: tuple[Tensor, ...] = ()) -> RecurrentState:
+        """From the state of each layer."""
+        cells = [layer.cell for layer in layers if layer.cell is not None]
+        hidden = torch.stack([layer.hidden for layer in layers], dim=1)
+        return RecurrentState(hidden, torch.stack(cells, dim=1) if cells else None, noise)
+
+
+class Recurrent(nn.Module):
+    """Elman, GRU or LSTM layers over padded batches.
+
+    All at once (`forward`) or step by step (`step`): the same function. PyTorch's fused layers do the work wherever
+    they can; with variational dropout in training it is a loop over the same weights. Padding is not read, has
+    output zero, and the backward direction starts at each sequence's true end.
+
+    cuDNN's recurrent layers round float32 products to TF32 unless told otherwise, which moves log-probabilities by
+    up to 1e-4 with the shape of the batch. In training that is left to torch's settings; in evaluation float32 is
+    float32, so that scores depend neither on the batch nor on whether a sequence is read at once or by steps.
+
+    Args:
+        input_dim: C, width of the inputs.
+        hidden_dim: D, width of a layer, of each direction.
+        cells: what the layers are made of; a name is short for `Cells(kind=name)`.
+        bidirectional: whether a second stack reads from the end, its outputs joined to the first's layer by layer.
+
+    Parameters: those of `torch.nn.RNN`, `GRU` or `LSTM`, with both biases: `layers.weight_ih_l0` ...
+    Shapes: x [B, T, C] -> outputs [B, T, D], or [B, T, 2D] with two directions.
+
+    Dropout: Zaremba, Sutskever & Vinyals 2014, section 3.1 (fresh channels at each step, between layers only); Gal &
+    Ghahramani 2016, equation 7 (the same channels at all steps, also on h_{t-1}). Dropout below the first and above
+    the last layer belongs to the model.
+
+    >>> layers = Recurrent(3, 5, Cells(kind="lstm", num_layers=2))
+    >>> outputs, state = layers(torch.randn(2, 7, 3), torch.tensor([7, 4]))
+    >>> outputs.shape, state.hidden.shape, outputs[1, 4:].abs().sum().item()
+    (torch.Size([2, 7, 5]), torch.Size([2, 2, 5]), 0.0)
+    >>> output, state = layers.step(torch.randn(2, 3), state)
+    >>> output.shape
+    torch.Size([2, 5])
+    """
+
+    def __init__(
+        self, input_dim: int, hidden_dim: int, cells: Cells | str = "gru", *, bidirectional: bool = False
+    ) -> None:
+        super().__init__()
+        self.cells = Cells(kind=cells) if isinstance(cells, str) else cells
+        self.input_dim = input_dim
+        self.hidden_dim = hidden_dim
+        self.directions = 2 if bidirectional else 1
+        self.layers = _TORCH[self.cells.kind](
+            input_dim,
+            hidden_dim,
+            num_layers=self.cells.num_layers,
+            batch_first=True,
+            dropout=self.cells.dropout if self.cells.num_layers > 1 else 0.0,
+            bidirectional=bidirectional,
+        )
+
+    @property
+    def output_dim(self) -> int:
+        """Width of an output: D, or 2D with two directions."""
+        return self.directions * self.hidden_dim
+
+    def start(self, batch: int, hidden: Tensor | None = None) -> RecurrentState:
+        """The state before the first step: h given as [B, L, D] or zero, c zero."""
+        count = self.cells.num_layers * self.directions
+        if hidden is None:
+            hidden = next(self.layers.parameters()).new_zeros(batch, count, self.hidden_dim)
+        if hidden.shape != (batch, count, self.hidden_dim):
+            raise ValueError(
+                f"Recurrent: a state of {count} layers is [B, {count}, {self.hidden_dim}] with B = {batch}; "
+                f"got {list(hidden.shape)}"
+            )
+        return RecurrentState(hidden, torch.zeros_like(hidden) if self.cells.kind == "lstm" else None)
+
+    def forward(
+        self, x: Tensor, lengths: Tensor | None = None, state: RecurrentState | None = None
+    ) -> tuple[Tensor, RecurrentState]:
+        """Run over sequences.
+
+        Args:
+            x: [B, T, C].
+            lengths: [B], the true lengths, 0 allowed; None where there is no padding.
+            state: where to start; None for zeros.
+
+        Returns:
+            The top layer's outputs [B, T, D], zero past each sequence's end, and the state at each sequence's end.
+        """
+        self._check(x, 3)
+        state = self.start(x.shape[0]) if state is None else state
+        state = replace(state, noise=self._noise(x))
+        if x.shape[1] == 0 or x.shape[0] == 0:
+            return x.new_zeros(*x.shape[:2], self.output_dim), state
+        if state.noise:
+            return self._loop(x, lengths, state)
+        with nullcontext() if self.training or not x.is_cuda else _full_precision():
+            return self._fused(x, lengths, state)
+
+    def step(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
+        """One step of one direction: x [B, C] -> output [B, D] and the state after it.
+
+        Variational dropout keeps to the channels that the state carries, and draws them where it carries none.
+        """
+        self._check(x, 2)
+        if self.directions == 2:
+            raise ValueError("Recurrent: two directions need the whole sequence; there is no step")
+        noise = (state.noise or self._noise(x)) if self.training else ()
+        after: list[CellState] = []
+        for layer in range(self.cells.num_layers):
+            if layer > 0:
+                x = self._between(x, noise, layer)
+            before = self._forgetful(state.layer(layer), noise, layer)
+            after.append(cell_step(self.cells.kind, x, before, self._weights(layer)))
+            x = after[-1].hidden
+        return x, RecurrentState.of(after, noise)
+
+    def _fused(self, x: Tensor, lengths: Tensor | None, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
+        hidden = state.hidden.transpose(0, 1).contiguous()
+        past = hidden if state.cell is None else (hidden, state.cell.transpose(0, 1).contiguous())
+        true = None if lengths is None else lengths.cpu()
+        if true is None or bool((true == x.shape[1]).all()):
+            outputs, after = self.layers(x, past)
+            return outputs, _batch_first(after)
+        packed = pack_padded_sequence(x, true.clamp(min=1), batch_first=True, enforce_sorted=False)
+        packed, after = self.layers(packed, past)
+        outputs, _ = pad_packed_sequence(packed, batch_first=True, total_length=x.shape[1])
+        return _without_empty(outputs, _batch_first(after), state, true.to(x.device))
+
+    def _loop(self, x: Tensor, lengths: Tensor | None, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
+        after: list[CellState] = []
+        inside = None if lengths is None else _inside(lengths.to(x.device), x.shape[1])
+        for layer in range(self.cells.num_layers):
+            if layer > 0:
+                x = self._between(x, state.noise, layer)
+            outputs = []
+            for direction in range(self.directions):
+                index = layer * self.directions + direction
+                sequence = _reversed(x, lengths) if direction else x
+                output, end = self._run(sequence, inside, state, index)
+                outputs.append(_reversed(output, lengths) if direction else output)
+                after.append(end)
+            x = torch.cat(outputs, dim=-1)
+        return x, RecurrentState.of(after, state.noise)
+
+    def _run(self, x: Tensor, inside: Tensor | None, state: RecurrentState, index: int) -> tuple[Tensor, CellState]:
+        """One layer in one direction, step by step."""
+        now, weights, outputs = state.layer(index), self._weights(index), []
+        for t, word in enumerate(x.unbind(1)):
+            new = cell_step(self.cells.kind, word, self._forgetful(now, state.noise, index), weights)
+            if inside is None:
+                now = new
+                outputs.append(new.hidden)
+                continue
+            here = inside[:, t : t + 1]
+            outputs.append(new.hidden.masked_fill(~here, 0.0))
+            cell = None if new.cell is None or now.cell is None else torch.where(here, new.cell, now.cell)
+            now = CellState(torch.where(here, new.hidden, now.hidden), cell)
+        return torch.stack(outputs, dim=1), now
+
+    def _weights(self, index: int) -> CellWeights:
+        layer, direction = divmod(index, self.directions)
+        name = f"l{layer}" + "_reverse" * direction
+        return CellWeights(*(getattr(self.layers, f"{part}_{name}") for part in _PARTS))
+
+    def _noise(self, x: Tensor) -> tuple[Tensor, ...]:
+        """What variational dropout leaves of h and of what goes up into a layer, [B, L, D]; none in evaluation."""
+        cells = self.cells
+        above = cells.dropout if cells.variational and cells.num_layers > 1 else 0.0
+        if not self.training or (above == 0.0 and cells.recurrent_dropout == 0.0):
+            return ()
+        along = x.new_ones(x.shape[0], cells.num_layers * self.directions, self.hidden_dim)
+        up = x.new_ones(x.shape[0], cells.num_layers, self.output_dim)
+        return F.dropout(along, cells.recurrent_dropout), F.dropout(up, above)
+
+    def _between(self, x: Tensor, noise: tuple[Tensor, ...], layer: int) -> Tensor:
+        """Dropout on the way up into `layer`, x [B, D] or [B, T, D]."""
+        if not self.cells.variational:
+            return F.dropout(x, self.cells.dropout, self.training)
+        if not noise:
+            return x
+        kept = noise[1][:, layer]
+        return x * (kept if x.dim() == 2 else kept.unsqueeze(1))
+
+    def _forgetful(self, before: CellState, noise: tuple[Tensor, ...], index: int) -> CellState:
+        """Dropout on h_{t-1}; c goes on whole."""
+        return before._replace(hidden=before.hidden * noise[0][:, index]) if noise else before
+
+    def _check(self, x: Tensor, dim: int) -> None:
+        if x.dim() != dim or x.shape[-1] != self.input_dim:
+            shape = "[B, T, C]" if dim == 3 else "[B, C]"
+            raise ValueError(f"Recurrent: x must be {shape} with C = {self.input_dim}; got {list(x.shape)}")
+
+
+@contextmanager
+def _full_precision() -> Iterator[None]:
+    """cuDNN's recurrent layers without TF32."""
+    settings: Any = torch.backends.cudnn.rnn
+    before = settings.fp32_precision
+    settings.fp32_precision = "ieee"
+    try:
+        yield
+    finally:
+        settings.fp32_precision = before
+
+
+_PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+
+def _batch_first(after: Tensor | tuple[Tensor, Tensor]) -> RecurrentState:
+    """The state as torch gives it, [L, B, D]."""
+    if isinstance(after, Tensor):
+        return RecurrentState(after.transpose(0, 1))
+    return RecurrentState(after[0].transpose(0, 1), after[1].transpose(0, 1))
+
+
+def _without_empty(
+    outputs: Tensor, after: RecurrentState, before: RecurrentState, lengths: Tensor
+) -> tuple[Tensor, RecurrentState]:
+    """Sequences of length 0 were run as if they had one word, which packing asks for: undone here."""
+    empty = (lengths == 0)[:, None, None]
+    hidden = torch.where(empty, before.hidden, after.hidden)
+    cell = None if after.cell is None or before.cell is None else torch.where(empty, before.cell, after.cell)
+    return outputs.masked_fill(empty, 0.0), RecurrentState(hidden, cell)
+
+
+def _inside(lengths: Tensor, size: int) -> Tensor:
+    """[B, T], True at words, False at padding."""
+    return torch.arange(size, device=lengths.device) < lengths.unsqueeze(1)
+
+
+def _reversed(x: Tensor, lengths: Tensor | None) -> Tensor:
+    """Each sequence [T, C] of the batch from its true end to its beginning; padding stays where it is."""
+    return x.flip(1) if lengths is None else reverse_sequences(x, lengths)
+
+
+def reverse_sequences(x: Tensor, lengths: Tensor) -> Tensor:
+    """Turn each sequence round within its true length; padding stays behind. x: [B, T] or [B, T, C].
+
+    >>> reverse_sequences(torch.tensor([[1, 2, 3], [1, 2, 0]]), torch.tensor([3, 2]))
+    tensor([[3, 2, 1],
+            [2, 1, 0]])
+    """
+    places = torch.arange(x.shape[1], device=x.device)
+    ends = lengths.to(x.device).unsqueeze(1)
+    index = torch.where(places < ends, ends - 1 - places, places)
+    return x.gather(1, index if x.dim() == 2 else index.unsqueeze(2).expand_as(x))

@@ -1,0 +1,203 @@
+"""One layer of a Transformer: attention to itself, attention to a source, a feed-forward network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.masks import Mask
+from regard.nn.memory import Memory
+from regard.nn.multi_head import MultiHead
+from regard.nn.rotary import Rotary
+from regard.nn.scores.base import Score
+from regard.nn.scores.scaled_dot import ScaledDot
+from regard.nn.state import State
+from regard.ops.attended import Attended
+
+NORMS = ("pre", "post")
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocks:
+    """What the layers of a Transformer are made of, as plain values.
+
+    Attributes:
+        dim: C, width of the vectors between layers.
+        num_heads: H; a head is C / H wide.
+        hidden_dim: width of the feed-forward network's hidden layer; None for 4C.
+        dropout: probability of dropping an attention weight, a hidden unit, a channel of what a part adds.
+        norm: `"pre"` normalises what a part reads, `"post"` (the paper's) the sum of what it read and wrote.
+        activation: `"relu"` (the paper's) or `"gelu"`.
+        rotary: whether attention of a sequence to itself turns queries and keys by their places.
+        score: (C, H) -> the score of one attention; None for scaled dot products.
+    """
+
+    dim: int = 512
+    num_heads: int = 8
+    hidden_dim: int | None = None
+    dropout: float = 0.1
+    norm: str = "pre"
+    activation: str = "relu"
+    rotary: bool = False
+    score: Callable[[int, int], Score] | None = None
+
+    def __post_init__(self) -> None:
+        if self.dim % self.num_heads:
+            raise ValueError(f"a Transformer of width {self.dim} cannot be split among {self.num_heads} heads")
+        if self.rotary and self.dim // self.num_heads % 2:
+            raise ValueError(
+                f"rotary positions turn pairs of channels; a head of a Transformer of width {self.dim} with "
+                f"{self.num_heads} heads has an odd number, {self.dim // self.num_heads}"
+            )
+        if self.norm not in NORMS:
+            raise ValueError(f"a Transformer's norm is {' or '.join(NORMS)}; got {self.norm!r}")
+        if self.activation not in ACTIVATIONS:
+            raise ValueError(f"a Transformer's activation is {' or '.join(ACTIVATIONS)}; got {self.activation!r}")
+
+    def attention(self, *, rotary: bool = False) -> MultiHead:
+        """One multi-head attention; with `rotary` its score sees places, if these blocks have rotary positions."""
+        head = self.dim // self.num_heads
+        if self.score is None:
+            score: Score = ScaledDot(self.dim, self.dim, head, num_heads=self.num_heads, bias=True)
+        else:
+            score = self.score(self.dim, self.num_heads)
+        if rotary and self.rotary:
+            score = Rotary(score)
+        return MultiHead(score, value_dim=self.dim, head_dim=head, output_dim=self.dim, bias=True, dropout=self.dropout)
+
+
+@dataclass(frozen=True)
+class LayerState:
+    """What a decoder layer remembers: its own past and the source, both as projected keys and values.
+
+    Attributes:
+        past: what was said so far, without a mask; None before the first word.
+        past_read: where reading it stands; None before the first word.
+        source: the source; None in a decoder without one.
+        source_read: where reading it stands.
+    """
+
+    past: Memory | None = None
+    past_read: State | None = None
+    source: Memory | None = None
+    source_read: State | None = None
+
+    def select(self, rows: Tensor) -> LayerState:
+        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+        return LayerState(
+            None if self.past is None else self.past.select(rows),
+            None if self.past_read is None else self.past_read.select(rows),
+            None if self.source is None else self.source.select(rows),
+            None if self.source_read is None else self.source_read.select(rows),
+        )
+
+    def detach(self) -> LayerState:
+        """The same state without its history."""
+        past = None if self.past is None else Memory(self.past.key.detach(), self.past.value.detach())
+        return LayerState(past, self.past_read, self.source, self.source_read)
+
+
+class LayerStep(NamedTuple):
+    """Vectors [B, T, C], the state after them, and the read of the source, if there is one."""
+
+    output: Tensor
+    state: LayerState
+    attended: Attended | None
+
+
+class TransformerLayer(nn.Module):
+    r"""A layer of an encoder (`forward`) or of a decoder (`extend`), with or without a source.
+
+    .. math:: \text{post: } x \leftarrow \mathrm{norm}(x + f(x)), \quad
+              \text{pre: } x \leftarrow x + f(\mathrm{norm}(x))
+
+    for f = attention to itself, attention to the source, W_2 act(W_1 x + b_1) + b_2, in this order.
+
+    Args:
+        blocks: widths, heads, dropout, norm, activation, score.
+        cross: whether it reads a source.
+
+    Parameters: `attention` (W^Q, W^K, W^V, W^O with biases), `cross` likewise, `inner_map` W_1, `outer_map` W_2, and
+    a LayerNorm for each part. Weight matrices start as Glorot & Bengio 2010 have it, biases at zero.
+
+    Vaswani et al. 2017, section 3.1; pre-norm: Xiong et al. 2020. Equal to `torch.nn.TransformerEncoderLayer` and
+    `TransformerDecoderLayer` with the same weights.
+
+    >>> import torch
+    >>> layer = TransformerLayer(Blocks(dim=6, num_heads=2))
+    >>> layer(torch.randn(2, 7, 6), Mask.padding([7, 4])).shape
+    torch.Size([2, 7, 6])
+    >>> step = layer.extend(torch.randn(2, 1, 6), LayerState())
+    >>> layer.extend(torch.randn(2, 1, 6), step.state).state.past.size
+    2
+    """
+
+    def __init__(self, blocks: Blocks, *, cross: bool = False) -> None:
+        super().__init__()
+        hidden = 4 * blocks.dim if blocks.hidden_dim is None else blocks.hidden_dim
+        self.post = blocks.norm == "post"
+        self.activation = ACTIVATIONS[blocks.activation]
+        self.attention = blocks.attention(rotary=True)
+        self.attention_norm = nn.LayerNorm(blocks.dim)
+        self.cross = blocks.attention() if cross else None
+        self.cross_norm = nn.LayerNorm(blocks.dim) if cross else None
+        self.inner_map = nn.Linear(blocks.dim, hidden)
+        self.outer_map = nn.Linear(hidden, blocks.dim)
+        self.hidden_norm = nn.LayerNorm(blocks.dim)
+        self.dropout = nn.Dropout(blocks.dropout)
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+
+    def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
+        """Encode x [B, T, C]: everything that `mask` allows is seen."""
+        x, _ = self._attend(x, self.attention_norm, lambda read: self.attention(read, mask=mask))
+        return self._feed_forward(x)
+
+    def remember(self, source: Tensor, mask: Mask | None = None) -> LayerState:
+        """The state before the first word, the source [B, S, C] projected once."""
+        if self.cross is None:
+            raise ValueError("TransformerLayer: a layer without cross=True has no source to remember")
+        memory = self.cross.remember(source, mask=mask)
+        return LayerState(source=memory, source_read=self.cross.start(memory))
+
+    def extend(self, x: Tensor, state: LayerState) -> LayerStep:
+        """Go on with x [B, T, C], each vector seeing those before it and the source."""
+        past: list[Memory] = []
+
+        def itself(read: Tensor) -> Attended:
+            new = self.attention.remember(read)
+            past.append(new if state.past is None else state.past.append(new))
+            return self.attention.read(read, Memory(past[0].key, past[0].value, Mask.causal()), state.past_read)
+
+        x, seen = self._attend(x, self.attention_norm, itself)
+        after, attended = LayerState(past[0], seen.state), None
+        if self.cross is not None and self.cross_norm is not None:
+            cross, source = self.cross, _source(state)
+            x, attended = self._attend(x, self.cross_norm, lambda read: cross.read(read, source, state.source_read))
+            after = LayerState(past[0], seen.state, source, attended.state)
+        return LayerStep(self._feed_forward(x), after, attended)
+
+    def _attend(self, x: Tensor, norm: nn.LayerNorm, attend: Callable[[Tensor], Attended]) -> tuple[Tensor, Attended]:
+        """One attention with its residual and its norm."""
+        attended = attend(x if self.post else norm(x))
+        total = x + self.dropout(attended.context)
+        return (norm(total) if self.post else total), attended
+
+    def _feed_forward(self, x: Tensor) -> Tensor:
+        read = x if self.post else self.hidden_norm(x)
+        total: Tensor = x + self.dropout(self.outer_map(self.dropout(self.activation(self.inner_map(read)))))
+        return self.hidden_norm(total) if self.post else total
+
+
+def _source(state: LayerState) -> Memory:
+    if state.source is None:
+        raise ValueError("TransformerLayer: this layer reads a source; start from remember(source)")
+    return state.source

@@ -1,0 +1,1 @@
+"""Recipes: one YAML file says what to train, on what, and how."""

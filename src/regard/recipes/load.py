@@ -1,0 +1,173 @@
+"""From a name or a file to a checked recipe."""
+
+from __future__ import annotations
+
+import re
+import typing
+from difflib import get_close_matches
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from regard.recipes.document import Document, Where
+from regard.recipes.problem import RecipeError
+from regard.recipes.sections import Recipe
+
+
+class Loaded(NamedTuple):
+    """A recipe and the document it came from."""
+
+    recipe: Recipe
+    document: Document
+
+
+def shipped() -> dict[str, Path]:
+    """The recipes that come with the package, by name."""
+    folder = Path(str(resources.files("regard.recipes")))
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def load(name: str, overrides: list[str] | None = None) -> Loaded:
+    """Read and check a recipe.
+
+    Args:
+        name: one that ships (`dates`), or a path to a YAML file.
+        overrides: assignments such as `train.steps=500`.
+
+    Raises:
+        RecipeError: what is wrong, where it stands, and what would be right.
+
+    >>> load("dates", ["train.steps=7"]).recipe.train.steps
+    7
+    """
+    path = shipped().get(name) or Path(name)
+    if not path.exists():
+        near = get_close_matches(name, shipped(), n=1)
+        hint = f"; did you mean {near[0]}?" if near else f"; recipes that ship: {', '.join(shipped())}"
+        raise RecipeError(f"there is no recipe {name!r}, and no such file{hint}")
+    return check(Document.read(path).overridden(overrides or []))
+
+
+def check(document: Document) -> Loaded:
+    """Check a document against the schema; the first thing that is wrong is the error."""
+    try:
+        recipe = Recipe.model_validate(document.content)
+    except ValidationError as problem:
+        raise RecipeError(_sentence(problem, document)) from None
+    for section, attempt in (("model", _make_model), ("decode", _make_search), ("evaluate", _make_metrics)):
+        try:
+            attempt(recipe)
+        except (ValueError, TypeError) as problem:
+            sentence = str(problem).removeprefix(f"{section}: ")
+            place = document.place(_guilty(section, sentence, document))
+            raise RecipeError(f"{place}: {section}: {sentence}") from None
+    return Loaded(recipe, document)
+
+
+def _guilty(section: str, sentence: str, document: Document) -> Where:
+    """What in a section a sentence is about: a key that it quotes, else a value, else a key that it mentions."""
+    found: list[tuple[int, int, Where]] = []
+
+    def walk(value: Any, where: Where) -> None:
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for key, part in items:
+            for rank, pattern in enumerate((f"'{key}'", f"'{part}'", rf"\b{key}\b")):
+                named = re.search(pattern if rank == 2 else re.escape(pattern), sentence)
+                if named and isinstance(key if rank != 1 else part, str):
+                    found.append((rank, named.start(), (*where, key)))
+            walk(part, (*where, key))
+
+    walk(document.content.get(section), (section,))
+    return min(found)[2] if found else (section,)
+
+
+def _make_model(recipe: Recipe) -> None:
+    """Make the model once with a few words and no memory: a wrong name or an impossible shape shows at once."""
+    import torch
+
+    from regard.models.build import ENCODER_DECODERS, KINDS, build
+
+    arguments = dict(recipe.model)
+    kinds = [*sorted(ENCODER_DECODERS), "bidirectional"]
+    if "kind" not in arguments:
+        raise RecipeError(f"it needs a kind; there are {', '.join(kinds)}")
+    if arguments["kind"] in set(KINDS).difference(kinds):
+        raise RecipeError(f"{arguments['kind']!r} does not {recipe.task}; there are {', '.join(kinds)}")
+    for name, value in arguments.items():
+        if name.endswith("_dim") and value is not None and not (isinstance(value, int) and value > 0):
+            raise RecipeError(f"{name} is {value!r}; a width is a whole number, at least 1")
+    with torch.device("meta"):
+        build(arguments.pop("kind"), 8, 8, **arguments)
+
+
+def _make_search(recipe: Recipe) -> None:
+    recipe.search()
+
+
+def _make_metrics(recipe: Recipe) -> None:
+    recipe.evaluate.chosen()
+
+
+def _sentence(problem: ValidationError, document: Document) -> str:
+    error = problem.errors()[0]
+    where, valid = _resolved(error["loc"])
+    given, expected = error["input"], error.get("ctx", {}).get("expected", "")
+    if error["type"].startswith("union_tag"):  # data.format: pydantic blames the whole section
+        where, expected = (*where, "format"), error.get("ctx", {}).get("expected_tags", "'dates'")
+        given = given.get("format") if isinstance(given, dict) else given
+    key, place = ".".join(map(str, where)), document.place(where)
+    if error["type"] == "extra_forbidden":
+        near = get_close_matches(str(where[-1]), valid, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(valid)}"
+        return f"{place}: there is no key {key!r}; {hint}"
+    if error["type"] == "missing":
+        return f"{document.place(where[:-1])}: the key {key!r} is missing"
+    if choices := re.findall("'(.*?)'", expected):
+        near = get_close_matches(str(given), choices, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        return f"{place}: {key} is {given!r}: {hint}it can be {', '.join(choices)}"
+    message = error["msg"].removeprefix("Value error, ")
+    return f"{place}: {key} is {given!r}: {message[:1].lower()}{message[1:]}"
+
+
+def _resolved(location: tuple[str | int, ...]) -> tuple[Where, list[str]]:
+    """pydantic's location without the tags of unions, and the keys that are valid at its end."""
+    model: type[BaseModel] | None = Recipe
+    where: list[str | int] = []
+    valid: list[str] = list(Recipe.model_fields)
+    rest = list(location)
+    while rest:
+        part = rest.pop(0)
+        where.append(part)
+        if model is None or part not in model.model_fields:
+            continue
+        options = _models(model.model_fields[str(part)])
+        model = options[0] if len(options) == 1 else None
+        if len(options) > 1 and rest:
+            tag = rest.pop(0)
+            model = next((option for option in options if _tag(option) == tag), None)
+        valid = list(model.model_fields) if model is not None else []
+    if len(where) > 1 and isinstance(where[-2], int):  # an item of a list, which may be a name or a mapping
+        where.pop()
+    return tuple(where), valid
+
+
+def _models(field: FieldInfo) -> list[type[BaseModel]]:
+    """The sections that a key may hold."""
+    found: list[type[BaseModel]] = []
+
+    def walk(annotation: Any) -> None:
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            found.append(annotation)
+        for part in typing.get_args(annotation):
+            walk(part)
+
+    walk(field.annotation)
+    return found
+
+
+def _tag(model: type[BaseModel]) -> Any:
+    return next(iter(typing.get_args(model.model_fields["format"].annotation)), None)

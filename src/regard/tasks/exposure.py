@@ -1,0 +1,127 @@
+"""Remedies for exposure bias: a decoder that is trained on its own mistakes, or on none of its words for granted.
+
+Teacher forcing feeds the right previous word at every step, so the model never sees what its own mistakes look like.
+Three remedies of the notes: feed its own predictions more and more often (scheduled sampling), leave out some of the
+words it is fed (word dropout), or replace some by others (corruption).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from regard.data.batch import Batch
+from regard.data.specials import BOS, EOS, PAD, UNK
+from regard.models.predicted import Predicted
+
+Decay = Literal["exponential", "inverse_sigmoid", "linear"]
+
+
+@dataclass(frozen=True)
+class ScheduledSampling:
+    """With probability ε the right word is fed, else the model's own; ε falls with the *updates* i.
+
+        exponential      ε = k^i                  k < 1
+        inverse_sigmoid  ε = k / (k + exp(i / k))  k >= 1
+        linear           ε = max(floor, c - k i)
+
+    Counted in epochs, the inverse sigmoid hardly moves: that is a frequent mistake.
+
+    Bengio et al. 2015, "Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks", section 2.4.
+
+    >>> ScheduledSampling("linear", k=0.001, c=1.0, floor=0.25).teacher(500)
+    0.5
+    >>> round(ScheduledSampling("inverse_sigmoid", k=100).teacher(0), 3)
+    0.99
+    """
+
+    decay: Decay = "inverse_sigmoid"
+    k: float = 1000.0
+    c: float = 1.0
+    floor: float = 0.0
+
+    def teacher(self, update: int) -> float:
+        """ε: the probability of feeding the right word at this update (from 0)."""
+        if self.decay == "exponential":
+            return max(self.floor, self.k**update)
+        if self.decay == "linear":
+            return max(self.floor, self.c - self.k * update)
+        exponent = min(update / self.k, 700.0)  # exp overflows beyond
+        return max(self.floor, self.k / (self.k + math.exp(exponent)))
+
+
+def drop_words(tokens: Tensor, probability: float, *, unknown: int, keep: tuple[int, ...]) -> Tensor:
+    """Each word fed to the decoder becomes `unknown` with this probability; ids in `keep` (BOS, padding) never do.
+
+    >>> drop_words(torch.tensor([[2, 7, 8]]), 1.0, unknown=1, keep=(0, 2))
+    tensor([[2, 1, 1]])
+    """
+    hit = torch.rand(tokens.shape, device=tokens.device) < probability
+    return tokens.masked_fill(hit & ~_among(tokens, keep), unknown)
+
+
+def corrupt_words(tokens: Tensor, probability: float, *, vocabulary: int, first: int, keep: tuple[int, ...]) -> Tensor:
+    """Each word fed to the decoder becomes a random one, `first` to `vocabulary` - 1, with this probability.
+
+    >>> corrupt_words(torch.tensor([[2, 7, 8]]), 1.0, vocabulary=5, first=4, keep=(0, 2))
+    tensor([[2, 4, 4]])
+    """
+    hit = torch.rand(tokens.shape, device=tokens.device) < probability
+    other = torch.randint(first, vocabulary, tokens.shape, device=tokens.device)
+    return torch.where(hit & ~_among(tokens, keep), other, tokens)
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """What is fed to the decoder in training instead of the right words.
+
+    Attributes:
+        sampling: scheduled sampling; None for pure teacher forcing.
+        word_dropout: how often a word becomes unknown.
+        corruption: how often a word becomes a random one.
+    """
+
+    sampling: ScheduledSampling | None = None
+    word_dropout: float = 0.0
+    corruption: float = 0.0
+
+    def teacher(self, update: int) -> float:
+        """The probability of feeding the right word."""
+        return 1.0 if self.sampling is None else self.sampling.teacher(update)
+
+    def disturbed(self, given: Tensor, *, vocabulary: int) -> Tensor:
+        """The decoder's input with words left out and replaced."""
+        if self.word_dropout:
+            given = drop_words(given, self.word_dropout, unknown=UNK, keep=(PAD, BOS))
+        if self.corruption:
+            given = corrupt_words(given, self.corruption, vocabulary=vocabulary, first=EOS + 1, keep=(PAD, BOS))
+        return given
+
+    def sampled(self, model: Any, batch: Batch, given: Tensor, teacher: float) -> Predicted:
+        """Teacher forcing with a coin for every token: with probability 1 - `teacher` the model's own word is fed.
+
+        The word is drawn from the model's distribution, without gradient through the draw.
+        """
+        state = model.start(batch.source, batch.source_lengths)
+        token, rows = given[:, 0], []
+        for place in range(given.shape[1]):
+            step = model.step(token, state)
+            state = step.state
+            rows.append(step.log_probs)
+            if place + 1 < given.shape[1]:
+                own = torch.multinomial(step.log_probs.detach().exp(), 1).squeeze(1)
+                right = given[:, place + 1]
+                keep = (torch.rand(own.shape, device=own.device) < teacher) | (right == PAD)
+                token = torch.where(keep, right, own)
+        return Predicted(torch.stack(rows, dim=1))
+
+
+def _among(tokens: Tensor, ids: tuple[int, ...]) -> Tensor:
+    found = torch.zeros_like(tokens, dtype=torch.bool)
+    for number in ids:
+        found |= tokens == number
+    return found

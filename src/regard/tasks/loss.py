@@ -1,0 +1,47 @@
+"""The loss of a batch of tokens."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import Tensor
+from torch.nn import functional as F
+
+
+class Loss(NamedTuple):
+    """Sums over the tokens of a batch.
+
+    Attributes:
+        total: what is minimised, with gradient: smoothed cross-entropy and whatever the model adds.
+        nll: -log p of the right tokens, without smoothing: what perplexity is made of.
+        tokens: how many there were.
+    """
+
+    total: Tensor
+    nll: Tensor
+    tokens: int
+
+
+def token_loss(logits: Tensor, target: Tensor, *, padding: int, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+    """Cross-entropy summed over the tokens that are not padding: smoothed, and plain.
+
+    With smoothing ε the target is 1 - ε on the right token and ε / V on each of the V tokens (Szegedy et al. 2016).
+
+    Args:
+        logits: [B, T, V].
+        target: [B, T] ids.
+        padding: the id that does not count.
+        smoothing: ε.
+
+    >>> import torch
+    >>> logits = torch.zeros(1, 2, 4)
+    >>> token_loss(logits, torch.tensor([[1, 0]]), padding=0, smoothing=0.1)       # log 4, the second is padding
+    (tensor(1.3863), tensor(1.3863))
+    """
+    log_probs = logits.float().log_softmax(-1)
+    counts = target != padding
+    nll = F.nll_loss(log_probs.flatten(0, 1), target.flatten(), ignore_index=padding, reduction="sum")
+    if smoothing == 0.0:
+        return nll, nll
+    even = -(log_probs.mean(-1) * counts).sum()
+    return (1 - smoothing) * nll + smoothing * even, nll

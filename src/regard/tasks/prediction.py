@@ -1,0 +1,42 @@
+"""What a model answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One answer, with its score, its tokens and where each of them looked.
+
+    Attributes:
+        source: the text that was asked.
+        text: the answer.
+        score: what it was ranked by.
+        source_tokens: the pieces of the source.
+        tokens: the pieces of the answer, the end among them if it was reached.
+        log_probs: of each piece.
+        alignment: [T, S], the weight of piece t on source piece s; None without attention.
+        finished: whether the end was reached.
+    """
+
+    source: str
+    text: str
+    score: float
+    source_tokens: tuple[str, ...]
+    tokens: tuple[str, ...]
+    log_probs: tuple[float, ...]
+    alignment: Tensor | None = field(default=None, repr=False, compare=False)
+    finished: bool = True
+
+    def as_json(self, *, alignment: bool = False) -> dict[str, Any]:
+        """Plain values, for JSONL."""
+        row: dict[str, Any] = {"source": self.source, "text": self.text, "score": self.score}
+        row |= {"tokens": list(self.tokens), "log_probs": list(self.log_probs), "finished": self.finished}
+        if alignment:
+            row["source_tokens"] = list(self.source_tokens)
+            row["alignment"] = None if self.alignment is None else self.alignment.tolist()
+        return row

@@ -1,0 +1,127 @@
+"""All that a run needs to go on as if it had not stopped, without a pickle."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from regard.train.files import read_tensors, write_json, write_tensors, written
+
+
+@dataclass
+class Progress:
+    """How far a run has come.
+
+    Attributes:
+        step: updates done.
+        epoch: passes over the data done.
+        position: batches of the present epoch done.
+        tokens: target tokens learned from.
+        best: the best validation value so far, and the step it was reached at.
+        waited: validations since.
+        logged_nll, logged_tokens: what was summed up since the last row of the log.
+        schedule: what the learning-rate schedule remembers.
+    """
+
+    step: int = 0
+    epoch: int = 0
+    position: int = 0
+    tokens: int = 0
+    best: float | None = None
+    best_step: int = 0
+    waited: int = 0
+    logged_nll: float = 0.0
+    logged_tokens: int = 0
+    schedule: dict[str, Any] = field(default_factory=dict)
+
+
+class Checkpoints:
+    """The folder of a run's checkpoints, one folder each, named by its step.
+
+    A checkpoint is complete or not there; the newest is where a run goes on. `keep` of those at multiples of `every`
+    stay, for averaging; one that an interrupt left stays only until the next, so that it never counts.
+    """
+
+    def __init__(self, folder: Path, *, keep: int = 1, every: int = 1) -> None:
+        self.folder = folder
+        self.keep = keep
+        self.every = every
+
+    def save(self, progress: Progress, model: nn.Module, optimizer: Optimizer) -> Path:
+        """Write one and forget the oldest."""
+        path = self.folder / f"{progress.step:08d}"
+        tensors, groups = flatten(optimizer)
+        with written(path) as draft:
+            draft.mkdir()
+            write_tensors(draft / "model.safetensors", model.state_dict())
+            write_tensors(draft / "optimizer.safetensors", tensors)
+            write_json(draft / "progress.json", {**asdict(progress), "optimizer": groups})
+        self._forget()
+        return path
+
+    def last(self) -> list[Path]:
+        """Those to be averaged: the newest, and the regular ones before it, `keep` in all."""
+        *older, newest = self.paths()
+        return [*(path for path in older if int(path.name) % self.every == 0), newest][-self.keep :]
+
+    def _forget(self) -> None:
+        for path in set(self.paths()).difference(self.last()):
+            path.rename(path.with_name(f".{path.name}.old"))  # renamed first: never half a checkpoint
+        for old in self.folder.glob(".*.old"):  # also those of a run that was killed right here
+            shutil.rmtree(old)
+
+    def paths(self) -> list[Path]:
+        """The complete checkpoints, oldest first."""
+        if not self.folder.is_dir():
+            return []
+        return sorted(path for path in self.folder.iterdir() if path.name.isdecimal())
+
+    def restore(self, model: nn.Module, optimizer: Optimizer) -> Progress | None:
+        """Go on from the newest checkpoint; None if there is none."""
+        paths = self.paths()
+        if not paths:
+            return None
+        content = json.loads((paths[-1] / "progress.json").read_text(encoding="utf-8"))
+        groups = content.pop("optimizer")
+        model.load_state_dict(read_tensors(paths[-1] / "model.safetensors"))
+        restore_optimizer(optimizer, read_tensors(paths[-1] / "optimizer.safetensors"), groups)
+        return Progress(**content)
+
+
+def average(paths: list[Path]) -> dict[str, Tensor]:
+    """The mean of the models of several checkpoints; whole numbers come from the last."""
+    models = [read_tensors(path / "model.safetensors") for path in paths]
+    return {
+        name: torch.stack([model[name].double() for model in models]).mean(0).to(last.dtype)
+        if last.is_floating_point()
+        else last
+        for name, last in models[-1].items()
+    }
+
+
+def flatten(optimizer: Optimizer) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
+    """An optimizer's state as named tensors, and its groups as JSON."""
+    state = optimizer.state_dict()
+    tensors = {
+        f"{number}.{name}": value if isinstance(value, Tensor) else torch.tensor(value)
+        for number, entries in state["state"].items()
+        for name, value in entries.items()
+        if value is not None
+    }
+    return tensors, state["param_groups"]
+
+
+def restore_optimizer(optimizer: Optimizer, tensors: dict[str, Tensor], groups: list[dict[str, Any]]) -> None:
+    """`flatten` undone."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        number, name = key.split(".", 1)
+        state.setdefault(int(number), {})[name] = tensor
+    optimizer.load_state_dict({"state": state, "param_groups": groups})

@@ -1,0 +1,81 @@
+"""Files that are whole or not there: written under another name, then renamed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+
+class DiskError(OSError):
+    """Something could not be written; what was there before is still there."""
+
+
+@contextmanager
+def written(path: Path) -> Iterator[Path]:
+    """A name to write to, which becomes `path` when the block ends well; `path` is never half a file.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with written(Path(folder) / "a.txt") as draft:
+    ...         _ = draft.write_text("whole")
+    ...     (Path(folder) / "a.txt").read_text()
+    'whole'
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.draft")
+    _remove(draft)
+    try:
+        yield draft
+        _settle(draft)
+        if path.is_dir():
+            shutil.rmtree(path)
+        draft.replace(path)
+    except OSError as problem:
+        _remove(draft)
+        raise DiskError(
+            f"{path}: cannot be written ({problem.strerror or problem}); what was there is kept"
+        ) from problem
+    except BaseException:
+        _remove(draft)
+        raise
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON, readable by people."""
+    with written(path) as draft:
+        draft.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write tensors by name, as safetensors."""
+    with written(path) as draft:
+        save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}, draft)
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Read tensors by name."""
+    tensors: dict[str, Tensor] = load_file(path)
+    return tensors
+
+
+def _settle(draft: Path) -> None:
+    """Have the disk hold what was written before the name changes."""
+    for part in (draft, *draft.rglob("*")) if draft.is_dir() else (draft,):
+        if part.is_file():
+            with part.open("rb") as file:
+                os.fsync(file.fileno())
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

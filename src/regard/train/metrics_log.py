@@ -1,0 +1,53 @@
+"""metrics.jsonl: one row a measurement, kept in step with the checkpoints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from regard.train.files import written
+
+
+class MetricsLog:
+    """Rows `{"step": ..., "split": "train" | "valid" | "test", name: value, ...}`, one a line.
+
+    A run that was killed may have logged steps that its last checkpoint does not know; `rewind` drops them, and the
+    resumed run writes them again, the same. What stands under "test" belongs to the end of a run; going on drops it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     log = MetricsLog(Path(folder) / "metrics.jsonl")
+    ...     log.add(1, "train", loss=2.5)
+    ...     log.add(2, "train", loss=2.0)
+    ...     log.rewind(1)
+    ...     list(log)
+    [{'step': 1, 'split': 'train', 'loss': 2.5}]
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def add(self, step: int, split: str, **values: Any) -> None:
+        """Append a row."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"step": step, "split": split, **values}, ensure_ascii=False) + "\n")
+
+    def rewind(self, step: int) -> None:
+        """Forget what was logged after `step`, the test results, and a last line that was cut off."""
+        if not self.path.exists():
+            return
+        kept = [row for row in self if row["step"] <= step and row["split"] != "test"]
+        with written(self.path) as draft:
+            draft.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept), encoding="utf-8")
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        if not self.path.exists():
+            return
+        for line in self.path.read_text(encoding="utf-8").splitlines():
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError:  # the line on which a run was killed
+                return

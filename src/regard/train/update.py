@@ -1,0 +1,64 @@
+"""One update: the loss of a batch as a module, so that it can be spread over processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+from torch.optim import SGD, Adam, AdamW, Optimizer
+
+from regard.data.batch import Batch
+from regard.recipes.sections import Recipe, TrainSection
+from regard.tasks.translation import Translation
+from regard.train.schedule import Constant, Cosine, InverseSqrt, Noam, Plateau, Schedule, Steps
+
+
+class Objective(nn.Module):
+    """The model and what it is trained for in one: `forward` is all of a training step that has gradients.
+
+    Attributes:
+        model: what learns.
+        task: what from.
+        narrow: whether to compute in bfloat16 where that is safe; parameters and their gradients stay float32.
+    """
+
+    def __init__(self, model: nn.Module, task: Translation, *, narrow: bool = False) -> None:
+        super().__init__()
+        self.model = model
+        self.task = task
+        self.narrow = narrow
+
+    def forward(self, batch: Batch, update: int) -> tuple[Tensor, Tensor]:
+        """(what is minimised, -log p), summed over the tokens of the batch."""
+        if batch.size == 0:  # a process without examples still takes part in the exchange of gradients
+            nothing = sum((parameter.sum() * 0.0 for parameter in self.model.parameters()), torch.zeros(()))
+            return nothing, nothing.detach()
+        with torch.autocast(batch.source.device.type, torch.bfloat16, enabled=self.narrow):
+            loss = self.task.loss(self.model, batch, update=update)
+        return loss.total, loss.nll
+
+
+def make_optimizer(section: TrainSection, parameters: Iterable[nn.Parameter]) -> Optimizer:
+    """The optimizer of a recipe."""
+    given = section.optimizer
+    if given.name == "sgd":
+        return SGD(parameters, lr=given.rate, momentum=given.momentum, weight_decay=given.weight_decay)
+    kind = Adam if given.name == "adam" else AdamW
+    return kind(parameters, lr=given.rate, betas=given.betas, eps=given.eps, weight_decay=given.weight_decay)
+
+
+def make_schedule(recipe: Recipe) -> Schedule:
+    """The learning-rate schedule of a recipe."""
+    given = recipe.train.schedule
+    if given.name == "noam":
+        return Noam(given.dim, given.warmup or 4000)
+    if given.name == "inverse_sqrt":
+        return InverseSqrt(given.warmup or 4000)
+    if given.name == "cosine":
+        return Cosine(recipe.train.steps, given.warmup, given.floor)
+    if given.name == "steps":
+        return Steps(given.start, given.every, given.decay, given.warmup)
+    if given.name == "plateau":
+        return Plateau(given.decay, given.patience, given.warmup)
+    return Constant(given.warmup)

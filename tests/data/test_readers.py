@@ -1,0 +1,210 @@
+"""Every reader with good files and with bad ones."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from regard.data import Cmudict, Columns, DataError, Hub, Jsonl, Labelled, Pairs, Reader, Slice, Split, Table, Text
+
+
+def put(path: Path, text: str, encoding: str = "utf-8") -> Path:
+    raw = text.encode(encoding)
+    path.write_bytes(gzip.compress(raw) if path.suffix == ".gz" else raw)
+    return path
+
+
+def fields(reader: Reader) -> list[dict[str, str | list[str]]]:
+    return [example.fields for example in reader]
+
+
+def refused(reader: Reader) -> str:
+    with pytest.raises(DataError) as caught:
+        list(reader)
+    return str(caught.value)
+
+
+def test_pairs(tmp_path: Path) -> None:
+    pairs = Pairs(put(tmp_path / "a.de.gz", "ein Haus\r\nzwei\r\n"), put(tmp_path / "a.en", "\ufeffa house\ntwo"))
+    assert fields(pairs) == [{"source": "ein Haus", "target": "a house"}, {"source": "zwei", "target": "two"}]
+    assert [example.where for example in pairs] == [f"{tmp_path}/a.de.gz:1", f"{tmp_path}/a.de.gz:2"]
+
+
+def test_pairs_of_different_lengths_are_refused_even_when_skipping(tmp_path: Path) -> None:
+    left, right = put(tmp_path / "a", "1\n2\n3\n"), put(tmp_path / "b", "1\n2\n")
+    assert f"{left} has 3 lines and {right} has 2" in refused(Pairs(left, right, bad_lines="skip"))
+
+
+def test_bad_lines_are_refused_by_name_or_skipped_and_counted(tmp_path: Path) -> None:
+    left, right = put(tmp_path / "a", "1\n\n3\n4\n"), put(tmp_path / "b", "1\n2\n3\n  \n")
+    assert refused(Pairs(left, right)) == f"{left}:2: the line is blank; mend the line or set bad_lines to skip"
+    skipping = Pairs(left, right, bad_lines="skip")
+    for _ in range(2):  # the count is of one iteration
+        assert [pair["source"] for pair in fields(skipping)] == ["1", "3"]
+        assert skipping.skipped.count == 2
+    assert str(skipping.skipped) == f"2 lines skipped: {left}:2: the line is blank; {right}:4: the line is blank"
+
+
+def test_a_wrong_encoding_is_one_sentence_and_a_right_one_helps(tmp_path: Path) -> None:
+    path = put(tmp_path / "a", "1 naïve\n0 café\n", "latin-1")
+    assert f"{path}:1: byte 0xef" in refused(Labelled(path))
+    assert fields(Labelled(path, encoding="latin-1"))[1] == {"text": "café", "label": "0"}
+
+
+def test_files_without_examples_are_refused(tmp_path: Path) -> None:
+    empty = put(tmp_path / "empty", "")
+    for reader in (Pairs(empty, empty), Table(empty), Jsonl(empty), Text(empty), Labelled(empty), Columns(empty)):
+        assert "the file has no examples" in refused(reader)
+    assert "every line is bad (1 line skipped" in refused(Jsonl(put(tmp_path / "bad", "{\n"), bad_lines="skip"))
+    assert "bad_lines is 'ignore'" in refused(Text(empty, bad_lines="ignore"))  # type: ignore[arg-type]
+
+
+def test_tsv_has_no_quotes(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.tsv", 'He said "hi\tEr sagte "hallo"\n')
+    assert fields(Table(path)) == [{"source": 'He said "hi', "target": 'Er sagte "hallo"'}]
+
+
+def test_csv_has_quotes_over_lines_and_names_the_first(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.csv.gz", 'en,de\n"one\ntwo","eins, ""zwei"""\nthree,drei\n')
+    table = Table(path, {"source": "en", "target": "de"}, header=True)
+    assert fields(table)[0] == {"source": "one\ntwo", "target": 'eins, "zwei"'}
+    assert [example.where for example in table] == [f"{path}:2", f"{path}:4"]
+
+
+def test_tables_that_do_not_fit(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.csv", "en,de\none\ntwo,\nthree,drei\n")
+    columns = {"source": "en", "target": "de"}
+    assert "a.csv:2: the row has 1 column, too few for column 1" in refused(Table(path, columns, header=True))
+    assert len(fields(Table(path, columns, header=True, bad_lines="skip"))) == 1
+    assert "there is no column 'fr'; its header has en, de" in refused(Table(path, {"source": "fr"}, header=True))
+    assert "so set header to true" in refused(Table(path, columns))
+    assert "this is not CSV" in refused(Table(put(tmp_path / "b.csv", 'a,b\n"c,d\n')))
+
+
+def test_csv_goes_on_behind_a_line_in_another_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"a,b\ncaf\xe9,d\ne,f\n")
+    table = Table(path, bad_lines="skip")
+    assert [row["source"] for row in fields(table)] == ["a", "e"]
+    assert table.skipped.count == 1
+
+
+def test_jsonl(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.jsonl", '{"t": ["a", "b"], "l": true}\n\n{"t": "c", "l": 3}\n')
+    keys = {"text": "t", "label": "l"}
+    assert fields(Jsonl(path, keys)) == [{"text": ["a", "b"], "label": "true"}, {"text": "c", "label": "3"}]
+    assert "a.jsonl:1: there is no key 'x' among t, l" in refused(Jsonl(path, {"text": "x"}))
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("{", "this is not JSON"),
+        ("[1]", "not an object"),
+        ('{"source": {}, "target": ""}', "neither text nor a list of texts"),
+        ('{"source": "a", "target": " "}', "the value of 'target' is blank"),
+    ],
+)
+def test_jsonl_that_is_bad(tmp_path: Path, line: str, sentence: str) -> None:
+    assert sentence in refused(Jsonl(put(tmp_path / "a.jsonl", line + "\n")))
+
+
+def test_text_with_line_ends_is_the_file(tmp_path: Path) -> None:
+    whole = "ROMEO:\n\n  It was\n"
+    path = put(tmp_path / "a", whole)
+    assert "".join(str(example["text"]) for example in fields(Text(path, ends=True))) == whole
+    assert [example["text"] for example in fields(Text(path, blank="keep"))] == ["ROMEO:", "", "  It was"]
+    assert len(fields(Text(path))) == 2
+
+
+def test_labels_last_apart_and_by_file(tmp_path: Path) -> None:
+    assert fields(Labelled(put(tmp_path / "a", "so good\tpos\n"), "last", separator="\t")) == [
+        {"text": "so good", "label": "pos"}
+    ]
+    apart = Labelled(put(tmp_path / "b", "so good\n"), labels=put(tmp_path / "c", "pos\n"))
+    assert fields(apart) == [{"text": "so good", "label": "pos"}]
+    assert len(apart.files) == 2
+    folder = tmp_path / "names"
+    folder.mkdir()
+    put(folder / "Greek.txt", "Adamou\n"), put(folder / "Dutch.txt.gz", "Aart\n")
+    assert sorted(str(example["label"]) for example in fields(Labelled(folder, "file"))) == ["Dutch", "Greek"]
+    assert "a label or a text, not both" in refused(Labelled(put(tmp_path / "d", "1 fine\npos\n")))
+    with pytest.raises(DataError, match="label is 'middle'"):
+        Labelled(folder, "middle")  # type: ignore[arg-type]
+
+
+def test_renaming_a_file_whose_name_is_its_label_changes_the_settings(tmp_path: Path) -> None:
+    put(tmp_path / "Greek.txt", "Adamou\n")
+    before = Labelled(tmp_path, "file").settings()
+    (tmp_path / "Greek.txt").rename(tmp_path / "Dutch.txt")
+    assert Labelled(tmp_path, "file").settings() != before
+
+
+def test_columns(tmp_path: Path) -> None:
+    path = put(tmp_path / "a", "# text\nHe PRP B-NP\nis VBZ B-VP\n\n\n# more\nSo IN O\n")
+    columns = Columns(path, {"text": 0, "tags": -1}, comment="#")
+    assert fields(columns) == [{"text": ["He", "is"], "tags": ["B-NP", "B-VP"]}, {"text": ["So"], "tags": ["O"]}]
+    assert [example.where for example in columns] == [f"{path}:2", f"{path}:7"]
+
+
+def test_a_bad_line_takes_its_sentence_along(tmp_path: Path) -> None:
+    path = put(tmp_path / "a", "He PRP\nis\nhere RB\n\nSo IN\n")
+    assert f"{path}:2: the line has 1 columns, none at 1 for tags" in refused(Columns(path))
+    assert [example["text"] for example in fields(Columns(path, bad_lines="skip"))] == [["So"]]
+
+
+def test_cmudict(tmp_path: Path) -> None:
+    path = put(tmp_path / "a", ";;; comment\naalborg(2) AA1 L B AO0 R G # place, danish\n'bout B AW1 T\n")
+    assert fields(Cmudict(path))[0] == {"source": "aalborg", "target": "AA L B AO R G"}
+    assert fields(Cmudict(path, stress=True))[1] == {"source": "'bout", "target": "B AW1 T"}
+    assert ":1: this is not a word" in refused(Cmudict(put(tmp_path / "b", "word\n")))
+
+
+def test_the_hub_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    assert refused(Hub("wmt16", "train")) == "to read 'wmt16' from the hub, pip install 'regard[data]'"
+
+
+def test_the_hub_gives_rows_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"translation": {"de": "zwei", "en": "two"}}, {"translation": {"de": "", "en": "none"}}]
+    asked = []
+
+    def load(*args: object, **kwargs: object) -> list[dict[str, dict[str, str]]]:
+        asked.append((args, kwargs))
+        return rows
+
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load))
+    hub = Hub(
+        "wmt16", "train", {"source": "translation.de", "target": "translation.en"}, config="de-en", bad_lines="skip"
+    )
+    assert fields(hub) == [{"source": "zwei", "target": "two"}]
+    assert asked == [(("wmt16", "de-en"), {"split": "train"})]
+    assert hub.skipped.first == ["wmt16[train]:1: the value of 'translation.de' is blank"]
+
+
+def test_a_split_keeps_equal_sources_together(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.tsv", "".join(f"sentence {i // 3}\tSatz {i}\n" for i in range(600)))
+    parts = {
+        part: list(Split(Table(path), part, by="source", valid=0.2, test=0.2)) for part in ("train", "valid", "test")
+    }
+    sources = [{str(example.fields["source"]) for example in part} for part in parts.values()]
+    assert sum(map(len, parts.values())) == 600
+    assert len(set().union(*sources)) == sum(map(len, sources))
+    assert all(len(part) > 60 for part in parts.values())
+    with pytest.raises(DataError, match="leave nothing to train on"):
+        Split(Table(path), "train", by="source", valid=0.5, test=0.5)
+    with pytest.raises(DataError, match="no field 'words' to split by"):
+        list(Split(Table(path), "train", by="words"))
+
+
+def test_slices_partition(tmp_path: Path) -> None:
+    text = Text(put(tmp_path / "a", "".join(f"{i}\n" for i in range(7))))
+    front, back = ([str(e.fields["text"]) for e in Slice(text, *ends)] for ends in ((0, 0.6), (0.6, 1)))
+    assert front + back == list("0123456")
+    assert len(front) == 4
+    with pytest.raises(DataError, match="0 <= begin < end <= 1"):
+        Slice(text, 0.5, 0.5)

@@ -1,0 +1,58 @@
+"""Recurrent language models, plain and with attention to their own past."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from regard.models import Attending, CharRNN, LanguageModel
+from regard.nn import Cells
+from tests.mechanism import assert_close
+from tests.models.systems import TARGET, WIDTHS, pairs
+
+
+def test_zarembas_small_model_has_his_parameters() -> None:
+    """V = 10,000, two layers of 200: 2 x 4 x 200 x (200 + 200 + 2), embeddings, output with its bias."""
+    with torch.device("meta"):
+        model = LanguageModel(10_000, cells=Cells(kind="lstm", num_layers=2))
+        tied = LanguageModel(10_000, cells=Cells(kind="lstm", num_layers=2), tied=True)
+    expected = 2 * 800 * 402 + 10_000 * 200 + 10_000 * 201
+    assert sum(p.numel() for p in model.parameters()) == expected
+    assert sum(p.numel() for p in tied.parameters()) == expected - 10_000 * 200
+
+
+def test_locked_dropout_drops_the_same_channels_at_all_steps() -> None:
+    model = LanguageModel(TARGET, **WIDTHS, cells=Cells(kind="lstm", variational=True), dropout=0.5)
+    dropped = model.dropout(torch.ones(3, 7, 6))
+    assert (dropped == dropped[:, :1]).all()
+    assert 0.0 < (dropped == 0).float().mean() < 1.0
+    fresh = LanguageModel(TARGET, **WIDTHS, dropout=0.5).dropout(torch.ones(3, 7, 6))
+    assert not (fresh == fresh[:, :1]).all()
+
+
+def test_char_rnn_is_the_equations() -> None:
+    model = CharRNN(TARGET, **WIDTHS, attention=Attending(score="dot").make_score).double()
+    text = pairs()[2][:1]
+    predicted = model(text)
+    h = model.layers(model.words(text))[0][0]
+    assert_close(predicted.attended.weights()[0, 0], [0.0] * 6)
+    for t in range(7):
+        alpha = (h[:t] @ h[t]).softmax(0)
+        c = alpha @ h[:t] if t else torch.zeros_like(h[0])
+        expected = model.output_map(torch.tanh(model.attentional_map(torch.cat((c, h[t])))))
+        assert_close(predicted.logits[0, t], expected, tolerance=1e-10)
+        assert_close(predicted.attended.weights()[0, t, :t], alpha, tolerance=1e-10)
+
+
+def test_a_window_bounds_the_memory() -> None:
+    model = CharRNN(TARGET, **WIDTHS, attention=Attending(score="dot").make_score, window=2)
+    predicted = model(pairs()[2])
+    assert predicted.state.memory.size == 2
+    seen = predicted.attended.weights()[0] > 0
+    assert seen.sum(1).tolist() == [0, 1, 2, 2, 2, 2, 2]
+    assert CharRNN(TARGET, **WIDTHS)(pairs()[2]).state.memory is None
+
+
+def test_tied_embeddings_need_one_width() -> None:
+    with pytest.raises(ValueError, match=r"tied embeddings need .* got 8 and 6"):
+        LanguageModel(TARGET, **WIDTHS, tied=True)

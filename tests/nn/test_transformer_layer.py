@@ -1,0 +1,118 @@
+"""A Transformer layer against torch's own, and a decoder layer with its cache."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from regard import Mask
+from regard.nn import Blocks, LayerState, MultiHead, TransformerLayer
+from tests.mechanism import assert_close, check_gradients
+
+norms = pytest.mark.parametrize("norm", ["pre", "post"])
+activations = pytest.mark.parametrize("activation", ["relu", "gelu"])
+
+
+def blocks(norm: str = "pre", activation: str = "relu", dim: int = 6) -> Blocks:
+    return Blocks(dim=dim, num_heads=2, hidden_dim=7, dropout=0.0, norm=norm, activation=activation)
+
+
+def copy_attention(ours: MultiHead, theirs: nn.MultiheadAttention) -> None:
+    maps = [ours.score.query_map, ours.score.key_map, ours.value_map]
+    theirs.in_proj_weight.copy_(torch.cat([linear.weight for linear in maps]))
+    theirs.in_proj_bias.copy_(torch.cat([linear.bias for linear in maps]))
+    theirs.out_proj.load_state_dict(ours.output_map.state_dict())
+
+
+@torch.no_grad()
+def torchs(layer: TransformerLayer, made: type[nn.Module], norm: str, activation: str) -> nn.Module:
+    """torch's layer with the weights of ours, made different from their initial values first."""
+    for parameter in layer.parameters():
+        parameter.add_(0.1 * torch.randn_like(parameter))
+    theirs = made(6, 2, 7, dropout=0.0, activation=activation, batch_first=True, norm_first=norm == "pre").double()
+    copy_attention(layer.attention, theirs.self_attn)
+    theirs.norm1.load_state_dict(layer.attention_norm.state_dict())
+    theirs.linear1.load_state_dict(layer.inner_map.state_dict())
+    theirs.linear2.load_state_dict(layer.outer_map.state_dict())
+    last = theirs.norm2
+    if layer.cross is not None:
+        copy_attention(layer.cross, theirs.multihead_attn)
+        theirs.norm2.load_state_dict(layer.cross_norm.state_dict())
+        last = theirs.norm3
+    last.load_state_dict(layer.hidden_norm.state_dict())
+    return theirs
+
+
+def outside(lengths: Tensor, size: int) -> Tensor:
+    return torch.arange(size) >= lengths.unsqueeze(1)
+
+
+@norms
+@activations
+def test_encoder_layer_is_torchs(norm: str, activation: str) -> None:
+    layer, x, lengths = TransformerLayer(blocks(norm, activation)).double(), torch.randn(3, 5, 6).double(), [5, 2, 4]
+    theirs = torchs(layer, nn.TransformerEncoderLayer, norm, activation)
+    padding = outside(torch.tensor(lengths), 5)
+    expected = theirs(x, src_key_padding_mask=padding)
+    assert_close(layer(x, Mask.padding(lengths))[~padding], expected[~padding], tolerance=1e-10)
+
+
+@norms
+def test_decoder_layer_is_torchs(norm: str) -> None:
+    layer = TransformerLayer(blocks(norm), cross=True).double()
+    theirs = torchs(layer, nn.TransformerDecoderLayer, norm, "relu")
+    x, source, lengths = torch.randn(3, 7, 6).double(), torch.randn(3, 5, 6).double(), [5, 2, 4]
+    causal = nn.Transformer.generate_square_subsequent_mask(7, dtype=torch.float64)
+    padding = torch.zeros(3, 5).double().masked_fill(outside(torch.tensor(lengths), 5), -torch.inf)
+    expected = theirs(x, source, tgt_mask=causal, memory_key_padding_mask=padding)
+    step = layer.extend(x, layer.remember(source, Mask.padding(lengths)))
+    assert_close(step.output, expected, tolerance=1e-10)
+    assert step.attended.weights().shape == (3, 2, 7, 5)
+
+
+@norms
+@pytest.mark.parametrize("rotary", [False, True])
+def test_the_cache_changes_nothing(norm: str, rotary: bool) -> None:
+    made = Blocks(dim=8, num_heads=2, dropout=0.0, norm=norm, rotary=rotary)
+    layer, x = TransformerLayer(made).double(), torch.randn(3, 7, 8).double()
+    at_once, state, outputs = layer.extend(x, LayerState()).output, LayerState(), []
+    for part in x.split([1, 3, 1, 2], dim=1):
+        step = layer.extend(part, state)
+        state = step.state
+        outputs.append(step.output)
+    assert_close(torch.cat(outputs, 1), at_once, tolerance=1e-10)
+
+
+def test_parameter_count() -> None:
+    """Two attentions of 4 (C² + C), a feed-forward of 2CF + C + F, three norms of 2C; C = 6, F = 7."""
+    counted = sum(parameter.numel() for parameter in TransformerLayer(blocks(), cross=True).parameters())
+    assert counted == 2 * 4 * (36 + 6) + 2 * 6 * 7 + 6 + 7 + 3 * 12
+
+
+def test_gradients() -> None:
+    layer = TransformerLayer(blocks(), cross=True).double()
+    source = torch.randn(2, 3, 6).double()
+    check_gradients(
+        lambda x: layer.extend(x, layer.remember(source, Mask.padding([3, 0]))).output, torch.randn(2, 2, 6)
+    )
+
+
+def test_dropout_is_off_in_evaluation() -> None:
+    layer, x = TransformerLayer(Blocks(dim=6, num_heads=2, dropout=0.5)), torch.randn(2, 5, 6)
+    assert not torch.equal(layer(x), layer(x))
+    layer.eval()
+    assert_close(layer(x), layer(x))
+
+
+def test_bad_values_are_named() -> None:
+    with pytest.raises(ValueError, match="a Transformer of width 6 cannot be split among 4 heads"):
+        Blocks(dim=6, num_heads=4)
+    with pytest.raises(ValueError, match="a Transformer's norm is pre or post; got 'both'"):
+        Blocks(norm="both")
+    with pytest.raises(ValueError, match="a Transformer's activation is relu or gelu; got 'swish'"):
+        Blocks(activation="swish")
+    with pytest.raises(ValueError, match="has an odd number, 3"):
+        Blocks(dim=6, num_heads=2, rotary=True)
+    with pytest.raises(ValueError, match="start from remember"):
+        TransformerLayer(blocks(), cross=True).extend(torch.zeros(1, 1, 6), LayerState())

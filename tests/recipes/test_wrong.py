@@ -1,0 +1,112 @@
+"""A recipe that is wrong is one sentence: the key, its line, the nearest that is right."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import regard.recipes
+from regard.recipes.document import Document
+from regard.recipes.load import check, load, shipped
+from regard.recipes.problem import RecipeError
+from tests.train.tiny import TEXT
+
+# (a line of the tiny recipe or None, what to write in its place, parts of the sentence)
+WRONG: list[tuple[str, str, tuple[str, ...]]] = [
+    ("run: tiny", "run: a/b", ("line 1", "run is 'a/b'")),
+    ("run: tiny", "rum: tiny", ("line 1", "no key 'rum'", "did you mean run?")),
+    ("run: tiny", "task: translat", ("line 1", "task is 'translat'", "did you mean translate?")),
+    ("format: digits", "format: digit", ("line 2", "data.format is 'digit'", "did you mean digits?")),
+    ("format: digits, ", "", ("line 2", "data.format is None", "dates, digits, pairs")),
+    ("task: copy", "task: cpy", ("line 2", "data.task is 'cpy'", "did you mean copy?")),
+    ("train_size: 200", "train_sise: 200", ("line 2", "'data.train_sise'", "did you mean train_size?")),
+    ("longest: 4", "longest: 1", ("line 2", "data.longest is 1", "greater than or equal to 3")),
+    ("longest: 4", "longest: four", ("line 2", "data.longest is 'four'", "valid integer")),
+    ("kind: words", "kind: word", ("line 3", "tokenizer.kind is 'word'", "did you mean words?")),
+    ("kind: words", "kind: words, target: {kin: bpe}", ("line 3", "'tokenizer.target.kin'", "did you mean kind?")),
+    ("kind: words", "size: 2", ("line 3", "tokenizer.size is 2", "greater than or equal to 5")),
+    ("kind: bahdanau, ", "", ("line 4", "model: it needs a kind", "bahdanau, luong")),
+    ("kind: bahdanau", "kind: bahdanua", ("line 4", "no model 'bahdanua'", "did you mean 'bahdanau'?")),
+    ("kind: bahdanau", "kind: acceptor", ("line 4", "'acceptor' does not translate", "bahdanau, luong")),
+    ("attention: additive", "atention: dot", ("line 4", "'atention'", "did you mean 'attention'?")),
+    ("attention: additive", "attention: aditive", ("line 4", "no score 'aditive'", "did you mean 'additive'?")),
+    ("attention: additive", "attention: {hds: 2}", ("line 4", "of attention called 'hds'", "num_heads")),
+    ("attention: additive", "cells: gur", ("line 4", "no recurrent cell 'gur'", "did you mean 'gru'?")),
+    ("hidden_dim: 16", "hidden_dim: wide", ("line 4", "hidden_dim is 'wide'", "whole number")),
+    ("embedding_dim: 16", "embedding_dim: 0", ("line 4", "embedding_dim is 0", "at least 1")),
+    ("  steps: 40\n", "", ("line 5", "'train.steps' is missing")),
+    ("steps: 40", "stps: 40", ("'train.steps' is missing", "line 5")),
+    ("steps: 40", "steps: 0", ("line 6", "train.steps is 0", "greater than or equal to 1")),
+    ("steps: 40", "steps: 1.5", ("line 6", "train.steps is 1.5", "integer")),
+    ("sentences: 16", "tokens: null", ("line 7", "train.batch", "set tokens or sentences")),
+    ("sentences: 16", "sentence: 16", ("line 7", "'train.batch.sentence'", "did you mean sentences?")),
+    ("rate: 0.02", "rate: -1", ("line 8", "train.optimizer.rate is -1", "greater than 0")),
+    ("rate: 0.02", "name: adma", ("line 8", "train.optimizer.name is 'adma'", "did you mean adam?")),
+    ("rate: 0.02", "betas: [0.9, 1]", ("line 8", "train.optimizer.betas.1 is 1", "less than 1")),
+    ("log_every: 5", "schedule: {name: cosin}", ("line 9", "train.schedule.name is 'cosin'", "did you mean cosine?")),
+    ("log_every: 5", "exposure: {sampling: {decy: linear}}", ("line 9", "sampling.decy'", "did you mean decay?")),
+    ("log_every: 5", "precision: bfloat", ("line 9", "train.precision is 'bfloat'", "did you mean bfloat16?")),
+    ("log_every: 5", "clip: much", ("line 9", "train.clip is 'much'", "valid number")),
+    ("strategy: greedy", "strategy: bem", ("line 12", "decode.strategy is 'bem'", "did you mean beam?")),
+    ("max_length: 6", "max_lenght: 6", ("line 12", "'decode.max_lenght'", "did you mean max_length?")),
+    ("max_length: 6", "n_best: 3", ("line 12", 'n_best=3 with strategy "greedy"')),
+    ("exact_match", "exact_mach", ("line 13", "no metric 'exact_mach'", "did you mean 'exact_match'?")),
+    ("cer]", "{bleu: {tokenise: none}}]", ("line 13", "bleu: there is no option 'tokenise'", "'tokenize'")),
+    ("cer]", "3]", ("line 13", "evaluate.metrics.1 is 3")),
+    ("cer]", "cer], select: bleu", ("line 13", "select is 'bleu'", "loss or one of the metrics")),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong", "parts"), WRONG, ids=[wrong or right for right, wrong, _ in WRONG])
+def test_the_sentence_names_key_line_and_nearest(right: str, wrong: str, parts: tuple[str, ...]) -> None:
+    assert TEXT.count(right) == 1
+    with pytest.raises(RecipeError) as caught:
+        check(Document.parse(TEXT.replace(right, wrong), "tiny.yaml"))
+    sentence = str(caught.value)
+    assert sentence.startswith("tiny.yaml, line ")
+    assert "\n" not in sentence
+    for part in parts:
+        assert part in sentence, sentence
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("train.stepz=3", "the command line: there is no key 'train.stepz'; did you mean steps?"),
+        (
+            "model.atention=dot",
+            "the command line: model: there is no argument of the model 'bahdanau' called 'atention'",
+        ),
+        ("evaluate.metrics=[blue]", "the command line: evaluate: there is no metric 'blue'; did you mean 'bleu'?"),
+        ("nonsense", "'nonsense' is not an override; write key.subkey=value"),
+        ("=3", "'=3' is not an override; write key.subkey=value"),
+        ("run.x=3", "'run.x=3': 'run' holds a value, not keys"),
+        ("train.clip=[", "'train.clip=[': the value is not YAML; put it in quotes"),
+    ],
+)
+def test_an_override_that_is_wrong_is_on_the_command_line(override: str, sentence: str) -> None:
+    with pytest.raises(RecipeError, match=re.escape(sentence)):
+        load("dates", [override])
+
+
+def test_a_recipe_that_does_not_exist() -> None:
+    with pytest.raises(RecipeError, match=r"no recipe 'date', and no such file; did you mean dates\?"):
+        load("date")
+    with pytest.raises(RecipeError, match=r"no recipe 'zzz.yaml', and no such file; recipes that ship: .*dates"):
+        load("zzz.yaml")
+
+
+def test_every_recipe_that_ships_is_listed_and_says_what_it_gives() -> None:
+    folder = Path(regard.recipes.__file__).parent
+    assert sorted(shipped()) == sorted(path.stem for path in folder.iterdir() if path.suffix == ".yaml")
+    assert "dates" in shipped()
+
+
+@pytest.mark.parametrize("name", sorted(shipped()))
+def test_every_recipe_that_ships_loads(name: str) -> None:
+    loaded = load(name)
+    assert loaded.recipe.run
+    first = shipped()[name].read_text().splitlines()[0]
+    assert first == f"# regard train {name}"

@@ -1,0 +1,95 @@
+"""A run that is loaded answers as it did in training."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+import regard
+from regard.loading import Translator
+from regard.train.run import RunError
+from tests.train.tiny import metrics, train
+
+TEXTS = ["1 2 3", "4 5 6 7", "9 8 7", "1 1 1 1", "5 0 2"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("loading") / "tiny"
+    train(folder, "train.steps=60")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def translator(run: Path) -> Translator:
+    return regard.load(run, device="cpu")
+
+
+@pytest.mark.parametrize("settings", [{}, {"strategy": "beam", "beam_size": 3}])
+def test_a_batch_is_its_rows_one_by_one(translator: Translator, settings: dict[str, object]) -> None:
+    together = translator.predict(TEXTS, **settings)
+    alone = [translator.predict(text, **settings)[0] for text in TEXTS]
+    for one, other in zip(together, alone, strict=True):
+        assert (one.source, one.text, one.tokens) == (other.source, other.text, other.tokens)
+        assert one.score == pytest.approx(other.score, abs=1e-5)
+        assert one.alignment is not None
+        assert other.alignment is not None
+        assert one.alignment.shape == (len(one.tokens), len(one.source_tokens))
+        torch.testing.assert_close(one.alignment, other.alignment, atol=1e-5, rtol=0)
+
+
+def test_n_best_is_ordered_and_begins_with_the_best(translator: Translator) -> None:
+    found = translator.n_best(TEXTS, 3, strategy="beam")
+    best = translator.predict(TEXTS, strategy="beam")
+    assert [answers[0].text for answers in found] == [one.text for one in best]
+    for answers in found:
+        scores = [one.score for one in answers]
+        assert len(answers) == 3
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_nothing_is_answered_with_nothing(translator: Translator) -> None:
+    assert translator.predict([]) == []
+    first, middle, last = translator.predict(["", "1 2 3", " \t"])
+    assert (first.text, last.text, last.source, last.tokens) == ("", "", " \t", ())
+    assert middle.text == translator.predict("1 2 3")[0].text
+
+
+def test_a_setting_that_would_be_ignored_is_an_error(translator: Translator) -> None:
+    with pytest.raises(ValueError, match=r'n_best=3 with strategy "greedy"'):
+        translator.n_best(TEXTS, 3)
+
+
+def test_the_model_is_in_evaluation_mode(translator: Translator) -> None:
+    assert not translator.model.training
+    assert translator.predict(TEXTS) == translator.predict(TEXTS)
+
+
+def test_unfinished_and_missing_runs_are_sentences(tmp_path: Path, run: Path) -> None:
+    with pytest.raises(RunError, match=r"is not a run"):
+        regard.load(tmp_path)
+    (tmp_path / "recipe.yaml").write_text((run / "recipe.yaml").read_text())
+    with pytest.raises(RunError, match=r"has no tokenizers yet; train it first"):
+        regard.load(tmp_path)
+    for name in ("source", "target"):
+        (tmp_path / f"tokenizer.{name}.json").write_text((run / f"tokenizer.{name}.json").read_text())
+    with pytest.raises(RunError, match=r"has no model.safetensors yet"):
+        regard.load(tmp_path)
+
+
+def test_evaluate_gives_the_number_of_training(run: Path) -> None:
+    from typer.testing import CliRunner
+
+    from regard.cli import app
+
+    rows = [json.loads(line) for line in metrics(run).splitlines()]
+    best = min((row for row in rows if row["split"] == "valid"), key=lambda row: row["loss"])
+    for split, row in (("valid", best), ("test", rows[-1])):
+        done = CliRunner().invoke(app, ["evaluate", str(run), "--split", split, "--json"])
+        assert done.exit_code == 0, done.output
+        found = json.loads(done.output)
+        assert {name: found[name] for name in row if name != "step"} == {k: v for k, v in row.items() if k != "step"}
+        assert found["signatures"]["exact_match"].startswith("nrefs:1|")

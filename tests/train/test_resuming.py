@@ -1,0 +1,116 @@
+"""A run that was stopped, in whatever way, and went on is the run that was not."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from regard.train.run import Run, RunError
+from regard.train.screen import Screen
+from tests.train.tiny import TEXT, metrics, train
+
+SAMPLING = "train.exposure={sampling: {decay: linear, k: 0.01}, word_dropout: 0.1, corruption: 0.1}"
+PLATEAU = "train.schedule={name: plateau, patience: 0}"
+
+
+class Interrupting(Screen):
+    """Presses Ctrl-C when a step is logged."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__(quiet=True)
+        self.step = step
+
+    def logged(self, step: int, row: dict[str, float]) -> None:
+        if step == self.step:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run from beginning to end."""
+    import torch
+
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("whole") / "tiny"
+    train(folder)
+    return folder
+
+
+def test_the_same_seed_is_the_same_run_and_another_is_another(whole: Path, tmp_path: Path) -> None:
+    train(tmp_path / "again")
+    assert metrics(tmp_path / "again") == metrics(whole)
+    train(tmp_path / "other", "train.seed=1")
+    assert metrics(tmp_path / "other") != metrics(whole)
+
+
+@pytest.mark.parametrize("overrides", [(SAMPLING,), (PLATEAU, "train.average=3", "train.batch.accumulate=2")])
+def test_everything_random_or_remembered_is_resumed(overrides: tuple[str, ...], tmp_path: Path) -> None:
+    train(tmp_path / "whole", *overrides, "train.log_every=1")
+    for step in (7, 24, 38):  # each is interrupted in the step after, between two checkpoints
+        outcome = train(tmp_path / "parts", *overrides, "train.log_every=1", screen=Interrupting(step))
+        assert (outcome.reason, outcome.progress.step) == ("interrupted", step + 1)
+    train(tmp_path / "parts", *overrides, "train.log_every=1")
+    assert metrics(tmp_path / "parts") == metrics(tmp_path / "whole")
+    models = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "parts")]
+    assert models[0] == models[1]
+
+
+def test_an_interrupt_between_two_rows_of_the_log_is_not_seen_in_it(whole: Path, tmp_path: Path) -> None:
+    first = train(tmp_path / "run", screen=Interrupting(15))
+    assert (first.reason, first.progress.step, first.valid) == ("interrupted", 16, None)
+    train(tmp_path / "run")
+    assert metrics(tmp_path / "run") == metrics(whole)
+
+
+def test_a_finished_run_measured_again_is_unchanged(whole: Path) -> None:
+    before = metrics(whole)
+    assert train(whole).reason == "finished"
+    assert metrics(whole) == before
+
+
+def started(folder: Path) -> subprocess.Popen[str]:
+    """`regard train` in a process of its own, once it has logged something."""
+    (folder / "tiny.yaml").write_text(TEXT)
+    command = [sys.executable, "-m", "regard", "train", str(folder / "tiny.yaml"), "--runs", str(folder)]
+    process = subprocess.Popen(
+        [*command, "train.steps=2000", "train.valid_every=20"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+    )
+    begin = time.monotonic()
+    while not (folder / "tiny/metrics.jsonl").exists() and time.monotonic() - begin < 60 and process.poll() is None:
+        time.sleep(0.01)
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_process_that_is_interrupted_or_killed_loses_nothing(number: signal.Signals, tmp_path: Path) -> None:
+    process = started(tmp_path)
+    time.sleep(random.random())
+    process.send_signal(number)
+    said, _ = process.communicate(timeout=60)
+    if number == signal.SIGINT:
+        assert process.returncode == 0, said
+        assert "interrupted after step" in said
+    paths = Run(tmp_path / "tiny").checkpoints().paths()
+    assert paths or number == signal.SIGKILL
+    steps = (int(paths[-1].name) if paths else 0) + 15
+    assert steps < 2000
+    settings = (f"train.steps={steps}", "train.valid_every=20")
+    train(tmp_path / "tiny", *settings)
+    train(tmp_path / "whole", *settings)
+    assert metrics(tmp_path / "tiny") == metrics(tmp_path / "whole")
+
+
+def test_another_recipe_in_the_same_folder_is_refused(whole: Path) -> None:
+    with pytest.raises(RunError, match=r"different: model.hidden_dim, train.seed\); give this one another name"):
+        train(whole, "model.hidden_dim=17", "train.seed=3")

@@ -1,0 +1,196 @@
+"""What a run does: learns, stops, averages, complains, reports."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from regard.data.tokenizer import Tokenizer
+from regard.evaluate.score import Score
+from regard.tasks.prediction import Prediction
+from regard.train.checkpoint import average
+from regard.train.fault import NotFiniteError
+from regard.train.files import read_tensors
+from regard.train.metrics_log import MetricsLog
+from regard.train.notices import Notices
+from regard.train.report import report, summary
+from regard.train.run import Run, RunError
+from regard.train.screen import Screen
+from regard.train.trainer import Trainer
+from regard.train.validation import Measured
+from tests.train.tiny import metrics, recipe, train
+
+
+def rows(folder: Path, split: str) -> list[dict[str, float]]:
+    return [row for row in map(json.loads, metrics(folder).splitlines()) if row["split"] == split]
+
+
+def test_it_learns_to_copy(tmp_path: Path) -> None:
+    outcome = train(tmp_path, "train.steps=150", "data.train_size=1000", "train.valid_every=150")
+    losses = [row["loss"] for row in rows(tmp_path, "train")]
+    assert losses[-1] < 0.3 * losses[0]
+    assert outcome.test is not None
+    assert outcome.test.values(recipe().evaluate.chosen())["exact_match"] > 0.2
+
+
+@pytest.mark.parametrize("kind", ["luong", "seq2seq", "transformer", "bidirectional"])
+def test_every_kind_of_model_learns(kind: str, tmp_path: Path) -> None:
+    sizes = {
+        "transformer": "{kind: transformer, dim: 16, num_heads: 2, num_layers: 1}",
+        "bidirectional": "{kind: bidirectional, model: {kind: bahdanau, embedding_dim: 16, hidden_dim: 16}}",
+    }
+    model = sizes.get(kind, f"{{kind: {kind}, embedding_dim: 16, hidden_dim: 16}}")
+    train(tmp_path, f"model={model}", "train.steps=30")
+    losses = [row["loss"] for row in rows(tmp_path, "train")]
+    assert losses[-1] < 0.9 * losses[0]
+
+
+def test_both_directions_are_trained(tmp_path: Path) -> None:
+    model = "model={kind: bidirectional, model: {kind: bahdanau, embedding_dim: 16, hidden_dim: 16}}"
+    trainer = Trainer(recipe(model, "train.steps=2"), Run(tmp_path), screen=Screen(quiet=True))
+    before = {name: value.detach().clone() for name, value in trainer.model.named_parameters()}
+    trainer.fit()
+    moved = {name for name, value in trainer.model.named_parameters() if not torch.equal(value, before[name])}
+    assert moved == set(before)
+
+
+def test_bfloat16(tmp_path: Path) -> None:
+    train(tmp_path / "wide", "train.steps=20")
+    train(tmp_path / "narrow", "train.steps=20", "train.precision=bfloat16")
+    wide, narrow = (rows(tmp_path / name, "train")[-1]["loss"] for name in ("wide", "narrow"))
+    assert narrow != wide
+    assert narrow == pytest.approx(wide, rel=0.05)
+    assert all(tensor.dtype == torch.float32 for tensor in read_tensors(tmp_path / "narrow/model.safetensors").values())
+
+
+def test_patience_ends_a_run_for_good(tmp_path: Path) -> None:
+    settings = ("train.optimizer.rate=1e-30", "train.patience=2", "evaluate.select=exact_match", "train.valid_every=4")
+    outcome = train(tmp_path, *settings)
+    assert (outcome.reason, outcome.progress.step, outcome.progress.best_step) == ("patience", 12, 4)
+    before = metrics(tmp_path)
+    assert train(tmp_path, *settings).progress.step == 12
+    assert metrics(tmp_path) == before
+
+
+def test_the_best_model_is_kept_or_the_last_are_averaged(tmp_path: Path) -> None:
+    outcome = train(tmp_path / "mean", "train.average=3", "train.steps=45")
+    run = Run(tmp_path / "mean")
+    paths = run.checkpoints(keep=3, every=10).last()
+    assert [int(path.name) for path in paths] == [30, 40, 45]
+    kept = read_tensors(run.folder / "model.safetensors")
+    assert all(torch.equal(kept[name], tensor) for name, tensor in average(paths).items())
+    assert outcome.valid is not None
+    best = train(tmp_path / "best")
+    assert best.valid is not None
+    assert best.valid.loss == min(row["loss"] for row in rows(tmp_path / "best", "valid"))
+
+
+class Broken(nn.Module):
+    """Is well for two calls."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+        self.calls = 0
+
+    def forward(self, *given: Tensor) -> Tensor:
+        self.calls += 1
+        output: Tensor = self.inner(*given)
+        return output * math.nan if self.calls > 2 else output
+
+
+def test_a_loss_that_is_not_finite_names_module_and_batch(tmp_path: Path) -> None:
+    trainer = Trainer(recipe("train.seed=3"), Run(tmp_path), screen=Screen(quiet=True))
+    words = next(name for name, module in trainer.model.named_modules() if isinstance(module, nn.Embedding))
+    parent = trainer.model.get_submodule(words.rpartition(".")[0])
+    setattr(parent, words.rpartition(".")[2], Broken(trainer.model.get_submodule(words)))
+    with pytest.raises(NotFiniteError) as caught:
+        trainer.fit()
+    sentence = str(caught.value)
+    assert f"it arose in module {words} (Broken), in the batch at epoch 0, position 2 (examples " in sentence
+    assert "try a smaller train.optimizer.rate" in sentence
+
+
+def test_the_folder_holds_what_the_run_is(tmp_path: Path) -> None:
+    settings = recipe("train.steps=10")
+    trainer = Trainer(settings, Run(tmp_path), screen=Screen(quiet=True))
+    outcome = trainer.fit()
+    report(trainer.run, settings, outcome)
+    names = {path.name for path in tmp_path.iterdir()}
+    tokenizers = {"tokenizer.source.json", "tokenizer.target.json"}
+    assert (
+        names
+        == {"recipe.yaml", "metrics.jsonl", "checkpoints", "model.safetensors", "report.md", "curves.png"} | tokenizers
+    )
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    page = (tmp_path / "report.md").read_text()
+    for part in (
+        "finished after step 10",
+        "| test | exact match |",
+        "| valid | perplexity |",
+        "| source | prediction |",
+    ):
+        assert part in page
+    assert Run(tmp_path).recipe() == settings
+    kept = Run(tmp_path).tokenizers()
+    assert kept is not None
+    assert isinstance(kept[0], Tokenizer)
+    assert kept[0].encode_all(["1 2 3"]) == trainer.task.source.encode_all(["1 2 3"])
+    assert any(
+        "finished after step 10" in str(getattr(part, "title", part))
+        for part in summary(trainer.run, settings, outcome)
+    )
+
+
+def test_a_folder_that_is_no_run_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"is not a run: it has no recipe.yaml"):
+        Run(tmp_path).recipe()
+    with pytest.raises(RunError, match=r"has no model.safetensors yet"):
+        Run(tmp_path).load_model(nn.Linear(1, 1))
+
+
+def test_metrics_are_rewound(tmp_path: Path) -> None:
+    log = MetricsLog(tmp_path / "metrics.jsonl")
+    log.rewind(3)
+    for step in (1, 2, 3):
+        log.add(step, "train", loss=float(step))
+    log.add(2, "test", loss=0.5)
+    with log.path.open("a") as file:
+        file.write('{"step": 2, "spl')  # killed here
+    log.rewind(2)
+    assert [row["step"] for row in log] == [1, 2]
+    assert log.path.read_text().endswith('"loss": 2.0}\n')
+
+
+def measured(loss: float, flatness: float | None) -> Measured:
+    return Measured(loss, Score("perplexity", math.exp(loss), "", 1), (), (), flatness)
+
+
+def test_notices() -> None:
+    notices = Notices(floor=2.0)
+    assert notices.after(5, 100, measured(9.0, 1.0)) == []  # too early to say
+    assert notices.after(50, 100, measured(1.0, 0.3)) == []
+    assert notices.after(50, 100, measured(1.0, None)) == []
+    (low,) = notices.after(50, 100, measured(1.95, 0.3))
+    assert "the loss 1.95 is at the unigram floor 2.00" in low
+    (flat,) = notices.after(50, 100, measured(1.0, 0.97))
+    assert "attention is flat (97% of the entropy" in flat
+
+
+def test_the_unigram_floor_counts_ends(tmp_path: Path) -> None:
+    trainer = Trainer(recipe(), Run(tmp_path), screen=Screen(quiet=True))
+    targets = trainer.train.texts("target")
+    tokens = [token for text in targets for token in [*text.split(), "</s>"]]
+    shares = [tokens.count(token) / len(tokens) for token in set(tokens)]
+    assert trainer.notices.floor == pytest.approx(-sum(share * math.log(share) for share in shares))
+
+
+def test_a_prediction_as_json() -> None:
+    one = Prediction("a b", "c", -0.5, ("a", "b"), ("c", "</s>"), (-0.4, -0.6), torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
+    assert json.loads(json.dumps(one.as_json(alignment=True)))["alignment"] == [[1.0, 0.0], [0.0, 1.0]]
+    assert "alignment" not in one.as_json()

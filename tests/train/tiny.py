@@ -1,0 +1,43 @@
+"""A run that takes a second: digits to copy, a model of width 16."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from regard.recipes.document import Document
+from regard.recipes.load import check
+from regard.recipes.sections import Recipe
+from regard.train.run import Run
+from regard.train.screen import Screen
+from regard.train.trainer import Outcome, Trainer
+
+TEXT = """\
+run: tiny
+data: {format: digits, task: copy, train_size: 200, valid_size: 16, test_size: 16, longest: 4}
+tokenizer: {kind: words}
+model: {kind: bahdanau, embedding_dim: 16, hidden_dim: 16, attention: additive, dropout: 0.1}
+train:
+  steps: 40
+  batch: {sentences: 16}
+  optimizer: {rate: 0.02}
+  log_every: 5
+  valid_every: 10
+  checkpoint_every: 10
+decode: {strategy: greedy, max_length: 6}
+evaluate: {metrics: [exact_match, cer]}
+"""
+
+
+def recipe(*overrides: str) -> Recipe:
+    """The recipe, with assignments."""
+    return check(Document.parse(TEXT, "tiny.yaml").overridden(list(overrides))).recipe
+
+
+def train(folder: Path, *overrides: str, screen: Screen | None = None) -> Outcome:
+    """Train it, or go on."""
+    return Trainer(recipe(*overrides), Run(folder), screen=screen or Screen(quiet=True)).fit()
+
+
+def metrics(folder: Path) -> str:
+    """What was measured, to the last bit."""
+    return (folder / "metrics.jsonl").read_text()
