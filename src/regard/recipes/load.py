@@ -116,7 +116,8 @@ def _sentence(problem: ValidationError, document: Document) -> str:
     where, valid = _resolved(error["loc"])
     given, expected = error["input"], error.get("ctx", {}).get("expected", "")
     if error["type"].startswith("union_tag"):  # data.format: pydantic blames the whole section
-        where, expected = (*where, "format"), error.get("ctx", {}).get("expected_tags", "'dates'")
+        where = (*where, "format")
+        expected = str([_tag(model) for model in _models(Recipe.model_fields["data"])])
         given = given.get("format") if isinstance(given, dict) else given
     key, place = ".".join(map(str, where)), document.place(where)
     if error["type"] == "extra_forbidden":

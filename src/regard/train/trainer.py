@@ -61,7 +61,9 @@ class Trainer:
     def __init__(self, recipe: Recipe, run: Run, *, screen: Screen | None = None) -> None:
         self.recipe = recipe
         self.run = run
-        self.accelerator = Accelerator(mixed_precision="no")  # `Objective` does it: accelerate's is one for the process
+        # Without `cpu`, processes on a machine without a GPU would not know of each other. Half precision is the
+        # objective's: accelerate fixes one for all runs of a process.
+        self.accelerator = Accelerator(cpu=not torch.accelerator.is_available(), mixed_precision="no")
         self.screen = screen or Screen(quiet=not self.accelerator.is_main_process)
         self.metrics = recipe.evaluate.chosen()
         self.search = recipe.search()
