@@ -93,7 +93,7 @@ def _packages() -> Iterator[Finding]:
     for extra_name, names in extras.items():
         absent = [name for name in names if _version(name) is None]
         if absent:
-            yield Finding("note", f"[{extra_name}]", f"without {', '.join(absent)}: pip install 'regard[{extra_name}]'")
+            yield Finding("note", f"[{extra_name}]", f"without {', '.join(absent)}: pip install -e '.[{extra_name}]'")
         else:
             yield Finding("ok", f"[{extra_name}]", ", ".join(names))
 

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import set_seed
-from torch import nn
 
 from regard.data import Batch, Batches, Collator
 from regard.data.order import mixed
@@ -271,8 +270,3 @@ def _needed(value: T | None) -> T:
     if value is None:
         raise ValueError("a recipe needs the splits train and valid")
     return value
-
-
-def parameters(model: nn.Module) -> int:
-    """How many numbers a model learns."""
-    return sum(parameter.numel() for parameter in model.parameters())
