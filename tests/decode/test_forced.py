@@ -1,4 +1,4 @@
-"""Given outputs scored, penalties, unknown words, and the ids that two floors share."""
+"""Given outputs scored, penalties, unknown words."""
 
 from __future__ import annotations
 
@@ -7,21 +7,11 @@ import math
 import pytest
 import torch
 
-from regard.data import specials
-from regard.decode import Hypothesis, Penalty, Search, generate, protocol, replace_unknown, score
+from regard.decode import Hypothesis, Penalty, Search, generate, replace_unknown, score
 from tests.decode.toys import Copy, Markov, Random, sentences
 from tests.mechanism import assert_close
 
 EOS = 3
-
-
-def test_the_ids_are_those_of_the_data() -> None:
-    assert (protocol.PAD, protocol.UNK, protocol.BOS, protocol.EOS) == (
-        specials.PAD,
-        specials.UNK,
-        specials.BOS,
-        specials.EOS,
-    )
 
 
 def test_scores_by_hand() -> None:

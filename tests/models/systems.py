@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.decode.protocol import BOS, EOS
 from regard.models import (
     Attending,
     Bahdanau,
@@ -23,6 +22,7 @@ from regard.models import (
 )
 from regard.models.predicted import log_softmax
 from regard.nn import Blocks, Cells
+from regard.specials import BOS, EOS
 
 SOURCE, TARGET = 11, 13
 WIDTHS: dict[str, Any] = {"embedding_dim": 6, "hidden_dim": 8}

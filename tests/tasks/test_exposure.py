@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from regard.data.batch import Batch
-from regard.data.specials import BOS, EOS, PAD, UNK
-from regard.decode.protocol import Step
+from regard.protocol import Step
+from regard.specials import BOS, EOS, PAD, UNK
 from regard.tasks.exposure import Exposure, ScheduledSampling, corrupt_words, drop_words
 
 

@@ -14,12 +14,12 @@ from regard.data.labelled import Labelled
 from regard.data.labels import Labels
 from regard.data.pairs import Pairs
 from regard.data.problems import DataError, Skipped
-from regard.data.specials import BOS, EOS, IGNORE, PAD, SPECIALS, UNK
 from regard.data.split import Slice, Split
 from regard.data.stream import Stream, Window
 from regard.data.table import Table
 from regard.data.text import Text
 from regard.data.tokenizer import Tokenizer
+from regard.specials import BOS, EOS, IGNORE, PAD, SPECIALS, UNK
 
 __all__ = [
     "BOS",

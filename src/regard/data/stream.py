@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard.data.corpus import Corpus
 from regard.data.problems import DataError
-from regard.data.specials import EOS
+from regard.specials import EOS
 
 
 class Window(NamedTuple):

@@ -14,7 +14,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from regard.data.pieces import printable, surface
 from regard.data.problems import DataError
-from regard.data.specials import BOS, EOS, PAD, SPECIALS, UNK
+from regard.specials import BOS, EOS, PAD, SPECIALS, UNK
 
 Kind = Literal["characters", "words", "bpe", "unigram"]
 Normalisation = Literal["nfc", "nfd", "nfkc", "nfkd"]
@@ -26,7 +26,7 @@ _FORMS = {"nfc": normalizers.NFC, "nfd": normalizers.NFD, "nfkc": normalizers.NF
 class Tokenizer:
     """A vocabulary and the way to cut text into it, over the `tokenizers` library.
 
-    The ids begin with the four of `regard.data.specials`. Nothing in a text can become padding, a beginning or an
+    The ids begin with the four of `regard.specials`. Nothing in a text can become padding, a beginning or an
     end: the characters "</s>" in a text are characters, and as a word of their own they are unknown. "<unk>" is the
     unknown word. All that a tokenizer is stands in its JSON, so equal JSON is equal tokenizers. One tokenizer used
     for source and target is a joint vocabulary.

@@ -6,9 +6,9 @@ from regard.decode.forced import score
 from regard.decode.generate import generate
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.penalties import Penalty
-from regard.decode.protocol import Generates, Selectable, Step
 from regard.decode.search import Search
 from regard.decode.unknown import replace_unknown
+from regard.protocol import Generates, Selectable, Step
 
 __all__ = [
     "Constrained",

@@ -26,10 +26,11 @@ from torch import Tensor
 from regard.decode.candidates import best, expand
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.penalties import Penalty
-from regard.decode.protocol import BOS, EOS, Generates, Selectable, Step, attention
 from regard.decode.request import Limits, Request
 from regard.decode.search import Search
 from regard.decode.trace import Choice, Leaf, Trace
+from regard.protocol import Generates, Selectable, Step, attention
+from regard.specials import BOS, EOS
 
 
 @torch.no_grad()

@@ -9,7 +9,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from regard.decode.protocol import EOS, PAD, Generates, Selectable, Step, device_of
+from regard.protocol import Generates, Selectable, Step, device_of
+from regard.specials import EOS, PAD
 
 
 class Constraint(Protocol):

@@ -11,8 +11,8 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from regard.decode.protocol import Generates, Selectable, Step, attention
 from regard.ops.weights import Weights
+from regard.protocol import Generates, Selectable, Step, attention
 
 Average = Literal["probabilities", "log_probabilities"]
 

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.penalties import Penalty
-from regard.decode.protocol import BOS, EOS, Generates, attention
 from regard.decode.request import Request
 from regard.decode.trace import Choice, Leaf, Trace
+from regard.protocol import Generates, attention
+from regard.specials import BOS, EOS
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
 """(log-probabilities [N, V], walkers [N], n) -> the n-th token of each walker [N], -1 where there is no way on."""

@@ -10,8 +10,9 @@ from torch import Tensor
 from regard.decode.follow import follow
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.penalties import Penalty
-from regard.decode.protocol import EOS, PAD, Generates
 from regard.decode.request import Request
+from regard.protocol import Generates
+from regard.specials import EOS, PAD
 
 
 @torch.no_grad()

@@ -7,10 +7,10 @@ from torch import Tensor
 from regard.decode.beam import beam_search
 from regard.decode.greedy import greedy_search
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.protocol import Generates
 from regard.decode.request import Request
 from regard.decode.sampling import sample
 from regard.decode.search import Search
+from regard.protocol import Generates
 
 _STRATEGIES = {"greedy": greedy_search, "beam": beam_search, "sample": sample}
 

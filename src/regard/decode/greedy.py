@@ -7,9 +7,9 @@ from torch import Tensor
 
 from regard.decode.follow import follow
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.protocol import Generates
 from regard.decode.request import Limits, Request
 from regard.decode.search import Search
+from regard.protocol import Generates
 
 
 @torch.no_grad()

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.decode.protocol import EOS, Generates, Selectable, device_of
 from regard.decode.search import Search
+from regard.protocol import Generates, Selectable, device_of
+from regard.specials import EOS
 
 
 @dataclass(frozen=True)

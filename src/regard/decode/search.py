@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from regard.decode.penalties import Length, Penalty
-from regard.decode.protocol import BOS, PAD
+from regard.specials import BOS, PAD
 
 Strategy = Literal["greedy", "beam", "sample"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from regard.decode.protocol import BOS, EOS, PAD
 from regard.masks import Mask
 from regard.models.attending import Attender, Attending, Factory, attender
 from regard.models.decoder_state import DecoderState
@@ -16,6 +15,7 @@ from regard.models.words import Words, output_layer
 from regard.nn.cells import Cells
 from regard.nn.global_fertility import GlobalFertility
 from regard.nn.rnn import Recurrent
+from regard.specials import BOS, EOS, PAD
 
 
 class Bahdanau(EncoderDecoder[DecoderState]):

@@ -8,12 +8,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.decode.protocol import BOS, EOS, PAD, Selectable, Step
 from regard.models.generator import EncoderDecoder
 from regard.models.predicted import Predicted
 from regard.ops.softmax import statistics_dtype
 from regard.ops.symmetry import symmetry_bonus
 from regard.ops.weights import Weights
+from regard.protocol import Selectable, Step
+from regard.specials import BOS, EOS, PAD
 
 
 class Turned(NamedTuple):

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from regard.decode.protocol import Step
 from regard.masks import Mask
 from regard.models.generator import Advanced, Generator, needs_batch
 from regard.models.predicted import Predicted
@@ -19,6 +18,7 @@ from regard.nn.cells import Cells
 from regard.nn.memory import Memory
 from regard.nn.rnn import Recurrent, RecurrentState
 from regard.nn.scores.base import Score
+from regard.protocol import Step
 
 SelfScore = Callable[[int, int], Score]
 """(width of queries, width of keys) -> a score."""

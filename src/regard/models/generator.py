@@ -8,9 +8,9 @@ from typing import Generic, NamedTuple, TypeVar
 import torch
 from torch import Tensor, nn
 
-from regard.decode.protocol import Selectable, Step
 from regard.models.predicted import Predicted, drawn, joined, log_softmax
 from regard.ops.attended import Attended
+from regard.protocol import Selectable, Step
 
 S = TypeVar("S", bound=Selectable)
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from regard.decode.protocol import PAD
 from regard.masks import Mask
 from regard.models.encoder import Encoded
 from regard.nn.positions import Learned, Sinusoidal
 from regard.nn.transformer_layer import Blocks, TransformerLayer
+from regard.specials import PAD
 
 POSITIONS = ("sinusoidal", "learned", "rotary")
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.decode.protocol import PAD
+from regard.specials import PAD
 
 
 class Words(nn.Module):

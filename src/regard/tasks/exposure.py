@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from regard.data.batch import Batch
-from regard.data.specials import BOS, EOS, PAD, UNK
 from regard.models.predicted import Predicted
+from regard.specials import BOS, EOS, PAD, UNK
 
 Decay = Literal["exponential", "inverse_sigmoid", "linear"]
 

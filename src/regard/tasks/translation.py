@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.batch import Batch
-from regard.data.specials import PAD, UNK
 from regard.data.tokenizer import Tokenizer
 from regard.decode.generate import generate
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
 from regard.models.predicted import Predicted
+from regard.specials import PAD, UNK
 from regard.tasks.exposure import Exposure
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction

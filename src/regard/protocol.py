@@ -9,9 +9,6 @@ from torch import Tensor
 
 from regard.ops.weights import Weights
 
-# The ids of `regard.data.specials`, which this floor does not import; a test holds the two together.
-PAD, UNK, BOS, EOS = 0, 1, 2, 3
-
 
 class Selectable(Protocol):
     """A state whose rows can be kept, repeated and reordered: all that a beam asks of it."""

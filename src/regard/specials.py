@@ -1,4 +1,4 @@
-"""The four ids that every vocabulary begins with."""
+"""The four ids that every vocabulary begins with: known to data, models and decoders alike."""
 
 from __future__ import annotations
 
