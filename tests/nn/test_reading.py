@@ -224,8 +224,10 @@ def test_what_does_not_fit_is_one_sentence(given: tuple[Tensor, Tensor, Tensor, 
         Attention(Additive(CQ, CK, 3)).double()(query[:1], key)
     with pytest.raises(ValueError, match=r"with one B and S; got \[3, 6, 7\] and \[3, 5, 3\]"):
         Attention(Additive(CQ, CK, 3)).double()(query, key, value[:, :5], mask)
-    with pytest.raises(ValueError, match="Distance: no implementation 'sdpa'; there is only reference"):
-        Attention(Distance(CQ, CK, 4), impl="sdpa").double()(query, key, value)
+    with pytest.raises(ValueError, match="Distance: no implementation 'sdpa'; there are reference"):
+        Attention(Distance(CQ, CK, 4), impl="sdpa")
+    with pytest.raises(ValueError, match="Additive: the implementation blocked cannot drop weights; use reference"):
+        Attention(Additive(CQ, CK, 4), impl="blocked", dropout=0.1)
     with pytest.raises(ValueError, match="hidden_dim=4 needs query_dim and key_dim too"):
         Dot(hidden_dim=4)
     with pytest.raises(ValueError, match="query_dim and key_dim are for maps; give hidden_dim too"):

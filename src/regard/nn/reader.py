@@ -19,6 +19,7 @@ from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import State
 from regard.ops.attended import Attended
+from regard.ops.checks import check_impl
 from regard.ops.hard import Sample
 from regard.ops.softmax import weigh_values
 
@@ -62,6 +63,9 @@ class Reader(Watched, abc.ABC):
         self.align = Softmax() if align is None else align
         self.dropout = dropout
         self.impl = impl
+        check_impl(type(score).__name__, score.implementations, impl)
+        if dropout and impl in score.without_dropout:
+            raise ValueError(f"{type(score).__name__}: the implementation {impl} cannot drop weights; use reference")
         if score.from_the_end and self.recurrent:
             raise ValueError(
                 f"{type(score).__name__} places queries together, {type(self.align).__name__} takes them one by one: "

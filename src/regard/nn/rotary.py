@@ -74,6 +74,7 @@ class Rotary(Score):
             )
         super().__init__(num_heads=score.num_heads)
         self.score = score
+        self.implementations = score.implementations
         self.base = base
 
     def queries(self, query: Tensor) -> Tensor:

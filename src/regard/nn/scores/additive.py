@@ -37,6 +37,9 @@ class Additive(Score):
     torch.Size([1, 7])
     """
 
+    implementations = ("reference", "blocked")
+    without_dropout = ("blocked",)
+
     def __init__(
         self,
         query_dim: int,

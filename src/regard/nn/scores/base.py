@@ -44,6 +44,12 @@ class Score(nn.Module, abc.ABC):
     recurrent: bool = False
     """Whether an energy depends on the weights of earlier queries, so that queries must be read one by one."""
 
+    implementations: tuple[str, ...] = ("reference",)
+    """The ways to read by this score that can be asked for by name."""
+
+    without_dropout: tuple[str, ...] = ()
+    """Those that cannot drop weights."""
+
     from_the_end: bool = False
     """Whether a query's place is counted from the end of the memory, so that queries must be read together."""
 
@@ -85,8 +91,6 @@ class Score(nn.Module, abc.ABC):
 
     def attend(self, query: Tensor, memory: Memory, state: State, *, dropout: float, impl: str | None) -> Attended:
         """Energy, softmax and weighted sum in one: the place for a fused path."""
-        if impl not in (None, "reference"):
-            raise ValueError(f"{type(self).__name__}: no implementation {impl!r}; there is only reference")
         return softmax_attention(self.energy(query, memory, state), memory.value, memory.mask, dropout=dropout)
 
     def start(self, memory: Memory) -> Past:

@@ -29,6 +29,8 @@ class Bilinear(Score):
     torch.Size([1, 3, 5])
     """
 
+    implementations = ("reference", "sdpa")
+
     def __init__(self, query_dim: int, key_dim: int, *, num_heads: int = 1) -> None:
         super().__init__(num_heads=num_heads)
         self.weight = nn.Parameter(torch.empty(num_heads, query_dim, key_dim))

@@ -41,6 +41,9 @@ class Concat(Score):
     torch.Size([1, 5, 3])
     """
 
+    implementations = ("reference", "blocked")
+    without_dropout = ("blocked",)
+
     def __init__(
         self,
         query_dim: int,

@@ -38,6 +38,8 @@ class Cosine(Score):
     Linear(in_features=3, out_features=5, bias=True)
     """
 
+    implementations = ("reference", "sdpa")
+
     def __init__(self, query_dim: int, key_dim: int, *, num_heads: int = 1) -> None:
         super().__init__(num_heads=num_heads)
         self.key_dim = key_dim

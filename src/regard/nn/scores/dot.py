@@ -25,6 +25,8 @@ class Dot(Score):
     (0, 56)
     """
 
+    implementations = ("reference", "sdpa")
+
     def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
         return dot_score(query, memory.key)
 

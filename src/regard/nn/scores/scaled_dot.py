@@ -22,6 +22,8 @@ class ScaledDot(Score):
     Linear(in_features=512, out_features=512, bias=False)
     """
 
+    implementations = ("reference", "sdpa")
+
     def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
         return scaled_dot_score(query, memory.key)
 
