@@ -26,7 +26,7 @@ def magnitude(tensor: Tensor) -> float:
     return float(tensor.detach().abs().max()) if tensor.numel() else 0.0
 
 
-def within_budget(actual: Tensor, plain: Tensor, truth: Tensor, *, scale: float | None = None) -> None:
+def assert_within_budget(actual: Tensor, plain: Tensor, truth: Tensor, *, scale: float | None = None) -> None:
     """An implementation may err twice as much as plain PyTorch, plus a few rounding steps of its own dtype.
 
     Both errors are measured against the reference in float64, so the tolerance is not a guess. The steps are for

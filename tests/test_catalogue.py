@@ -23,7 +23,7 @@ PARTS = {"attended", "card", "catalogue", "checks", "inner_product", "presence",
 
 # Mechanisms that read no keys under a mask of their own: they are tested in their own files only.
 NOT_A_READ = {
-    "softmax", "ctc", "ntm_memory",
+    "ctc", "ntm_memory",
     "position_term", "markov_term", "fertility_term", "recall_term", "location_term",
     "multi_head", "key_value", "sinusoidal", "learned_positions",
     "coattention", "attention_over_attention", "pointer_sum", "graph",

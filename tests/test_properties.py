@@ -16,7 +16,7 @@ from regard.ops import Attended
 from regard.ops.softmax import statistics_dtype
 from tests.cases import CASES
 from tests.cases.case import Case, Inputs, Sizes
-from tests.mechanism import assert_close, error, magnitude, rounded_once, within_budget
+from tests.mechanism import assert_close, assert_within_budget, error, magnitude, rounded_once
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 RUNS = [(case, impl) for case in CASES for impl in case.implementations]
@@ -76,13 +76,13 @@ def test_equals_the_float64_oracle(case: Case, impl: str, dtype: torch.dtype) ->
         # Half precision has the inputs and one rounding of the outcome; what lies between is float32.
         plain, plain_grads = run(case, inputs, mask, "reference", statistics_dtype(dtype))
         actual, grads = run(case, inputs, mask, impl, dtype)
-        within_budget(actual.context, plain.context, truth.context)
+        assert_within_budget(actual.context, plain.context, truth.context)
         if actual.context.dtype != plain.context.dtype and impl != "sdpa":  # PyTorch's kernel rounds its weights too
             rounded_once(actual.context, plain.context, truth.context)
-        within_budget(actual.weights(), plain.weights(), truth.weights())
+        assert_within_budget(actual.weights(), plain.weights(), truth.weights())
         scale = max(magnitude(grad) for grad in true_grads)
         for mine, theirs, true in zip(grads, plain_grads, true_grads, strict=True):
-            within_budget(mine, theirs, true, scale=scale)
+            assert_within_budget(mine, theirs, true, scale=scale)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=lambda dtype: str(dtype).removeprefix("torch."))

@@ -28,7 +28,19 @@ def _cosine(sizes: Sizes) -> Inputs:
     return {**reading(sizes), "strength": 1.0 + normal(sizes.batch, sizes.heads, sizes.queries).abs()}
 
 
+def _softmax(sizes: Sizes) -> Inputs:
+    energy = normal(sizes.batch, sizes.heads, sizes.queries, sizes.keys)
+    return {"energy": energy, "value": reading(sizes)["value"]}
+
+
 CASES = [
+    Case(
+        "softmax",
+        _softmax,
+        lambda i, mask, impl: ops.softmax_attention(**i, mask=mask),
+        ("reference",),
+        key_axis={"energy": 3, "value": 2},
+    ),
     Case("additive", _additive, _read_additive, ("reference", "blocked")),
     Case(
         "additive",

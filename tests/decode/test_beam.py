@@ -28,7 +28,7 @@ SEARCHES = [
 ]
 
 
-def same(found: list[Hypothesis], expected: list[Hypothesis]) -> None:
+def assert_same(found: list[Hypothesis], expected: list[Hypothesis]) -> None:
     """The same hypotheses in the same order; numbers up to the rounding of the model's matrix products."""
     assert [made.tokens for made in found] == [made.tokens for made in expected]
     assert [made.finished for made in found] == [made.finished for made in expected]
@@ -99,10 +99,10 @@ def test_the_batch_does_not_matter(search: Search) -> None:
     for row in range(7):
         alone = generate(model, source[row : row + 1, : lengths[row]], None, search)[0]
         assert len(alone) == search.n_best or search.groups > 1
-        same(alone, together[row])
-        same(padded[row], together[row])
+        assert_same(alone, together[row])
+        assert_same(padded[row], together[row])
     for place, row in enumerate(order.tolist()):
-        same(shuffled[place], together[row])
+        assert_same(shuffled[place], together[row])
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=range(len(SEARCHES)))
@@ -115,7 +115,7 @@ def test_n_best_only_says_how_many(search: Search) -> None:
         for few, many in zip(generate(model, source, lengths, Search(**settings)), all_of_them, strict=True):
             # With groups, the n-th best of all may be the worse ones of a good group: only the first is promised.
             promised = n_best if search.groups == 1 else 1
-            same(few[:promised], many[:promised])
+            assert_same(few[:promised], many[:promised])
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=range(len(SEARCHES)))
@@ -128,7 +128,7 @@ def test_scores_can_be_recomputed_and_are_those_of_the_model(search: Search) -> 
         for made in found:
             assert made.recompute() == made.score
             forced = score(model, source[row : row + 1], lengths[row : row + 1], [made.tokens], penalty=search.penalty)
-            same(forced, [made])
+            assert_same(forced, [made])
 
 
 def test_an_exact_search_finds_what_ends_late() -> None:

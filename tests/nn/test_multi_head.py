@@ -55,7 +55,7 @@ def their_gradients(theirs: nn.MultiheadAttention) -> list[Tensor]:
     return [*first, theirs.out_proj.weight.grad]
 
 
-def same(
+def assert_same(
     ours: MultiHead, theirs: nn.Module, inputs: tuple[Tensor, ...], mask: Mask | None, **their_mask: object
 ) -> None:
     """Contexts, weights of every head, and gradients of inputs and maps."""
@@ -86,14 +86,14 @@ def normal(*shape: int) -> Tensor:
 @pytest.mark.parametrize("bias", [True, False])
 def test_self_attention_is_pytorchs(bias: bool) -> None:
     ours, theirs = twins(bias=bias)
-    same(ours, theirs, (normal(BATCH, QUERIES, WIDTH),), None)
+    assert_same(ours, theirs, (normal(BATCH, QUERIES, WIDTH),), None)
 
 
 @pytest.mark.parametrize("bias", [True, False])
 def test_cross_attention_is_pytorchs(bias: bool) -> None:
     ours, theirs = twins(key_dim=5, value_dim=11, bias=bias)
     inputs = normal(BATCH, QUERIES, WIDTH), normal(BATCH, KEYS, 5), normal(BATCH, KEYS, 11)
-    same(ours, theirs, inputs, None)
+    assert_same(ours, theirs, inputs, None)
 
 
 def test_padding_is_pytorchs_upside_down() -> None:
@@ -102,19 +102,19 @@ def test_padding_is_pytorchs_upside_down() -> None:
     inputs = normal(BATCH, QUERIES, WIDTH), normal(BATCH, KEYS, WIDTH), normal(BATCH, KEYS, WIDTH)
     lengths = torch.tensor([KEYS, 4])
     ignored = torch.arange(KEYS) >= lengths[:, None]
-    same(ours, theirs, inputs, Mask.padding(lengths), key_padding_mask=ignored)
+    assert_same(ours, theirs, inputs, Mask.padding(lengths), key_padding_mask=ignored)
 
 
 def test_causal_is_pytorchs_upside_down() -> None:
     ours, theirs = twins()
     forbidden = torch.ones(QUERIES, QUERIES).bool().triu(1)
-    same(ours, theirs, (normal(BATCH, QUERIES, WIDTH),), Mask.causal(), attn_mask=forbidden)
+    assert_same(ours, theirs, (normal(BATCH, QUERIES, WIDTH),), Mask.causal(), attn_mask=forbidden)
 
 
 def test_causal_and_padding_together_are_pytorchs() -> None:
     ours, theirs = twins()
     lengths = torch.tensor([QUERIES, 3])
-    same(
+    assert_same(
         ours,
         theirs,
         (normal(BATCH, QUERIES, WIDTH),),

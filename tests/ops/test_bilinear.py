@@ -9,7 +9,14 @@ import torch
 
 from regard import Mask
 from regard.nn import Attention, Bilinear
-from regard.ops import bilinear_attention, bilinear_score, dot_attention
+from regard.ops import (
+    additive_attention,
+    bilinear_attention,
+    bilinear_score,
+    concat_attention,
+    cosine_attention,
+    dot_attention,
+)
 from tests.mechanism import assert_close, check_gradients
 
 IMPLS = ("reference", "sdpa")
@@ -101,3 +108,10 @@ def test_bad_shapes_are_named() -> None:
         bilinear_attention(query, key, key[:, :, :4], torch.randn(3, 7, 13))
     with pytest.raises(ValueError, match="bilinear: no implementation 'flash'; there are reference, sdpa"):
         bilinear_attention(query, key, key, torch.randn(3, 7, 13), impl="flash")
+
+
+def test_a_mask_in_the_place_of_a_weight_is_told_where_it_belongs() -> None:
+    vectors, mask = torch.randn(1, 1, 2, 3), Mask.causal()
+    for read in (additive_attention, bilinear_attention, concat_attention, cosine_attention):
+        with pytest.raises(TypeError, match="must be a tensor, not Mask; a mask is given as mask="):
+            read(vectors, vectors, vectors, mask, mask)  # type: ignore[operator]

@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.explain import capture
 from regard.nn import GraphAttention
 from regard.ops import GraphAttended, add_self_loops, graph_attention
-from tests.mechanism import assert_close, check_gradients, within_budget
+from tests.mechanism import assert_close, assert_within_budget, check_gradients
 
 IMPLS = ("reference", "sparse")
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
@@ -93,7 +93,7 @@ def test_sparse_equals_the_reference(dtype: torch.dtype) -> None:
             grads = torch.autograd.grad((out.context.double() * probe).sum(), ready)
             runs.append((out.context, out.weights(), out.coverage(), *grads))
         for truth, plain, actual in zip(*runs, strict=True):
-            within_budget(actual, plain, truth)
+            assert_within_budget(actual, plain, truth)
 
 
 @pytest.mark.parametrize("impl", IMPLS)

@@ -25,7 +25,24 @@ def share(text: str, salt: str = "") -> float:
 
 
 @dataclass(frozen=True)
-class Split:
+class _Part:
+    """Some of other examples."""
+
+    examples: Examples
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those of the examples."""
+        return self.examples.files
+
+    @property
+    def skipped(self) -> Skipped:
+        """What the examples left out."""
+        return self.examples.skipped
+
+
+@dataclass(frozen=True)
+class Split(_Part):
     """Train, valid or test of examples that come unsplit, by the hash of a field.
 
     Examples that agree in the field go to the same part: split translations by the sentence that has several, a
@@ -45,7 +62,6 @@ class Split:
     (1000, True)
     """
 
-    examples: Examples
     part: Part
     by: str = field(kw_only=True)
     valid: float = field(default=0.05, kw_only=True)
@@ -57,16 +73,6 @@ class Split:
             raise DataError(f"part is {self.part!r}; it can be 'train', 'valid' or 'test'")
         if not (min(self.valid, self.test) >= 0 and self.valid + self.test < 1):
             raise DataError(f"valid {self.valid} and test {self.test} leave nothing to train on; they are shares of 1")
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """Those of the examples."""
-        return self.examples.files
-
-    @property
-    def skipped(self) -> Skipped:
-        """What the examples left out."""
-        return self.examples.skipped
 
     def settings(self) -> str:
         """The split and what is split."""
@@ -90,7 +96,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Slice:
+class Slice(_Part):
     """The examples from one share of the way to another, in order: for running text, `Slice(text, 0.9, 1.0)`.
 
     >>> from regard.data import Digits
@@ -98,23 +104,12 @@ class Slice:
     9
     """
 
-    examples: Examples
     begin: float
     end: float
 
     def __post_init__(self) -> None:
         if not 0 <= self.begin < self.end <= 1:
             raise DataError(f"a slice from {self.begin} to {self.end} is empty; 0 <= begin < end <= 1")
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """Those of the examples."""
-        return self.examples.files
-
-    @property
-    def skipped(self) -> Skipped:
-        """What the examples left out."""
-        return self.examples.skipped
 
     def settings(self) -> str:
         """The slice and what is sliced."""

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.nn.fitting import mapped
 from regard.nn.reader import Watched
 from regard.ops.attended import Attended
 from regard.ops.coattention import Coattended, coattention
@@ -56,7 +57,7 @@ class Coattention(nn.Module):
         """Let document [B, m, l] and question [B, n, l] read each other; the masks say which words are there."""
         out = coattention(
             document,
-            torch.tanh(self.question_map(question)),
+            torch.tanh(mapped(self, self.question_map, question, "question words")),
             self.document_sentinel,
             torch.tanh(self.question_map(self.question_sentinel)),
             document_mask,

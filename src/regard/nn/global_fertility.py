@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.nn.fitting import mapped
 from regard.ops.global_fertility import fertility_log_likelihood
 
 
@@ -49,7 +50,7 @@ class GlobalFertility(nn.Module):
                 "GlobalFertility: coverage [B, S] and key [B, S, key_dim] must share B and S; "
                 f"got {list(coverage.shape)} and {list(key.shape)}"
             )
-        hidden = torch.tanh(self.key_map(key))
+        hidden = torch.tanh(mapped(self, self.key_map, key, "keys"))
         mean: Tensor = self.mean_map(hidden)
         log_variance: Tensor = self.log_variance_map(hidden)
         return -fertility_log_likelihood(coverage, mean.squeeze(2), log_variance.squeeze(2), mask)

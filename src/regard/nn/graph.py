@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
+from regard.nn.fitting import mapped
 from regard.nn.reader import Watched
 from regard.ops.graph import GraphAttended, add_self_loops, graph_attention
 
@@ -77,7 +78,7 @@ class GraphAttention(Watched):
         if self.self_loops:
             edges = add_self_loops(edges, node.shape[0])
         attended = graph_attention(
-            self.node_map(node).unflatten(1, (self.num_heads, -1)),
+            mapped(self, self.node_map, node, "nodes").unflatten(1, (self.num_heads, -1)),
             edges,
             self.weight_source,
             self.weight_target,

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.nn.fitting import mapped
 from regard.nn.reader import Watched
 from regard.ops.pointer_sentinel import Pointed, pointer_sentinel
 
@@ -53,7 +54,7 @@ class PointerSentinel(Watched):
             vocab_log_probs: [B, T, V].
             mask: what may be pointed at; None for everything.
         """
-        query: Tensor = torch.tanh(self.query_map(hidden))
+        query: Tensor = torch.tanh(mapped(self, self.query_map, hidden, "states"))
         out = pointer_sentinel(query, memory, self.sentinel, ids, vocab_log_probs, mask)
         self.show(out.attended)
         return out

@@ -7,7 +7,7 @@ from torch import Tensor
 from regard.masks import Mask
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.ops.checks import check_impl, check_reading
+from regard.ops.checks import check_impl, check_reading, check_weight
 from regard.ops.inner_product import dot_product_attention, inner_product
 from regard.ops.softmax import full_precision, statistics_dtype
 
@@ -63,6 +63,7 @@ def bilinear_attention(
     tensor([[[[0.27, 0.73]]]])
     """
     check_impl("bilinear", CARD.implementations, impl)
+    check_weight("bilinear", "weight", weight)
     wanted = [query.shape[1], query.shape[-1], key.shape[-1]]
     if list(weight.shape) != wanted:
         raise ValueError(f"bilinear: weight must be [H, Dq, D] = {wanted}; got {list(weight.shape)}")

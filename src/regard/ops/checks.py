@@ -11,6 +11,14 @@ def check_impl(mechanism: str, implementations: tuple[str, ...], impl: str | Non
         raise ValueError(f"{mechanism}: no implementation {impl!r}; there are {', '.join(implementations)}")
 
 
+def check_weight(mechanism: str, name: str, weight: Tensor | None) -> None:
+    """A mask that slipped into the place of a weight is told where it belongs."""
+    if weight is not None and not isinstance(weight, Tensor):
+        raise TypeError(
+            f"{mechanism}: {name} must be a tensor, not {type(weight).__name__}; a mask is given as mask=..."
+        )
+
+
 def check_reading(mechanism: str, query: Tensor, key: Tensor, value: Tensor, *, width: int | None = None) -> None:
     """query [B, H, T, D], key [B, H, S, D], value [B, H, S, Dv]; `width` is D where it is fixed elsewhere."""
     for name, tensor in (("query", query), ("key", key), ("value", value)):

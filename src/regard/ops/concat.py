@@ -9,7 +9,7 @@ from regard.masks import Mask
 from regard.ops.additive import additive_attention, additive_score
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.ops.checks import check_impl
+from regard.ops.checks import check_impl, check_weight
 from regard.ops.softmax import full_precision, softmax_attention, statistics_dtype
 
 CARD = Card(
@@ -89,6 +89,7 @@ def concat_attention(
     tensor([[[[0.68, 0.32]]]])
     """
     check_impl("concat", CARD.implementations, impl)
+    check_weight("concat", "weight", weight)
     _check(query, key, weight, v)
     _check_value(key, value)
     if impl == "reference":

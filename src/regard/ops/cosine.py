@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from regard.masks import Mask
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.ops.checks import check_impl, check_reading
+from regard.ops.checks import check_impl, check_reading, check_weight
 from regard.ops.inner_product import dot_product_attention, inner_product
 from regard.ops.softmax import full_precision, statistics_dtype
 
@@ -76,6 +76,7 @@ def cosine_attention(
     tensor([[[[0.73, 0.27]]]])
     """
     check_impl("cosine", CARD.implementations, impl)
+    check_weight("cosine", "strength", strength)
     check_reading("cosine", query, key, value)
     if strength is not None and strength.shape != query.shape[:3]:
         raise ValueError(f"cosine: strength must be [B, H, T] = {list(query.shape[:3])}; got {list(strength.shape)}")

@@ -111,7 +111,8 @@ class Trainer:
         """Train to the last step, to the end of patience, or to an interrupt; then measure the best model."""
         begin = time.perf_counter()
         progress = self.checkpoints.restore(self.model, self.plain_optimizer) or Progress()
-        self.schedule.restore(progress.schedule) if progress.schedule else None
+        if progress.schedule:
+            self.schedule.restore(progress.schedule)
         if self.accelerator.is_main_process:
             self.run.metrics.rewind(progress.step)
         self.screen.begin(self.recipe, self.model, self.batches, progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from regard.nn.fitting import fits
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import State
@@ -61,6 +62,7 @@ class Concat(Score):
                 f"so hidden_dim must be {key_dim} too; got {hidden_dim}"
             )
         self.query_dim = query_dim
+        self.key_dim = key_dim
         self.identity_key = identity_key
         columns = query_dim if identity_key else query_dim + key_dim
         self.weight = nn.Parameter(torch.empty(num_heads, hidden, columns))
@@ -70,10 +72,12 @@ class Concat(Score):
 
     def queries(self, query: Tensor) -> Tensor:
         """[B, T, Cq] -> W_q q_t, [B, H, T, A]."""
+        fits(self, query, self.query_dim, "queries")
         return query.unsqueeze(1) @ self.weight[..., : self.query_dim].mT
 
     def keys(self, key: Tensor) -> Tensor:
         """[B, S, Ck] -> W_k k_s, [B, H, S, A]; the key itself with `identity_key`."""
+        fits(self, key, self.key_dim, "keys")
         if self.identity_key:
             return key.unsqueeze(1).expand(-1, self.num_heads, -1, -1)
         return key.unsqueeze(1) @ self.weight[..., self.query_dim :].mT

@@ -8,7 +8,7 @@ from regard.masks import Mask
 from regard.ops.additive import blocked, reference
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.ops.checks import check_impl, check_reading
+from regard.ops.checks import check_impl, check_reading, check_weight
 
 CARD = Card(
     name="additive",
@@ -101,6 +101,7 @@ def additive_attention(
     tensor([[[[0.32, 0.68]]]])
     """
     check_impl("additive", CARD.implementations, impl)
+    check_weight("additive", "weight", weight)
     check_reading("additive", query, key, value, width=weight.shape[-1])
     Mask.check(mask)
     _check_weights(query, key, weight, features, feature_weight)
