@@ -1,18 +1,30 @@
-"""`import regard` is silent, offline, light, and asks for neither a GPU nor Triton nor what only commands need."""
+"""`import regard` is silent, offline, light, and asks for neither a GPU nor Triton nor what only commands need.
+
+What it offers is imported when it is asked for; PyTorch not before.
+"""
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
+from types import ModuleType
+
+import pytest
+
+import regard
+import regard.decode
 
 PROBE = """
 import socket, sys, time
 def refuse(*_): raise AssertionError("import regard opened a connection")
 socket.socket.connect = refuse
+import regard
+assert "torch" not in sys.modules, "import regard imported torch before it was needed"
 import torch
 sys.modules["triton"] = None  # as on a machine without it
 begin = time.perf_counter()
-import regard
+regard.Mask, regard.capture, regard.nn, regard.ops
 took = time.perf_counter() - begin
 heavy = [name for name in ("matplotlib", "typer", "rich", "tokenizers", "accelerate", "sacrebleu", "babel", "pydantic",
                            "fastapi", "yaml", "transformers") if name in sys.modules]
@@ -34,9 +46,22 @@ def test_import_is_silent_and_light() -> None:
 
 
 def test_the_public_names_are_these() -> None:
-    import regard
+    assert set(regard.__all__) == {"Mask", "__version__", "capture", "load", "nn", "ops"}
 
-    assert set(regard.__all__) == {"Mask", "__version__", "capture", "nn", "ops"}
-    for floor in (regard.nn, regard.ops):
-        assert len(set(floor.__all__)) == len(floor.__all__)
-        assert all(hasattr(floor, name) for name in floor.__all__)
+
+@pytest.mark.parametrize(
+    "package", [regard, regard.decode, regard.nn, regard.ops], ids=lambda package: package.__name__
+)
+def test_every_public_name_is_there(package: ModuleType) -> None:
+    assert len(set(package.__all__)) == len(package.__all__)
+    assert set(package.__all__) <= set(dir(package))
+    assert all(hasattr(package, name) for name in package.__all__)
+
+
+@pytest.mark.parametrize("package", [regard, regard.decode], ids=lambda package: package.__name__)
+def test_a_name_asked_for_is_not_hidden_by_a_module(package: ModuleType) -> None:
+    """Importing `package.x` puts a module `x` into the package: it must not take the place of what is public."""
+    modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    assert {name for name in package.__all__ if name in modules} == {"nn", "ops"}.intersection(package.__all__)
+    with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nothing'"):
+        _ = package.nothing

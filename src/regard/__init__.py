@@ -1,23 +1,30 @@
 """Regard: an attention-first toolkit for sequence models. A query reads a memory."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from regard import nn, ops
-from regard.explain import capture
-from regard.masks import Mask
+from regard.lazy import lazy
 
 if TYPE_CHECKING:
-    from regard.loading import load as load
+    from regard import nn, ops
+    from regard.explain import capture
+    from regard.loading import load
+    from regard.masks import Mask
 
 __version__ = "0.1.0"
 
-__all__ = ["Mask", "__version__", "capture", "nn", "ops"]
+__all__ = ["Mask", "__version__", "capture", "load", "nn", "ops"]
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "Mask": "regard.masks",
+        "capture": "regard.explain",
+        "load": "regard.loading",
+        "nn": "regard.nn",
+        "ops": "regard.ops",
+    },
+)
 
 
-def __getattr__(name: str) -> Any:
-    """`regard.load`, imported when it is asked for: a mechanism alone needs no recipes."""
-    if name == "load":
-        from regard.loading import load
-
-        return load
-    raise AttributeError(f"module 'regard' has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return list({*globals(), *__all__})

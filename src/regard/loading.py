@@ -13,13 +13,14 @@ from torch import nn
 from regard.decode.search import Search
 from regard.recipes.sections import Recipe
 from regard.tasks.prediction import Prediction
-from regard.tasks.translation import Translation
-from regard.train.run import Run, RunError, make_model, make_task
+from regard.tasks.task import Task
+from regard.train.run import Run, RunError
+from regard.train.setup import make_model, make_task
 
 
 @dataclass(frozen=True)
-class Translator:
-    """The model of a run with its tokenizers and its search; in evaluation mode.
+class Predictor:
+    """The model of a run with its tokenizers, labels and search; in evaluation mode.
 
     Attributes:
         run: the folder it came from.
@@ -32,7 +33,7 @@ class Translator:
     run: Run
     recipe: Recipe
     model: nn.Module
-    task: Translation
+    task: Task
     search: Search
 
     def predict(self, texts: str | Sequence[str], **settings: Any) -> list[Prediction]:
@@ -54,7 +55,7 @@ class Translator:
 
 def load(
     path: str | Path, *, device: str | torch.device | None = None, overrides: list[str] | None = None
-) -> Translator:
+) -> Predictor:
     """The model of a run, to be asked.
 
     Args:
@@ -69,13 +70,14 @@ def load(
     """
     run = Run(Path(path))
     recipe = run.recipe(overrides)
-    kept = run.tokenizers()
+    kept = run.encoders(recipe.task)
     if kept is None:
         raise RunError(f"{run.folder} has no tokenizers yet; train it first: regard train")
-    model = make_model(recipe, *kept)
+    task = make_task(recipe, kept)
+    model = make_model(recipe, task)
     run.load_model(model)
     model.to(device or _best_device()).eval()
-    return Translator(run, recipe, model, make_task(recipe, *kept), recipe.search())
+    return Predictor(run, recipe, model, task, recipe.search())
 
 
 def _best_device() -> str:

@@ -103,6 +103,17 @@ def test_gradient_reaches_every_parameter(make: Make) -> None:
     assert [name for name in silent if "key_map.bias" not in name] == []
 
 
+@pytest.mark.parametrize("name", ["bahdanau", "luong", "simple", "transformer"])
+def test_only_what_depends_on_the_past_is_done_step_by_step(name: str) -> None:
+    """Teacher forcing looks all words up at once, and makes all logits at once."""
+    model, batch = ENCODER_DECODERS[name](), pairs()
+    calls: list[str] = []
+    for part in ("words", "output_map"):
+        getattr(model, part).register_forward_hook(lambda *_, part=part: calls.append(part))
+    model(*batch)
+    assert calls == ["words", "output_map"]
+
+
 @pytest.mark.parametrize("name", ["seq2seq input", "bahdanau", "luong", "simple", "transformer"])
 def test_learns_a_handful_by_heart(name: str) -> None:
     model, (source, lengths, target) = ENCODER_DECODERS[name](), pairs()

@@ -105,6 +105,49 @@ def test_dropout_is_off_in_evaluation() -> None:
     assert_close(layer(x), layer(x))
 
 
+def test_each_dropout_is_of_its_own_part() -> None:
+    """With one share at 0.5 and the others at 0, only that part of the layer differs from evaluation."""
+    rates = {"dropout": 0.0, "attention_dropout": 0.0, "activation_dropout": 0.0}
+    x, source = torch.randn(2, 5, 6), torch.randn(2, 3, 6)
+    for dropped in rates:
+        layer = TransformerLayer(Blocks(dim=6, num_heads=2, **{**rates, dropped: 0.5}), cross=True)
+        attentions = (layer.attention, layer.cross)
+        assert {attention.dropout for attention in attentions} == {0.5 if dropped == "attention_dropout" else 0.0}
+        assert layer.activation_dropout.p == (0.5 if dropped == "activation_dropout" else 0.0)
+        assert layer.dropout.p == (0.5 if dropped == "dropout" else 0.0)
+        state = layer.remember(source)
+        assert not torch.equal(layer.extend(x, state).output, layer.extend(x, state).output)
+    still = TransformerLayer(Blocks(dim=6, num_heads=2, **rates), cross=True)
+    assert torch.equal(still(x), still(x))
+
+
+def test_dropout_is_everywhere_unless_told_otherwise() -> None:
+    layer = TransformerLayer(Blocks(dim=6, num_heads=2, dropout=0.25))
+    assert (layer.attention.dropout, layer.activation_dropout.p, layer.dropout.p) == (0.25, 0.25, 0.25)
+
+
+@pytest.mark.parametrize("rotary", [False, True])
+def test_weights_start_as_torchs_do(rotary: bool) -> None:
+    """W^Q, W^K and W^V uniform up to sqrt(6 / 4C), as rows of one matrix [3C, C]; W^O up to sqrt(6 / 2C)."""
+    layer = TransformerLayer(Blocks(dim=96, num_heads=2, hidden_dim=192, rotary=rotary), cross=True)
+    theirs = nn.TransformerDecoderLayer(96, 2, 192).self_attn.in_proj_weight
+    bound = (6 / (4 * 96)) ** 0.5
+    assert float(theirs.detach().abs().max()) == pytest.approx(bound, rel=1e-2)
+    largest = {
+        name: float(parameter.detach().abs().max())
+        for name, parameter in layer.named_parameters()
+        if parameter.dim() == 2
+    }
+    for name, value in largest.items():
+        if "output_map" in name:
+            assert value == pytest.approx((6 / (2 * 96)) ** 0.5, rel=1e-2)
+        elif "query_map" in name or "key_map" in name or "value_map" in name:
+            assert value == pytest.approx(bound, rel=1e-2)
+        else:
+            assert value == pytest.approx((6 / (96 + 192)) ** 0.5, rel=1e-2)
+    assert len(largest) == 10
+
+
 def test_bad_values_are_named() -> None:
     with pytest.raises(ValueError, match="a Transformer of width 6 cannot be split among 4 heads"):
         Blocks(dim=6, num_heads=4)
@@ -112,6 +155,12 @@ def test_bad_values_are_named() -> None:
         Blocks(norm="both")
     with pytest.raises(ValueError, match="a Transformer's activation is relu or gelu; got 'swish'"):
         Blocks(activation="swish")
+    with pytest.raises(ValueError, match=r"Transformer: dropout must lie in \[0, 1\); got 1.0"):
+        Blocks(dropout=1.0)
+    with pytest.raises(ValueError, match=r"Transformer: attention_dropout must lie in \[0, 1\); got -0.1"):
+        Blocks(attention_dropout=-0.1)
+    with pytest.raises(ValueError, match=r"Transformer: activation_dropout must lie in \[0, 1\); got 2"):
+        Blocks(activation_dropout=2)
     with pytest.raises(ValueError, match="has an odd number, 3"):
         Blocks(dim=6, num_heads=2, rotary=True)
     with pytest.raises(ValueError, match="start from remember"):

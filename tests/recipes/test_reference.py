@@ -15,19 +15,27 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from regard.decode.search import Search
-from regard.recipes import sections
+from regard.recipes import data_sections, sections
+from regard.recipes.section import Section
 from regard.recipes.sections import Recipe
 
 PAGE = Path(__file__).parents[2] / "docs/training.md"
 BEGIN, END = "<!-- reference begins -->\n", "<!-- reference ends -->"
 PLACES: dict[str, type[BaseModel]] = {
     "the recipe": Recipe,
-    "data, format: dates": sections.DatesData,
-    "data, format: digits": sections.DigitsData,
-    "data, format: pairs": sections.PairsData,
-    "train, valid and test of pairs": sections.PairFiles,
-    "data, format: table": sections.TableData,
-    "data, format: jsonl": sections.JsonlData,
+    "data, format: dates": data_sections.DatesData,
+    "data, format: digits": data_sections.DigitsData,
+    "data, format: pairs": data_sections.PairsData,
+    "train, valid and test of pairs": data_sections.PairFiles,
+    "data, format: table": data_sections.TableData,
+    "data, format: jsonl": data_sections.JsonlData,
+    "data, format: hub": data_sections.HubData,
+    "data, format: cmudict": data_sections.CmudictData,
+    "data, format: text": data_sections.TextData,
+    "data, format: labelled": data_sections.LabelledData,
+    "data, format: folder": data_sections.FolderData,
+    "data, format: columns": data_sections.ColumnsData,
+    "data.split": data_sections.SplitSection,
     "tokenizer": sections.TokenizerSection,
     "tokenizer.target": sections.TokenizerPart,
     "train": sections.TrainSection,
@@ -36,6 +44,7 @@ PLACES: dict[str, type[BaseModel]] = {
     "train.schedule": sections.ScheduleSection,
     "train.exposure": sections.ExposureSection,
     "train.exposure.sampling": sections.SamplingSection,
+    "train.hard": sections.HardSection,
     "decode": sections.DecodeSection,
     "evaluate": sections.EvaluateSection,
 }
@@ -90,14 +99,20 @@ def reference() -> str:
 
 def test_the_page_holds_the_reference() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert page.split(BEGIN)[1].split(END)[0] == reference()
+    assert page.split(BEGIN)[1].split(END)[0] == reference(), "run: python -m tests.recipes.test_reference"
 
 
 def test_every_section_has_its_place() -> None:
-    known = {
-        model for model in vars(sections).values() if isinstance(model, type) and issubclass(model, sections.Section)
+    found = {
+        model for module in (sections, data_sections) for model in vars(module).values() if isinstance(model, type)
     }
-    assert known - {sections.Section, sections.Files} == set(PLACES.values())
+    known = {model for model in found if issubclass(model, Section)}
+    assert known - {Section, data_sections.Files, data_sections.SplitFiles} == set(PLACES.values())
+
+
+def test_every_format_of_every_task_has_its_place() -> None:
+    formats = {form for forms in data_sections.FORMATS.values() for form in forms}
+    assert formats == {place.removeprefix("data, format: ") for place in PLACES if "format" in place}
 
 
 @pytest.mark.parametrize(
@@ -110,3 +125,8 @@ def test_every_key_has_a_sentence(place: str, name: str) -> None:
 
 def test_decode_has_the_keys_of_a_search() -> None:
     assert list(sections.DecodeSection.model_fields) == [field.name for field in dataclasses.fields(Search)]
+
+
+if __name__ == "__main__":
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(text.split(BEGIN)[0] + BEGIN + reference() + END + text.split(END)[1], encoding="utf-8")

@@ -6,12 +6,16 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 import regard.recipes
 from regard.recipes.document import Document
+from regard.recipes.files import DataFile, find_files
 from regard.recipes.load import check, load, shipped
 from regard.recipes.problem import RecipeError
 from tests.train.tiny import TEXT
+
+DIGITS = next(line for line in TEXT.splitlines() if line.startswith("data: "))
 
 # (a line of the tiny recipe or None, what to write in its place, parts of the sentence)
 WRONG: list[tuple[str, str, tuple[str, ...]]] = [
@@ -29,7 +33,7 @@ WRONG: list[tuple[str, str, tuple[str, ...]]] = [
     ("kind: words", "size: 2", ("line 3", "tokenizer.size is 2", "greater than or equal to 5")),
     ("kind: bahdanau, ", "", ("line 4", "model: it needs a kind", "bahdanau, luong")),
     ("kind: bahdanau", "kind: bahdanua", ("line 4", "no model 'bahdanua'", "did you mean 'bahdanau'?")),
-    ("kind: bahdanau", "kind: acceptor", ("line 4", "'acceptor' does not translate", "bahdanau, luong")),
+    ("kind: bahdanau", "kind: acceptor", ("line 4", "'acceptor' is not for the task translate", "bahdanau, luong")),
     ("attention: additive", "atention: dot", ("line 4", "'atention'", "did you mean 'attention'?")),
     ("attention: additive", "attention: aditive", ("line 4", "no score 'aditive'", "did you mean 'additive'?")),
     ("attention: additive", "attention: {hds: 2}", ("line 4", "of attention called 'hds'", "num_heads")),
@@ -106,7 +110,101 @@ def test_every_recipe_that_ships_is_listed_and_says_what_it_gives() -> None:
 
 @pytest.mark.parametrize("name", sorted(shipped()))
 def test_every_recipe_that_ships_loads(name: str) -> None:
-    loaded = load(name)
+    loaded = check(Document.read(shipped()[name]))
     assert loaded.recipe.run
     first = shipped()[name].read_text().splitlines()[0]
     assert first.startswith(f"# regard train {name}")
+
+
+class Pair(BaseModel):
+    source: DataFile
+    others: list[DataFile] = []
+
+
+class Data(BaseModel):
+    root: Path | None = None
+    encoding: str = "utf-8"
+    train: Pair
+    valid: DataFile | None = None
+
+
+LOOKED = """\
+data:
+  root: corpus
+  train:
+    source: train.de
+    others: [extra.txt,
+             sub/b.txt]
+  valid: valid.txt
+"""
+THERE = ("train.de", "extra.txt", "sub/b.txt", "valid.txt")
+
+
+def looked_for(text: str, *overrides: str) -> None:
+    document = Document.parse(text, "mine.yaml").overridden(list(overrides))
+    find_files(Data.model_validate(document.content["data"]), document)
+
+
+@pytest.fixture
+def _corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in THERE:
+        (tmp_path / "corpus" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "corpus" / name).touch()
+
+
+@pytest.mark.usefixtures("_corpus")
+def test_files_that_are_there_are_found(tmp_path: Path) -> None:
+    looked_for(LOOKED)
+    looked_for(LOOKED, "data.valid=null")
+    looked_for(LOOKED, f"data.valid={tmp_path}/corpus/extra.txt")
+
+
+@pytest.mark.usefixtures("_corpus")
+@pytest.mark.parametrize(
+    ("overrides", "gone", "sentence"),
+    [
+        ([], "train.de", "mine.yaml, line 4: data.train.source: there is no file train.de in corpus"),
+        ([], "extra.txt", "mine.yaml, line 5: data.train.others.0: there is no file extra.txt in corpus"),
+        ([], "sub/b.txt", "mine.yaml, line 6: data.train.others.1: there is no file sub/b.txt in corpus"),
+        (
+            ["data.train.source=train.ed"],
+            None,
+            "the command line: data.train.source: there is no file train.ed in corpus; did you mean train.de?",
+        ),
+        (
+            ["data.train.others=[sub/bb.txt]"],
+            None,
+            "the command line: data.train.others.0: there is no file sub/bb.txt in corpus; did you mean sub/b.txt?",
+        ),
+        (["data.valid=sub"], None, "the command line: data.valid: corpus/sub is a folder; name a file in it"),
+        (["data.root=corpse"], None, "the command line: data.root: there is no folder corpse"),
+        (["data.valid=/no/where"], None, "the command line: data.valid: there is no file /no/where"),
+        (
+            ["data.root=null"],
+            None,
+            "mine.yaml, line 4: data.train.source: there is no file train.de; "
+            "set data.root=FOLDER to the folder it is in",
+        ),
+    ],
+)
+def test_a_file_that_is_not_there_is_named(overrides: list[str], gone: str | None, sentence: str) -> None:
+    if gone is not None:
+        Path("corpus", gone).unlink()
+    with pytest.raises(RecipeError) as caught:
+        looked_for(LOOKED, *overrides)
+    assert str(caught.value) == sentence
+
+
+def test_a_shell_does_not_expand_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    with pytest.raises(RecipeError, match=r"data.root: there is no folder ~/data; write /home/me/data$"):
+        looked_for(LOOKED, "data.root=~/data")
+
+
+def test_data_is_needed_to_train_and_not_to_look_at_a_run(tmp_path: Path) -> None:
+    recipe = tmp_path / "pairs.yaml"
+    recipe.write_text(TEXT.replace(DIGITS, "data: {format: table, train: no.tsv, valid: no.tsv}"))
+    check(Document.read(recipe))
+    with pytest.raises(RecipeError, match=r"pairs.yaml, line 2: data.train: there is no file no.tsv; set data.root"):
+        load(str(recipe))

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from regard.data.batch import Batch
-from regard.protocol import Step
+from regard.models import Advanced, Attending, DecoderState, EncoderDecoder, Transformer
+from regard.nn import RecurrentState
 from regard.specials import BOS, EOS, PAD, UNK
 from regard.tasks.exposure import Exposure, ScheduledSampling, corrupt_words, drop_words
+from tests.mechanism import assert_close
+from tests.models.systems import ENCODER_DECODERS, PRE, SOURCE, TARGET, bahdanau, luong, named_gradients, pairs
 
 
 @pytest.mark.parametrize(
@@ -63,20 +68,27 @@ def test_nothing_is_disturbed_unless_asked() -> None:
     assert Exposure().teacher(10**6) == 1.0
 
 
-class Recorder:
-    """A model that always says 5, and notes what it is fed."""
+class Parrot(EncoderDecoder[DecoderState]):
+    """Always says 5, and notes what it is fed."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.fed: list[Tensor] = []
 
-    def start(self, source: Tensor, lengths: Tensor) -> Recorder:
-        return self
+    def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> DecoderState:
+        return DecoderState(RecurrentState(torch.zeros(0)))
 
-    def step(self, token: Tensor, state: Recorder) -> Step:
-        self.fed.append(token)
-        log_probs = torch.full((len(token), 8), -torch.inf)
-        log_probs[:, 5] = 0.0
-        return Step(log_probs, self)  # type: ignore[arg-type]
+    def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
+        self.fed.append(tokens)
+        return tokens.unsqueeze(2)
+
+    def advance(self, words: Tensor, state: DecoderState) -> Advanced[DecoderState]:
+        return Advanced((words,), state)
+
+    def output(self, *features: Tensor) -> Tensor:
+        logits = torch.full((*features[0].shape[:2], 8), -torch.inf)
+        logits[..., 5] = 0.0
+        return logits
 
 
 @pytest.mark.parametrize(("teacher", "share"), [(1.0, 0.0), (0.0, 1.0), (0.25, 0.75)])
@@ -84,12 +96,59 @@ def test_scheduled_sampling_feeds_the_models_own_words(teacher: float, share: fl
     given = torch.full((300, 20), 6)
     given[:, 0] = BOS
     given[:, 15:] = PAD
-    model = Recorder()
-    batch = Batch({"source": given, "source_lengths": torch.full((300,), 20)}, tuple(range(300)), 1)
-    predicted = Exposure().sampled(model, batch, given, teacher)
-    fed = torch.stack(model.fed, dim=1)
+    model = Parrot()
+    predicted = Exposure().sampled(model, batch_of(given), given, teacher)
+    fed = torch.cat(model.fed, dim=1)
     assert predicted.logits.shape == (300, 20, 8)
     assert bool((fed[:, 0] == BOS).all())
     assert bool((fed[:, 15:] == PAD).all())
     assert float((fed[:, 1:15] == 5).float().mean()) == pytest.approx(share, abs=0.03)
     assert set(fed[:, 1:15].unique().tolist()) <= {5, 6}
+
+
+def batch_of(source: Tensor, lengths: Tensor | None = None) -> Batch:
+    lengths = torch.full((len(source),), source.shape[1]) if lengths is None else lengths
+    return Batch({"source": source, "source_lengths": lengths}, tuple(range(len(source))), 1)
+
+
+HARD = Attending(align={"name": "hard", "expectation_probability": 0.0})
+MODELS: dict[str, tuple[Callable[[], Any], set[str]]] = {
+    "luong": (luong, set()),
+    "transformer": (lambda: Transformer(SOURCE, TARGET, PRE, num_layers=1), set()),
+    "seq2seq": (ENCODER_DECODERS["seq2seq input"], set()),
+    "fertility": (lambda: bahdanau(fertility=4), {"fertility"}),
+    "hard": (lambda: bahdanau(attention=HARD), {"sample_key", "sample_log_prob", "sample_entropy"}),
+    "both directions": (ENCODER_DECODERS["bidirectional"], {"backward", "symmetry"}),
+}
+each = pytest.mark.parametrize(("make", "extras"), MODELS.values(), ids=MODELS)
+
+
+@each
+def test_nothing_is_lost_by_sampling(make: Callable[[], Any], extras: set[str]) -> None:
+    """What was attended to and what is added to the loss are there, of the words that were fed."""
+    model, (source, lengths, target) = make(), pairs()
+    predicted = Exposure().sampled(model, batch_of(source, lengths), target, 0.0)
+    assert predicted.logits.shape == (3, 7, TARGET)
+    assert set(predicted.extras) == extras
+    assert (predicted.attended is None) == (model(source, lengths, target).attended is None)
+    if predicted.attended is not None:
+        assert predicted.attended.weights().shape[-2:] == (7, 5)
+
+
+@each
+def test_feeding_the_right_words_is_teacher_forcing(make: Callable[[], Any], extras: set[str]) -> None:
+    model, (source, lengths, target) = make().double().eval(), pairs()
+    forced = model(source, lengths, target)
+    predicted = Exposure().sampled(model, batch_of(source, lengths), target, 1.0)
+    assert_close(predicted.logits, forced.logits, tolerance=1e-10)
+    if forced.attended is not None:
+        assert_close(predicted.attended.weights(), forced.attended.weights(), tolerance=1e-10)
+    for name in extras:
+        assert_close(predicted.extras[name], forced.extras[name], tolerance=1e-10)
+
+
+def test_sampled_words_carry_no_gradient_but_what_follows_them_does() -> None:
+    model, (source, lengths, target) = bahdanau(fertility=4), pairs()
+    predicted = Exposure().sampled(model, batch_of(source, lengths), target, 0.5)
+    (predicted.logits.logsumexp(-1).sum() + predicted.extras["fertility"].sum()).backward()
+    assert [name for name, gradient in named_gradients(model) if gradient is None or not gradient.any()] == []

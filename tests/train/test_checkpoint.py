@@ -50,6 +50,13 @@ def test_the_newest_counts_and_the_oldest_go(tmp_path: Path) -> None:
     assert restored.step == 15
 
 
+def test_only_the_process_that_writes_writes(tmp_path: Path) -> None:
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    Checkpoints(tmp_path).save(Progress(step=5), model, optimizer, writes=False)
+    assert Checkpoints(tmp_path).paths() == []
+
+
 def test_what_an_interrupt_left_is_not_averaged(tmp_path: Path) -> None:
     model = nn.Linear(4, 2)
     checkpoints = Checkpoints(tmp_path, keep=3, every=10)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import regard
-from regard.loading import Translator
+from regard.loading import Predictor
 from regard.train.run import RunError
 from tests.train.tiny import metrics, train
 
@@ -24,12 +24,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def translator(run: Path) -> Translator:
+def translator(run: Path) -> Predictor:
     return regard.load(run, device="cpu")
 
 
 @pytest.mark.parametrize("settings", [{}, {"strategy": "beam", "beam_size": 3}])
-def test_a_batch_is_its_rows_one_by_one(translator: Translator, settings: dict[str, object]) -> None:
+def test_a_batch_is_its_rows_one_by_one(translator: Predictor, settings: dict[str, object]) -> None:
     together = translator.predict(TEXTS, **settings)
     alone = [translator.predict(text, **settings)[0] for text in TEXTS]
     for one, other in zip(together, alone, strict=True):
@@ -41,7 +41,7 @@ def test_a_batch_is_its_rows_one_by_one(translator: Translator, settings: dict[s
         torch.testing.assert_close(one.alignment, other.alignment, atol=1e-5, rtol=0)
 
 
-def test_n_best_is_ordered_and_begins_with_the_best(translator: Translator) -> None:
+def test_n_best_is_ordered_and_begins_with_the_best(translator: Predictor) -> None:
     found = translator.n_best(TEXTS, 3, strategy="beam")
     best = translator.predict(TEXTS, strategy="beam")
     assert [answers[0].text for answers in found] == [one.text for one in best]
@@ -51,19 +51,19 @@ def test_n_best_is_ordered_and_begins_with_the_best(translator: Translator) -> N
         assert scores == sorted(scores, reverse=True)
 
 
-def test_nothing_is_answered_with_nothing(translator: Translator) -> None:
+def test_nothing_is_answered_with_nothing(translator: Predictor) -> None:
     assert translator.predict([]) == []
     first, middle, last = translator.predict(["", "1 2 3", " \t"])
     assert (first.text, last.text, last.source, last.tokens) == ("", "", " \t", ())
     assert middle.text == translator.predict("1 2 3")[0].text
 
 
-def test_a_setting_that_would_be_ignored_is_an_error(translator: Translator) -> None:
+def test_a_setting_that_would_be_ignored_is_an_error(translator: Predictor) -> None:
     with pytest.raises(ValueError, match=r'n_best=3 with strategy "greedy"'):
         translator.n_best(TEXTS, 3)
 
 
-def test_the_model_is_in_evaluation_mode(translator: Translator) -> None:
+def test_the_model_is_in_evaluation_mode(translator: Predictor) -> None:
     assert not translator.model.training
     assert translator.predict(TEXTS) == translator.predict(TEXTS)
 

@@ -35,7 +35,7 @@ def test_it_learns_to_copy(tmp_path: Path) -> None:
     losses = [row["loss"] for row in rows(tmp_path, "train")]
     assert losses[-1] < 0.3 * losses[0]
     assert outcome.test is not None
-    assert outcome.test.values(recipe().evaluate.chosen())["exact_match"] > 0.2
+    assert outcome.test.values()["exact_match"] > 0.2
 
 
 @pytest.mark.parametrize("kind", ["luong", "seq2seq", "transformer", "bidirectional"])
@@ -137,10 +137,10 @@ def test_the_folder_holds_what_the_run_is(tmp_path: Path) -> None:
     ):
         assert part in page
     assert Run(tmp_path).recipe() == settings
-    kept = Run(tmp_path).tokenizers()
+    kept = Run(tmp_path).encoders("translate")
     assert kept is not None
-    assert isinstance(kept[0], Tokenizer)
-    assert kept[0].encode_all(["1 2 3"]) == trainer.task.source.encode_all(["1 2 3"])
+    assert dict(kept) == dict(trainer.task.encoders)
+    assert isinstance(kept["source"], Tokenizer)
     assert any(
         "finished after step 10" in str(getattr(part, "title", part))
         for part in summary(trainer.run, settings, outcome)
@@ -168,7 +168,7 @@ def test_metrics_are_rewound(tmp_path: Path) -> None:
 
 
 def measured(loss: float, flatness: float | None) -> Measured:
-    return Measured(loss, Score("perplexity", math.exp(loss), "", 1), (), (), flatness)
+    return Measured(loss, {"perplexity": Score("perplexity", math.exp(loss), "", 1)}, (), flatness)
 
 
 def test_notices() -> None:
@@ -184,7 +184,7 @@ def test_notices() -> None:
 
 def test_the_unigram_floor_counts_ends(tmp_path: Path) -> None:
     trainer = Trainer(recipe(), Run(tmp_path), screen=Screen(quiet=True))
-    targets = trainer.train.texts("target")
+    targets = trainer.setup.train.texts("target")
     tokens = [token for text in targets for token in [*text.split(), "</s>"]]
     shares = [tokens.count(token) / len(tokens) for token in set(tokens)]
     assert trainer.notices.floor == pytest.approx(-sum(share * math.log(share) for share in shares))

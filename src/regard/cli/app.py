@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from regard import __version__
-from regard.cli import doctor, evaluate, mechanisms, predict, recipes, train
+from regard.cli import compare, doctor, evaluate, mechanisms, predict, recipes, train
 from regard.cli.screen import show
 
 app = typer.Typer(
@@ -17,6 +17,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("train")(train.command)
+app.command("compare")(compare.command)
 app.command("predict")(predict.command)
 app.command("evaluate")(evaluate.command)
 app.command("recipes")(recipes.command)

@@ -27,21 +27,20 @@ def command(
 
     try:
         loaded = load(run, overrides=[f"decode.{one}" for one in decode or []])
-        found = prepared(loaded.recipe, split, loaded.task.source, loaded.task.target, run.parent / ".cache")
+        found = prepared(loaded.recipe, split, loaded.task.encoders, run.parent / ".cache")
         if found is None:
             fail(f"the recipe of {run} has no split {split!r}; try --split valid")
-        metrics = loaded.recipe.evaluate.chosen()
-        measured = measure(loaded.model, loaded.task, found, metrics, loaded.search)
+        measured = measure(loaded.model, loaded.task, found, loaded.recipe)
     except (DiskError, ValueError) as problem:
         fail(str(problem))
     if as_json:
-        signatures = {metric.name: score.signature for metric, score in zip(metrics, measured.scores, strict=True)}
-        typer.echo(json.dumps({"split": split, **measured.values(metrics), "signatures": signatures}))
+        signatures = {name: score.signature for name, score in measured.scores.items()}
+        typer.echo(json.dumps({"split": split, **measured.values(), "signatures": signatures}))
         return
-    table = Table(title=f"{run}: {split}, {len(measured.predictions):,} examples", title_justify="left")
+    table = Table(title=f"{run}: {split}, {len(found.corpus):,} examples", title_justify="left")
     for column in ("measure", "value", "signature"):
         table.add_column(column, justify="right" if column == "value" else "left")
-    table.add_row("loss", f"{measured.loss:.4f}", "nats a token, teacher-forced")
-    for score in (measured.perplexity, *measured.scores):
+    table.add_row("loss", f"{measured.loss:.4f}", f"nats a {loaded.task.unit}, given the right ones before it")
+    for score in measured.scores.values():
         table.add_row(escape(score.name), f"{score.value:#.4g}", escape(score.signature))
     show(table)

@@ -36,10 +36,10 @@ def command(
     if texts and file is not None:
         fail("texts and --file together; give one of them")
     try:
-        translator = load(run, overrides=[f"decode.{one}" for one in decode or []])
+        predictor = load(run, overrides=[f"decode.{one}" for one in decode or []])
         with _opened(output) as out:
             for chunk in _chunks(texts or _lines(file)):
-                for answers in translator.n_best(chunk, n_best):
+                for answers in predictor.n_best(chunk, n_best):
                     out.write(_json(answers, n_best, alignment) if as_json else _text(answers, n_best, alignment))
                 out.flush()
     except ValueError as problem:

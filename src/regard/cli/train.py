@@ -17,23 +17,26 @@ def command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be trained, and stop.")] = False,
 ) -> None:
     """Train a model; a run that exists goes on where it stopped."""
-    from regard.data.problems import DataError
     from regard.recipes.load import load
     from regard.recipes.problem import RecipeError
-    from regard.train.fault import NotFiniteError
-    from regard.train.files import DiskError
-    from regard.train.run import Run, RunError
 
     try:
         loaded = load(recipe, overrides).recipe
+    except RecipeError as problem:
+        fail(str(problem))
+
+    from regard.data.problems import DataError
+    from regard.train.fault import NotFiniteError
+    from regard.train.files import DiskError
+    from regard.train.plan import plan
+    from regard.train.report import report, summary
+    from regard.train.run import Run, RunError
+    from regard.train.trainer import Trainer
+
+    try:
         if dry_run:
-            from regard.train.plan import plan
-
-            show(plan(loaded))
+            show(*plan(loaded))
             return
-        from regard.train.report import report, summary
-        from regard.train.trainer import Trainer
-
         run = Run(runs / loaded.run)
         trainer = Trainer(loaded, run)
         outcome = trainer.fit()

@@ -26,11 +26,13 @@ class Batch:
         tensors: all of them.
         indices: which examples of the corpus these are, in order.
         tokens: how many target tokens there are to predict: ends count, beginnings and padding do not.
+        begins: False for a window that goes on where the batch before it stopped.
     """
 
     tensors: dict[str, Tensor]
     indices: tuple[int, ...]
     tokens: int
+    begins: bool = True
 
     @property
     def size(self) -> int:
@@ -113,7 +115,7 @@ class Collator:
             if kind == "label":
                 tensors[name] = torch.from_numpy(np.array([value[0] for value in values], np.int64))
             else:
-                tensors[name] = _padded(values, PAD if kind == "tokens" else IGNORE)
+                tensors[name] = padded(values, PAD if kind == "tokens" else IGNORE)
                 tensors[f"{name}_lengths"] = torch.from_numpy(np.array([len(value) for value in values], np.int64))
         tokens = sum(len(row[self.counted]) + (self.counted in self.eos) for row in rows)
         return Batch(tensors, tuple(int(index) for index in indices), tokens)
@@ -124,7 +126,8 @@ class Collator:
         return np.concatenate((begin, ids, end)).astype(np.int32) if begin or end else ids
 
 
-def _padded(rows: Sequence[NDArray[np.int32]], pad: int) -> Tensor:
+def padded(rows: Sequence[Sequence[int] | NDArray[np.int32]], pad: int) -> Tensor:
+    """Rows of ids as one table [B, T], filled up with `pad`."""
     width = max((len(row) for row in rows), default=0)
     table = np.full((len(rows), width), pad, np.int64)
     for place, row in enumerate(rows):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
+from regard.data.agreement import disagreement
 from regard.data.lines import Line, lines
 from regard.data.problems import DataError, Skipped
 
@@ -79,7 +80,7 @@ class Reader(ABC):
             raise DataError(f"bad_lines is {self.bad_lines!r}; it can be 'refuse' or 'skip'")
         self.skipped.clear()
         empty = True
-        for item in self.read():
+        for item in map(_agreeing, self.read()):
             if isinstance(item, Example):
                 empty = False
                 yield item
@@ -92,6 +93,12 @@ class Reader(ABC):
 
     def _emptiness(self) -> str:
         return f"every line is bad ({self.skipped})" if self.skipped.count else "the file has no examples"
+
+
+def _agreeing(item: Example | Bad) -> Example | Bad:
+    """An example whose label or tags are no such thing is bad."""
+    why = disagreement(item.fields) if isinstance(item, Example) else None
+    return item if why is None else Bad(item.where, why)
 
 
 def good_lines(path: Path, encoding: str) -> Iterator[Line | Bad]:

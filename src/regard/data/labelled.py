@@ -46,6 +46,8 @@ class Labelled(Reader):
             return path, Path(self.labels)
         if self.label != "file":
             return (path,)
+        if not path.is_dir():
+            raise DataError(f"{path}: there is no such folder")
         found = sorted(path.glob("*.txt")) + sorted(path.glob("*.txt.gz"))
         if not found:
             raise DataError(f"{path}: there are no .txt files in it, whose names would be the labels")
@@ -77,7 +79,7 @@ class Labelled(Reader):
         if len(parts) < 2 or not all(part.strip() for part in parts):
             return Bad(where, f"the line has a label or a text, not both (the label comes {self.label})")
         label, text = parts if self.label == "first" else reversed(parts)
-        return Example({"text": text, "label": label.strip()}, where)
+        return Example({"text": text.strip(), "label": label.strip()}, where)
 
 
 def _stem(path: Path) -> str:

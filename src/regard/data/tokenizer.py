@@ -119,21 +119,35 @@ class Tokenizer:
         return self.json
 
     def encode(self, text: str | Sequence[str]) -> list[int]:
-        """The ids of a text, without beginning or end; of a list of words (kind "words" only) one id each."""
+        """The ids of a text, without beginning or end; of a list of words, those of each word (not of characters)."""
         return self.encode_all([text])[0]
 
     def encode_all(self, texts: Sequence[str | Sequence[str]]) -> list[list[int]]:
         """The ids of many texts, on all cores."""
-        listed = bool(texts) and not isinstance(texts[0], str)
-        if listed and self.kind != "words":
-            raise DataError(f"lists of words need a tokenizer of kind words, not {self.kind}")
-        encoded = self._library.encode_batch_fast(list(texts), is_pretokenized=listed, add_special_tokens=False)
-        found = [_safe(encoding.ids) for encoding in encoded]
-        if listed:
-            for text, ids in zip(texts, found, strict=True):
-                if len(text) != len(ids):
-                    raise DataError(f"a word of {list(text)[:5]} ... is empty or has white space in it")
-        return found
+        plain = [text if isinstance(text, str) else self._joined(text) for text in texts]
+        encoded = self._library.encode_batch_fast(plain, add_special_tokens=False)
+        return [_safe(encoding.ids) for encoding in encoded]
+
+    def begins(self) -> list[bool]:
+        """For each id whether it is the first of a word, in a text of words with single spaces between."""
+        if self.kind == "characters":
+            raise DataError("characters do not say where a word begins; use a tokenizer of kind words, bpe or unigram")
+        return [self.kind == "words" or piece[:1].isspace() for _, piece in self._pieces(range(self.size))]
+
+    def _joined(self, words: Sequence[str]) -> str:
+        """A list of words as a text from which they can be told apart again."""
+        if self.kind == "characters":
+            raise DataError("lists of words need a tokenizer of kind words, bpe or unigram, not characters")
+        for word in words:
+            if word.split() != [word]:
+                raise DataError(f"the word {word!r} of {list(words)[:5]} ... is empty or has white space in it")
+        return " ".join(map(self._whole, words))
+
+    def _whole(self, word: str) -> str:
+        """A word in its normal form and in one part: NFKC makes "´" a space and an accent, unigram reads "▁" as one."""
+        normaliser = self._library.normalizer
+        normal = word if normaliser is None else "".join(normaliser.normalize_str(word).split())
+        return normal.replace("▁", "_") if self.kind == "unigram" else normal
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids up to the first end; unknown words are "<unk>", the other special ids are left out."""

@@ -1,14 +1,19 @@
 """From a model to outputs: greedy search, sampling and beam search over one protocol."""
 
-from regard.decode.constraint import Constrained, Constraint, Prefix, Trie
-from regard.decode.ensemble import Ensemble
-from regard.decode.forced import score
-from regard.decode.generate import generate
-from regard.decode.hypothesis import Hypothesis
-from regard.decode.penalties import Penalty
-from regard.decode.search import Search
-from regard.decode.unknown import replace_unknown
-from regard.protocol import Generates, Selectable, Step
+from typing import TYPE_CHECKING
+
+from regard.lazy import lazy
+
+if TYPE_CHECKING:
+    from regard.decode.constraint import Constrained, Constraint, Prefix, Trie
+    from regard.decode.ensemble import Ensemble
+    from regard.decode.forced import score
+    from regard.decode.generation import generate
+    from regard.decode.hypothesis import Hypothesis
+    from regard.decode.penalties import Penalty
+    from regard.decode.search import Search
+    from regard.decode.unknown import replace_unknown
+    from regard.protocol import Generates, Selectable, Step
 
 __all__ = [
     "Constrained",
@@ -26,3 +31,27 @@ __all__ = [
     "replace_unknown",
     "score",
 ]
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "Constrained": "regard.decode.constraint",
+        "Constraint": "regard.decode.constraint",
+        "Ensemble": "regard.decode.ensemble",
+        "Generates": "regard.protocol",
+        "Hypothesis": "regard.decode.hypothesis",
+        "Penalty": "regard.decode.penalties",
+        "Prefix": "regard.decode.constraint",
+        "Search": "regard.decode.search",
+        "Selectable": "regard.protocol",
+        "Step": "regard.protocol",
+        "Trie": "regard.decode.constraint",
+        "generate": "regard.decode.generation",
+        "replace_unknown": "regard.decode.unknown",
+        "score": "regard.decode.forced",
+    },
+)
+
+
+def __dir__() -> list[str]:
+    return list({*globals(), *__all__})

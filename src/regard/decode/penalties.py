@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Length = Literal["none", "average", "gnmt"]
 

@@ -8,7 +8,7 @@ from regard.models.build import build
 from regard.models.char_rnn import CharRNN, CharState
 from regard.models.decoder_state import DecoderState
 from regard.models.encoder import Encoded, Encoder
-from regard.models.generator import Advanced, EncoderDecoder, Generator
+from regard.models.generator import Advanced, EncoderDecoder, Feed, Generator
 from regard.models.language_model import LanguageModel
 from regard.models.luong import Luong
 from regard.models.predicted import Predicted
@@ -30,6 +30,7 @@ __all__ = [
     "Encoded",
     "Encoder",
     "EncoderDecoder",
+    "Feed",
     "Generator",
     "LanguageModel",
     "Luong",

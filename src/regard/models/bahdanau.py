@@ -9,7 +9,7 @@ from regard.masks import Mask
 from regard.models.attending import Attender, Attending, Factory, attender
 from regard.models.decoder_state import DecoderState
 from regard.models.encoder import Encoded, Encoder
-from regard.models.generator import Advanced, EncoderDecoder, needs_source
+from regard.models.generator import Advanced, EncoderDecoder, Feed, needs_source
 from regard.models.predicted import Predicted
 from regard.models.words import Words, output_layer
 from regard.nn.cells import Cells
@@ -84,9 +84,11 @@ class Bahdanau(EncoderDecoder[DecoderState]):
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> DecoderState:
         return self._start(self.encoder(needs_source(self, source), lengths))
 
-    def forward(self, source: Tensor, source_lengths: Tensor | None, target: Tensor) -> Predicted:
+    def forward(
+        self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: Feed | None = None
+    ) -> Predicted:
         encoded: Encoded = self.encoder(needs_source(self, source), source_lengths)
-        predicted = self.unroll(target, self._start(encoded))
+        predicted = self.unroll(target, self._start(encoded), feed)
         if self.fertility is None or predicted.attended is None:
             return predicted
         coverage = predicted.attended.coverage(lengths=(target != PAD).sum(1) - 1)  # the last row is of EOS
@@ -95,15 +97,18 @@ class Bahdanau(EncoderDecoder[DecoderState]):
         loss = self.fertility(coverage, encoded.states, Mask.of(words.unsqueeze(1)))
         return predicted._replace(extras={**predicted.extras, "fertility": loss})
 
-    def advance(self, tokens: Tensor, state: DecoderState) -> Advanced[DecoderState]:
-        word: Tensor = self.words(tokens)
+    def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
+        words: Tensor = self.words(tokens)
+        return words
+
+    def advance(self, words: Tensor, state: DecoderState) -> Advanced[DecoderState]:
         attended = self.attention.read(state.layers.top.unsqueeze(1), state.source, state.read)
-        new, layers = self.layers.step(torch.cat((word, attended.context), dim=-1).squeeze(1), state.layers)
-        features = torch.cat((new.unsqueeze(1), word, attended.context), dim=-1)
+        new, layers = self.layers.step(torch.cat((words, attended.context), dim=-1).squeeze(1), state.layers)
+        features = (new.unsqueeze(1), words, attended.context)
         return Advanced(features, DecoderState(layers, state.memory, attended.state), attended)
 
-    def output(self, features: Tensor) -> Tensor:
-        pairs: Tensor = self.readout(features)
+    def output(self, *features: Tensor) -> Tensor:
+        pairs: Tensor = self.readout(torch.cat(features, dim=-1))
         logits: Tensor = self.output_map(self.dropout(pairs.unflatten(-1, (-1, 2)).amax(-1)))
         return logits
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.models.generator import EncoderDecoder
+from regard.models.generator import EncoderDecoder, Feed
 from regard.models.predicted import Predicted
 from regard.ops.softmax import statistics_dtype
 from regard.ops.symmetry import symmetry_bonus
@@ -71,13 +71,15 @@ class Bidirectional(nn.Module):
         self.backward_model = backward_model
         self.gamma = gamma
 
-    def forward(self, source: Tensor, source_lengths: Tensor | None, target: Tensor) -> Predicted:
-        """Teacher forcing in both directions; see `EncoderDecoder.forward`."""
+    def forward(
+        self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: Feed | None = None
+    ) -> Predicted:
+        """Teacher forcing in both directions, or what `feed` makes of it; see `EncoderDecoder.forward`."""
         if source_lengths is None:
             source_lengths = (source != PAD).sum(1)
         pair = turned(source, source_lengths.to(source.device), target)
-        there: Predicted = self.forward_model(source, source_lengths, target)
-        back: Predicted = self.backward_model(pair.source, pair.source_lengths, pair.target)
+        there: Predicted = self.forward_model(source, source_lengths, target, feed)
+        back: Predicted = self.backward_model(pair.source, pair.source_lengths, pair.target, feed)
         logits = back.logits.to(statistics_dtype(back.logits.dtype))
         loss = F.cross_entropy(logits.mT, pair.labels, ignore_index=PAD, reduction="none").sum(1)
         extras = {**there.extras, "backward": loss, "symmetry": -self.gamma * _agreement(there, back, pair)}

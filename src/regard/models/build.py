@@ -41,6 +41,12 @@ LANGUAGE_MODELS: dict[str, type[nn.Module]] = {
 }
 LABELLERS: dict[str, type[nn.Module]] = {"acceptor": Acceptor, "transducer": Transducer}
 ENCODERS: dict[str, type[nn.Module]] = {"rnn": Encoder, "transformer": TransformerEncoder}
+KINDS_OF_TASK: dict[str, tuple[str, ...]] = {
+    "translate": (*sorted(ENCODER_DECODERS), "bidirectional"),
+    "language_model": (*sorted(LANGUAGE_MODELS),),
+    "classify": ("acceptor",),
+    "tag": ("transducer",),
+}
 KINDS = (*sorted((*ENCODER_DECODERS, *LANGUAGE_MODELS, *LABELLERS, "bidirectional")),)
 
 

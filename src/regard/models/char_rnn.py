@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -107,24 +107,36 @@ class CharRNN(Generator[CharState]):
         memory = None if self.attention is None else self.attention.remember(layers.hidden[:, :0])
         return CharState(layers, memory)
 
-    def advance(self, tokens: Tensor, state: CharState) -> Advanced[CharState]:
-        outputs, layers = run(self.layers, self.words(tokens), state.layers)
+    def carry(self, state: CharState) -> CharState:
+        """What the next window of a text begins with: the state without history; the memory only if it is bounded."""
+        layers = replace(state.layers.detach(), noise=())
+        if state.memory is None or self.window is not None:
+            return CharState(layers, state.detach().memory)
+        return CharState(layers, self.start(None, batch=len(layers.hidden)).memory)
+
+    def embed(self, tokens: Tensor, state: CharState) -> Tensor:
+        words: Tensor = self.words(tokens)
+        return words
+
+    def advance(self, words: Tensor, state: CharState) -> Advanced[CharState]:
+        outputs, layers = run(self.layers, words, state.layers)
         if self.attention is None or self.attentional_map is None or state.memory is None:
-            return Advanced(outputs, CharState(layers))
+            return Advanced((outputs,), CharState(layers))
         grown = state.memory.append(self.attention.remember(outputs))
         # Without the newest state as a key, the last query stands one before its own place: it sees the past only.
         reach = Mask.causal() if self.window is None else Mask.window(self.window)
         past = Memory(grown.key[:, :, :-1], grown.value[:, :, :-1], reach)
         attended = self.attention.read(outputs, past)
-        features = torch.tanh(self.attentional_map(torch.cat((attended.context, outputs), dim=-1)))
-        return Advanced(features, CharState(layers, _last(grown, self.window)), attended)
+        attentional = torch.tanh(self.attentional_map(torch.cat((attended.context, outputs), dim=-1)))
+        return Advanced((attentional,), CharState(layers, _last(grown, self.window)), attended)
 
     def step(self, token: Tensor, state: CharState) -> Step:
         """One character; what it attended to is its own past, no source, so the step carries no alignment."""
         return super().step(token, state)._replace(attended=None)
 
-    def output(self, features: Tensor) -> Tensor:
-        logits: Tensor = self.output_map(self.dropout(features))
+    def output(self, *features: Tensor) -> Tensor:
+        (read,) = features
+        logits: Tensor = self.output_map(self.dropout(read))
         return logits
 
 

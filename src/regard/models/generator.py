@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import torch
@@ -14,11 +15,14 @@ from regard.protocol import Selectable, Step
 
 S = TypeVar("S", bound=Selectable)
 
+Feed = Callable[[Tensor, Tensor], Tensor]
+"""(logits [B, 1, V] of the next token, the one that was given [B, 1]) -> the one to go on with [B, 1]."""
+
 
 class Advanced(NamedTuple, Generic[S]):
-    """Features [B, T, F] that the output layer reads, the state after them, and the read of the source if any."""
+    """What the output layer reads [B, T, F], part by part, the state after it, and the read of the source if any."""
 
-    features: Tensor
+    features: tuple[Tensor, ...]
     state: S
     attended: Attended | None = None
 
@@ -26,12 +30,13 @@ class Advanced(NamedTuple, Generic[S]):
 class Generator(nn.Module, abc.ABC, Generic[S]):
     """A model that says one token after the other, each given those before it.
 
-    A model says how it goes on (`advance`) and how features become logits (`output`). Teacher forcing and the steps
-    of a decoder are both made of these two, so they cannot disagree.
+    A model says how tokens become vectors (`embed`), how it goes on (`advance`) and how features become logits
+    (`output`). Teacher forcing and the steps of a decoder are both made of these three, so they cannot disagree. What
+    does not depend on earlier steps stands in `embed` and `output`, which take a whole target at once.
     """
 
     at_once: bool = False
-    """Whether `advance` takes many tokens; if not, it is called with one after the other."""
+    """Whether `advance` takes many vectors; if not, it is called with one after the other."""
 
     @abc.abstractmethod
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> S:
@@ -44,50 +49,70 @@ class Generator(nn.Module, abc.ABC, Generic[S]):
         """
 
     @abc.abstractmethod
-    def advance(self, tokens: Tensor, state: S) -> Advanced[S]:
-        """Go on by tokens [B, T], T = 1 unless `at_once`."""
+    def embed(self, tokens: Tensor, state: S) -> Tensor:
+        """Tokens [B, T], the first of which follows `state` -> vectors [B, T, E]."""
 
     @abc.abstractmethod
-    def output(self, features: Tensor) -> Tensor:
-        """Features [B, T, F] -> logits [B, T, V]."""
+    def advance(self, words: Tensor, state: S) -> Advanced[S]:
+        """Go on by vectors [B, T, E], T = 1 unless `at_once`."""
+
+    @abc.abstractmethod
+    def output(self, *features: Tensor) -> Tensor:
+        """Features [B, T, F], part by part -> logits [B, T, V]."""
 
     def step(self, token: Tensor, state: S) -> Step:
         """One token [B] (BOS first) -> log-probabilities [B, V] of the next one, and the state for it."""
-        advanced = self.advance(token.unsqueeze(1), state)
-        log_probs = log_softmax(self.output(advanced.features).squeeze(1))
+        advanced = self.advance(self.embed(token.unsqueeze(1), state), state)
+        log_probs = log_softmax(self.output(*advanced.features).squeeze(1))
         return Step(log_probs, advanced.state, advanced.attended)
 
-    def unroll(self, tokens: Tensor, state: S) -> Predicted:
-        """All tokens [B, T] at once, each after those before it: teacher forcing."""
+    def unroll(self, tokens: Tensor, state: S, feed: Feed | None = None) -> Predicted:
+        """All tokens [B, T], each after those before it: teacher forcing, unless `feed` chooses other tokens.
+
+        The first token is never changed; every later one is what `feed` makes of it, given what the model has just
+        said.
+        """
         if tokens.dim() != 2 or tokens.shape[1] == 0:
             raise ValueError(
                 f"{type(self).__name__}: tokens must be [B, T] with at least one step; got {list(tokens.shape)}"
             )
-        features, reads = [], []
-        for part in [tokens] if self.at_once else tokens.split(1, dim=1):
-            advanced = self.advance(part, state)
-            state = advanced.state
-            features.append(advanced.features)
-            reads += [] if advanced.attended is None else [advanced.attended]
-        logits = self.output(torch.cat(features, dim=1))
+        inputs = self.embed(tokens, state) if feed is None else tokens
+        steps: list[Advanced[S]] = []
+        said: list[Tensor] = []
+        for part in [inputs] if self.at_once and feed is None else inputs.split(1, dim=1):
+            words = part if feed is None else self.embed(feed(said[-1], part) if said else part, state)
+            steps.append(self.advance(words, state))
+            state = steps[-1].state
+            if feed is not None:
+                said.append(self.output(*steps[-1].features))
+        logits = torch.cat(said, dim=1) if said else self.output(*_in_time(steps))
+        reads = [step.attended for step in steps if step.attended is not None]
         return Predicted(logits, state, joined(reads), drawn(reads))
 
 
 class EncoderDecoder(Generator[S]):
     """A generator that has a source: p(y | x) = prod_t p(y_t | y_<t, x)."""
 
-    def forward(self, source: Tensor, source_lengths: Tensor | None, target: Tensor) -> Predicted:
+    def forward(
+        self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: Feed | None = None
+    ) -> Predicted:
         """Teacher forcing.
 
         Args:
             source: ids [B, S].
             source_lengths: [B]; None where there is no padding.
             target: ids [B, T], the decoder's input: BOS first.
+            feed: chooses what is fed in the place of each target token but the first; None for the token itself.
 
         Returns:
             Predicted with logits [B, T, V]: row t is of what follows target token t.
         """
-        return self.unroll(target, self.start(source, source_lengths))
+        return self.unroll(target, self.start(source, source_lengths), feed)
+
+
+def _in_time(steps: Sequence[Advanced[S]]) -> list[Tensor]:
+    """The features of all steps one after the other, part by part."""
+    return [torch.cat(parts, dim=1) for parts in zip(*(step.features for step in steps), strict=True)]
 
 
 def needs_source(model: nn.Module, source: Tensor | None) -> Tensor:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import torch
 from torch import Tensor, nn
 
 from regard.models.generator import Advanced, Generator, needs_batch
@@ -11,11 +14,14 @@ from regard.models.words import LockedDropout, Words, output_layer
 from regard.nn.cells import Cells
 from regard.nn.rnn import Recurrent, RecurrentState
 
+# With 1 the logits of an Elman layer are so large that its loss begins above 30; with much less, gates learn slowly.
+_TIED_STD = 0.2
+
 
 class LanguageModel(Generator[RecurrentState]):
     r"""The next word from all words before: h_t = RNN(E w_t, h_{t-1}), p(w_{t+1}) = softmax(W h_t + b).
 
-    The state is a value: hand `predicted.state.detach()` to the next window to carry it on.
+    The state is a value: hand `model.carry(predicted.state)` to the next window of a text to go on there.
 
     Args:
         size: V, how many words.
@@ -23,14 +29,13 @@ class LanguageModel(Generator[RecurrentState]):
         hidden_dim: width of the layers.
         cells: what they are made of. With `variational` the dropout here drops the same channels at all steps too.
         dropout: on the embeddings and on the outputs of the uppermost layer.
-        tied: whether W is the embedding; it needs `embedding_dim` = `hidden_dim`.
+        tied: whether W is the embedding; it needs `embedding_dim` = `hidden_dim`, and begins with small vectors.
 
     Mikolov et al. 2010 (Elman); Zaremba, Sutskever & Vinyals 2014 (LSTM with dropout); Press & Wolf 2017 (tied).
 
-    >>> import torch
     >>> model = LanguageModel(11, embedding_dim=5, hidden_dim=5, cells=Cells(kind="lstm", num_layers=2), tied=True)
     >>> first = model(torch.ones(2, 7).long())
-    >>> model(torch.ones(2, 7).long(), first.state.detach()).logits.shape
+    >>> model(torch.ones(2, 7).long(), model.carry(first.state)).logits.shape
     torch.Size([2, 7, 11])
     """
 
@@ -52,6 +57,9 @@ class LanguageModel(Generator[RecurrentState]):
         locked = self.layers.cells.variational
         self.dropout: nn.Module = LockedDropout(dropout) if locked else nn.Dropout(dropout)
         self.output_map = output_layer(hidden_dim, self.words, tied=tied)
+        if tied:
+            with torch.no_grad():
+                self.words.table.weight.mul_(_TIED_STD)
 
     def forward(self, text: Tensor, state: RecurrentState | None = None) -> Predicted:
         """Words [B, T], and where an earlier text ended -> logits [B, T, V] of what follows each word."""
@@ -62,10 +70,19 @@ class LanguageModel(Generator[RecurrentState]):
     ) -> RecurrentState:
         return self.layers.start(needs_batch(self, source, batch))
 
-    def advance(self, tokens: Tensor, state: RecurrentState) -> Advanced[RecurrentState]:
-        outputs, after = run(self.layers, self.dropout(self.words(tokens)), state)
-        return Advanced(outputs, after)
+    def carry(self, state: RecurrentState) -> RecurrentState:
+        """What the next window of a text begins with: the state, without history and without the dropout drawn."""
+        return replace(state.detach(), noise=())
 
-    def output(self, features: Tensor) -> Tensor:
-        logits: Tensor = self.output_map(self.dropout(features))
+    def embed(self, tokens: Tensor, state: RecurrentState) -> Tensor:
+        words: Tensor = self.dropout(self.words(tokens))
+        return words
+
+    def advance(self, words: Tensor, state: RecurrentState) -> Advanced[RecurrentState]:
+        outputs, after = run(self.layers, words, state)
+        return Advanced((outputs,), after)
+
+    def output(self, *features: Tensor) -> Tensor:
+        (outputs,) = features
+        logits: Tensor = self.output_map(self.dropout(outputs))
         return logits

@@ -84,16 +84,20 @@ class Luong(EncoderDecoder[DecoderState]):
         nothing = torch.zeros_like(encoded.summary) if self.feeding else None
         return DecoderState(encoded.state, memory, self.attention.start(memory), nothing)
 
-    def advance(self, tokens: Tensor, state: DecoderState) -> Advanced[DecoderState]:
+    def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
         words: Tensor = self.words(tokens)
+        return words
+
+    def advance(self, words: Tensor, state: DecoderState) -> Advanced[DecoderState]:
         if state.carried is not None:
             words = torch.cat((words, state.carried.unsqueeze(1)), dim=-1)
         outputs, layers = run(self.layers, words, state.layers)
         attended = self.attention.read(outputs, state.source, state.read)
-        features = torch.tanh(self.attentional_map(torch.cat((attended.context, outputs), dim=-1)))
-        carried = features[:, -1] if self.feeding else None
-        return Advanced(features, DecoderState(layers, state.memory, attended.state, carried), attended)
+        attentional = torch.tanh(self.attentional_map(torch.cat((attended.context, outputs), dim=-1)))
+        carried = attentional[:, -1] if self.feeding else None
+        return Advanced((attentional,), DecoderState(layers, state.memory, attended.state, carried), attended)
 
-    def output(self, features: Tensor) -> Tensor:
-        logits: Tensor = self.output_map(self.dropout(features))
+    def output(self, *features: Tensor) -> Tensor:
+        (attentional,) = features
+        logits: Tensor = self.output_map(self.dropout(attentional))
         return logits

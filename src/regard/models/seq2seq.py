@@ -89,18 +89,20 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
         state = self.layers.start(len(first), first)
         return DecoderState(state, carried=encoded.summary if self.context == "input" else None)
 
-    def advance(self, tokens: Tensor, state: DecoderState) -> Advanced[DecoderState]:
+    def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
         words: Tensor = self.words(tokens)
-        if state.carried is None:
-            features, layers = run(self.layers, words, state.layers)
-        else:
-            context = state.carried.unsqueeze(1).expand(-1, words.shape[1], -1)
-            outputs, layers = run(self.layers, torch.cat((words, context), dim=-1), state.layers)
-            features = torch.cat((outputs, words, context), dim=-1)
-        return Advanced(features, DecoderState(layers, carried=state.carried))
+        return words
 
-    def output(self, features: Tensor) -> Tensor:
-        logits: Tensor = self.output_map(self.dropout(features))
+    def advance(self, words: Tensor, state: DecoderState) -> Advanced[DecoderState]:
+        if state.carried is None:
+            outputs, layers = run(self.layers, words, state.layers)
+            return Advanced((outputs,), DecoderState(layers))
+        context = state.carried.unsqueeze(1).expand(-1, words.shape[1], -1)
+        outputs, layers = run(self.layers, torch.cat((words, context), dim=-1), state.layers)
+        return Advanced((outputs, words, context), DecoderState(layers, carried=state.carried))
+
+    def output(self, *features: Tensor) -> Tensor:
+        logits: Tensor = self.output_map(self.dropout(torch.cat(features, dim=-1)))
         return logits
 
 

@@ -69,15 +69,18 @@ class SimpleAttention(EncoderDecoder[DecoderState]):
         first = self.attention.read(encoded.summary.unsqueeze(1), memory)
         return DecoderState(encoded.state, memory, first.state, first.context.squeeze(1))
 
-    def advance(self, tokens: Tensor, state: DecoderState) -> Advanced[DecoderState]:
-        assert state.carried is not None
-        word: Tensor = self.words(tokens).squeeze(1)
-        new, layers = self.layers.step(torch.cat((word, state.carried), dim=-1), state.layers)
-        attended = self.attention.read(new.unsqueeze(1), state.source, state.read)
-        features = torch.cat((new.unsqueeze(1), attended.context), dim=-1)
-        after = DecoderState(layers, state.memory, attended.state, attended.context.squeeze(1))
-        return Advanced(features, after, attended)
+    def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
+        words: Tensor = self.words(tokens)
+        return words
 
-    def output(self, features: Tensor) -> Tensor:
-        logits: Tensor = self.output_map(self.dropout(features))
+    def advance(self, words: Tensor, state: DecoderState) -> Advanced[DecoderState]:
+        assert state.carried is not None
+        new, layers = self.layers.step(torch.cat((words.squeeze(1), state.carried), dim=-1), state.layers)
+        query = new.unsqueeze(1)
+        attended = self.attention.read(query, state.source, state.read)
+        after = DecoderState(layers, state.memory, attended.state, attended.context.squeeze(1))
+        return Advanced((query, attended.context), after, attended)
+
+    def output(self, *features: Tensor) -> Tensor:
+        logits: Tensor = self.output_map(self.dropout(torch.cat(features, dim=-1)))
         return logits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from regard.models.acceptor import WordDropout, scaled
 from regard.models.encoder import Encoded
 from regard.models.predicted import Predicted
 from regard.models.reading import ReadingEncoder
@@ -16,6 +17,8 @@ class Transducer(nn.Module):
         encoder: `Encoder` or `TransformerEncoder`; one that reads both directions knows what follows a word.
         num_tags: how many labels.
         dropout: on the states.
+        word_dropout: how often a word (or piece) becomes unknown in training; see `WordDropout`.
+        embedding_scale: what the encoder's embeddings begin multiplied by; about 0.1 on little data.
 
     >>> import torch
     >>> from regard.models import Encoder
@@ -24,13 +27,22 @@ class Transducer(nn.Module):
     torch.Size([2, 7, 4])
     """
 
-    def __init__(self, encoder: ReadingEncoder, num_tags: int, *, dropout: float = 0.0) -> None:
+    def __init__(
+        self,
+        encoder: ReadingEncoder,
+        num_tags: int,
+        *,
+        dropout: float = 0.0,
+        word_dropout: float = 0.0,
+        embedding_scale: float = 1.0,
+    ) -> None:
         super().__init__()
-        self.encoder = encoder
+        self.word_dropout = WordDropout(word_dropout)
+        self.encoder = scaled(encoder, embedding_scale)
         self.dropout = nn.Dropout(dropout)
         self.output_map = nn.Linear(encoder.output_dim, num_tags)
 
     def forward(self, text: Tensor, lengths: Tensor | None = None) -> Predicted:
         """Words [B, T] of true `lengths` [B] -> logits [B, T, tags]; those of padding mean nothing."""
-        encoded: Encoded = self.encoder(text, lengths)
+        encoded: Encoded = self.encoder(self.word_dropout(text), lengths)
         return Predicted(self.output_map(self.dropout(encoded.states)))

@@ -136,12 +136,17 @@ class Transformer(EncoderDecoder[TransformerState]):
     ) -> TransformerState:
         return self.decoder.remember(self.encoder(needs_source(self, source), lengths))
 
-    def advance(self, tokens: Tensor, state: TransformerState) -> Advanced[TransformerState]:
-        decoded: Decoded = self.decoder(self.words(tokens, state.place), state)
-        return Advanced(*decoded)
+    def embed(self, tokens: Tensor, state: TransformerState) -> Tensor:
+        words: Tensor = self.words(tokens, state.place)
+        return words
 
-    def output(self, features: Tensor) -> Tensor:
-        logits: Tensor = self.output_map(features)
+    def advance(self, words: Tensor, state: TransformerState) -> Advanced[TransformerState]:
+        decoded: Decoded = self.decoder(words, state)
+        return Advanced((decoded.output,), decoded.state, decoded.attended)
+
+    def output(self, *features: Tensor) -> Tensor:
+        (states,) = features
+        logits: Tensor = self.output_map(states)
         return logits
 
 
@@ -187,12 +192,17 @@ class TransformerLM(Generator[TransformerState]):
         needs_batch(self, source, batch)
         return self.decoder.start()
 
-    def advance(self, tokens: Tensor, state: TransformerState) -> Advanced[TransformerState]:
-        decoded: Decoded = self.decoder(self.words(tokens, state.place), state)
-        return Advanced(decoded.output, decoded.state)
+    def embed(self, tokens: Tensor, state: TransformerState) -> Tensor:
+        words: Tensor = self.words(tokens, state.place)
+        return words
 
-    def output(self, features: Tensor) -> Tensor:
-        logits: Tensor = self.output_map(features)
+    def advance(self, words: Tensor, state: TransformerState) -> Advanced[TransformerState]:
+        decoded: Decoded = self.decoder(words, state)
+        return Advanced((decoded.output,), decoded.state)
+
+    def output(self, *features: Tensor) -> Tensor:
+        (states,) = features
+        logits: Tensor = self.output_map(states)
         return logits
 
 

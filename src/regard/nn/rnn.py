@@ -54,8 +54,7 @@ class RecurrentState:
     def of(layers: list[CellState], noise: tuple[Tensor, ...] = ()) -> RecurrentState:
         """From the state of each layer."""
         cells = [layer.cell for layer in layers if layer.cell is not None]
-        hidden = torch.stack([layer.hidden for layer in layers], dim=1)
-        return RecurrentState(hidden, torch.stack(cells, dim=1) if cells else None, noise)
+        return RecurrentState(_stacked([layer.hidden for layer in layers]), _stacked(cells) if cells else None, noise)
 
 
 class Recurrent(nn.Module):
@@ -253,6 +252,11 @@ def _full_precision() -> Iterator[None]:
         yield
     finally:
         settings.fp32_precision = before
+
+
+def _stacked(layers: list[Tensor]) -> Tensor:
+    """[B, D] of each layer -> [B, L, D]; of one layer without a copy, for this is done at every step."""
+    return layers[0].unsqueeze(1) if len(layers) == 1 else torch.stack(layers, dim=1)
 
 
 _PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")

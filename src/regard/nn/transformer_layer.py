@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.masks import Mask
+from regard.nn.fitting import probability
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
 from regard.nn.rotary import Rotary
@@ -30,7 +31,9 @@ class Blocks:
         dim: C, width of the vectors between layers.
         num_heads: H; a head is C / H wide.
         hidden_dim: width of the feed-forward network's hidden layer; None for 4C.
-        dropout: probability of dropping an attention weight, a hidden unit, a channel of what a part adds.
+        dropout: probability of dropping a channel of an embedding and of what a part adds.
+        attention_dropout: of dropping an attention weight; None for `dropout`, as torch's layers have it.
+        activation_dropout: of dropping a hidden unit of the feed-forward network; None for `dropout`, likewise.
         norm: `"pre"` normalises what a part reads, `"post"` (the paper's) the sum of what it read and wrote.
         activation: `"relu"` (the paper's) or `"gelu"`.
         rotary: whether attention of a sequence to itself turns queries and keys by their places.
@@ -41,6 +44,8 @@ class Blocks:
     num_heads: int = 8
     hidden_dim: int | None = None
     dropout: float = 0.1
+    attention_dropout: float | None = None
+    activation_dropout: float | None = None
     norm: str = "pre"
     activation: str = "relu"
     rotary: bool = False
@@ -58,6 +63,12 @@ class Blocks:
             raise ValueError(f"a Transformer's norm is {' or '.join(NORMS)}; got {self.norm!r}")
         if self.activation not in ACTIVATIONS:
             raise ValueError(f"a Transformer's activation is {' or '.join(ACTIVATIONS)}; got {self.activation!r}")
+        probability(
+            "Transformer",
+            dropout=self.dropout,
+            attention_dropout=self._share(self.attention_dropout),
+            activation_dropout=self._share(self.activation_dropout),
+        )
 
     def attention(self, *, rotary: bool = False) -> MultiHead:
         """One multi-head attention; with `rotary` its score sees places, if these blocks have rotary positions."""
@@ -68,7 +79,15 @@ class Blocks:
             score = self.score(self.dim, self.num_heads)
         if rotary and self.rotary:
             score = Rotary(score)
-        return MultiHead(score, value_dim=self.dim, head_dim=head, output_dim=self.dim, bias=True, dropout=self.dropout)
+        dropped = self._share(self.attention_dropout)
+        return MultiHead(score, value_dim=self.dim, head_dim=head, output_dim=self.dim, bias=True, dropout=dropped)
+
+    def hidden_dropout(self) -> nn.Dropout:
+        """What drops hidden units of the feed-forward network."""
+        return nn.Dropout(self._share(self.activation_dropout))
+
+    def _share(self, given: float | None) -> float:
+        return self.dropout if given is None else given
 
 
 @dataclass(frozen=True)
@@ -123,7 +142,9 @@ class TransformerLayer(nn.Module):
         cross: whether it reads a source.
 
     Parameters: `attention` (W^Q, W^K, W^V, W^O with biases), `cross` likewise, `inner_map` W_1, `outer_map` W_2, and
-    a LayerNorm for each part. Weight matrices start as Glorot & Bengio 2010 have it, biases at zero.
+    a LayerNorm for each part. Weight matrices start as Glorot & Bengio 2010 have it, W^Q, W^K and W^V as the one matrix
+    [3C, C] that they are in other implementations, and biases at zero. As three matrices they would start larger by
+    the root of 2, and a post-norm Transformer at a high rate learns worse from there.
 
     Vaswani et al. 2017, section 3.1; pre-norm: Xiong et al. 2020. Equal to `torch.nn.TransformerEncoderLayer` and
     `TransformerDecoderLayer` with the same weights.
@@ -150,11 +171,8 @@ class TransformerLayer(nn.Module):
         self.outer_map = nn.Linear(hidden, blocks.dim)
         self.hidden_norm = nn.LayerNorm(blocks.dim)
         self.dropout = nn.Dropout(blocks.dropout)
-        for module in self.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.xavier_uniform_(module.weight)
-                if module.bias is not None:
-                    nn.init.zeros_(module.bias)
+        self.activation_dropout = blocks.hidden_dropout()
+        self._initialise()
 
     def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
         """Encode x [B, T, C]: everything that `mask` allows is seen."""
@@ -185,6 +203,15 @@ class TransformerLayer(nn.Module):
             after = LayerState(past[0], seen.state, source, attended.state)
         return LayerStep(self._feed_forward(x), after, attended)
 
+    def _initialise(self) -> None:
+        attentions = [self.attention] if self.cross is None else [self.attention, self.cross]
+        outer = [self.inner_map, self.outer_map, *(attention.output_map for attention in attentions)]
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight, gain=1.0 if module in outer else 2**-0.5)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+
     def _attend(self, x: Tensor, norm: nn.LayerNorm, attend: Callable[[Tensor], Attended]) -> tuple[Tensor, Attended]:
         """One attention with its residual and its norm."""
         attended = attend(x if self.post else norm(x))
@@ -193,7 +220,7 @@ class TransformerLayer(nn.Module):
 
     def _feed_forward(self, x: Tensor) -> Tensor:
         read = x if self.post else self.hidden_norm(x)
-        total: Tensor = x + self.dropout(self.outer_map(self.dropout(self.activation(self.inner_map(read)))))
+        total: Tensor = x + self.dropout(self.outer_map(self.activation_dropout(self.activation(self.inner_map(read)))))
         return self.hidden_norm(total) if self.post else total
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import typing
+from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
@@ -13,8 +14,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from regard.recipes.document import Document, Where
+from regard.recipes.files import find_files
 from regard.recipes.problem import RecipeError
 from regard.recipes.sections import Recipe
+from regard.recipes.suited import suited_data, suited_tokenizer, suited_training
 
 
 class Loaded(NamedTuple):
@@ -31,7 +34,7 @@ def shipped() -> dict[str, Path]:
 
 
 def load(name: str, overrides: list[str] | None = None) -> Loaded:
-    """Read and check a recipe.
+    """Read and check a recipe that is to be trained: the files it learns from must be there.
 
     Args:
         name: one that ships (`dates`), or a path to a YAML file.
@@ -48,23 +51,42 @@ def load(name: str, overrides: list[str] | None = None) -> Loaded:
         near = get_close_matches(name, shipped(), n=1)
         hint = f"; did you mean {near[0]}?" if near else f"; recipes that ship: {', '.join(shipped())}"
         raise RecipeError(f"there is no recipe {name!r}, and no such file{hint}")
-    return check(Document.read(path).overridden(overrides or []))
+    return check(Document.read(path).overridden(overrides or []), files=True)
 
 
-def check(document: Document) -> Loaded:
-    """Check a document against the schema; the first thing that is wrong is the error."""
+def check(document: Document, *, files: bool = False) -> Loaded:
+    """Check a document against the schema; the first thing that is wrong is the error.
+
+    The model comes last: whether its arguments fit is only known by making it, and that needs PyTorch, whose import
+    takes longer than everything else here.
+
+    Args:
+        document: what was written.
+        files: whether the files of the data must be there; a run that was trained may have outlived them.
+    """
     try:
         recipe = Recipe.model_validate(document.content)
     except ValidationError as problem:
         raise RecipeError(_sentence(problem, document)) from None
-    for section, attempt in (("model", _make_model), ("decode", _make_search), ("evaluate", _make_metrics)):
-        try:
-            attempt(recipe)
-        except (ValueError, TypeError) as problem:
-            sentence = str(problem).removeprefix(f"{section}: ")
-            place = document.place(_guilty(section, sentence, document))
-            raise RecipeError(f"{place}: {section}: {sentence}") from None
+    _attempt("data", suited_data, recipe, document)
+    _attempt("tokenizer", suited_tokenizer, recipe, document)
+    _attempt("train", suited_training, recipe, document)
+    _attempt("decode", _make_search, recipe, document)
+    _attempt("evaluate", _make_metrics, recipe, document)
+    if files:
+        find_files(recipe.data, document)
+    _attempt("model", _make_model, recipe, document)
     return Loaded(recipe, document)
+
+
+def _attempt(section: str, make: Callable[[Recipe], None], recipe: Recipe, document: Document) -> None:
+    """Make what a section describes; what is wrong with it is said with its line."""
+    try:
+        make(recipe)
+    except (ValueError, TypeError) as problem:
+        sentence = str(problem).removeprefix(f"{section}: ")
+        place = document.place(_guilty(section, sentence, document))
+        raise RecipeError(f"{place}: {section}: {sentence}") from None
 
 
 def _guilty(section: str, sentence: str, document: Document) -> Where:
@@ -88,19 +110,19 @@ def _make_model(recipe: Recipe) -> None:
     """Make the model once with a few words and no memory: a wrong name or an impossible shape shows at once."""
     import torch
 
-    from regard.models.build import ENCODER_DECODERS, KINDS, build
+    from regard.models.build import KINDS, KINDS_OF_TASK, build
 
     arguments = dict(recipe.model)
-    kinds = [*sorted(ENCODER_DECODERS), "bidirectional"]
+    kinds = KINDS_OF_TASK[recipe.task]
     if "kind" not in arguments:
         raise RecipeError(f"it needs a kind; there are {', '.join(kinds)}")
     if arguments["kind"] in set(KINDS).difference(kinds):
-        raise RecipeError(f"{arguments['kind']!r} does not {recipe.task}; there are {', '.join(kinds)}")
+        raise RecipeError(f"{arguments['kind']!r} is not for the task {recipe.task}; there are {', '.join(kinds)}")
     for name, value in arguments.items():
         if name.endswith("_dim") and value is not None and not (isinstance(value, int) and value > 0):
             raise RecipeError(f"{name} is {value!r}; a width is a whole number, at least 1")
     with torch.device("meta"):
-        build(arguments.pop("kind"), 8, 8, **arguments)
+        build(arguments.pop("kind"), 8, None if recipe.task == "language_model" else 8, **arguments)
 
 
 def _make_search(recipe: Recipe) -> None:
@@ -108,7 +130,7 @@ def _make_search(recipe: Recipe) -> None:
 
 
 def _make_metrics(recipe: Recipe) -> None:
-    recipe.evaluate.chosen()
+    recipe.evaluate.chosen(recipe.task)
 
 
 def _sentence(problem: ValidationError, document: Document) -> str:

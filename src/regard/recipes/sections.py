@@ -3,129 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import Field, create_model, model_validator
 
 from regard.decode.search import Search
 from regard.evaluate.metrics import Metric, metric
-
-
-class Section(BaseModel):
-    """A part of a recipe: unknown keys are errors, values are what they say they are."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class DatesData(Section):
-    """Dates as people write them in many languages, to ISO dates; made on the spot from CLDR."""
-
-    format: Literal["dates"]
-    """Says that it is this kind of data."""
-    train_size: int = Field(20000, ge=1)
-    """How many dates to learn from."""
-    valid_size: int = Field(500, ge=1)
-    """How many dates to validate on."""
-    test_size: int = Field(1000, ge=1)
-    """How many dates to test on; no date and no format of them is learned from."""
-    seed: int = 0
-    """Another seed, other dates."""
-    languages: list[str] | None = None
-    """Which ones; None for all of them."""
-
-
-class DigitsData(Section):
-    """Sequences of digits to copy, reverse or sort; made on the spot."""
-
-    format: Literal["digits"]
-    """Says that it is this kind of data."""
-    task: Literal["copy", "reverse", "sort"] = "reverse"
-    """What to make of them."""
-    train_size: int = Field(10000, ge=1)
-    """How many rows to learn from."""
-    valid_size: int = Field(500, ge=1)
-    """How many rows to validate on."""
-    test_size: int = Field(500, ge=1)
-    """How many rows to test on; none of them is learned from."""
-    longest: int = Field(10, ge=3)
-    """The most digits of a row; the fewest are 3."""
-    seed: int = 0
-    """Another seed, other rows."""
-
-
-class PairFiles(Section):
-    """Two files with as many lines, source and target."""
-
-    source: str
-    """The file that is read from."""
-    target: str
-    """The file with what is to be written."""
-
-
-class Files(Section):
-    """What all data that lies in files has in common."""
-
-    root: Path | None = None
-    """The folder that the file names below are in; None for the folder you are in."""
-    encoding: str = "utf-8"
-    """How the files are encoded; anything Python knows."""
-    bad_lines: Literal["refuse", "skip"] = "refuse"
-    """Whether a line that cannot be read ends the run, by name, or is left out and counted."""
-
-
-class PairsData(Files):
-    """Pairs of text files, line by line; `.gz` is read as it is."""
-
-    format: Literal["pairs"]
-    """Says that it is this kind of data."""
-    train: PairFiles
-    """The files to learn from."""
-    valid: PairFiles
-    """The files to validate on."""
-    test: PairFiles | None = None
-    """The files to test on at the end; None for no test."""
-
-
-class TableData(Files):
-    """Columns of a TSV or CSV file."""
-
-    format: Literal["table"]
-    """Says that it is this kind of data."""
-    train: str
-    """The file to learn from."""
-    valid: str
-    """The file to validate on."""
-    test: str | None = None
-    """The file to test on at the end; None for no test."""
-    source: str | int = 0
-    """The source's column: its number from 0, or its name in the header."""
-    target: str | int = 1
-    """The target's column."""
-    delimiter: Literal["tab", "comma"] = "tab"
-    """What stands between columns; comma reads quotes as CSV does."""
-    header: bool = False
-    """Whether the first line names the columns."""
-
-
-class JsonlData(Files):
-    """One JSON object a line."""
-
-    format: Literal["jsonl"]
-    """Says that it is this kind of data."""
-    train: str
-    """The file to learn from."""
-    valid: str
-    """The file to validate on."""
-    test: str | None = None
-    """The file to test on at the end; None for no test."""
-    source: str = "source"
-    """The key of the source."""
-    target: str = "target"
-    """The key of the target."""
-
-
-DataSection = Annotated[DatesData | DigitsData | PairsData | TableData | JsonlData, Field(discriminator="format")]
+from regard.recipes.data_sections import DataSection
+from regard.recipes.section import Section
 
 
 class TokenizerPart(Section):
@@ -158,16 +43,28 @@ class BatchSection(Section):
     tokens: int | None = Field(None, ge=1)
     """The most padded tokens, source and target together."""
     sentences: int | None = Field(None, ge=1)
-    """The most examples."""
+    """The most examples; with `window`, the rows that a text is read in side by side."""
+    window: int | None = Field(None, ge=1)
+    """Of a language model: read all texts as one, so many tokens of each row at a time, and carry the state on."""
     accumulate: int = Field(1, ge=1)
     """Batches that make up one update."""
 
     @model_validator(mode="after")
     def _bounded(self) -> BatchSection:
+        if self.window is not None and (self.sentences is None or self.tokens is not None):
+            raise ValueError("a window needs sentences, the number of rows, and no tokens")
         if self.tokens is None and self.sentences is None:
             raise ValueError("set tokens or sentences")
         return self
 
+
+Task = Literal["translate", "language_model", "classify", "tag"]
+DEFAULT_METRICS: dict[Task, list[str | dict[str, Any]]] = {
+    "translate": ["bleu"],
+    "language_model": [],
+    "classify": ["accuracy"],
+    "tag": ["accuracy"],
+}
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 
@@ -234,6 +131,15 @@ class ExposureSection(Section):
     """How often a word that is fed becomes a random one."""
 
 
+class HardSection(Section):
+    """How hard attention learns where to look, by the score-function estimator."""
+
+    reward: float = Field(1.0, ge=0)
+    """The weight of the reward, log p of the right words less its mean."""
+    entropy: float = Field(0.01, ge=0)
+    """The weight of the entropy, which keeps it from settling too soon."""
+
+
 class TrainSection(Section):
     """How the model is trained."""
 
@@ -249,12 +155,16 @@ class TrainSection(Section):
     """How the learning rate moves."""
     exposure: ExposureSection = ExposureSection()
     """Remedies for exposure bias."""
+    hard: HardSection = HardSection()
+    """How hard attention learns where to look; other attention has no use for it."""
     clip: float | None = Field(1.0, gt=0)
     """The largest norm of the gradient; None for no limit."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     """ε of the smoothed targets; validation is never smoothed."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """bfloat16 computes in half precision where that is safe; parameters stay float32."""
+    sharding: Literal["none", "full"] = "none"
+    """Of several processes: full divides parameters, gradients and the optimizer's moments among them, none copies."""
     log_every: int = Field(50, ge=1)
     """Updates between two rows of the training loss."""
     valid_every: int = Field(500, ge=1)
@@ -265,22 +175,33 @@ class TrainSection(Section):
     """Stop after so many validations without improvement; None for never."""
     average: int = Field(1, ge=1)
     """How many of the last checkpoints are averaged for the final model; 1 takes the best one instead."""
+    tensorboard: bool = False
+    """Whether to write events for TensorBoard beside `metrics.jsonl`; needs the extra `regard[tensorboard]`."""
 
 
 class EvaluateSection(Section):
     """How results are measured."""
 
-    metrics: list[str | dict[str, Any]] = ["bleu"]
-    """Names of metrics; options in a mapping: `{bleu: {tokenize: none}}`."""
+    metrics: list[str | dict[str, Any]] | None = None
+    """Names of metrics; options in a mapping: `{bleu: {tokenize: none}}`. None for BLEU of translations, accuracy of
+    labels and tags; language models have perplexity."""
     select: str = "loss"
     """What decides which model is best: `loss` or one of the metrics."""
     examples: int = Field(4, ge=0)
     """How many predictions are shown at the end."""
+    group: bool = False
+    """Whether equal sources are asked once, with all their targets as references: pronunciations of a word."""
+    rows: int = Field(1, ge=1)
+    """Of a language model with `window`: rows that a text is measured in. 1 is exact; more are faster, and lose the
+    context at the beginning of each row."""
 
-    def chosen(self) -> list[Metric]:
-        """The metrics with their options."""
+    def chosen(self, task: Task) -> list[Metric]:
+        """The metrics with their options, or those of the task."""
+        given = DEFAULT_METRICS[task] if self.metrics is None else self.metrics
+        if given and task == "language_model":
+            raise ValueError("metrics compare answers with references; a language model has perplexity, leave them out")
         found = []
-        for entry in self.metrics:
+        for entry in given:
             options = {entry: {}} if isinstance(entry, str) else entry
             found += [metric(name, **(given or {})) for name, given in options.items()]
         if self.select != "loss" and self.select not in [one.name for one in found]:
@@ -305,7 +226,7 @@ class Recipe(Section):
 
     run: str = Field("run", min_length=1, pattern=r"^[\w.-]+$")
     """The run's name: its folder is `runs/<run>`; a run that exists goes on."""
-    task: Literal["translate"] = "translate"
+    task: Task = "translate"
     """What the model is trained for."""
     data: DataSection
     """What it learns from."""

@@ -1,1 +1,1 @@
-"""What a model is trained for."""
+"""What models are trained for: translation, language modelling, labels, tags."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.data.batch import Batch
-from regard.models.predicted import Predicted
+from regard.models.predicted import Predicted, log_softmax
 from regard.specials import BOS, EOS, PAD, UNK
 
 Decay = Literal["exponential", "inverse_sigmoid", "linear"]
@@ -101,23 +101,20 @@ class Exposure:
             given = corrupt_words(given, self.corruption, vocabulary=vocabulary, first=EOS + 1, keep=(PAD, BOS))
         return given
 
-    def sampled(self, model: Any, batch: Batch, given: Tensor, teacher: float) -> Predicted:
+    def sampled(self, model: nn.Module, batch: Batch, given: Tensor, teacher: float) -> Predicted:
         """Teacher forcing with a coin for every token: with probability 1 - `teacher` the model's own word is fed.
 
-        The word is drawn from the model's distribution, without gradient through the draw.
+        The word is drawn from the model's distribution, without gradient through the draw. All else is the model's
+        forward pass: what it attends to, and what it adds to the loss.
         """
-        state = model.start(batch.source, batch.source_lengths)
-        token, rows = given[:, 0], []
-        for place in range(given.shape[1]):
-            step = model.step(token, state)
-            state = step.state
-            rows.append(step.log_probs)
-            if place + 1 < given.shape[1]:
-                own = torch.multinomial(step.log_probs.detach().exp(), 1).squeeze(1)
-                right = given[:, place + 1]
-                keep = (torch.rand(own.shape, device=own.device) < teacher) | (right == PAD)
-                token = torch.where(keep, right, own)
-        return Predicted(torch.stack(rows, dim=1))
+
+        def feed(logits: Tensor, right: Tensor) -> Tensor:
+            own = torch.multinomial(log_softmax(logits.detach()).squeeze(1).exp(), 1)
+            keep = (torch.rand(own.shape, device=own.device) < teacher) | (right == PAD)
+            return torch.where(keep, right, own)
+
+        predicted: Predicted = model(batch.source, batch.source_lengths, given, feed)
+        return predicted
 
 
 def _among(tokens: Tensor, ids: tuple[int, ...]) -> Tensor:

@@ -1,35 +1,41 @@
-"""The loss of a batch of tokens."""
+"""The loss of a batch."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.ops.weights import Weights
+
 
 class Loss(NamedTuple):
-    """Sums over the tokens of a batch.
+    """Sums over the tokens (or labels) of a batch.
 
     Attributes:
         total: what is minimised, with gradient: smoothed cross-entropy and whatever the model adds.
-        nll: -log p of the right tokens, without smoothing: what perplexity is made of.
+        nll: -log p of what is right, without smoothing: what perplexity is made of.
         tokens: how many there were.
+        state: what the next window of the text begins with; None for examples.
+        attended: what the model looked at; None without attention.
     """
 
     total: Tensor
     nll: Tensor
     tokens: int
+    state: Any = None
+    attended: Weights | None = None
 
 
 def token_loss(logits: Tensor, target: Tensor, *, padding: int, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-    """Cross-entropy summed over the tokens that are not padding: smoothed, and plain.
+    """Cross-entropy summed over all that is not padding: smoothed, and plain.
 
-    With smoothing ε the target is 1 - ε on the right token and ε / V on each of the V tokens (Szegedy et al. 2016).
+    With smoothing ε the target is 1 - ε on the right one and ε / V on each of V (Szegedy et al. 2016).
 
     Args:
-        logits: [B, T, V].
-        target: [B, T] ids.
+        logits: [..., V].
+        target: [...] ids.
         padding: the id that does not count.
         smoothing: ε.
 
@@ -40,7 +46,7 @@ def token_loss(logits: Tensor, target: Tensor, *, padding: int, smoothing: float
     """
     log_probs = logits.float().log_softmax(-1)
     counts = target != padding
-    nll = F.nll_loss(log_probs.flatten(0, 1), target.flatten(), ignore_index=padding, reduction="sum")
+    nll = F.nll_loss(log_probs.flatten(0, -2), target.flatten(), ignore_index=padding, reduction="sum")
     if smoothing == 0.0:
         return nll, nll
     even = -(log_probs.mean(-1) * counts).sum()

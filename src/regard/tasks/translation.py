@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from regard.data.batch import Batch
 from regard.data.tokenizer import Tokenizer
-from regard.decode.generate import generate
+from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
 from regard.models.predicted import Predicted
@@ -19,36 +19,51 @@ from regard.specials import PAD, UNK
 from regard.tasks.exposure import Exposure
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
+from regard.tasks.reinforce import Reinforce
+from regard.tasks.task import Encoders, Task, in_batches
 
 EXTRAS = ("fertility", "backward", "symmetry")
 """What models add to the loss: Cohn's global fertility, the other direction, and the agreement of both."""
 
 
 @dataclass(frozen=True)
-class Translation:
+class Translation(Task):
     """How an encoder-decoder learns from pairs, and how it answers.
 
     Attributes:
-        source: the tokenizer of what is read.
-        target: the tokenizer of what is written.
+        encoders: the tokenizers of "source" and "target".
         smoothing: of the labels.
         exposure: what is fed to the decoder in training.
+        reinforce: how hard attention learns where to look.
     """
 
-    source: Tokenizer
-    target: Tokenizer
+    question: ClassVar[str] = "source"
+    answer: ClassVar[str | None] = "target"
+
+    encoders: Encoders
     smoothing: float = 0.0
     exposure: Exposure = field(default_factory=Exposure)
+    reinforce: Reinforce = field(default_factory=Reinforce)
 
-    def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None) -> Loss:
-        """The loss of a batch; `update` counts updates from 0 in training and is None in evaluation."""
+    @property
+    def source(self) -> Tokenizer:
+        """The tokenizer of what is read."""
+        return _tokenizer(self.encoders["source"])
+
+    @property
+    def target(self) -> Tokenizer:
+        """The tokenizer of what is written."""
+        return _tokenizer(self.encoders["target"])
+
+    def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         given, wanted = batch.target[:, :-1], batch.target[:, 1:]
         predicted = self._predicted(model, batch, given, update)
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
         if update is not None:
             total = total + sum(predicted.extras[name].sum() for name in EXTRAS if name in predicted.extras)
-        return Loss(total, nll.detach(), int(batch.tokens))
+            total = total + self.reinforce.loss(predicted, wanted)
+        return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended)
 
     def _predicted(self, model: nn.Module, batch: Batch, given: Tensor, update: int | None) -> Predicted:
         if update is None:
@@ -60,14 +75,9 @@ class Translation:
         return self.exposure.sampled(model, batch, given, teacher)
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
-        """The n best answers to each text, whatever the batch they are computed in."""
         encoded = self.source.encode_all(list(texts)) if texts else []
-        device = next(model.parameters()).device
         answers: list[list[Prediction]] = [[] for _ in texts]
-        order = sorted(range(len(texts)), key=lambda index: len(encoded[index]))
-        for begin in range(0, len(order), batch):
-            part = order[begin : begin + batch]
-            source, lengths = _padded([encoded[index] or [UNK] for index in part], device)
+        for part, source, lengths in in_batches(encoded, batch, next(model.parameters()).device):
             with torch.inference_mode():
                 found = generate(model, source, lengths, search)
             for index, hypotheses in zip(part, found, strict=True):
@@ -93,9 +103,6 @@ def _forward(model: nn.Module, batch: Batch, given: Tensor) -> Predicted:
     return predicted
 
 
-def _padded(rows: list[list[int]], device: torch.device) -> tuple[Tensor, Tensor]:
-    lengths = torch.tensor([len(row) for row in rows], device=device)
-    table = torch.full((len(rows), int(lengths.max())), PAD, device=device)
-    for place, row in enumerate(rows):
-        table[place, : len(row)] = torch.tensor(row, device=device)
-    return table, lengths
+def _tokenizer(encoder: object) -> Tokenizer:
+    assert isinstance(encoder, Tokenizer)
+    return encoder

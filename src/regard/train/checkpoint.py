@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from regard.train.files import read_tensors, write_json, write_tensors, written
+from regard.train.sharding import gathered, part
 
 
 @dataclass
@@ -54,14 +55,33 @@ class Checkpoints:
         self.keep = keep
         self.every = every
 
-    def save(self, progress: Progress, model: nn.Module, optimizer: Optimizer) -> Path:
-        """Write one and forget the oldest."""
+    def save(
+        self,
+        progress: Progress,
+        model: nn.Module,
+        optimizer: Optimizer,
+        carried: dict[str, Tensor] | None = None,
+        *,
+        writes: bool = True,
+    ) -> Path:
+        """Write one and forget the oldest.
+
+        Args:
+            progress: how far the run has come.
+            model, optimizer: what it has learned; whole in the file, however they are divided among processes.
+            carried: the state in mid-text, of all rows.
+            writes: whether this process is the one that writes; all have to call it where they are divided.
+        """
         path = self.folder / f"{progress.step:08d}"
         tensors, groups = flatten(optimizer)
+        learned, moments = gathered(model.state_dict(), keep=writes), gathered(tensors, keep=writes)
+        if not writes:
+            return path
         with written(path) as draft:
             draft.mkdir()
-            write_tensors(draft / "model.safetensors", model.state_dict())
-            write_tensors(draft / "optimizer.safetensors", tensors)
+            write_tensors(draft / "model.safetensors", learned)
+            write_tensors(draft / "optimizer.safetensors", moments)
+            write_tensors(draft / "carried.safetensors", carried or {})
             write_json(draft / "progress.json", {**asdict(progress), "optimizer": groups})
         self._forget()
         return path
@@ -83,6 +103,11 @@ class Checkpoints:
             return []
         return sorted(path for path in self.folder.iterdir() if path.name.isdecimal())
 
+    def carried(self) -> dict[str, Tensor]:
+        """The state in mid-text of the newest checkpoint; nothing where there is none."""
+        paths = self.paths()
+        return read_tensors(paths[-1] / "carried.safetensors") if paths else {}
+
     def restore(self, model: nn.Module, optimizer: Optimizer) -> Progress | None:
         """Go on from the newest checkpoint; None if there is none."""
         paths = self.paths()
@@ -90,7 +115,9 @@ class Checkpoints:
             return None
         content = json.loads((paths[-1] / "progress.json").read_text(encoding="utf-8"))
         groups = content.pop("optimizer")
-        model.load_state_dict(read_tensors(paths[-1] / "model.safetensors"))
+        there = model.state_dict()
+        learned = read_tensors(paths[-1] / "model.safetensors")
+        model.load_state_dict({name: part(tensor, there[name]) for name, tensor in learned.items()})
         restore_optimizer(optimizer, read_tensors(paths[-1] / "optimizer.safetensors"), groups)
         return Progress(**content)
 
@@ -119,9 +146,10 @@ def flatten(optimizer: Optimizer) -> tuple[dict[str, Tensor], list[dict[str, Any
 
 
 def restore_optimizer(optimizer: Optimizer, tensors: dict[str, Tensor], groups: list[dict[str, Any]]) -> None:
-    """`flatten` undone."""
+    """`flatten` undone, of whole tensors."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         number, name = key.split(".", 1)
-        state.setdefault(int(number), {})[name] = tensor
+        state.setdefault(int(number), {})[name] = part(tensor, parameters[int(number)])
     optimizer.load_state_dict({"state": state, "param_groups": groups})

@@ -21,10 +21,11 @@ class Notices:
     floor: float
 
     @staticmethod
-    def of(corpus: Corpus) -> Notices:
-        """The floor of the training targets, ends included."""
-        counts = np.bincount(corpus.ids("target"), minlength=EOS + 1).astype(np.float64)
-        counts[EOS] += len(corpus)
+    def of(corpus: Corpus, field: str) -> Notices:
+        """The floor of what is predicted, ends of texts included."""
+        counts = np.bincount(corpus.ids(field), minlength=EOS + 1).astype(np.float64)
+        if corpus.kinds[field] == "tokens":
+            counts[EOS] += len(corpus)
         shares = counts[counts > 0] / counts.sum()
         return Notices(float(-(shares * np.log(shares)).sum()))
 
@@ -36,7 +37,8 @@ class Notices:
         if measured.loss > 0.95 * self.floor:
             said.append(
                 f"the loss {measured.loss:.2f} is at the unigram floor {self.floor:.2f}: the model knows only which "
-                "tokens are frequent; try another learning rate, and look whether sources and targets belong together"
+                "ones are frequent; try another learning rate, and look whether what is read and what is to be said "
+                "belong together"
             )
         if measured.flatness is not None and measured.flatness > 0.95:
             said.append(

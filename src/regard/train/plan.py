@@ -2,38 +2,91 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
 import torch
+from rich.console import RenderableType
 from rich.table import Table
 from torch import nn
 
 from regard.recipes.sections import Recipe
-from regard.train.run import make_model
-from regard.train.splits import examples, tokenizers
+from regard.train.footprint import Footprint, forecast
+from regard.train.setup import Setup, make_model, prepare
 
 
-def plan(recipe: Recipe) -> Table:
-    """Shapes, parameters and the memory that they take."""
-    train = examples(recipe, "train")
-    assert train is not None
-    source, target = tokenizers(recipe, train)
-    with torch.device("meta"):
-        model = make_model(recipe, source, target)
-    table = Table(title=f"{recipe.run}: {recipe.model['kind']}", title_justify="left")
-    for column in ("parameter", "shape", "count"):
-        table.add_column(column, justify="right" if column == "count" else "left")
+def plan(recipe: Recipe) -> Iterator[RenderableType]:
+    """The model, the data and the memory of a step, as tables; and what will not fit."""
+    with tempfile.TemporaryDirectory() as cache, torch.device("cpu"):
+        setup = prepare(recipe, Path(cache))
+        model = make_model(recipe, setup.task)
+        needed = forecast(recipe, setup, model)
+    yield _model(recipe, model)
+    yield _data(setup, needed)
+    yield _memory(recipe, needed)
+    if torch.cuda.is_available():
+        yield room(needed.total, torch.cuda.mem_get_info()[0])
+
+
+def room(needed: int, free: int) -> str:
+    """Whether a step can fit onto the GPU, in a sentence."""
+    said = f"{size(free)} of the GPU's memory are free, and a step needs at least {size(needed)}"
+    return said if needed <= free else f"[bold red]too large:[/] {said}; make train.batch smaller"
+
+
+def size(count: int) -> str:
+    """Bytes, for people.
+
+    >>> size(300), size(5 * 2**20), size(3 * 2**29)
+    ('0.3 KiB', '5.0 MiB', '1.5 GiB')
+    """
+    for unit, name in ((2**30, "GiB"), (2**20, "MiB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count / 2**10:.1f} KiB"
+
+
+def _model(recipe: Recipe, model: nn.Module) -> Table:
+    table = _table(f"{recipe.run}: {recipe.model['kind']}", "parameter", "shape", "count")
     for name, parameter in model.named_parameters():
         table.add_row(name, " x ".join(map(str, parameter.shape)), f"{parameter.numel():,}")
     table.add_section()
-    table.add_row("all parameters", f"vocabularies {source.size:,} and {target.size:,}", f"{_count(model):,}")
-    table.add_row("memory of weights, gradients, optimizer", "float32", f"{_memory(recipe, model) / 2**20:.1f} MiB")
+    table.add_row("all parameters", "", f"{sum(parameter.numel() for parameter in model.parameters()):,}")
     return table
 
 
-def _count(model: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in model.parameters())
+def _data(setup: Setup, needed: Footprint) -> Table:
+    table = _table("data", "what", "size")
+    for field, encoder in setup.task.encoders.items():
+        table.add_row(f"ids of {field}", f"{encoder.size:,}")
+    table.add_row("examples to learn from", f"{len(setup.train.corpus):,}")
+    table.add_row("batches", str(setup.feed))
+    if setup.feed.dropped:
+        table.add_row("longer than a batch may be, left out", f"{setup.feed.dropped:,}")
+    table.add_row("largest batch", _shapes(needed))
+    return table
 
 
-def _memory(recipe: Recipe, model: nn.Module) -> int:
-    """Bytes of weights, gradients and the moments that the optimizer keeps."""
-    copies = {"sgd": 3 if recipe.train.optimizer.momentum else 2, "adam": 4, "adamw": 4}[recipe.train.optimizer.name]
-    return 4 * copies * _count(model)
+def _memory(recipe: Recipe, needed: Footprint) -> Table:
+    table = _table("memory of a step", "what", "size")
+    table.add_row("parameters", size(needed.parameters))
+    table.add_row("gradients", size(needed.gradients))
+    table.add_row(f"what {recipe.train.optimizer.name} keeps", size(needed.optimizer))
+    table.add_row(f"activations of {_shapes(needed)}", size(needed.activations))
+    table.add_section()
+    table.add_row("together, at least", size(needed.total))
+    return table
+
+
+def _shapes(needed: Footprint) -> str:
+    """The tensors of the largest batch, without their lengths: source [64, 22], target [64, 12]."""
+    shown = {name: list(tensor.shape) for name, tensor in needed.batch.tensors.items() if "_lengths" not in name}
+    return ", ".join(f"{name} {shape}" for name, shape in shown.items())
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, justify="right" if column in ("count", "size") else "left")
+    return table

@@ -24,17 +24,16 @@ def summary(run: Run, recipe: Recipe, outcome: Outcome) -> list[RenderableType]:
     table = Table(title=f"{recipe.run}: {head}", title_justify="left")
     table.add_column("split")
     table.add_column("loss", justify="right")
-    table.add_column("perplexity", justify="right")
-    for score in outcome.valid.scores:
+    for score in outcome.valid.scores.values():
         table.add_column(escape(score.name), justify="right")
     for name, measured in (("valid", outcome.valid), ("test", outcome.test)):
         if measured is not None:
-            values = [f"{measured.loss:.4f}", f"{measured.perplexity.value:.3f}"]
-            table.add_row(name, *values, *(f"{score.value:.4g}" for score in measured.scores))
+            table.add_row(name, f"{measured.loss:.4f}", *(f"{score.value:.5g}" for score in measured.scores.values()))
     measured = outcome.test or outcome.valid
-    parts: list[RenderableType] = [table, *(f"  {escape(str(score))}" for score in measured.scores)]
+    parts: list[RenderableType] = [table, *(f"  {escape(str(score))}" for score in measured.scores.values())]
     for prediction in _chosen(measured.predictions, recipe.evaluate.examples):
-        parts += ["", heat_map(prediction.alignment, prediction.source_tokens, prediction.tokens)]
+        if prediction.alignment is not None:
+            parts += ["", heat_map(prediction.alignment, prediction.source_tokens, prediction.tokens)]
         parts.append(f"  {escape(prediction.source)}  →  [bold]{escape(prediction.text)}[/]")
     return [*parts, "", f"the run is in {run.folder}"]
 
@@ -45,7 +44,7 @@ def report(run: Run, recipe: Recipe, outcome: Outcome) -> None:
     if outcome.valid is not None:
         lines += ["| split | measure | value | signature |", "|---|---|---|---|"]
         for name, measured in (("valid", outcome.valid), ("test", outcome.test)):
-            for score in () if measured is None else (measured.perplexity, *measured.scores):
+            for score in () if measured is None else measured.scores.values():
                 lines.append(f"| {name} | {score.name} | {score.value:.5g} | {score.signature.replace('|', ' ')} |")
         lines += ["", "![loss and metrics by step](curves.png)", "", "| source | prediction |", "|---|---|"]
         measured = outcome.test or outcome.valid

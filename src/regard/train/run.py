@@ -8,16 +8,16 @@ from typing import Any
 import yaml
 from torch import nn
 
+from regard.data.labels import Labels
 from regard.data.tokenizer import Tokenizer
-from regard.models.build import build
 from regard.recipes.document import Document
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
-from regard.tasks.exposure import Exposure, ScheduledSampling
-from regard.tasks.translation import Translation
+from regard.tasks.task import Encoders
 from regard.train.checkpoint import Checkpoints
 from regard.train.files import read_tensors, write_tensors, written
 from regard.train.metrics_log import MetricsLog
+from regard.train.splits import FIELDS
 
 
 class RunError(ValueError):
@@ -66,18 +66,27 @@ class Run:
             raise RunError(f"{self.folder} is not a run: it has no recipe.yaml; `regard train` makes one")
         return check(Document.read(path).overridden(overrides or [])).recipe
 
-    def save_tokenizers(self, source: Tokenizer, target: Tokenizer) -> None:
-        """Write what turns text into ids."""
-        for name, tokenizer in (("source", source), ("target", target)):
-            with written(self.folder / f"tokenizer.{name}.json") as draft:
-                tokenizer.save(draft)
+    def save_encoders(self, encoders: Encoders) -> None:
+        """Write what turns text into ids: `tokenizer.source.json`, `labels.tags.json`."""
+        for name, encoder in encoders.items():
+            kind = "labels" if isinstance(encoder, Labels) else "tokenizer"
+            with written(self.folder / f"{kind}.{name}.json") as draft:
+                encoder.save(draft)
 
-    def tokenizers(self) -> tuple[Tokenizer, Tokenizer] | None:
-        """The tokenizers of an existing run; None before they are made."""
-        paths = [self.folder / f"tokenizer.{name}.json" for name in ("source", "target")]
-        if not all(path.exists() for path in paths):
-            return None
-        return Tokenizer.load(paths[0]), Tokenizer.load(paths[1])
+    def encoders(self, task: str) -> Encoders | None:
+        """What an existing run turns text into ids by; None before it is made."""
+        found: dict[str, Tokenizer | Labels] = {}
+        for name in FIELDS[task]:
+            if name is None:
+                continue
+            tokenizer, labels = (self.folder / f"{kind}.{name}.json" for kind in ("tokenizer", "labels"))
+            if tokenizer.exists():
+                found[name] = Tokenizer.load(tokenizer)
+            elif labels.exists():
+                found[name] = Labels.load(labels)
+            else:
+                return None
+        return found
 
     def save_model(self, tensors: dict[str, Any]) -> None:
         """Write the best model so far."""
@@ -91,23 +100,10 @@ class Run:
         model.load_state_dict(read_tensors(path))
 
 
-def make_model(recipe: Recipe, source: Tokenizer, target: Tokenizer) -> nn.Module:
-    """The model of a recipe, with fresh parameters."""
-    arguments = dict(recipe.model)
-    return build(arguments.pop("kind"), source.size, target.size, **arguments)
-
-
-def make_task(recipe: Recipe, source: Tokenizer, target: Tokenizer) -> Translation:
-    """What the model is trained for."""
-    given = recipe.train.exposure
-    sampling = None if given.sampling is None else ScheduledSampling(**given.sampling.model_dump())
-    exposure = Exposure(sampling, given.word_dropout, given.corruption)
-    return Translation(source, target, recipe.train.label_smoothing, exposure)
-
-
 def difference(one: dict[str, Any], other: dict[str, Any], prefix: str = "") -> set[str]:
-    """The keys whose values differ; how long a run goes and what it is called may."""
-    free = {"train.steps", "run", "train.log_every", "train.valid_every", "train.checkpoint_every", "evaluate.examples"}
+    """The keys whose values differ; how long a run goes, what it is called and how it is divided may."""
+    train = {f"train.{key}" for key in ("steps", "log_every", "valid_every", "checkpoint_every", "sharding")}
+    free = {"run", "evaluate.examples", *train}
     found: set[str] = set()
     for key in one.keys() | other.keys():
         name = f"{prefix}{key}"

@@ -14,9 +14,9 @@ from rich.progress import (
 )
 from torch import nn
 
-from regard.data import Batches
 from regard.recipes.sections import Recipe
 from regard.train.checkpoint import Progress as Place
+from regard.train.feed import Feed
 
 
 class Screen:
@@ -27,16 +27,12 @@ class Screen:
         self._bar: Progress | None = None
         self._task = TaskID(0)
 
-    def begin(self, recipe: Recipe, model: nn.Module, batches: Batches, progress: Place) -> None:
+    def begin(self, recipe: Recipe, model: nn.Module, feed: Feed, progress: Place) -> None:
         """Say what is about to happen."""
         count = sum(parameter.numel() for parameter in model.parameters())
-        waste = batches.padding_waste()
-        self.console.print(
-            f"[bold]{recipe.run}[/]: {recipe.model['kind']}, {count:,} parameters; "
-            f"{len(batches.epoch(0)):,} batches an epoch, {waste:.1%} of their cells padding"
-        )
-        if len(batches.dropped):
-            self.notice(f"{len(batches.dropped):,} examples are longer than a batch may be and were left out")
+        self.console.print(f"[bold]{recipe.run}[/]: {recipe.model['kind']}, {count:,} parameters; {feed}")
+        if feed.dropped:
+            self.notice(f"{feed.dropped:,} examples are longer than a batch may be and were left out")
         if progress.step:
             self.console.print(f"going on after step {progress.step:,}")
         self._bar = Progress(

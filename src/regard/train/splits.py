@@ -1,27 +1,60 @@
-"""The data of a recipe: examples, tokenizers, and corpora of ids."""
+"""The data of a recipe: examples of each split, and what turns their fields into ids."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
-from regard.data import Corpus, Dates, Digits, Examples, Jsonl, Pairs, Table, Tokenizer
+from regard.data import (
+    Cmudict,
+    Columns,
+    Corpus,
+    Dates,
+    Digits,
+    Examples,
+    Hub,
+    Jsonl,
+    Labelled,
+    Labels,
+    Pairs,
+    Reader,
+    Slice,
+    Table,
+    Text,
+    Tokenizer,
+)
+from regard.data import Split as HashSplit
 from regard.data.date_formats import LANGUAGES
-from regard.recipes.sections import (
+from regard.data.example import Value
+from regard.recipes.data_sections import (
+    CmudictData,
+    ColumnsData,
     DatesData,
     DigitsData,
-    Files,
+    FolderData,
+    HubData,
     JsonlData,
+    LabelledData,
     PairsData,
-    Recipe,
+    SplitFiles,
+    SplitSection,
     TableData,
-    TokenizerPart,
+    TextData,
 )
+from regard.recipes.sections import Recipe, TokenizerPart
 
 Name = Literal["train", "valid", "test"]
+Column = TypeVar("Column", str, int, str | int)
+FIELDS: dict[str, tuple[str, str | None]] = {
+    "translate": ("source", "target"),
+    "language_model": ("text", None),
+    "classify": ("text", "label"),
+    "tag": ("text", "tags"),
+}
+"""What each task calls what is read, and what is to be said."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +65,8 @@ class Split:
     corpus: Corpus
 
     def texts(self, field: str) -> list[str]:
-        """All texts of a field, in the order of the corpus."""
-        return [str(example.fields[field]) for example in self.examples]
+        """All texts of a field, in the order of the corpus; words and tags with spaces between."""
+        return [_joined(example.fields[field]) for example in self.examples]
 
 
 def examples(recipe: Recipe, name: Name) -> Examples | None:
@@ -44,46 +77,101 @@ def examples(recipe: Recipe, name: Name) -> Examples | None:
         return Dates(name, size=size, seed=data.seed, languages=tuple(data.languages or LANGUAGES))
     if isinstance(data, DigitsData):
         return Digits(data.task, name, size=getattr(data, f"{name}_size"), longest=data.longest, seed=data.seed)
-    return _reader(data, name)
-
-
-def _reader(data: Files, name: Name) -> Examples | None:
-    given = getattr(data, name)
-    if given is None:
-        return None
-    root = data.root or Path()
     if isinstance(data, PairsData):
-        return Pairs(root / given.source, root / given.target, encoding=data.encoding, bad_lines=data.bad_lines)
+        pair, root = getattr(data, name), data.root or Path()
+        if pair is None:
+            return None
+        return Pairs(root / pair.source, root / pair.target, encoding=data.encoding, bad_lines=data.bad_lines)
+    if isinstance(data, HubData):
+        given = getattr(data, name)
+        return (
+            None
+            if given is None
+            else Hub(data.name, given, _columns(recipe, data.source, data.target), config=data.config)
+        )
+    if isinstance(data, FolderData):
+        folder = (data.root or Path()) / data.train
+        everything = Labelled(folder, "file", encoding=data.encoding, bad_lines=data.bad_lines)
+        return _part(everything, data.split, name, recipe)
+    file = getattr(data, name)
+    if file is not None and (name != "train" or data.split is None):
+        return _reader(recipe, data, file)
+    return None if data.split is None else _part(_reader(recipe, data, data.train), data.split, name, recipe)
+
+
+def _reader(recipe: Recipe, data: SplitFiles, file: str) -> Reader:
+    """What reads a file of the data."""
+    path, encoding, bad_lines = (data.root or Path()) / file, data.encoding, data.bad_lines
     if isinstance(data, TableData):
-        columns = {"source": data.source, "target": data.target}
         delimiter = {"tab": "\t", "comma": ","}[data.delimiter]
         return Table(
-            root / given,
-            columns,
+            path,
+            _columns(recipe, data.source, data.target),
             header=data.header,
             delimiter=delimiter,
-            encoding=data.encoding,
-            bad_lines=data.bad_lines,
+            encoding=encoding,
+            bad_lines=bad_lines,
         )
-    assert isinstance(data, JsonlData)
-    keys = {"source": data.source, "target": data.target}
-    return Jsonl(root / given, keys, encoding=data.encoding, bad_lines=data.bad_lines)
+    if isinstance(data, JsonlData):
+        return Jsonl(path, _columns(recipe, data.source, data.target), encoding=encoding, bad_lines=bad_lines)
+    if isinstance(data, CmudictData):
+        return Cmudict(path, stress=data.stress, encoding=encoding, bad_lines=bad_lines)
+    if isinstance(data, TextData):
+        return Text(path, blank=data.blank, ends=data.ends, encoding=encoding, bad_lines=bad_lines)
+    if isinstance(data, LabelledData):
+        return Labelled(path, data.label, separator=data.separator, encoding=encoding, bad_lines=bad_lines)
+    assert isinstance(data, ColumnsData)
+    return Columns(
+        path,
+        _columns(recipe, data.source, data.target),
+        separator=data.separator,
+        comment=data.comment,
+        encoding=encoding,
+        bad_lines=bad_lines,
+    )
 
 
-def tokenizers(recipe: Recipe, train: Examples) -> tuple[Tokenizer, Tokenizer]:
-    """The tokenizers of source and target, learned from the training split."""
+def _columns(recipe: Recipe, source: Column, target: Column) -> dict[str, Column]:
+    """Where each field of the task stands."""
+    question, answer = FIELDS[recipe.task]
+    return {question: source} if answer is None else {question: source, answer: target}
+
+
+def _part(everything: Examples, split: SplitSection, name: Name, recipe: Recipe) -> Examples | None:
+    """A split of data that come in one piece."""
+    if name == "test" and not split.test:
+        return None
+    if split.by != "order":
+        question, answer = FIELDS[recipe.task]
+        by = (answer or question) if split.by == "target" else question
+        return HashSplit(everything, name, by=by, valid=split.valid, test=split.test, salt=split.salt)
+    learned, validated = 1 - split.valid - split.test, 1 - split.test
+    begin, end = {"train": (0.0, learned), "valid": (learned, validated), "test": (validated, 1.0)}[name]
+    return Slice(everything, begin, end)
+
+
+def learned_encoders(recipe: Recipe, train: Examples) -> dict[str, Tokenizer | Labels]:
+    """What turns each field into ids, learned from the training split."""
     section = recipe.tokenizer
+    question, answer = FIELDS[recipe.task]
 
-    def texts(field: str) -> Iterator[str]:
-        return (str(example.fields[field]) for example in train)
+    def values(field: str) -> Iterator[Value]:
+        return (example.fields[field] for example in train)
 
+    if answer is None:
+        return {question: _learned(section, values(question))}
+    if recipe.task != "translate":
+        return {question: _learned(section, values(question)), answer: Labels.train(values(answer))}
     if section.joint:
-        joint = _learned(section, chain(texts("source"), texts("target")))
-        return joint, joint
-    return _learned(section, texts("source")), _learned(section.target or section, texts("target"))
+        joint = _learned(section, chain(values(question), values(answer)))
+        return {question: joint, answer: joint}
+    return {
+        question: _learned(section, values(question)),
+        answer: _learned(section.target or section, values(answer)),
+    }
 
 
-def _learned(part: TokenizerPart, texts: Iterator[str]) -> Tokenizer:
+def _learned(part: TokenizerPart, texts: Iterator[Value]) -> Tokenizer:
     return Tokenizer.train(
         texts,
         kind=part.kind,
@@ -94,9 +182,11 @@ def _learned(part: TokenizerPart, texts: Iterator[str]) -> Tokenizer:
     )
 
 
-def prepared(recipe: Recipe, name: Name, source: Tokenizer, target: Tokenizer, cache: Path) -> Split | None:
+def prepared(recipe: Recipe, name: Name, encoders: Mapping[str, Tokenizer | Labels], cache: Path) -> Split | None:
     """A split encoded, from the cache if it is there."""
     found = examples(recipe, name)
-    if found is None:
-        return None
-    return Split(found, Corpus.build(found, {"source": source, "target": target}, cache))
+    return None if found is None else Split(found, Corpus.build(found, encoders, cache))
+
+
+def _joined(value: Value) -> str:
+    return value if isinstance(value, str) else " ".join(value)

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
 from accelerate import Accelerator
-from accelerate.utils import set_seed
+from accelerate.utils import DistributedType, gather_object, set_seed
+from torch import Tensor, nn
 
-from regard.data import Batch, Batches, Collator
+from regard.data import Batch
 from regard.data.order import mixed
+from regard.evaluate.metrics import METRICS
 from regard.recipes.sections import Recipe
+from regard.train.carried import named_tensors, with_tensors
 from regard.train.checkpoint import Progress, average
 from regard.train.fault import NotFiniteError, locate
+from regard.train.feed import Place
 from regard.train.notices import Notices
-from regard.train.run import Run, make_model, make_task
+from regard.train.run import Run, RunError
 from regard.train.screen import Screen
-from regard.train.splits import Split, examples, prepared, tokenizers
+from regard.train.setup import make_model, prepare
+from regard.train.sharding import by_layer, fill, shard
+from regard.train.splits import Split
+from regard.train.tensorboard import Events
 from regard.train.update import Objective, make_optimizer, make_schedule
 from regard.train.validation import Measured, measure
 
@@ -44,10 +52,7 @@ class Outcome:
     reason: str
     valid: Measured | None
     test: Measured | None
-    seconds: float
-
-
-T = TypeVar("T")
+    seconds: float = 0.0
 
 
 class Trainer:
@@ -60,84 +65,101 @@ class Trainer:
     def __init__(self, recipe: Recipe, run: Run, *, screen: Screen | None = None) -> None:
         self.recipe = recipe
         self.run = run
+        if os.environ.get("ACCELERATE_USE_FSDP", "false").lower() == "true":
+            raise RunError("accelerate was told to shard by itself; leave --use_fsdp out and give train.sharding=full")
         # Without `cpu`, processes on a machine without a GPU would not know of each other. Half precision is the
         # objective's: accelerate fixes one for all runs of a process.
         self.accelerator = Accelerator(cpu=not torch.accelerator.is_available(), mixed_precision="no")
         self.screen = screen or Screen(quiet=not self.accelerator.is_main_process)
-        self.metrics = recipe.evaluate.chosen()
-        self.search = recipe.search()
+        self.events: Events | None = None
         self._stopping = False
         self._prepare()
 
     def _prepare(self) -> None:
         """Everything that the first step needs."""
         train = self.recipe.train
-        cache = self.run.folder.parent / ".cache"
         with self.accelerator.main_process_first():
             if self.accelerator.is_main_process:
                 self.run.begin(self.recipe)
-            kept = self.run.tokenizers()
-            source, target = kept or tokenizers(self.recipe, _needed(examples(self.recipe, "train")))
+            kept = self.run.encoders(self.recipe.task)
+            self.setup = prepare(self.recipe, self.run.folder.parent / ".cache", kept)
             if self.accelerator.is_main_process and kept is None:
-                self.run.save_tokenizers(source, target)
-            self.train = _needed(prepared(self.recipe, "train", source, target, cache))
-            self.valid = _needed(prepared(self.recipe, "valid", source, target, cache))
-            self.test = prepared(self.recipe, "test", source, target, cache)
+                self.run.save_encoders(self.setup.task.encoders)
         set_seed(train.seed)
-        self.task = make_task(self.recipe, source, target)
-        self.model = make_model(self.recipe, source, target)
-        self.collate = Collator(self.train.corpus)
-        self.batches = Batches(
-            self.collate.lengths("source", "target"),
-            tokens=train.batch.tokens,
-            sentences=train.batch.sentences,
-            seed=train.seed,
-            overlong="drop",
-        )
+        self.task, self.feed = self.setup.task, self.setup.feed
+        self.model = make_model(self.recipe, self.task)
         self.schedule = make_schedule(self.recipe)
-        optimizer = make_optimizer(train, self.model.parameters())
-        objective = Objective(self.model, self.task, narrow=train.precision == "bfloat16")
-        self.objective, self.optimizer = self.accelerator.prepare(objective, optimizer)
+        self.objective = self._spread(Objective(self.model, self.task, narrow=train.precision == "bfloat16"))
+        self.optimizer = make_optimizer(train, self.model.parameters())
         self.checkpoints = self.run.checkpoints(keep=train.average, every=train.checkpoint_every)
-        self.notices = Notices.of(self.train.corpus)
+        self.notices = Notices.of(self.setup.train.corpus, self.task.answer or self.task.question)
+        self.carried: Any = None  # the state in mid-text, where the task reads one long text
 
     @property
-    def plain_optimizer(self) -> torch.optim.Optimizer:
-        """The optimizer itself, without accelerate's wrapping."""
-        optimizer: torch.optim.Optimizer = getattr(self.optimizer, "optimizer", self.optimizer)
-        return optimizer
+    def sharded(self) -> bool:
+        """Whether `model` is divided among processes."""
+        several = self.accelerator.distributed_type != DistributedType.NO
+        return several and self.recipe.train.sharding == "full"
+
+    def _spread(self, objective: Objective) -> nn.Module:
+        """The objective on its device, with a copy or a part of it on each process."""
+        if not self.sharded:
+            spread: nn.Module = self.accelerator.prepare(objective)
+            return spread
+        device = self.accelerator.device
+        shard(objective.to(device), device, layers=by_layer(self.model, self.recipe))
+        return objective
+
+    def _whole(self) -> nn.Module:
+        """The model with all its parameters on this process: a copy where it is sharded, to be let go soon."""
+        if not self.sharded:
+            return self.model
+        copy = make_model(self.recipe, self.task).to(self.accelerator.device)
+        fill(copy, self.model)
+        return copy
 
     def fit(self) -> Outcome:
         """Train to the last step, to the end of patience, or to an interrupt; then measure the best model."""
         begin = time.perf_counter()
-        progress = self.checkpoints.restore(self.model, self.plain_optimizer) or Progress()
+        progress = self.checkpoints.restore(self.model, self.optimizer) or Progress()
         if progress.schedule:
             self.schedule.restore(progress.schedule)
+        self._restore_carried()
         if self.accelerator.is_main_process:
             self.run.metrics.rewind(progress.step)
-        self.screen.begin(self.recipe, self.model, self.batches, progress)
+        if self.recipe.train.tensorboard and self.accelerator.is_main_process:
+            self.events = Events(self.run.folder, step=progress.step)
+        self.screen.begin(self.recipe, self.model, self.feed, progress)
         try:
-            reason = self._loop(progress)
+            outcome = self._outcome(progress)
         finally:
             self.screen.end()
+            if self.events is not None:
+                self.events.close()
+        return replace(outcome, seconds=time.perf_counter() - begin)
+
+    def _outcome(self, progress: Progress) -> Outcome:
+        """Train, then measure the model that the run is remembered by."""
+        reason = self._loop(progress)
         if reason == "interrupted":
-            return Outcome(progress, reason, None, None, time.perf_counter() - begin)
-        self._settle()
-        valid = self._measured(self.valid)
-        test = None if self.test is None else self._measured(self.test)
-        if self.accelerator.is_main_process and test is not None:
-            self.run.metrics.add(progress.step, "test", **test.values(self.metrics))
-        return Outcome(progress, reason, valid, test, time.perf_counter() - begin)
+            return Outcome(progress, reason, None, None)
+        self.screen.end()
+        model, samples = self._settled(), self.recipe.evaluate.examples
+        valid = self._measured(model, self.setup.valid, samples)
+        test = None if self.setup.test is None else self._measured(model, self.setup.test, samples)
+        if test is not None:
+            self._record(progress.step, "test", test.values())
+        return Outcome(progress, reason, valid, test)
 
     def _loop(self, progress: Progress) -> str:
         train = self.recipe.train
         self.model.train()
-        places = self.batches.after(progress.epoch, progress.position)
+        places = self.feed.after(progress.epoch, progress.position)
         speed = _Speed(progress.tokens)
         with self._interruptible():
             while not (reason := self._ended(progress)):
                 group = [next(places) for _ in range(train.batch.accumulate)]
-                nll, tokens, stopping = self._update([place.batch for place in group], progress)
+                nll, tokens, stopping = self._update(group, progress)
                 last = group[-1]
                 progress.epoch, progress.position = last.epoch, last.position + 1
                 progress.step += 1
@@ -162,23 +184,28 @@ class Trainer:
             return "finished"
         return "patience" if train.patience is not None and progress.waited >= train.patience else None
 
-    def _update(self, group: list[Any], progress: Progress) -> tuple[float, int, bool]:
+    def _update(self, group: list[Place], progress: Progress) -> tuple[float, int, bool]:
         """One step of the optimizer; of all processes the summed -log p, the tokens, and whether one is to stop."""
         rate = self.recipe.train.optimizer.rate * self.schedule.factor(progress.step + 1)
-        for settings in self.plain_optimizer.param_groups:
+        for settings in self.optimizer.param_groups:
             settings["lr"] = rate
         world, rank = self.accelerator.num_processes, self.accelerator.process_index
-        tokens = sum(int(self.batches.lengths[indices, 1].sum()) - len(indices) for indices in group)
+        tokens = sum(self.feed.tokens(place) for place in group)
         total = torch.zeros(2, device=self.accelerator.device)  # -log p, and how many processes were interrupted
         torch.manual_seed(int(mixed(np.array([progress.step], np.uint64), self.recipe.train.seed, rank)[0]))
         self.optimizer.zero_grad()
-        for indices in group:
-            batch = self.collate(self.batches.shard(indices, rank, world)).to(self.accelerator.device)
-            loss, nll = self.objective(batch, progress.step)
+        for place in group:
+            mine = self.feed.batch(place, rank, world)
+            # A process without rows reads another's, for nothing, so that all of them meet in the same exchanges.
+            weight = 1.0 if mine.size else 0.0
+            batch = (mine if mine.size else self.feed.batch(place, 0, world)).to(self.accelerator.device)
+            before = None if batch.begins else self.carried
+            loss, nll, after = self.objective(batch, progress.step, before)
             if not torch.isfinite(loss):
-                raise self._fault(batch, progress)
-            self.accelerator.backward(loss * (world / tokens))
-            total[0] += nll.to(total.device)
+                raise self._fault(batch, place, before, progress)
+            self.accelerator.backward(loss * (weight * world / tokens))
+            total[0] += weight * nll
+            self.carried = after if mine.size else None
         if self.recipe.train.clip is not None:
             self.accelerator.clip_grad_norm_(self.model.parameters(), self.recipe.train.clip)
         self.optimizer.step()
@@ -186,29 +213,40 @@ class Trainer:
         nll_sum, stopping = self.accelerator.reduce(total).tolist()
         return nll_sum, tokens, stopping > 0
 
-    def _fault(self, batch: Batch, progress: Progress) -> NotFiniteError:
-        where = locate(self.model, lambda: self.task.loss(self.model, batch))
+    def _fault(self, batch: Batch, place: Place, before: Any, progress: Progress) -> NotFiniteError:
+        if self.sharded:  # the other processes, which would have to take part in looking for it, go on
+            where = "a module that train.sharding=none would name"
+        else:
+            where = locate(self.model, lambda: self.task.loss(self.model, batch, state=before))
+        which = "examples" if batch.begins and f"{self.task.question}_lengths" in batch else "rows"
         return NotFiniteError(
             f"the loss is not finite at step {progress.step + 1}: it arose in {where}, in the batch at epoch "
-            f"{progress.epoch}, position {progress.position} (examples {', '.join(map(str, batch.indices[:5]))} ...); "
+            f"{place.epoch}, position {place.position} ({which} {', '.join(map(str, batch.indices[:5]))} ...); "
             "try a smaller train.optimizer.rate or train.clip"
         )
 
     def _log(self, progress: Progress, speed: float) -> None:
-        row = {"loss": progress.logged_nll / progress.logged_tokens, "rate": self.plain_optimizer.param_groups[0]["lr"]}
+        row = {"loss": progress.logged_nll / progress.logged_tokens, "rate": self.optimizer.param_groups[0]["lr"]}
         progress.logged_nll, progress.logged_tokens = 0.0, 0
-        if self.accelerator.is_main_process:
-            self.run.metrics.add(progress.step, "train", **row)
+        self._record(progress.step, "train", row)
         self.screen.logged(progress.step, row | {"tokens_per_second": speed})
 
-    def _measured(self, split: Split) -> Measured:
-        return measure(self.model, self.task, split, self.metrics, self.search)
+    def _record(self, step: int, split: str, values: dict[str, float]) -> None:
+        """Keep what was measured: in `metrics.jsonl`, and for TensorBoard if that is asked for."""
+        if self.accelerator.is_main_process:
+            self.run.metrics.add(step, split, **values)
+        if self.events is not None:
+            self.events.add(step, split, values)
+
+    def _measured(self, model: nn.Module, split: Split, samples: int = 0) -> Measured:
+        return measure(model, self.task, split, self.recipe, samples=samples)
 
     def _validate(self, progress: Progress) -> None:
-        measured = self._measured(self.valid)
-        values = measured.values(self.metrics)
+        model = self._whole()
+        measured = self._measured(model, self.setup.valid)
+        values = measured.values()
         select = self.recipe.evaluate.select
-        higher = select != "loss" and next(one.higher_is_better for one in self.metrics if one.name == select)
+        higher = select != "loss" and METRICS[select].higher_is_better
         value = values[select]
         better = progress.best is None or (value > progress.best if higher else value < progress.best)
         if better:
@@ -216,26 +254,49 @@ class Trainer:
         else:
             progress.waited += 1
         self.schedule.observe(value, higher_is_better=higher)
-        if self.accelerator.is_main_process:
-            self.run.metrics.add(progress.step, "valid", **values)
-            if better:
-                self.run.save_model(self.model.state_dict())
+        self._record(progress.step, "valid", values)
+        if better and self.accelerator.is_main_process:
+            self.run.save_model(model.state_dict())
         self.screen.validated(progress.step, values, better=better)
         for notice in self.notices.after(progress.step, self.recipe.train.steps, measured):
             self.screen.notice(notice)
 
     def _checkpoint(self, progress: Progress) -> None:
         progress.schedule = self.schedule.state()
-        if self.accelerator.is_main_process:
-            self.checkpoints.save(replace(progress), self.model, self.plain_optimizer)
+        carried = self._all_carried()
+        main = self.accelerator.is_main_process
+        self.checkpoints.save(replace(progress), self.model, self.optimizer, carried, writes=main)
         self.accelerator.wait_for_everyone()
 
-    def _settle(self) -> None:
+    def _all_carried(self) -> dict[str, Tensor]:
+        """The state in mid-text of all rows, in their order, whatever process has them."""
+        mine = {} if self.carried is None else named_tensors(self.carried)
+        parts = gather_object([{name: tensor.cpu() for name, tensor in mine.items()}])
+        found: dict[str, Tensor] = {}
+        for name, first in parts[0].items():
+            held = [part[name] for part in parts if part]  # the last processes may have no rows
+            found[name] = first.new_empty(sum(map(len, held)), *first.shape[1:])
+            for rank, rows in enumerate(held):
+                found[name][rank :: len(parts)] = rows
+        return found
+
+    def _restore_carried(self) -> None:
+        """Go on in mid-text, with the rows that are this process's."""
+        world, rank = self.accelerator.num_processes, self.accelerator.process_index
+        kept = {name: tensor[rank::world] for name, tensor in self.checkpoints.carried().items()}
+        if kept:
+            model: Any = self._whole()
+            rows = len(next(iter(kept.values())))
+            self.carried = with_tensors(model.start(None, batch=rows), kept) if rows else None
+
+    def _settled(self) -> nn.Module:
         """The model that the run is remembered by: the average of the last checkpoints, or the best."""
         if self.recipe.train.average > 1 and self.accelerator.is_main_process:
             self.run.save_model(average(self.checkpoints.last()))
         self.accelerator.wait_for_everyone()
-        self.run.load_model(self.model)
+        model = self._whole()
+        self.run.load_model(model)
+        return model
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
@@ -265,9 +326,3 @@ class _Speed:
         speed = done / max(1e-9, now - self.begin)
         self.tokens, self.begin = tokens, now
         return speed
-
-
-def _needed(value: T | None) -> T:
-    if value is None:
-        raise ValueError("a recipe needs the splits train and valid")
-    return value

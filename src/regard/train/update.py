@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +11,7 @@ from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from regard.data.batch import Batch
 from regard.recipes.sections import Recipe, TrainSection
-from regard.tasks.translation import Translation
+from regard.tasks.task import Task
 from regard.train.schedule import Constant, Cosine, InverseSqrt, Noam, Plateau, Schedule, Steps
 
 
@@ -23,20 +24,18 @@ class Objective(nn.Module):
         narrow: whether to compute in bfloat16 where that is safe; parameters and their gradients stay float32.
     """
 
-    def __init__(self, model: nn.Module, task: Translation, *, narrow: bool = False) -> None:
+    def __init__(self, model: nn.Module, task: Task, *, narrow: bool = False) -> None:
         super().__init__()
         self.model = model
         self.task = task
         self.narrow = narrow
 
-    def forward(self, batch: Batch, update: int) -> tuple[Tensor, Tensor]:
-        """(what is minimised, -log p), summed over the tokens of the batch."""
-        if batch.size == 0:  # a process without examples still takes part in the exchange of gradients
-            nothing = sum((parameter.sum() * 0.0 for parameter in self.model.parameters()), torch.zeros(()))
-            return nothing, nothing.detach()
-        with torch.autocast(batch.source.device.type, torch.bfloat16, enabled=self.narrow):
-            loss = self.task.loss(self.model, batch, update=update)
-        return loss.total, loss.nll
+    def forward(self, batch: Batch, update: int, state: Any = None) -> tuple[Tensor, Tensor, Any]:
+        """(what is minimised, -log p), summed over the tokens of the batch, and the state for the next window."""
+        device = next(iter(batch.tensors.values())).device
+        with torch.autocast(device.type, torch.bfloat16, enabled=self.narrow):
+            loss = self.task.loss(self.model, batch, update=update, state=state)
+        return loss.total, loss.nll, loss.state
 
 
 def make_optimizer(section: TrainSection, parameters: Iterable[nn.Parameter]) -> Optimizer:

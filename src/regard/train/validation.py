@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from regard.data import Batches, Collator
-from regard.decode.search import Search
-from regard.evaluate.metrics import Metric
-from regard.evaluate.perplexity import perplexity
+from regard.evaluate.perplexity import bits_per_character, perplexity
 from regard.evaluate.score import Score
+from regard.ops.weights import Weights
+from regard.recipes.sections import Recipe
+from regard.tasks.language_modelling import LanguageModelling
 from regard.tasks.prediction import Prediction
-from regard.tasks.translation import Translation
+from regard.tasks.task import Task
+from regard.train.feed import Feed, Place
+from regard.train.setup import MEASURED, measuring_feed
 from regard.train.splits import Split
 
-BATCH = 64
+_LOOKED = 4  # batches in which the evenness of attention is looked at
 
 
 @dataclass(frozen=True)
@@ -25,59 +27,104 @@ class Measured:
     """What a model is worth on a split.
 
     Attributes:
-        loss: mean -log p of a target token, in nats, teacher-forced.
-        perplexity: its exponential.
-        scores: the metrics on what the model generated.
-        predictions: the best answer to each example.
+        loss: mean -log p of what is right, in nats, given the right ones before it.
+        scores: perplexity of what generates text, and the metrics, by name.
+        predictions: the best answer to each example; of a language model, how some texts go on.
         flatness: how even attention is: its mean entropy over that of an even row, 0 to 1; None without attention.
     """
 
     loss: float
-    perplexity: Score
-    scores: tuple[Score, ...]
+    scores: Mapping[str, Score]
     predictions: tuple[Prediction, ...]
     flatness: float | None
 
-    def values(self, metrics: list[Metric]) -> dict[str, float]:
+    def values(self) -> dict[str, float]:
         """By name, as a row of metrics.jsonl has them."""
-        row = {"loss": self.loss, "perplexity": self.perplexity.value}
-        return row | {metric.name: score.value for metric, score in zip(metrics, self.scores, strict=True)}
+        return {"loss": self.loss} | {name: score.value for name, score in self.scores.items()}
 
 
-def measure(model: nn.Module, task: Translation, split: Split, metrics: list[Metric], search: Search) -> Measured:
-    """Teacher-forced loss, then the metrics on generated text."""
+def measure(model: nn.Module, task: Task, split: Split, recipe: Recipe, *, samples: int = 0) -> Measured:
+    """The loss, then the metrics on what the model answers.
+
+    Args:
+        model: what is measured; left in the mode it came in.
+        task: what it was trained for.
+        split: what it is measured on.
+        recipe: metrics, search, and how a long text is read.
+        samples: of a language model, how many texts to go on with.
+    """
     training = model.training
     model.eval()
     try:
-        loss, tokens, flatness = _likelihood(model, task, split)
-        sources, references = split.texts("source"), split.texts("target")
-        best = [answers[0] for answers in task.predict(model, sources, search, batch=BATCH)]
-        scores = tuple(metric([one.text for one in best], [[text] for text in references]) for metric in metrics)
+        feed = measuring_feed(recipe, task, split, carries=hasattr(model, "carry"))
+        total, tokens, flatness = _likelihood(model, task, feed)
+        scores = _likelihood_scores(task, split, total, tokens)
+        if isinstance(task, LanguageModelling):
+            texts = split.texts(task.question)[: samples * 7 : 7] if samples else []
+            predictions = task.samples(model, texts, recipe.search())
+        else:
+            predictions, answered = _answers(model, task, split, recipe)
+            scores |= answered
     finally:
         model.train(training)
-    return Measured(loss / tokens, perplexity(loss, tokens), scores, tuple(best), flatness)
+    return Measured(total / tokens, scores, tuple(predictions), flatness)
 
 
-def _likelihood(model: nn.Module, task: Translation, split: Split) -> tuple[float, int, float | None]:
-    collate = Collator(split.corpus)
-    batches = Batches(collate.lengths("source", "target"), sentences=BATCH, shuffle=False)
+def _likelihood(model: nn.Module, task: Task, feed: Feed) -> tuple[float, int, float | None]:
     device = next(model.parameters()).device
-    total, tokens, flat = 0.0, 0, []
+    total, tokens, state, flat = 0.0, 0, None, []
     with torch.no_grad():
-        for number, indices in enumerate(batches.epoch(0)):
-            batch = collate(indices).to(device)
-            loss = task.loss(model, batch)
+        for number in range(feed.per_epoch):
+            batch = feed.batch(Place(0, number)).to(device)
+            loss = task.loss(model, batch, state=state)
+            state = loss.state
             total += float(loss.nll.double())
             tokens += loss.tokens
-            if number < 4:
-                flat += _flatness(model(batch.source, batch.source_lengths, batch.target[:, :-1]), batch.source_lengths)
+            if number < _LOOKED and loss.attended is not None:
+                flat.append(_flatness(loss.attended, batch[f"{task.question}_lengths"]))
     return total, tokens, sum(flat) / len(flat) if flat else None
 
 
-def _flatness(predicted: Any, lengths: torch.Tensor) -> list[float]:
+def _likelihood_scores(task: Task, split: Split, total: float, tokens: int) -> dict[str, Score]:
+    """What follows from the likelihood alone."""
+    if task.unit != "token":
+        return {}
+    if not isinstance(task, LanguageModelling):
+        return {"perplexity": perplexity(total, tokens)}
+    if task.tokenizer.kind != "characters":
+        return {"perplexity": perplexity(total, tokens, unit=task.tokenizer.kind.removesuffix("s"))}
+    return {
+        "perplexity": perplexity(total, tokens, unit="character"),
+        "bits_per_character": bits_per_character(total, tokens),
+    }
+
+
+def _answers(model: nn.Module, task: Task, split: Split, recipe: Recipe) -> tuple[list[Prediction], dict[str, Score]]:
+    """The best answer to each question, and the metrics."""
+    assert task.answer is not None
+    questions, references = split.texts(task.question), [[text] for text in split.texts(task.answer)]
+    if recipe.evaluate.group:
+        questions, references = grouped(questions, references)
+    found = task.predict(model, questions, recipe.search(), batch=MEASURED)
+    best = [answers[0] for answers in found]
+    texts = [one.text for one in best]
+    return best, {metric.name: metric(texts, references) for metric in recipe.evaluate.chosen(recipe.task)}
+
+
+def grouped(questions: list[str], references: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """Each question once, with all its references.
+
+    >>> grouped(["read", "cat", "read"], [["R IY D"], ["K AE T"], ["R EH D"]])
+    (['read', 'cat'], [['R IY D', 'R EH D'], ['K AE T']])
+    """
+    found: dict[str, list[str]] = {}
+    for question, texts in zip(questions, references, strict=True):
+        found.setdefault(question, []).extend(texts)
+    return list(found), list(found.values())
+
+
+def _flatness(attended: Weights, lengths: Tensor) -> float:
     """Entropy of each row of attention over that of an even one, averaged."""
-    if predicted.attended is None:
-        return []
-    entropy = predicted.attended.entropy()
+    entropy = attended.entropy()
     even = lengths.clamp(min=2).double().log().view(-1, *([1] * (entropy.dim() - 1)))
-    return [float((entropy.double() / even).mean())]
+    return float((entropy.double() / even).mean())

@@ -1,0 +1,77 @@
+"""`regard compare`: one recipe with several values of any key, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from regard.cli.screen import fail, show
+
+if TYPE_CHECKING:
+    from regard.compare.comparison import Comparison
+    from regard.compare.pool import Pool
+
+
+def command(
+    recipe: Annotated[str, typer.Argument(help="A recipe that ships (see `regard recipes`) or a YAML file.")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="Keys, one or more with several values: model.attention=additive,dot")
+    ] = None,
+    runs: Annotated[Path, typer.Option(help="The folder of all runs.")] = Path("runs"),
+    name: Annotated[str | None, typer.Option(help="The folder of this comparison, in the folder of runs.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="How many runs are trained at a time.")] = 1,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs that would be trained, and stop.")] = False,
+) -> None:
+    """Train a recipe with every value of some keys; one table and one picture say which is best."""
+    from regard.compare.comparison import compare
+    from regard.compare.pool import Pool
+    from regard.recipes.problem import RecipeError
+    from regard.train.files import DiskError
+    from regard.train.run import RunError
+
+    try:
+        comparison = compare(recipe, overrides or [], runs, name)
+        pool = Pool(comparison.trials, jobs)
+        if dry_run:
+            for trial, state in zip(pool.trials, pool.states, strict=True):
+                show(f"{escape(str(trial.folder))}: {escape(trial.label)}{' (done)' if state == 'done' else ''}")
+            return
+        comparison.begin()
+        _train(pool)
+        _write(comparison, pool)
+    except (RecipeError, RunError, DiskError) as problem:
+        fail(str(problem))
+    if pool.reasons:
+        raise typer.Exit(1)
+
+
+def _train(pool: Pool) -> None:
+    from regard.compare.board import Board
+
+    console = Console(stderr=True, highlight=False)
+    try:
+        with Board(console) as board:
+            pool.train(board.show, board.stopping)
+    except KeyboardInterrupt:
+        console.print("interrupted; the same command goes on from there")
+        raise typer.Exit(130) from None
+
+
+def _write(comparison: Comparison, pool: Pool) -> None:
+    """The table on the screen; the page, the CSV and the picture into the comparison's folder."""
+    from regard.compare.picture import draw
+    from regard.compare.result import rows
+    from regard.compare.table import as_csv, columns, markdown, on_screen
+    from regard.train.files import written
+
+    found = rows(pool)
+    table = columns(comparison, found)
+    for suffix, text in (("md", markdown(comparison, table)), ("csv", as_csv(comparison, found))):
+        with written(comparison.folder / f"comparison.{suffix}") as draft:
+            draft.write_text(text, encoding="utf-8")
+    draw(comparison, found, comparison.folder / "comparison.png")
+    show(on_screen(comparison, table), f"the comparison is in {escape(str(comparison.folder))}")

@@ -1,0 +1,79 @@
+"""What is varied: a key with several values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from regard.recipes.document import Document
+from regard.recipes.problem import RecipeError
+
+SEED = "train.seed"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A key of a recipe and the values that it takes in turn.
+
+    Attributes:
+        key: the path of the key, `model.attention`.
+        values: each one as it was written, in YAML.
+    """
+
+    key: str
+    values: tuple[str, ...]
+
+
+def axes(assignments: list[str]) -> tuple[list[Axis], list[str]]:
+    """The assignments that give a key several values, and those that give it one.
+
+    Values are separated by commas. They are the items of a YAML list without its brackets, so that a comma inside of
+    brackets, braces or quotes does not separate: `[a, b]` is one value, `[a, b], [c]` are two.
+
+    Raises:
+        RecipeError: a key or a value that stands twice, nothing to compare, or a name for the run.
+
+    >>> axes(["model.attention=dot,{score: dot, align: local_p}", "train.steps=9", "evaluate.metrics=[bleu, ter]"])
+    ([Axis(key='model.attention', values=('dot', '{score: dot, align: local_p}'))],
+     ['train.steps=9', 'evaluate.metrics=[bleu, ter]'])
+    """
+    found: list[Axis] = []
+    fixed: list[str] = []
+    seen: set[str] = set()
+    for assignment in assignments:
+        key, _, text = assignment.partition("=")
+        key = key.strip()
+        if key == "run":
+            raise RecipeError(f"{assignment!r}: a comparison names its runs; give it a name with --name NAME")
+        if key in seen:
+            raise RecipeError(f"{key!r} is given twice; write its values behind one another: {key}=ONE,OTHER")
+        seen.add(key)
+        values = _items(text)
+        if len(values) > 1:
+            _distinct(key, values)
+            found.append(Axis(key, values))
+        else:
+            fixed.append(assignment)
+    if not found:
+        raise RecipeError("there is nothing to compare; give a key several values: model.attention=additive,dot")
+    return found, fixed
+
+
+def _items(text: str) -> tuple[str, ...]:
+    """The values of a text as they are written; what is no YAML list is one value, whose problem the recipe names."""
+    try:
+        node = yaml.compose(f"[{text}]", Loader=yaml.SafeLoader)
+    except yaml.YAMLError:
+        return (text,)
+    return tuple(text[item.start_mark.index - 1 : item.end_mark.index - 1] for item in node.value)
+
+
+def _distinct(key: str, values: tuple[str, ...]) -> None:
+    read: list[Any] = []
+    for value in values:
+        content = Document("the command line", {}).overridden([f"value={value}"]).content["value"]
+        if any(content == other and type(content) is type(other) for other in read):
+            raise RecipeError(f"{key} has the value {value} twice; leave one of them out")
+        read.append(content)

@@ -1,0 +1,60 @@
+"""How long a run has been trained, over all its parts."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from regard.train.files import write_json
+
+
+class Clock:
+    """`clock.json` of a run folder: the seconds of all parts of a run, and whether the last ended without an error.
+
+    >>> import tempfile
+    >>> clock = Clock(Path(tempfile.mkdtemp()))
+    >>> with clock.running():
+    ...     time.sleep(0.02)
+    >>> clock.clean, 0.02 < clock.seconds < 2
+    (True, True)
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "clock.json"
+
+    @property
+    def seconds(self) -> float:
+        """How long all parts took together."""
+        return float(self._read().get("seconds", 0.0))
+
+    @property
+    def clean(self) -> bool:
+        """Whether the last part ended without an error; an interrupt is none."""
+        return bool(self._read().get("clean", False))
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """A part of the run; a part that is killed here and now counts for nothing."""
+        before, begin, clean = self.seconds, time.perf_counter(), False
+        self._write(before, clean)
+        try:
+            yield
+            clean = True
+        except SystemExit as end:
+            clean = not end.code
+            raise
+        finally:
+            self._write(before + time.perf_counter() - begin, clean)
+
+    def _read(self) -> dict[str, float | bool]:
+        try:
+            content: dict[str, float | bool] = json.loads(self._path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        return content
+
+    def _write(self, seconds: float, clean: bool) -> None:
+        write_json(self._path, {"seconds": round(seconds, 3), "clean": clean})

@@ -1,0 +1,100 @@
+"""All runs of a comparison."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from regard.compare.axis import SEED, Axis, axes
+from regard.compare.naming import plain, short_keys, slugs
+from regard.compare.trial import Trial
+from regard.recipes.load import load
+from regard.recipes.problem import RecipeError
+from regard.recipes.sections import Recipe
+from regard.train.run import Run, RunError
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One recipe with every combination of the values of some keys.
+
+    Attributes:
+        folder: the folder of all its runs, and of its results.
+        axes: what is varied.
+        trials: a run for each combination, in the order given; the last key varies fastest.
+        command: what asks for this comparison.
+    """
+
+    folder: Path
+    axes: tuple[Axis, ...]
+    trials: tuple[Trial, ...]
+    command: str
+
+    @property
+    def heads(self) -> dict[str, str]:
+        """A short name for the key of each axis but the seed."""
+        keys = [axis.key for axis in self.axes]
+        return {key: short for key, short in zip(keys, short_keys(keys), strict=True) if key != SEED}
+
+    def begin(self) -> None:
+        """Make the run folders; a folder that holds another run is an error before anything is trained."""
+        for trial in self.trials:
+            try:
+                Run(trial.folder).begin(trial.recipe)
+            except RunError as problem:
+                said = str(problem).partition(";")[0]
+                raise RunError(f"{said}; give this comparison another name with --name NAME") from None
+
+
+def compare(recipe: str, assignments: list[str], runs: Path, name: str | None = None) -> Comparison:
+    """Read the axes and check the recipe of every combination.
+
+    Args:
+        recipe: one that ships, or a path to a YAML file.
+        assignments: `key=value`, with several values for at least one key.
+        runs: the folder of all runs.
+        name: the comparison's; None makes one of the recipe and the keys.
+
+    Raises:
+        RecipeError: what is wrong, and with which values.
+
+    >>> for trial in compare("dates", ["model.attention=general,additive", "train.seed=1,2"], Path("runs")).trials:
+    ...     print(trial.folder.as_posix())
+    runs/dates-compare-attention-seed/attention-general_seed-1
+    runs/dates-compare-attention-seed/attention-general_seed-2
+    runs/dates-compare-attention-seed/attention-additive_seed-1
+    runs/dates-compare-attention-seed/attention-additive_seed-2
+    """
+    varied, fixed = axes(assignments)
+    keys = [axis.key for axis in varied]
+    heads = short_keys(keys)
+    name = name or plain("-".join((Path(recipe).stem, "compare", *heads)))
+    if not re.fullmatch(r"\w[\w.-]*", name):
+        raise RecipeError(f"the name {name!r} is no name for a folder; use letters, digits, '.', '-' and '_'")
+    combinations = list(product(*(axis.values for axis in varied)))
+    trials = []
+    for values, slug in zip(combinations, slugs(keys, combinations), strict=True):
+        label = ", ".join(f"{head}={value}" for head, value in zip(heads, values, strict=True))
+        chosen = [f"{key}={value}" for key, value in zip(keys, values, strict=True)]
+        overrides = [*fixed, *chosen, f"run={slug}"]
+        checked = _checked(recipe, fixed, overrides, label)
+        arguments = (recipe, *overrides, "--runs", str(runs / name))
+        trials.append(Trial(dict(zip(keys, values, strict=True)), label, checked, runs / name / slug, arguments))
+    command = shlex.join(["regard", "compare", recipe, *assignments, "--runs", str(runs), "--name", name])
+    return Comparison(runs / name, tuple(varied), tuple(trials), command)
+
+
+def _checked(name: str, fixed: list[str], overrides: list[str], label: str) -> Recipe:
+    """The recipe of one combination; a problem that the values have no part in is said without them."""
+    try:
+        return load(name, overrides).recipe
+    except RecipeError as problem:
+        try:
+            load(name, fixed)
+        except RecipeError as other:
+            if str(other) == str(problem):
+                raise
+        raise RecipeError(f"with {label}: {problem}") from None

@@ -1,0 +1,123 @@
+"""Training several runs, some at a time, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import IO, Literal
+
+from regard.compare.trial import Trial
+
+State = Literal["waiting", "training", "done", "failed"]
+
+_PAUSE = 0.2
+
+
+class Pool:
+    """Trains the runs that are not finished; one that fails leaves the others alone.
+
+    Attributes:
+        trials: all of them, in order.
+        states: where each of them stands.
+        reasons: why one failed, in a sentence, by its number.
+    """
+
+    def __init__(self, trials: Sequence[Trial], jobs: int) -> None:
+        self.trials = tuple(trials)
+        self.jobs = jobs
+        self.states: list[State] = ["done" if trial.finished() else "waiting" for trial in trials]
+        self.reasons: dict[int, str] = {}
+        self._active: dict[int, subprocess.Popen[bytes]] = {}
+
+    def train(self, watch: Callable[[Pool], None], stopping: Callable[[], None]) -> None:
+        """Train until none is waiting. An interrupt ends every process with its checkpoint; a second one at once.
+
+        Args:
+            watch: called again and again, to show how things stand.
+            stopping: called when an interrupt has come.
+        """
+        try:
+            while self._begin_and_settle():
+                watch(self)
+                time.sleep(_PAUSE)
+            watch(self)
+        except KeyboardInterrupt:
+            stopping()
+            self._stop()
+            raise
+        finally:
+            for process in self._active.values():
+                process.kill()
+
+    def _begin_and_settle(self) -> bool:
+        """Note which processes have ended and start the next ones; False when there is nothing left."""
+        for number, process in list(self._active.items()):
+            if process.poll() is not None:
+                self._settle(number, self._active.pop(number))
+        for number, state in enumerate(self.states):
+            if state == "waiting" and len(self._active) < self.jobs:
+                self._active[number] = self._begin(self.trials[number])
+                self.states[number] = "training"
+        return bool(self._active)
+
+    def _begin(self, trial: Trial) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "regard.compare.child", str(trial.folder), *trial.arguments]
+        with trial.log.open("wb") as log:  # a session of its own: Ctrl-C comes once, from here
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=self._environment(),
+                start_new_session=True,
+            )
+
+    def _environment(self) -> dict[str, str]:
+        """With the cores divided among the processes, unless the user has said how many threads there are to be."""
+        environment = {**os.environ, "FORCE_COLOR": ""}  # the log is read by people and by `_reason`
+        together = min(self.jobs, len(self.trials))
+        if together > 1 and "OMP_NUM_THREADS" not in environment:
+            environment["OMP_NUM_THREADS"] = str(max(1, _cores() // together))
+        return environment
+
+    def _settle(self, number: int, process: subprocess.Popen[bytes]) -> None:
+        _input(process).close()
+        trial = self.trials[number]
+        self.states[number] = "done" if trial.finished() else "failed"
+        if self.states[number] == "failed":
+            self.reasons[number] = _reason(trial, process.returncode)
+
+    def _stop(self) -> None:
+        """Ask every process to end after the step it is in, and wait for it."""
+        for process in self._active.values():
+            _input(process).close()
+        for process in self._active.values():
+            process.wait()
+
+
+def _input(process: subprocess.Popen[bytes]) -> IO[bytes]:
+    assert process.stdin is not None
+    return process.stdin
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _reason(trial: Trial, status: int) -> str:
+    """Why a run failed: its sentence, or the last line that it printed, or the signal that ended it."""
+    if status < 0:
+        return f"ended by {signal.Signals(-status).name}; see {trial.log}"
+    lines = [line.strip() for line in trial.log.read_text(encoding="utf-8", errors="replace").splitlines()]
+    said = [line for line in lines if line]
+    errors = [line.removeprefix("error:").strip() for line in said if line.startswith("error:")]
+    if errors:
+        return errors[-1]
+    if status == 0:
+        return f"stopped before its last step; see {trial.log}"
+    return f"{said[-1] if said else f'exit status {status}'}; see {trial.log}"

@@ -1,0 +1,137 @@
+"""What came of the runs of a comparison."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from regard.compare.clock import Clock
+from regard.compare.pool import Pool
+from regard.compare.trial import Trial
+from regard.evaluate.metrics import METRICS
+from regard.loading import load
+from regard.train.run import Run
+
+_LOWER = ("loss", "perplexity", "bits_per_character")
+
+
+class Spread(NamedTuple):
+    """The mean of some numbers and their standard deviation (n - 1); None for a single number."""
+
+    mean: float
+    deviation: float | None
+
+    @staticmethod
+    def of(values: Iterable[float]) -> Spread | None:
+        """Of no numbers there is none.
+
+        >>> Spread.of([1.0, 2.0, 3.0]), Spread.of([5.0]), Spread.of([])
+        (Spread(mean=2.0, deviation=1.0), Spread(mean=5.0, deviation=None), None)
+        """
+        found = list(values)
+        if not found:
+            return None
+        return Spread(statistics.fmean(found), statistics.stdev(found) if len(found) > 1 else None)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run that has finished.
+
+    Attributes:
+        trial: which one.
+        measures: what was measured by (split, name): the best validation by `evaluate.select`, and the test.
+        curve: the validations: step and values.
+        step: how far it was trained.
+        parameters: of its model.
+        seconds: how long it was trained.
+    """
+
+    trial: Trial
+    measures: Mapping[tuple[str, str], float]
+    curve: Sequence[tuple[int, Mapping[str, float]]]
+    step: int
+    parameters: int
+    seconds: float
+
+    @staticmethod
+    def of(trial: Trial) -> Result:
+        """Read from the run's folder."""
+        rows = list(Run(trial.folder).metrics)
+        curve = [(row["step"], _values(row)) for row in rows if row["split"] == "valid"]
+        select = trial.recipe.evaluate.select
+        sign = -1 if higher_is_better(select) else 1
+        best = min((values for _, values in curve), key=lambda values: sign * values[select], default={})
+        test = next((_values(row) for row in reversed(rows) if row["split"] == "test"), {})
+        measures = {
+            (split, name): value for split, found in (("valid", best), ("test", test)) for name, value in found.items()
+        }
+        parameters = sum(parameter.numel() for parameter in load(trial.folder, device="cpu").model.parameters())
+        return Result(trial, measures, curve, rows[-1]["step"], parameters, Clock(trial.folder).seconds)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Runs that differ only in the seed.
+
+    Attributes:
+        values: what each axis but the seed is set to, by key.
+        trials: how many runs there are to be.
+        results: those that finished.
+        problem: why the others did not, in a sentence; "" if all did.
+    """
+
+    values: Mapping[str, str]
+    trials: int
+    results: tuple[Result, ...]
+    problem: str
+
+    def measure(self, split: str, name: str) -> Spread | None:
+        """A measure over the seeds."""
+        return Spread.of(result.measures[split, name] for result in self.results if (split, name) in result.measures)
+
+    def curve(self, name: str) -> dict[int, Spread]:
+        """A measure at each validation, over the seeds that came so far."""
+        found: dict[int, list[float]] = {}
+        for result in self.results:
+            for step, values in result.curve:
+                if name in values:
+                    found.setdefault(step, []).append(values[name])
+        return {step: spread for step in sorted(found) if (spread := Spread.of(found[step]))}
+
+
+def rows(pool: Pool) -> list[Row]:
+    """The rows of the table, in the order given."""
+    members: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for number, trial in enumerate(pool.trials):
+        members.setdefault(trial.group, []).append(number)
+    found = []
+    for group, numbers in members.items():
+        results = tuple(Result.of(pool.trials[number]) for number in numbers if pool.states[number] == "done")
+        found.append(Row(dict(group), len(numbers), results, _problem(pool, numbers)))
+    return found
+
+
+def measured(found: Sequence[Row]) -> list[tuple[str, str]]:
+    """(split, name) of everything that was measured, in the order in which it was written."""
+    return list(dict.fromkeys(key for row in found for result in row.results for key in result.measures))
+
+
+def higher_is_better(name: str) -> bool | None:
+    """Which way is up; None for a measure that is not known."""
+    if name in _LOWER:
+        return False
+    return METRICS[name].higher_is_better if name in METRICS else None
+
+
+def _values(row: dict[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in row.items() if name not in ("step", "split")}
+
+
+def _problem(pool: Pool, numbers: list[int]) -> str:
+    reasons = {pool.trials[number].label: pool.reasons[number] for number in numbers if number in pool.reasons}
+    if len(numbers) == 1:
+        return next(iter(reasons.values()), "")
+    return "; ".join(f"{label}: {reason}" for label, reason in reasons.items())

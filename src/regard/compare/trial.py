@@ -1,0 +1,54 @@
+"""One run of a comparison."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard.compare.axis import SEED
+from regard.compare.clock import Clock
+from regard.recipes.sections import Recipe
+from regard.train.run import Run
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A run folder, and what is to be trained there.
+
+    Attributes:
+        values: what each axis is set to, as it was written, by key.
+        label: the same for people: "attention=dot, seed=1".
+        recipe: all of it, checked.
+        folder: where the run is.
+        arguments: those of `regard train`.
+    """
+
+    values: Mapping[str, str]
+    label: str
+    recipe: Recipe
+    folder: Path
+    arguments: tuple[str, ...]
+
+    @property
+    def group(self) -> tuple[tuple[str, str], ...]:
+        """Keys and values that it shares with the runs that differ from it only in the seed."""
+        return tuple((key, value) for key, value in self.values.items() if key != SEED)
+
+    @property
+    def log(self) -> Path:
+        """What its process prints."""
+        return self.folder / "train.log"
+
+    def finished(self) -> bool:
+        """Whether it has been trained as far as its recipe says, and measured."""
+        return Clock(self.folder).clean and self._complete()
+
+    def _complete(self) -> bool:
+        paths = Run(self.folder).checkpoints().paths()
+        if not paths:
+            return False
+        progress = json.loads((paths[-1] / "progress.json").read_text(encoding="utf-8"))
+        train = self.recipe.train
+        return progress["step"] >= train.steps or (train.patience is not None and progress["waited"] >= train.patience)

@@ -1,0 +1,37 @@
+"""Whether the fields of an example belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def disagreement(fields: Mapping[str, str | list[str]]) -> str | None:
+    """What is wrong with labels or tags; None if nothing is.
+
+    A label and a tag are one word each, because answers are written with spaces between; a sentence has as many tags
+    as words.
+
+    >>> disagreement({"text": ["He", "reckons"], "tags": ["PRP"]})
+    'there are 2 words and 1 tags; each word needs one'
+    >>> disagreement({"text": "a gem", "label": "very good"})
+    "the label 'very good' is not one word; write it without spaces"
+    """
+    if "label" in fields and not _word(fields["label"]):
+        return f"the label {fields['label']!r} is not one word; write it without spaces"
+    return _tags(fields["text"], fields["tags"]) if {"text", "tags"} <= fields.keys() else None
+
+
+def _tags(words: str | list[str], tags: str | list[str]) -> str | None:
+    if isinstance(words, str) or isinstance(tags, str):
+        return "words and tags must be two lists, a tag for each word"
+    for kind, values in (("word", words), ("tag", tags)):
+        for value in values:
+            if not _word(value):
+                return f"the {kind} {value!r} is empty or has white space in it"
+    if len(words) != len(tags):
+        return f"there are {len(words)} words and {len(tags)} tags; each word needs one"
+    return None
+
+
+def _word(value: str | list[str]) -> bool:
+    return isinstance(value, str) and value.split() == [value]

@@ -1,0 +1,242 @@
+"""The section `data` of a recipe: what it learns from, one class a format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from regard.recipes.files import DataFile
+from regard.recipes.section import Section
+
+
+class DatesData(Section):
+    """Dates as people write them in many languages, to ISO dates; made on the spot from CLDR."""
+
+    format: Literal["dates"]
+    """Says that it is this kind of data."""
+    train_size: int = Field(20000, ge=1)
+    """How many dates to learn from."""
+    valid_size: int = Field(500, ge=1)
+    """How many dates to validate on."""
+    test_size: int = Field(1000, ge=1)
+    """How many dates to test on; no date and no format of them is learned from."""
+    seed: int = 0
+    """Another seed, other dates."""
+    languages: list[str] | None = None
+    """Which ones; None for all of them."""
+
+
+class DigitsData(Section):
+    """Sequences of digits to copy, reverse or sort; made on the spot."""
+
+    format: Literal["digits"]
+    """Says that it is this kind of data."""
+    task: Literal["copy", "reverse", "sort"] = "reverse"
+    """What to make of them."""
+    train_size: int = Field(10000, ge=1)
+    """How many rows to learn from."""
+    valid_size: int = Field(500, ge=1)
+    """How many rows to validate on."""
+    test_size: int = Field(500, ge=1)
+    """How many rows to test on; none of them is learned from."""
+    longest: int = Field(10, ge=3)
+    """The most digits of a row; the fewest are 3."""
+    seed: int = 0
+    """Another seed, other rows."""
+
+
+class SplitSection(Section):
+    """How data that come in one file are divided."""
+
+    by: Literal["source", "target", "order"] = "source"
+    """By the hash of the source or of the target, so that equal ones stay together; or in the order of the file."""
+    valid: float = Field(0.05, gt=0, lt=1)
+    """The share to validate on; in order, it comes behind what is learned from."""
+    test: float = Field(0.0, ge=0, lt=1)
+    """The share to test on; in order, it comes last."""
+    salt: str = ""
+    """Another text, another division by hash."""
+
+
+class Files(Section):
+    """What all data that lies in files has in common."""
+
+    root: Path | None = None
+    """The folder that the file names below are in; None for the folder you are in."""
+    encoding: str = "utf-8"
+    """How the files are encoded; anything Python knows."""
+    bad_lines: Literal["refuse", "skip"] = "refuse"
+    """Whether a line that cannot be read ends the run, by name, or is left out and counted."""
+
+
+class SplitFiles(Files):
+    """Data of one file a split, or of one file that is divided."""
+
+    train: DataFile
+    """The file to learn from; with `split`, the file with everything."""
+    valid: DataFile | None = None
+    """The file to validate on."""
+    test: DataFile | None = None
+    """The file to test on at the end; None for no test."""
+    split: SplitSection | None = None
+    """How `train` is divided where there are no files `valid` and `test`."""
+
+    @model_validator(mode="after")
+    def _divided(self) -> SplitFiles:
+        if (self.valid is None) == (self.split is None):
+            raise ValueError("set valid, the file to validate on, or split, to divide train; one of them")
+        if self.split is not None and self.split.test and self.test is not None:
+            raise ValueError("test is a file and split.test a share; set one of them")
+        return self
+
+
+class PairFiles(Section):
+    """Two files with as many lines, source and target."""
+
+    source: DataFile
+    """The file that is read from."""
+    target: DataFile
+    """The file with what is to be written."""
+
+
+class PairsData(Files):
+    """Pairs of text files, line by line; `.gz` is read as it is."""
+
+    format: Literal["pairs"]
+    """Says that it is this kind of data."""
+    train: PairFiles
+    """The files to learn from."""
+    valid: PairFiles
+    """The files to validate on."""
+    test: PairFiles | None = None
+    """The files to test on at the end; None for no test."""
+
+
+class TableData(SplitFiles):
+    """Columns of a TSV or CSV file."""
+
+    format: Literal["table"]
+    """Says that it is this kind of data."""
+    source: str | int = 0
+    """The column that is read from: its number from 0, or its name in the header."""
+    target: str | int = 1
+    """The column with what is to be said: a text, or a label. A language model has none."""
+    delimiter: Literal["tab", "comma"] = "tab"
+    """What stands between columns; comma reads quotes as CSV does."""
+    header: bool = False
+    """Whether the first line names the columns."""
+
+
+class JsonlData(SplitFiles):
+    """One JSON object a line."""
+
+    format: Literal["jsonl"]
+    """Says that it is this kind of data."""
+    source: str = "source"
+    """The key of what is read from."""
+    target: str = "target"
+    """The key of what is to be said: a text, a label, or a list of tags. A language model has none."""
+
+
+class HubData(Section):
+    """A data set that the `datasets` library loads (the extra `regard[data]`)."""
+
+    format: Literal["hub"]
+    """Says that it is this kind of data."""
+    name: str
+    """As the library takes it: a name on the hub, or a folder."""
+    config: str | None = None
+    """The configuration, where a data set has several."""
+    train: str = "train"
+    """The library's name of the split to learn from; slices too: `train[:1000]`."""
+    valid: str = "validation"
+    """The split to validate on."""
+    test: str | None = None
+    """The split to test on at the end; None for no test."""
+    source: str = "source"
+    """The column that is read from; one inside another with a dot: `translation.de`."""
+    target: str = "target"
+    """The column with what is to be said. A language model has none."""
+
+
+class CmudictData(SplitFiles):
+    """The CMU pronouncing dictionary: words to phonemes."""
+
+    format: Literal["cmudict"]
+    """Says that it is this kind of data."""
+    stress: bool = False
+    """Whether vowels keep their stress: AH0, AH1, AH2."""
+
+
+class TextData(SplitFiles):
+    """Plain text, a text a line."""
+
+    format: Literal["text"]
+    """Says that it is this kind of data."""
+    blank: Literal["drop", "keep"] = "drop"
+    """Whether blank lines are passed over or are empty texts."""
+    ends: bool = False
+    """Whether line ends belong to the text, as models of characters want it, blank lines too."""
+
+
+class LabelledData(SplitFiles):
+    """A text a line with its label."""
+
+    format: Literal["labelled"]
+    """Says that it is this kind of data."""
+    label: Literal["first", "last"] = "first"
+    """Where the label stands on the line."""
+    separator: str | None = None
+    """What stands between label and text; None for white space."""
+
+
+class FolderData(Files):
+    """Folders of .txt files: each file is named by the label of all its lines."""
+
+    format: Literal["folder"]
+    """Says that it is this kind of data."""
+    train: str
+    """The folder to learn from; with `split`, the folder with everything."""
+    split: SplitSection = SplitSection()
+    """How it is divided."""
+
+
+class ColumnsData(SplitFiles):
+    """A word a line with its tags in columns, a blank line between sentences."""
+
+    format: Literal["columns"]
+    """Says that it is this kind of data."""
+    source: int = 0
+    """The column of the word, from 0; -1 is the last."""
+    target: int = 1
+    """The column of the tag."""
+    separator: str | None = None
+    """What stands between columns; None for white space."""
+    comment: str | None = None
+    """Lines that begin with this are passed over."""
+
+
+DataSection = Annotated[
+    DatesData
+    | DigitsData
+    | PairsData
+    | TableData
+    | JsonlData
+    | HubData
+    | CmudictData
+    | TextData
+    | LabelledData
+    | FolderData
+    | ColumnsData,
+    Field(discriminator="format"),
+]
+
+FORMATS: dict[str, tuple[str, ...]] = {
+    "translate": ("dates", "digits", "pairs", "table", "jsonl", "hub", "cmudict"),
+    "language_model": ("text", "table", "jsonl", "hub"),
+    "classify": ("labelled", "folder", "table", "jsonl", "hub"),
+    "tag": ("columns", "jsonl", "hub"),
+}
+"""The formats that each task can learn from."""

@@ -1,0 +1,104 @@
+"""The files that a recipe learns from: whether they are there, said before anything starts."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel
+
+from regard.recipes.document import Document, Where
+from regard.recipes.problem import RecipeError
+
+
+@dataclass(frozen=True)
+class IsFile:
+    """Marks the type of a key whose value names a file of the data."""
+
+
+DataFile = Annotated[str, IsFile()]
+"""The name of a file, in the folder `data.root`."""
+
+
+def find_files(data: BaseModel, document: Document) -> None:
+    """See that every file which a data section names is there.
+
+    Args:
+        data: the section; its keys of type `DataFile` are looked for, however deep they stand.
+        document: where it came from, to say on which line.
+
+    Raises:
+        RecipeError: the first that is not; with the nearest name in its folder, or what to do.
+    """
+    root: Path | None = getattr(data, "root", None)
+    for where, name in named_files(data, ("data",)):
+        path = (root or Path()) / name
+        if path.is_dir():
+            raise RecipeError(f"{document.place(where)}: {_key(where)}: {path} is a folder; name a file in it")
+        if path.exists():
+            continue
+        if root is not None and not root.is_dir():
+            raise RecipeError(f"{document.place(('data', 'root'))}: data.root: there is no folder {root}{_home(root)}")
+        said = f"{document.place(where)}: {_key(where)}: there is no file {name}"
+        raise RecipeError(f"{said}{_advice(Path(name), root)}")
+
+
+def named_files(section: BaseModel, where: Where = ()) -> Iterator[tuple[Where, str]]:
+    """The names of files in a section, each with the path of keys to it.
+
+    >>> class Pair(BaseModel):
+    ...     source: DataFile
+    ...     target: DataFile | None = None
+    ...     encoding: str = "utf-8"
+    >>> list(named_files(Pair(source="a.de", target="a.en"), ("data", "train")))
+    [(('data', 'train', 'source'), 'a.de'), (('data', 'train', 'target'), 'a.en')]
+    """
+    for name, field in type(section).model_fields.items():
+        value = getattr(section, name)
+        marked = any(isinstance(mark, IsFile) for mark in field.metadata) or _marked(field.annotation)
+        yield from _inside(value, (*where, name), marked)
+
+
+def _inside(value: Any, where: Where, marked: bool) -> Iterator[tuple[Where, str]]:
+    if isinstance(value, BaseModel):
+        yield from named_files(value, where)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _inside(item, (*where, index), marked)
+    elif marked and isinstance(value, str):
+        yield where, value
+
+
+def _marked(annotation: Any) -> bool:
+    """Whether a mark stands anywhere inside a type: `DataFile | None`, `list[DataFile]`."""
+    marks = getattr(annotation, "__metadata__", ())
+    return any(isinstance(mark, IsFile) for mark in marks) or any(map(_marked, typing.get_args(annotation)))
+
+
+def _key(where: Where) -> str:
+    return ".".join(map(str, where))
+
+
+def _advice(name: Path, root: Path | None) -> str:
+    """What to do about a file that is not there."""
+    looked = "" if root is None or name.is_absolute() else f" in {root}"
+    if near := get_close_matches(name.name, _names((root or Path()) / name.parent), n=1):
+        return f"{looked}; did you mean {name.with_name(near[0])}?"
+    return looked if root is not None or name.is_absolute() else "; set data.root=FOLDER to the folder it is in"
+
+
+def _names(folder: Path) -> list[str]:
+    """What is in a folder; nothing if it cannot be read."""
+    try:
+        return [path.name for path in folder.iterdir() if path.is_file()]
+    except OSError:
+        return []
+
+
+def _home(folder: Path) -> str:
+    """A shell leaves `data.root=~/data` as it is."""
+    return f"; write {folder.expanduser()}" if folder.parts[:1] == ("~",) else ""

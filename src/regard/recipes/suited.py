@@ -1,0 +1,35 @@
+"""What a task can learn from, and by."""
+
+from __future__ import annotations
+
+from regard.recipes.data_sections import FORMATS
+from regard.recipes.sections import Recipe
+
+
+def suited_data(recipe: Recipe) -> None:
+    """The data must be of a format that the task learns from."""
+    if recipe.data.format not in FORMATS[recipe.task]:
+        known = ", ".join(FORMATS[recipe.task])
+        raise ValueError(
+            f"format {recipe.data.format!r} is not for the task {recipe.task!r}, which learns from {known}"
+        )
+
+
+def suited_tokenizer(recipe: Recipe) -> None:
+    """Tags belong to words, which characters do not tell apart; joint and target are of pairs."""
+    section = recipe.tokenizer
+    if recipe.task == "tag" and section.kind == "characters":
+        raise ValueError("kind 'characters' does not know words, which have the tags; use words, bpe or unigram")
+    if recipe.task != "translate" and (section.joint or section.target is not None):
+        raise ValueError(f"joint and target are for the task 'translate'; the task is {recipe.task!r}")
+
+
+def suited_training(recipe: Recipe) -> None:
+    """Windows are of language models; a decoder's own words are fed only where it has a source."""
+    if recipe.train.batch.window is not None and recipe.task != "language_model":
+        raise ValueError(f"window is for the task 'language_model'; the task is {recipe.task!r}")
+    exposure = recipe.train.exposure
+    if exposure.sampling is not None and recipe.task != "translate":
+        raise ValueError(f"sampling is for the task 'translate'; the task is {recipe.task!r}")
+    if (exposure.word_dropout or exposure.corruption) and recipe.task in ("classify", "tag"):
+        raise ValueError(f"word_dropout and corruption are of generated words; the task is {recipe.task!r}")

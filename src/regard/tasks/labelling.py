@@ -1,0 +1,133 @@
+"""Labels for texts: one for each text, or one for each of its words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from regard.data.batch import Batch
+from regard.data.labels import Labels
+from regard.data.tokenizer import Tokenizer
+from regard.decode.search import Search
+from regard.models.predicted import Predicted, log_softmax
+from regard.specials import IGNORE, UNK
+from regard.tasks.loss import Loss, token_loss
+from regard.tasks.prediction import Prediction
+from regard.tasks.task import Encoders, Task, in_batches
+
+
+@dataclass(frozen=True)
+class Classification(Task):
+    """How an acceptor learns the label of a text, and how it answers: the n likeliest labels.
+
+    Attributes:
+        encoders: the tokenizer of "text" and the labels of "label".
+        smoothing: of the labels.
+    """
+
+    question: ClassVar[str] = "text"
+    answer: ClassVar[str | None] = "label"
+    unit: ClassVar[str] = "label"
+
+    encoders: Encoders
+    smoothing: float = 0.0
+
+    def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
+        predicted: Predicted = model(batch.text, batch.text_lengths)
+        smoothing = 0.0 if update is None else self.smoothing
+        total, nll = token_loss(predicted.logits, batch.label, padding=IGNORE, smoothing=smoothing)
+        return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended)
+
+    def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+        tokenizer, labels = tokenizer_and_labels(self)
+        encoded = tokenizer.encode_all(list(texts)) if texts else []
+        answers: list[list[Prediction]] = [[] for _ in texts]
+        for part, ids, lengths in in_batches(encoded, batch, next(model.parameters()).device):
+            with torch.inference_mode():
+                predicted: Predicted = model(ids, lengths)
+                ranked = log_softmax(predicted.logits).sort(dim=-1, descending=True, stable=True)
+                weights = (
+                    None if predicted.attended is None else predicted.attended.weights().flatten(1, -2).mean(1).cpu()
+                )
+            for row, index in enumerate(part):
+                pieces = tokenizer.tokens(encoded[index] or [UNK])
+                looked = None if weights is None else weights[row, None, : len(pieces)].float()
+                answers[index] = [
+                    Prediction(texts[index], label, score, tuple(pieces), (label,), (score,), looked)
+                    for score, label in zip(
+                        ranked.values[row, : search.n_best].tolist(),
+                        labels.decode(ranked.indices[row, : search.n_best].tolist()),
+                        strict=True,
+                    )
+                ]
+        return answers
+
+
+@dataclass(frozen=True)
+class Tagging(Task):
+    """How a transducer learns a tag for each word, and how it answers: the likeliest tag of each word.
+
+    Words may be cut into pieces (`tokenizer: {kind: bpe}`): then the state at a word's first piece has its tag.
+
+    Attributes:
+        encoders: the tokenizer of "text" and the labels of "tags".
+        smoothing: of the labels.
+    """
+
+    question: ClassVar[str] = "text"
+    answer: ClassVar[str | None] = "tags"
+    unit: ClassVar[str] = "tag"
+
+    encoders: Encoders
+    smoothing: float = 0.0
+
+    @cached_property
+    def begins(self) -> Tensor:
+        """[V], whether an id begins a word."""
+        return torch.tensor(tokenizer_and_labels(self)[0].begins(), device="cpu")
+
+    def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
+        predicted: Predicted = model(batch.text, batch.text_lengths)
+        logits = predicted.logits[self._firsts(batch.text, batch.text_lengths)]
+        smoothing = 0.0 if update is None else self.smoothing
+        total, nll = token_loss(logits, batch.tags[batch.tags != IGNORE], padding=IGNORE, smoothing=smoothing)
+        return Loss(total, nll.detach(), int(batch.tokens))
+
+    def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+        if search.n_best > 1:
+            raise ValueError(f"tags are the likeliest of each word, one answer; got n_best={search.n_best}")
+        tokenizer, labels = tokenizer_and_labels(self)
+        words = [text.split() for text in texts]
+        encoded = tokenizer.encode_all(words) if texts else []
+        answers: list[list[Prediction]] = [[] for _ in texts]
+        for part, ids, lengths in in_batches(encoded, batch, next(model.parameters()).device):
+            with torch.inference_mode():
+                best = log_softmax(model(ids, lengths).logits).max(dim=-1)
+            firsts = self._firsts(ids, lengths)
+            for row, index in enumerate(part):
+                tags = labels.decode(best.indices[row][firsts[row]].tolist())
+                log_probs = tuple(best.values[row][firsts[row]].tolist())
+                answers[index] = [
+                    Prediction(
+                        texts[index], " ".join(tags), sum(log_probs), tuple(words[index]), tuple(tags), log_probs
+                    )
+                ]
+        return answers
+
+    def _firsts(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        """[B, T], True where a word begins."""
+        inside = torch.arange(ids.shape[1], device=ids.device) < lengths.to(ids.device).unsqueeze(1)
+        return self.begins.to(ids.device)[ids] & inside
+
+
+def tokenizer_and_labels(task: Task) -> tuple[Tokenizer, Labels]:
+    """What the text and the answer of a labelling task are encoded by."""
+    tokenizer, labels = task.encoders[task.question], task.encoders[str(task.answer)]
+    assert isinstance(tokenizer, Tokenizer)
+    assert isinstance(labels, Labels)
+    return tokenizer, labels

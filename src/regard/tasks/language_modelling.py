@@ -1,0 +1,108 @@
+"""A text goes on: language models of words, pieces or characters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+
+from regard.data.batch import Batch
+from regard.data.tokenizer import Tokenizer
+from regard.decode import generate
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.prompted import Prompted
+from regard.decode.search import Search
+from regard.models.predicted import Predicted
+from regard.specials import PAD, UNK
+from regard.tasks.exposure import Exposure
+from regard.tasks.loss import Loss, token_loss
+from regard.tasks.prediction import Prediction
+from regard.tasks.task import Encoders, Task
+
+
+@dataclass(frozen=True)
+class LanguageModelling(Task):
+    """How a language model learns to go on, from examples by themselves or from windows of one long text.
+
+    A batch holds ids [B, T + 1]: each but the last is given, each but the first is wanted. In windows the model's state
+    goes from one to the next, as far as the model carries it (`carry`), and gradients stop between them.
+
+    Attributes:
+        encoders: the tokenizer of "text".
+        first: the id that stands before every text: the beginning where texts are learned one by one, the end of the
+            text before where they are one stream; None where a text begins with nothing, as characters do.
+        smoothing: of the labels.
+        exposure: words left out or replaced on the way in.
+    """
+
+    question: ClassVar[str] = "text"
+    answer: ClassVar[str | None] = None
+
+    encoders: Encoders
+    first: int | None
+    smoothing: float = 0.0
+    exposure: Exposure = field(default_factory=Exposure)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The one of the text."""
+        found = self.encoders["text"]
+        assert isinstance(found, Tokenizer)
+        return found
+
+    def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
+        given, wanted = batch.text[:, :-1], batch.text[:, 1:]
+        if update is not None:
+            given = self.exposure.disturbed(given, vocabulary=self.tokenizer.size)
+        predicted: Predicted = model(given, state)
+        smoothing = 0.0 if update is None else self.smoothing
+        total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
+        goes_on = "text_lengths" not in batch  # a window; examples have lengths, and nothing behind them
+        return Loss(total, nll.detach(), int(batch.tokens), carried(model, predicted.state) if goes_on else None)
+
+    def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+        """How each text goes on: the prompt is read at once, and the search begins behind it."""
+        prompts = [self._prompt(text) for text in texts]
+        answers: list[list[Prediction]] = [[] for _ in texts]
+        order = sorted(range(len(texts)), key=lambda index: len(prompts[index]))
+        for _, same in groupby(order, key=lambda index: len(prompts[index])):
+            alike = list(same)
+            for begin in range(0, len(alike), batch):
+                part = alike[begin : begin + batch]
+                ids = torch.tensor([prompts[index] for index in part], device=next(model.parameters()).device)
+                with torch.inference_mode():
+                    found = generate(Prompted(model), ids, search=search)
+                for index, hypotheses in zip(part, found, strict=True):
+                    answers[index] = [self._prediction(texts[index], prompts[index], one) for one in hypotheses]
+        return answers
+
+    def samples(self, model: Any, texts: Sequence[str], search: Search, *, tokens: int = 8) -> list[Prediction]:
+        """How the first tokens of each text go on, to look at."""
+        prompts = [self.tokenizer.decode(self.tokenizer.encode(text)[:tokens]) for text in texts]
+        return [answers[0] for answers in self.predict(model, prompts, replace(search, n_best=1))]
+
+    def _prompt(self, text: str) -> list[int]:
+        """The ids before what is to come, at least one."""
+        ids = ([] if self.first is None else [self.first]) + self.tokenizer.encode(text)
+        return ids or self.tokenizer.encode("\n") or [UNK]
+
+    def _prediction(self, source: str, prompt: list[int], hypothesis: Hypothesis) -> Prediction:
+        return Prediction(
+            source=source,
+            text=self.tokenizer.decode((*prompt[self.first is not None :], *hypothesis.output)),
+            score=hypothesis.score,
+            source_tokens=tuple(self.tokenizer.tokens(prompt)),
+            tokens=tuple(self.tokenizer.tokens(hypothesis.tokens)),
+            log_probs=hypothesis.log_probs,
+            finished=hypothesis.finished,
+        )
+
+
+def carried(model: nn.Module, state: Any) -> Any:
+    """What the next window begins with: what the model carries, None of models that carry nothing."""
+    carry = getattr(model, "carry", None)
+    return None if carry is None else carry(state)

@@ -1,0 +1,72 @@
+"""What a model is trained for."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from regard.data.batch import Batch, padded
+from regard.data.labels import Labels
+from regard.data.tokenizer import Tokenizer
+from regard.decode.search import Search
+from regard.specials import PAD, UNK
+from regard.tasks.loss import Loss
+from regard.tasks.prediction import Prediction
+
+Encoders = Mapping[str, Tokenizer | Labels]
+"""What turns each field of the data into ids."""
+
+
+class Task(abc.ABC):
+    """How a model learns from batches, and how it answers.
+
+    Attributes:
+        question: the field that is read.
+        answer: the field with what is to be said; None where the text itself is (language models).
+        unit: what the loss is the mean of.
+        encoders: what turns each field into ids.
+    """
+
+    question: ClassVar[str]
+    answer: ClassVar[str | None]
+    unit: ClassVar[str] = "token"
+    encoders: Encoders
+
+    @property
+    def sizes(self) -> tuple[int, int | None]:
+        """How many ids there are to read and to say; None where they are the same."""
+        return self.encoders[self.question].size, None if self.answer is None else self.encoders[self.answer].size
+
+    @abc.abstractmethod
+    def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
+        """The loss of a batch.
+
+        Args:
+            model: what predicts.
+            batch: examples, or a window of a text.
+            update: counts updates from 0 in training; None in evaluation.
+            state: where the model stood after the window before; None at the beginning and for examples.
+        """
+
+    @abc.abstractmethod
+    def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+        """The n best answers to each text, whatever the batch they are computed in."""
+
+
+def in_batches(
+    rows: Sequence[Sequence[int]], size: int, device: torch.device
+) -> Iterator[tuple[list[int], Tensor, Tensor]]:
+    """Rows of ids by similar length: (which rows, ids [B, S], lengths [B]); an empty row becomes one unknown word.
+
+    >>> [(which, ids.tolist()) for which, ids, _ in in_batches([[7, 8], [9], []], 2, torch.device("cpu"))]
+    [([2, 1], [[1], [9]]), ([0], [[7, 8]])]
+    """
+    order = sorted(range(len(rows)), key=lambda index: len(rows[index]))
+    for begin in range(0, len(order), size):
+        part = order[begin : begin + size]
+        ids = [list(rows[index]) or [UNK] for index in part]
+        yield part, padded(ids, PAD).to(device), torch.tensor([len(row) for row in ids], device=device)

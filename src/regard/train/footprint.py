@@ -1,0 +1,111 @@
+"""The memory that a training step needs, foretold from a few rows of its largest batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from regard.data.batch import Batch
+from regard.recipes.sections import Recipe
+from regard.train.feed import ExampleFeed, Feed, Place
+from regard.train.setup import Setup
+from regard.train.update import Objective
+
+_FEW, _MORE = 4, 8  # rows that are tried; one alone is no measure, since padding and copies only begin with two
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Bytes of one update.
+
+    Attributes:
+        parameters: the weights; `gradients` are as many.
+        optimizer: the moments that it keeps.
+        activations: what the forward pass of the batch leaves for the backward pass.
+        batch: the batch of the first epoch that leaves most.
+    """
+
+    parameters: int
+    optimizer: int
+    activations: int
+    batch: Batch
+
+    @property
+    def gradients(self) -> int:
+        """One for each weight."""
+        return self.parameters
+
+    @property
+    def total(self) -> int:
+        """What is held when the backward pass begins; what that pass computes with comes on top."""
+        return self.parameters + self.gradients + self.optimizer + self.activations
+
+
+def forecast(recipe: Recipe, setup: Setup, model: nn.Module) -> Footprint:
+    """The memory of the largest update of the first epoch, by running a few rows of its batch on the CPU."""
+    objective = Objective(model, setup.task, narrow=recipe.train.precision == "bfloat16").train()
+    update = recipe.train.steps - 1  # where the model's own words are fed, they are by then
+    batches = [setup.feed.batch(place) for place in large_places(setup.feed)]
+    most, number = max((activations(objective, batch, update), number) for number, batch in enumerate(batches))
+    weights = sum(parameter.nbytes for parameter in model.parameters())
+    given = recipe.train.optimizer
+    moments = 2 if given.name != "sgd" else 1 if given.momentum else 0
+    return Footprint(weights, moments * weights, most, batches[number])
+
+
+def large_places(feed: Feed) -> list[Place]:
+    """Where in the first epoch most may be needed: the batch with the most cells, and the one with the most pairs."""
+    if not isinstance(feed, ExampleFeed):
+        return [Place(0, 0)]
+    lengths = [feed.batches.lengths[rows] for rows in feed.batches.epoch(0)]
+    sizes = [(len(rows), int(rows.max(0).sum()), int(rows.sum())) for rows in lengths]
+    places = range(len(sizes))
+    cells = max(places, key=lambda place: (sizes[place][0] * sizes[place][1], sizes[place][2]))
+    pairs = max(places, key=lambda place: (sizes[place][0] * sizes[place][1] ** 2, sizes[place][2]))
+    return [Place(0, place) for place in sorted({cells, pairs})]
+
+
+def activations(objective: Objective, batch: Batch, update: int) -> int:
+    """Bytes that the forward pass of a batch keeps: those of a few rows as wide as the batch, and in proportion.
+
+    The shortest and the longest row are there both times, so that padding is treated as in the whole batch.
+    """
+    if batch.size <= _MORE:
+        return saved_bytes(objective, batch, update)
+    few, more = (saved_bytes(objective, _spread_rows(batch, count), update) for count in (_FEW, _MORE))
+    return few + (more - few) * (batch.size - _FEW) // (_MORE - _FEW)
+
+
+def saved_bytes(objective: Objective, batch: Batch, update: int) -> int:
+    """Bytes of the storages that autograd keeps after a forward pass, without those of parameters and of the batch."""
+    kept: dict[int, int] = {}
+    known = {_storage(tensor)[0] for tensor in (*objective.parameters(), *batch.tensors.values())}
+
+    def keep(tensor: Tensor) -> Tensor:
+        place, size = _storage(tensor)
+        if place not in known:
+            kept[place] = size
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        held = objective(batch, update)  # held, so that no storage is freed and its place taken by another
+    del held
+    return sum(kept.values())
+
+
+def _storage(tensor: Tensor) -> tuple[int, int]:
+    """Where a tensor's memory begins, and how large it is: of a view, all that it keeps alive."""
+    storage = tensor.untyped_storage()
+    return storage.data_ptr(), storage.nbytes()
+
+
+def _spread_rows(batch: Batch, count: int) -> Batch:
+    """Some rows of a batch, padded as it is, from the shortest to the longest."""
+    lengths = sum(
+        (tensor for name, tensor in batch.tensors.items() if name.endswith("_lengths")), torch.zeros(batch.size)
+    )
+    rows = lengths.argsort(stable=True)[torch.linspace(0, batch.size - 1, count).round().long()]
+    tensors = {name: tensor[rows] for name, tensor in batch.tensors.items()}
+    return replace(batch, tensors=tensors, indices=tuple(batch.indices[row] for row in rows.tolist()))

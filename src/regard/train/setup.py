@@ -1,0 +1,129 @@
+"""From a recipe to what is trained: the task, the data, the feed, the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import nn
+
+from regard.data import DataError
+from regard.models.build import build
+from regard.recipes.data_sections import TextData
+from regard.recipes.sections import Recipe
+from regard.specials import BOS, EOS
+from regard.tasks.exposure import Exposure, ScheduledSampling
+from regard.tasks.labelling import Classification, Tagging
+from regard.tasks.language_modelling import LanguageModelling
+from regard.tasks.reinforce import Reinforce
+from regard.tasks.task import Encoders, Task
+from regard.tasks.translation import Translation
+from regard.train.feed import ExampleFeed, Feed, StreamFeed
+from regard.train.splits import Split, examples, learned_encoders, prepared
+
+MEASURED = 64
+"""Examples side by side when a model is measured."""
+LONG_WINDOW = 512
+"""Tokens that a model which carries its state reads at once when it is measured."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """All that a recipe says about what is learned.
+
+    Attributes:
+        task: what the model is trained for, with its tokenizers and labels.
+        train, valid, test: the data; `test` is None where the recipe names none.
+        feed: the batches of `train`.
+    """
+
+    task: Task
+    train: Split
+    valid: Split
+    test: Split | None
+    feed: Feed
+
+
+def prepare(recipe: Recipe, cache: Path, encoders: Encoders | None = None) -> Setup:
+    """Read and encode the data.
+
+    Args:
+        recipe: what to prepare.
+        cache: the folder of encoded corpora.
+        encoders: those of an existing run; None to learn them from the training split.
+    """
+    if encoders is None:
+        train = examples(recipe, "train")
+        assert train is not None
+        encoders = learned_encoders(recipe, train)
+    task = make_task(recipe, encoders)
+    splits = {name: prepared(recipe, name, encoders, cache) for name in ("train", "valid", "test")}
+    if splits["train"] is None or splits["valid"] is None:
+        raise DataError("a recipe needs the splits train and valid")
+    feed = make_feed(recipe, task, splits["train"])
+    return Setup(task, splits["train"], splits["valid"], splits["test"], feed)
+
+
+def make_task(recipe: Recipe, encoders: Encoders) -> Task:
+    """What the model is trained for."""
+    smoothing = recipe.train.label_smoothing
+    if recipe.task == "classify":
+        return Classification(encoders, smoothing)
+    if recipe.task == "tag":
+        return Tagging(encoders, smoothing)
+    given = recipe.train.exposure
+    sampling = None if given.sampling is None else ScheduledSampling(**given.sampling.model_dump())
+    exposure = Exposure(sampling, given.word_dropout, given.corruption)
+    if recipe.task == "language_model":
+        first = BOS if recipe.train.batch.window is None else EOS if _ended(recipe) else None
+        return LanguageModelling(encoders, first, smoothing, exposure)
+    return Translation(encoders, smoothing, exposure, Reinforce(**recipe.train.hard.model_dump()))
+
+
+def make_model(recipe: Recipe, task: Task) -> nn.Module:
+    """The model of a recipe, with fresh parameters."""
+    arguments = dict(recipe.model)
+    return build(arguments.pop("kind"), *task.sizes, **arguments)
+
+
+def make_feed(recipe: Recipe, task: Task, split: Split) -> Feed:
+    """The batches that a model is trained on."""
+    given = recipe.train.batch
+    if given.window is not None:
+        assert given.sentences is not None
+        return StreamFeed(split.corpus, rows=given.sentences, window=given.window, ends=_ended(recipe))
+    return ExampleFeed(
+        split.corpus,
+        framed=_framed(task),
+        counted=task.answer or task.question,
+        tokens=given.tokens,
+        sentences=given.sentences,
+        seed=recipe.train.seed,
+    )
+
+
+def measuring_feed(recipe: Recipe, task: Task, split: Split, *, carries: bool) -> Feed:
+    """The batches that a model is measured on, one epoch of them in a fixed order.
+
+    A model that carries its state reads longer windows than it was trained on, which is the same and faster.
+    """
+    window = recipe.train.batch.window
+    if window is not None:
+        steps = max(window, LONG_WINDOW) if carries else window
+        return StreamFeed(split.corpus, rows=recipe.evaluate.rows, window=steps, ends=_ended(recipe))
+    counted = task.answer or task.question
+    return ExampleFeed(
+        split.corpus, framed=_framed(task), counted=counted, tokens=None, sentences=MEASURED, shuffle=False
+    )
+
+
+def _framed(task: Task) -> tuple[str, ...]:
+    """The field that is generated, with a beginning and an end; labels have neither."""
+    if isinstance(task, Translation):
+        return ("target",)
+    return ("text",) if isinstance(task, LanguageModelling) else ()
+
+
+def _ended(recipe: Recipe) -> bool:
+    """Whether texts of a stream end; where line ends are characters of the text, they say it themselves."""
+    return not (isinstance(recipe.data, TextData) and recipe.data.ends)

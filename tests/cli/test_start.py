@@ -1,0 +1,87 @@
+"""What needs no PyTorch is said before it is imported: help, lists, and what is wrong with a recipe."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROBE = """
+import json, sys
+from typer.testing import CliRunner
+from regard.cli import app
+from regard.cli.app import app as root
+commands = [command.name for command in root.registered_commands]
+for arguments in [*json.loads(sys.argv[1]), *([command, "--help"] for command in commands)]:
+    done = CliRunner(env={"COLUMNS": "500"}).invoke(app, arguments)
+    print(json.dumps([arguments, done.exit_code, done.output, "torch" in sys.modules]))
+"""
+
+PAIRS = """\
+data:
+  format: pairs
+  train: {source: train.de, target: train.en}
+  valid: {source: valid.de, target: valid.en}
+model: {kind: bahdanau}
+train: {steps: 1}
+"""
+
+# (the arguments, the exit status, a part of the output)
+SAID = [
+    (["--help"], 0, "Attention for sequence models"),
+    (["--version"], 0, "regard "),
+    (["recipes"], 0, "regard train dates"),
+    (["recipes", "dates"], 0, "# regard train dates"),
+    (["recipes", "date"], 2, "error: no recipe is called 'date'"),
+    (["train", "date"], 2, "error: there is no recipe 'date'"),
+    (["train", "dates", "train.stepz=1"], 2, "error: the command line: there is no key 'train.stepz'"),
+    (["train", "dates", "train.steps=few"], 2, "error: the command line: train.steps is 'few'"),
+    (["train", "dates", "decode.n_best=0"], 2, "error: the command line: decode: n_best and beam_size are at least 1"),
+    (["train", "dates", "evaluate.metrics=[blue]"], 2, "error: the command line: evaluate: there is no metric 'blue'"),
+    (["train", "bad.yaml"], 2, "error: bad.yaml, line 1: "),
+    (["train", "part.yaml"], 2, "error: part.yaml: the key 'data' is missing"),
+    (["train", "pairs.yaml"], 2, "error: pairs.yaml, line 3: data.train.source: there is no file train.de; set data.r"),
+    (["train", "pairs.yaml", "--dry-run"], 2, "error: pairs.yaml, line 3: data.train.source: there is no file train.d"),
+]
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[list[str], int, str, bool]]:
+    folder = tmp_path_factory.mktemp("start")
+    (folder / "bad.yaml").write_text("a: b: c")
+    (folder / "part.yaml").write_text("run: x")
+    (folder / "pairs.yaml").write_text(PAIRS)
+    command = [sys.executable, "-c", PROBE, json.dumps([arguments for arguments, _, _ in SAID])]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("number", range(len(SAID)), ids=[" ".join(arguments) for arguments, _, _ in SAID])
+def test_it_is_said_without_torch(said: list[tuple[list[str], int, str, bool]], number: int) -> None:
+    arguments, status, part = SAID[number]
+    asked, exit_code, output, torch_was_imported = said[number]
+    assert (asked, exit_code) == (arguments, status), output
+    assert part in output
+    assert not torch_was_imported
+
+
+def test_no_help_needs_torch(said: list[tuple[list[str], int, str, bool]]) -> None:
+    helped = said[len(SAID) :]
+    assert {"train", "recipes", "predict"} <= {arguments[0] for arguments, _, _, _ in helped}
+    assert [(arguments, status, torch) for arguments, status, _, torch in helped if status or torch] == []
+
+
+def test_the_data_is_looked_for_before_torch_too(tmp_path: Path) -> None:
+    """The folder that is set is named, with the nearest file in it."""
+    (tmp_path / "pairs.yaml").write_text(PAIRS)
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus/train.de.gz").write_bytes(b"")
+    arguments = ["train", "pairs.yaml", "data.root=corpus"]
+    done = subprocess.run([sys.executable, "-m", "regard", *arguments], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.strip() == (
+        "error: pairs.yaml, line 3: data.train.source: there is no file train.de in corpus; did you mean train.de.gz?"
+    )

@@ -1,0 +1,56 @@
+"""A process that trains only as long as somebody holds its standard input."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from threading import Event, Thread
+
+from regard.compare.child import _alone
+from regard.compare.clock import Clock
+from tests.train.tiny import TEXT
+
+
+def test_it_stops_with_a_checkpoint_when_its_parent_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "tiny.yaml").write_text(TEXT)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    train = [str(tmp_path / "tiny.yaml"), "run=run", "train.steps=9999", "--runs", str(tmp_path)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "regard.compare.child", str(folder), *train],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+        text=True,
+    )
+    end = time.monotonic() + 60
+    while not (folder / "metrics.jsonl").exists():
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert not Clock(folder).clean
+    output, _ = process.communicate(timeout=60)  # closes its standard input, as the death of its parent does
+    assert process.returncode == 0
+    assert "interrupted after step" in output
+    assert len(list((folder / "checkpoints").iterdir())) == 1
+    assert Clock(folder).clean
+    assert Clock(folder).seconds > 0
+
+
+def test_a_second_one_waits_for_the_first(tmp_path: Path) -> None:
+    entered = Event()
+
+    def second() -> None:
+        with _alone(tmp_path):
+            entered.set()
+
+    thread = Thread(target=second)
+    with _alone(tmp_path):
+        thread.start()
+        assert not entered.wait(0.3)
+    assert entered.wait(10)
+    thread.join()

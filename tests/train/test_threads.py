@@ -1,0 +1,33 @@
+"""Small models are trained with one thread, unless someone said how many."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from regard.train import threads
+
+
+@pytest.fixture(autouse=True)
+def _four(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_ALL", 4)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+
+
+def test_small_models_get_one_thread_and_large_ones_all() -> None:
+    assert threads.choose(threads.SMALL - 1) == 1
+    assert threads.choose(threads.SMALL) == 4
+
+
+def test_what_was_asked_for_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    assert threads.choose(1) == 4
+
+
+def test_a_small_model_before_a_large_one_changes_nothing() -> None:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(threads.choose(1))
+        assert threads.choose(threads.SMALL) == 4
+    finally:
+        torch.set_num_threads(before)
