@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from regard.decode.search import Search
 from regard.recipes.sections import Recipe
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Task
-from regard.train.run import Run, RunError
+from regard.train.run import Run
 from regard.train.setup import make_model, make_task
 
 
@@ -37,7 +38,7 @@ class Predictor:
     search: Search
 
     def predict(self, texts: str | Sequence[str], **settings: Any) -> list[Prediction]:
-        """The best answer to each text; an empty text has an empty answer.
+        """The best answer to each text; an empty text has an empty answer, unless a language model goes on from it.
 
         Args:
             texts: one text or several.
@@ -48,9 +49,12 @@ class Predictor:
     def n_best(self, texts: str | Sequence[str], n: int, **settings: Any) -> list[list[Prediction]]:
         """Up to `n` answers to each text, best first."""
         asked = [texts] if isinstance(texts, str) else list(texts)
+        if self.task.unit == "label":  # which are ranked, not searched for
+            settings = {"beam_size": max(n, self.search.beam_size), **settings}
         search = replace(self.search, **{"n_best": n, **settings})
-        found = iter(self.task.predict(self.model, [text for text in asked if text.strip()], search))
-        return [next(found) if text.strip() else [_nothing(text)] for text in asked]
+        says = [self.task.answer is None or bool(text.strip()) for text in asked]
+        found = iter(self.task.predict(self.model, list(compress(asked, says)), search))
+        return [next(found) if one else [_nothing(text)] for text, one in zip(asked, says, strict=True)]
 
 
 def load(
@@ -70,10 +74,7 @@ def load(
     """
     run = Run(Path(path))
     recipe = run.recipe(overrides)
-    kept = run.encoders(recipe.task)
-    if kept is None:
-        raise RunError(f"{run.folder} has no tokenizers yet; train it first: regard train")
-    task = make_task(recipe, kept)
+    task = make_task(recipe, run.needed_encoders(recipe.task))
     model = make_model(recipe, task)
     run.load_model(model)
     model.to(device or _best_device()).eval()

@@ -51,7 +51,7 @@ task: translate
 data: {format: cmudict, train: sounds.dict, split: {valid: 0.2, test: 0.2}}
 tokenizer: {kind: characters, target: {kind: words}}
 model: {kind: luong, embedding_dim: 16, hidden_dim: 32}
-train: {steps: 80, batch: {sentences: 16}, optimizer: {rate: 0.01}, valid_every: 80}
+train: {steps: 120, batch: {sentences: 16}, optimizer: {rate: 0.02}, valid_every: 120}
 decode: {strategy: greedy, max_length: 8}
 evaluate: {metrics: [string_error, per], group: true}
 """

@@ -117,8 +117,8 @@ def test_only_what_depends_on_the_past_is_done_step_by_step(name: str) -> None:
 @pytest.mark.parametrize("name", ["seq2seq input", "bahdanau", "luong", "simple", "transformer"])
 def test_learns_a_handful_by_heart(name: str) -> None:
     model, (source, lengths, target) = ENCODER_DECODERS[name](), pairs()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
-    for _ in range(120):
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for _ in range(160):
         logits = model(source, lengths, target[:, :-1]).logits
         loss = F.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten())
         optimizer.zero_grad()
@@ -156,7 +156,7 @@ def test_language_models_select(make: Make) -> None:
 @each_text
 def test_language_models_train_everywhere_and_learn(make: Make) -> None:
     model, (_, _, text) = make(), pairs()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
     for _ in range(100):
         loss = F.cross_entropy(model(text[:, :-1]).logits.flatten(0, 1), text[:, 1:].flatten())
         optimizer.zero_grad()

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from regard.data.batch import Batch
 from regard.models import Advanced, Attending, DecoderState, EncoderDecoder, Transformer
+from regard.models.words import drop_words
 from regard.nn import RecurrentState
 from regard.specials import BOS, EOS, PAD, UNK
-from regard.tasks.exposure import Exposure, ScheduledSampling, corrupt_words, drop_words
+from regard.tasks.exposure import Exposure, ScheduledSampling, corrupt_words
 from tests.mechanism import assert_close
 from tests.models.systems import ENCODER_DECODERS, PRE, SOURCE, TARGET, bahdanau, luong, named_gradients, pairs
 
@@ -45,7 +46,7 @@ def words(rows: int = 400) -> Tensor:
 @pytest.mark.parametrize("probability", [0.0, 0.1, 0.5, 1.0])
 def test_words_are_dropped_as_often_as_asked(probability: float) -> None:
     given = words()
-    fed = drop_words(given, probability, unknown=UNK, keep=(PAD, BOS))
+    fed = drop_words(given, probability, keep=(PAD, BOS))
     assert torch.equal(fed[:, [0, -1]], given[:, [0, -1]])
     assert float((fed == UNK).sum()) / (400 * 50) == pytest.approx(probability, abs=0.01)
     assert torch.equal(fed[fed != UNK], given[fed != UNK])

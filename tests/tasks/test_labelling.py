@@ -80,7 +80,7 @@ def test_the_loss_of_labels_by_hand() -> None:
 @pytest.mark.parametrize("task", [classification(0.3), tagging(smoothing=0.3)])
 def test_smoothing_is_of_training_alone(task: Classification | Tagging) -> None:
     batch = labelled(0, 1)
-    batch.tensors["tags"] = torch.tensor([[0, 1], [2, 0]])
+    batch.tensors.update(tags=torch.tensor([[0, 1], [2, 0]]), tags_lengths=torch.tensor([2, 2]))
     model = Says(log(0.5, 0.25, 0.25)) if isinstance(task, Classification) else Says([log(0.5, 0.25, 0.25)] * 2)
     learned, measured = task.loss(model, batch, update=0), task.loss(model, batch)
     even = (math.log(2) + 2 * math.log(4)) / 3
@@ -100,7 +100,8 @@ def test_the_tag_of_a_word_is_at_its_first_piece() -> None:
     sure[0, 2], sure[first, 1] = 9.0, 9.0
     model = Says(sure.tolist())
     tags = torch.tensor([[2, 1]])
-    batch = Batch({"text": ids, "text_lengths": torch.tensor([ids.shape[1]]), "tags": tags}, (0,), 2)
+    tensors = {"text": ids, "text_lengths": torch.tensor([ids.shape[1]]), "tags": tags}
+    batch = Batch(tensors | {"tags_lengths": torch.tensor([2])}, (0,), 2)
     assert task.loss(model, batch).total.item() == pytest.approx(2 * math.log1p(2 * math.exp(-9)), rel=1e-3)
     ((answer,),) = task.predict(model, [" ".join(sentence)], Search())
     assert (answer.text, answer.source_tokens, answer.tokens) == ("C B", ("Häuser,", "said"), ("C", "B"))
@@ -145,11 +146,13 @@ def test_padding_adds_nothing_to_the_loss(kind: str) -> None:
     ids = torch.tensor([row + [PAD] * (width - len(row)) for row in text])
     together = {"text": ids, "text_lengths": lengths, "label": torch.tensor([2, 0])}
     together["tags"] = F.pad(torch.tensor(tags), (0, 2), value=IGNORE)
+    together["tags_lengths"] = torch.tensor([len(row) for row in tags])
     whole = task.loss(model, Batch(together, tuple(range(len(text))), 4 * len(text)))
     alone = []
     for row, pieces in enumerate(text):
         one = {"text": torch.tensor([pieces]), "text_lengths": lengths[row : row + 1]}
-        one |= {"tags": torch.tensor(tags[row : row + 1]), "label": together["label"][row : row + 1]}
+        one |= {"tags": torch.tensor(tags[row : row + 1]), "tags_lengths": together["tags_lengths"][row : row + 1]}
+        one |= {"label": together["label"][row : row + 1]}
         alone.append(task.loss(model, Batch(one, (row,), 4)).total)
     assert_close(whole.total, torch.stack(alone).sum(), tolerance=1e-6)
 
@@ -215,9 +218,11 @@ def test_words_are_lost_in_training_alone() -> None:
         Acceptor(encoder, 3, word_dropout=2.0)
 
 
-def test_embeddings_begin_at_the_scale_asked_for() -> None:
-    for made in (Acceptor, Transducer):
-        table = made(Encoder(500, embedding_dim=20, hidden_dim=8), 3, embedding_scale=0.1).encoder.words.table.weight
-        assert table[1:].std().item() == pytest.approx(0.1, rel=0.05)
-        with pytest.raises(ValueError, match="embedding_scale must be positive; got 0"):
-            made(Encoder(9, embedding_dim=2, hidden_dim=2), 3, embedding_scale=0.0)
+def test_a_label_that_training_never_showed_counts_for_no_loss() -> None:
+    known = classification().loss(Says(log(0.5, 0.25, 0.25)), labelled(0, 2))
+    unknown = classification().loss(Says(log(0.5, 0.25, 0.25)), labelled(0, IGNORE, 2))
+    assert (unknown.total.item(), unknown.tokens) == (pytest.approx(known.total.item()), 2)
+    batch = labelled(0)
+    batch.tensors.update(tags=torch.tensor([[1, IGNORE]]), tags_lengths=torch.tensor([2]))
+    loss = tagging().loss(Says([log(0.5, 0.25, 0.25)] * 2), batch)
+    assert (loss.total.item(), loss.tokens) == (pytest.approx(math.log(4)), 1)

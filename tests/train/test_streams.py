@@ -192,7 +192,7 @@ def test_training_evaluating_and_asking_agree(run: Path, root: Path) -> None:
     assert said["perplexity"] == pytest.approx(math.exp(said["loss"]), rel=1e-9)
     assert said["perplexity"] < 11  # of 12 words and an end
     shown = RUN.invoke(app, ["evaluate", str(run), "--split", "valid"])
-    assert "valid, 160 examples" in shown.output
+    assert "valid, 160 examples" in " ".join(shown.output.split())
     assert "perplexity" in shown.output
     answers = RUN.invoke(app, ["predict", str(run), "w3 w4", "w0"]).output.splitlines()
     predictor = regard.load(run, device="cpu")

@@ -177,7 +177,7 @@ def test_notices() -> None:
     assert notices.after(50, 100, measured(1.0, 0.3)) == []
     assert notices.after(50, 100, measured(1.0, None)) == []
     (low,) = notices.after(50, 100, measured(1.95, 0.3))
-    assert "the loss 1.95 is at the unigram floor 2.00" in low
+    assert "the loss 1.95 is not below the unigram floor 2.00" in low
     (flat,) = notices.after(50, 100, measured(1.0, 0.97))
     assert "attention is flat (97% of the entropy" in flat
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def command(
     recipe: Annotated[str, typer.Argument(help="A recipe that ships (see `regard recipes`) or a YAML file.")],
     overrides: Annotated[
-        list[str] | None, typer.Argument(help="Keys, one or more with several values: model.attention=additive,dot")
+        list[str] | None, typer.Argument(help="Keys, one or more with several values: model.hidden_dim=64,128")
     ] = None,
     runs: Annotated[Path, typer.Option(help="The folder of all runs.")] = Path("runs"),
     name: Annotated[str | None, typer.Option(help="The folder of this comparison, in the folder of runs.")] = None,
@@ -28,13 +28,18 @@ def command(
 ) -> None:
     """Train a recipe with every value of some keys; one table and one picture say which is best."""
     from regard.compare.comparison import compare
-    from regard.compare.pool import Pool
     from regard.recipes.problem import RecipeError
+
+    try:
+        comparison = compare(recipe, overrides or [], runs, name)
+    except RecipeError as problem:
+        fail(str(problem))
+
+    from regard.compare.pool import Pool
     from regard.train.files import DiskError
     from regard.train.run import RunError
 
     try:
-        comparison = compare(recipe, overrides or [], runs, name)
         pool = Pool(comparison.trials, jobs)
         if dry_run:
             for trial, state in zip(pool.trials, pool.states, strict=True):

@@ -14,7 +14,6 @@ from regard.compare.trial import Trial
 from regard.recipes.load import load
 from regard.recipes.problem import RecipeError
 from regard.recipes.sections import Recipe
-from regard.train.run import Run, RunError
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,8 @@ class Comparison:
 
     def begin(self) -> None:
         """Make the run folders; a folder that holds another run is an error before anything is trained."""
+        from regard.train.run import Run, RunError
+
         for trial in self.trials:
             try:
                 Run(trial.folder).begin(trial.recipe)

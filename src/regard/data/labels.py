@@ -11,11 +11,17 @@ from pathlib import Path
 
 from regard.data.example import Value
 from regard.data.problems import DataError
+from regard.specials import IGNORE
 
 
 @dataclass(frozen=True)
 class Labels:
-    """The classes of a task, sorted; their ids begin at 0. A label that is not among them is an error.
+    """The classes of a task, sorted; their ids begin at 0. A label that is not among them is an error, or ignored.
+
+    Attributes:
+        names: the classes.
+        lenient: whether an unknown label gets the id that no loss counts (-100), for data that a model is measured on:
+            no model can say it, so a metric counts it as wrong.
 
     >>> labels = Labels.train(["pos", "neg", "pos"])
     >>> labels.names, labels.encode("pos"), labels.encode(["neg", "pos"]), labels.decode([1, 0])
@@ -23,6 +29,7 @@ class Labels:
     """
 
     names: tuple[str, ...]
+    lenient: bool = False
 
     @classmethod
     def train(cls, values: Iterable[Value]) -> Labels:
@@ -47,7 +54,7 @@ class Labels:
 
     def save(self, path: str | Path) -> None:
         """Write the names as a JSON list."""
-        Path(path).write_text(self.fingerprint, encoding="utf-8")
+        Path(path).write_text(json.dumps(self.names, ensure_ascii=False), encoding="utf-8")
 
     @property
     def size(self) -> int:
@@ -57,7 +64,7 @@ class Labels:
     @property
     def fingerprint(self) -> str:
         """What decides the ids."""
-        return json.dumps(self.names, ensure_ascii=False)
+        return json.dumps(self.names, ensure_ascii=False) + (" and unknown ones" if self.lenient else "")
 
     def encode(self, value: Value) -> list[int]:
         """The id of a label, or of each of a list of tags."""
@@ -78,6 +85,8 @@ class Labels:
     def _id(self, name: str) -> int:
         if name in self._ids:
             return self._ids[name]
+        if self.lenient:
+            return IGNORE
         near = difflib.get_close_matches(name, self.names, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(self.names[:10])}"
         raise DataError(f"the label {name!r} does not occur in the training data{hint}")

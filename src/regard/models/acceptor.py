@@ -9,56 +9,11 @@ from regard.masks import Mask
 from regard.models.encoder import Encoded
 from regard.models.predicted import Predicted
 from regard.models.reading import ReadingEncoder
+from regard.models.words import WordDropout
 from regard.nn.structured import StructuredSelfAttention
 from regard.ops.attended import Attended
-from regard.specials import PAD, UNK
 
 POOLINGS = ("last", "mean", "max", "attention")
-
-
-class WordDropout(nn.Module):
-    """In training each word becomes the unknown word with probability p, so that no label hangs on a single one.
-
-    Iyyer et al. 2015, "Deep Unordered Composition Rivals Syntactic Methods for Text Classification", section 3.1, where
-    words are left out; here their places stay, for models that know positions.
-
-    Args:
-        p: the probability; 0 for none.
-
-    Shapes: ids [B, T] -> [B, T]; padding stays padding.
-
-    >>> WordDropout(1.0)(torch.tensor([[7, 8, 0]]))
-    tensor([[1, 1, 0]])
-    >>> WordDropout(1.0).eval()(torch.tensor([[7, 8, 0]]))
-    tensor([[7, 8, 0]])
-    """
-
-    def __init__(self, p: float) -> None:
-        super().__init__()
-        if not 0 <= p <= 1:
-            raise ValueError(f"word_dropout is a probability, 0 to 1; got {p}")
-        self.p = p
-
-    def forward(self, ids: Tensor) -> Tensor:
-        if not self.training or self.p == 0:
-            return ids
-        lost = torch.rand(ids.shape, device=ids.device) < self.p
-        return ids.masked_fill(lost & (ids != PAD), UNK)
-
-    def extra_repr(self) -> str:
-        return f"p={self.p}"
-
-
-def scaled(encoder: ReadingEncoder, scale: float) -> ReadingEncoder:
-    """The encoder with its embeddings multiplied by `scale`, before anything is learned.
-
-    A word that training shows once or twice keeps about the vector it began with: if that is small, it is little noise.
-    """
-    if scale <= 0:
-        raise ValueError(f"embedding_scale must be positive; got {scale}")
-    with torch.no_grad():
-        encoder.words.table.weight.mul_(scale)
-    return encoder
 
 
 class Acceptor(nn.Module):
@@ -73,7 +28,6 @@ class Acceptor(nn.Module):
             with weights softmax(vᵀ tanh(W h_t)).
         dropout: on the pooled vector.
         word_dropout: how often a word becomes unknown in training; see `WordDropout`.
-        embedding_scale: what the encoder's embeddings begin multiplied by; about 0.1 on little data.
 
     Attention as in Lin et al. 2017, equation 5 (one hop). An empty text has the vector zero.
 
@@ -92,13 +46,12 @@ class Acceptor(nn.Module):
         pooling: str = "attention",
         dropout: float = 0.0,
         word_dropout: float = 0.0,
-        embedding_scale: float = 1.0,
     ) -> None:
         super().__init__()
         if pooling not in POOLINGS:
             raise ValueError(f"Acceptor: pooling is {', '.join(POOLINGS)}; got {pooling!r}")
         self.word_dropout = WordDropout(word_dropout)
-        self.encoder = scaled(encoder, embedding_scale)
+        self.encoder = encoder
         self.pooling = pooling
         width = encoder.output_dim
         self.attention = StructuredSelfAttention(width, width, 1) if pooling == "attention" else None

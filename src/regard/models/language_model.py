@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import torch
 from torch import Tensor, nn
 
 from regard.models.generator import Advanced, Generator, needs_batch
@@ -13,9 +12,6 @@ from regard.models.seq2seq import run
 from regard.models.words import LockedDropout, Words, output_layer
 from regard.nn.cells import Cells
 from regard.nn.rnn import Recurrent, RecurrentState
-
-# With 1 the logits of an Elman layer are so large that its loss begins above 30; with much less, gates learn slowly.
-_TIED_STD = 0.2
 
 
 class LanguageModel(Generator[RecurrentState]):
@@ -29,10 +25,11 @@ class LanguageModel(Generator[RecurrentState]):
         hidden_dim: width of the layers.
         cells: what they are made of. With `variational` the dropout here drops the same channels at all steps too.
         dropout: on the embeddings and on the outputs of the uppermost layer.
-        tied: whether W is the embedding; it needs `embedding_dim` = `hidden_dim`, and begins with small vectors.
+        tied: whether W is the embedding; it needs `embedding_dim` = `hidden_dim`.
 
     Mikolov et al. 2010 (Elman); Zaremba, Sutskever & Vinyals 2014 (LSTM with dropout); Press & Wolf 2017 (tied).
 
+    >>> import torch
     >>> model = LanguageModel(11, embedding_dim=5, hidden_dim=5, cells=Cells(kind="lstm", num_layers=2), tied=True)
     >>> first = model(torch.ones(2, 7).long())
     >>> model(torch.ones(2, 7).long(), model.carry(first.state)).logits.shape
@@ -57,9 +54,6 @@ class LanguageModel(Generator[RecurrentState]):
         locked = self.layers.cells.variational
         self.dropout: nn.Module = LockedDropout(dropout) if locked else nn.Dropout(dropout)
         self.output_map = output_layer(hidden_dim, self.words, tied=tied)
-        if tied:
-            with torch.no_grad():
-                self.words.table.weight.mul_(_TIED_STD)
 
     def forward(self, text: Tensor, state: RecurrentState | None = None) -> Predicted:
         """Words [B, T], and where an earlier text ended -> logits [B, T, V] of what follows each word."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from regard.models.acceptor import WordDropout, scaled
 from regard.models.encoder import Encoded
 from regard.models.predicted import Predicted
 from regard.models.reading import ReadingEncoder
+from regard.models.words import WordDropout
 
 
 class Transducer(nn.Module):
@@ -18,7 +18,6 @@ class Transducer(nn.Module):
         num_tags: how many labels.
         dropout: on the states.
         word_dropout: how often a word (or piece) becomes unknown in training; see `WordDropout`.
-        embedding_scale: what the encoder's embeddings begin multiplied by; about 0.1 on little data.
 
     >>> import torch
     >>> from regard.models import Encoder
@@ -34,11 +33,10 @@ class Transducer(nn.Module):
         *,
         dropout: float = 0.0,
         word_dropout: float = 0.0,
-        embedding_scale: float = 1.0,
     ) -> None:
         super().__init__()
         self.word_dropout = WordDropout(word_dropout)
-        self.encoder = scaled(encoder, embedding_scale)
+        self.encoder = encoder
         self.dropout = nn.Dropout(dropout)
         self.output_map = nn.Linear(encoder.output_dim, num_tags)
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.specials import PAD
+from regard.specials import PAD, UNK
 
 
 class Words(nn.Module):
@@ -17,7 +17,8 @@ class Words(nn.Module):
         dim: width of a vector.
         dropout: probability of dropping a channel.
 
-    Parameters: `table.weight` E [V, dim].
+    Parameters: `table.weight` E [V, dim], at first even in [-0.1, 0.1], as in the papers of recurrent models: a word
+    that training shows once or twice keeps about the vector it began with, and if that is small it is little noise.
 
     >>> Words(11, 3)(torch.tensor([[5, 0]]))[0, 1]
     tensor([0., 0., 0.], grad_fn=...)
@@ -28,12 +29,63 @@ class Words(nn.Module):
         if size < 1 or dim < 1:
             raise ValueError(f"embeddings need at least one word and one channel; got {size} words of width {dim}")
         self.table = nn.Embedding(size, dim, padding_idx=PAD)
+        nn.init.uniform_(self.table.weight, -0.1, 0.1)
+        with torch.no_grad():
+            self.table.weight[PAD].zero_()
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, ids: Tensor) -> Tensor:
         """[B, T] -> [B, T, dim]."""
         vectors: Tensor = self.dropout(self.table(ids))
         return vectors
+
+
+class WordDropout(nn.Module):
+    """In training each word becomes the unknown word with probability p, so that nothing hangs on a single one.
+
+    Iyyer et al. 2015, "Deep Unordered Composition Rivals Syntactic Methods for Text Classification", section 3.1, where
+    words are left out; here their places stay, for models that know positions.
+
+    Args:
+        p: the probability; 0 for none.
+
+    Shapes: ids [B, T] -> [B, T]; padding stays padding.
+
+    >>> WordDropout(1.0)(torch.tensor([[7, 8, 0]]))
+    tensor([[1, 1, 0]])
+    >>> WordDropout(1.0).eval()(torch.tensor([[7, 8, 0]]))
+    tensor([[7, 8, 0]])
+    """
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"word_dropout is a probability, 0 to 1; got {p}")
+        self.p = p
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return drop_words(ids, self.p) if self.training and self.p else ids
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"
+
+
+def drop_words(ids: Tensor, probability: float, *, keep: tuple[int, ...] = (PAD,)) -> Tensor:
+    """Each word becomes unknown with this probability; ids in `keep` never do.
+
+    >>> drop_words(torch.tensor([[2, 7, 8]]), 1.0, keep=(0, 2))
+    tensor([[2, 1, 1]])
+    """
+    hit = torch.rand(ids.shape, device=ids.device) < probability
+    return ids.masked_fill(hit & ~among(ids, keep), UNK)
+
+
+def among(ids: Tensor, some: tuple[int, ...]) -> Tensor:
+    """Where an id is one of `some`, [B, T]."""
+    found = torch.zeros_like(ids, dtype=torch.bool)
+    for number in some:
+        found |= ids == number
+    return found
 
 
 class LockedDropout(nn.Module):

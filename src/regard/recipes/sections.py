@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from pydantic import Field, create_model, model_validator
@@ -226,6 +227,8 @@ class Recipe(Section):
 
     run: str = Field("run", min_length=1, pattern=r"^[\w.-]+$")
     """The run's name: its folder is `runs/<run>`; a run that exists goes on."""
+    init: Path | None = None
+    """The folder of a run to begin with: its tokenizers, labels and weights; None to begin anew."""
     task: Task = "translate"
     """What the model is trained for."""
     data: DataSection

@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 from regard.data.batch import Batch
 from regard.models.predicted import Predicted, log_softmax
-from regard.specials import BOS, EOS, PAD, UNK
+from regard.models.words import among, drop_words
+from regard.specials import BOS, EOS, PAD
 
 Decay = Literal["exponential", "inverse_sigmoid", "linear"]
 
@@ -54,16 +55,6 @@ class ScheduledSampling:
         return max(self.floor, self.k / (self.k + math.exp(exponent)))
 
 
-def drop_words(tokens: Tensor, probability: float, *, unknown: int, keep: tuple[int, ...]) -> Tensor:
-    """Each word fed to the decoder becomes `unknown` with this probability; ids in `keep` (BOS, padding) never do.
-
-    >>> drop_words(torch.tensor([[2, 7, 8]]), 1.0, unknown=1, keep=(0, 2))
-    tensor([[2, 1, 1]])
-    """
-    hit = torch.rand(tokens.shape, device=tokens.device) < probability
-    return tokens.masked_fill(hit & ~_among(tokens, keep), unknown)
-
-
 def corrupt_words(tokens: Tensor, probability: float, *, vocabulary: int, first: int, keep: tuple[int, ...]) -> Tensor:
     """Each word fed to the decoder becomes a random one, `first` to `vocabulary` - 1, with this probability.
 
@@ -72,7 +63,7 @@ def corrupt_words(tokens: Tensor, probability: float, *, vocabulary: int, first:
     """
     hit = torch.rand(tokens.shape, device=tokens.device) < probability
     other = torch.randint(first, vocabulary, tokens.shape, device=tokens.device)
-    return torch.where(hit & ~_among(tokens, keep), other, tokens)
+    return torch.where(hit & ~among(tokens, keep), other, tokens)
 
 
 @dataclass(frozen=True)
@@ -96,7 +87,7 @@ class Exposure:
     def disturbed(self, given: Tensor, *, vocabulary: int) -> Tensor:
         """The decoder's input with words left out and replaced."""
         if self.word_dropout:
-            given = drop_words(given, self.word_dropout, unknown=UNK, keep=(PAD, BOS))
+            given = drop_words(given, self.word_dropout, keep=(PAD, BOS))
         if self.corruption:
             given = corrupt_words(given, self.corruption, vocabulary=vocabulary, first=EOS + 1, keep=(PAD, BOS))
         return given
@@ -115,10 +106,3 @@ class Exposure:
 
         predicted: Predicted = model(batch.source, batch.source_lengths, given, feed)
         return predicted
-
-
-def _among(tokens: Tensor, ids: tuple[int, ...]) -> Tensor:
-    found = torch.zeros_like(tokens, dtype=torch.bool)
-    for number in ids:
-        found |= tokens == number
-    return found

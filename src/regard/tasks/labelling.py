@@ -41,7 +41,7 @@ class Classification(Task):
         predicted: Predicted = model(batch.text, batch.text_lengths)
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(predicted.logits, batch.label, padding=IGNORE, smoothing=smoothing)
-        return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended)
+        return Loss(total, nll.detach(), int((batch.label != IGNORE).sum()), attended=predicted.attended)
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         tokenizer, labels = tokenizer_and_labels(self)
@@ -95,8 +95,9 @@ class Tagging(Task):
         predicted: Predicted = model(batch.text, batch.text_lengths)
         logits = predicted.logits[self._firsts(batch.text, batch.text_lengths)]
         smoothing = 0.0 if update is None else self.smoothing
-        total, nll = token_loss(logits, batch.tags[batch.tags != IGNORE], padding=IGNORE, smoothing=smoothing)
-        return Loss(total, nll.detach(), int(batch.tokens))
+        tags = batch.tags[inside(batch.tags, batch.tags_lengths)]
+        total, nll = token_loss(logits, tags, padding=IGNORE, smoothing=smoothing)
+        return Loss(total, nll.detach(), int((tags != IGNORE).sum()))
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         if search.n_best > 1:
@@ -121,8 +122,12 @@ class Tagging(Task):
 
     def _firsts(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """[B, T], True where a word begins."""
-        inside = torch.arange(ids.shape[1], device=ids.device) < lengths.to(ids.device).unsqueeze(1)
-        return self.begins.to(ids.device)[ids] & inside
+        return self.begins.to(ids.device)[ids] & inside(ids, lengths)
+
+
+def inside(rows: Tensor, lengths: Tensor) -> Tensor:
+    """[B, T], True before each row's end."""
+    return torch.arange(rows.shape[1], device=rows.device) < lengths.to(rows.device).unsqueeze(1)
 
 
 def tokenizer_and_labels(task: Task) -> tuple[Tokenizer, Labels]:

@@ -36,9 +36,9 @@ class Notices:
         said = []
         if measured.loss > 0.95 * self.floor:
             said.append(
-                f"the loss {measured.loss:.2f} is at the unigram floor {self.floor:.2f}: the model knows only which "
-                "ones are frequent; try another learning rate, and look whether what is read and what is to be said "
-                "belong together"
+                f"the loss {measured.loss:.2f} is not below the unigram floor {self.floor:.2f}: the model knows "
+                "at most which ones are frequent; try another learning rate, and look whether what is read and what is "
+                "to be said belong together"
             )
         if measured.flatness is not None and measured.flatness > 0.95:
             said.append(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from torch import nn
+from torch import Tensor, nn
 
 from regard.data.labels import Labels
 from regard.data.tokenizer import Tokenizer
@@ -88,16 +88,27 @@ class Run:
                 return None
         return found
 
+    def needed_encoders(self, task: str) -> Encoders:
+        """What an existing run turns text into ids by."""
+        found = self.encoders(task)
+        if found is None:
+            raise RunError(f"{self.folder} has no tokenizers yet; train it first: regard train")
+        return found
+
     def save_model(self, tensors: dict[str, Any]) -> None:
         """Write the best model so far."""
         write_tensors(self.folder / "model.safetensors", tensors)
 
-    def load_model(self, model: nn.Module) -> None:
-        """Read the best model."""
+    def tensors(self) -> dict[str, Tensor]:
+        """The best model's weights, by name."""
         path = self.folder / "model.safetensors"
         if not path.exists():
             raise RunError(f"{self.folder} has no model.safetensors yet; train it first: regard train")
-        model.load_state_dict(read_tensors(path))
+        return read_tensors(path)
+
+    def load_model(self, model: nn.Module) -> None:
+        """Read the best model."""
+        model.load_state_dict(self.tensors())
 
 
 def difference(one: dict[str, Any], other: dict[str, Any], prefix: str = "") -> set[str]:

@@ -21,6 +21,7 @@ from regard.data import Batch
 from regard.data.order import mixed
 from regard.evaluate.metrics import METRICS
 from regard.recipes.sections import Recipe
+from regard.train.beginning import begin_with
 from regard.train.carried import named_tensors, with_tensors
 from regard.train.checkpoint import Progress, average
 from regard.train.fault import NotFiniteError, locate
@@ -32,6 +33,7 @@ from regard.train.setup import make_model, prepare
 from regard.train.sharding import by_layer, fill, shard
 from regard.train.splits import Split
 from regard.train.tensorboard import Events
+from regard.train.threads import choose
 from regard.train.update import Objective, make_optimizer, make_schedule
 from regard.train.validation import Measured, measure
 
@@ -71,6 +73,7 @@ class Trainer:
         # objective's: accelerate fixes one for all runs of a process.
         self.accelerator = Accelerator(cpu=not torch.accelerator.is_available(), mixed_precision="no")
         self.screen = screen or Screen(quiet=not self.accelerator.is_main_process)
+        self.first = None if recipe.init is None else Run(recipe.init)
         self.events: Events | None = None
         self._stopping = False
         self._prepare()
@@ -82,18 +85,29 @@ class Trainer:
             if self.accelerator.is_main_process:
                 self.run.begin(self.recipe)
             kept = self.run.encoders(self.recipe.task)
-            self.setup = prepare(self.recipe, self.run.folder.parent / ".cache", kept)
+            known = kept or (None if self.first is None else self.first.needed_encoders(self.recipe.task))
+            self.setup = prepare(self.recipe, self.run.folder.parent / ".cache", known)
             if self.accelerator.is_main_process and kept is None:
                 self.run.save_encoders(self.setup.task.encoders)
         set_seed(train.seed)
         self.task, self.feed = self.setup.task, self.setup.feed
         self.model = make_model(self.recipe, self.task)
+        if self.first is not None:
+            self._begin_with(self.first)
+        if self.accelerator.device.type == "cpu":
+            torch.set_num_threads(choose(sum(parameter.numel() for parameter in self.model.parameters())))
         self.schedule = make_schedule(self.recipe)
         self.objective = self._spread(Objective(self.model, self.task, narrow=train.precision == "bfloat16"))
         self.optimizer = make_optimizer(train, self.model.parameters())
         self.checkpoints = self.run.checkpoints(keep=train.average, every=train.checkpoint_every)
         self.notices = Notices.of(self.setup.train.corpus, self.task.answer or self.task.question)
         self.carried: Any = None  # the state in mid-text, where the task reads one long text
+
+    def _begin_with(self, run: Run) -> None:
+        anew = begin_with(self.model, run)
+        if anew and not self.run.checkpoints().paths():
+            some = ", ".join(anew[:3]) + (" ..." if len(anew) > 3 else "")
+            self.screen.notice(f"begun with {run.folder}; {len(anew)} parameters it does not have begin anew: {some}")
 
     @property
     def sharded(self) -> bool:

@@ -1,0 +1,69 @@
+"""A run that begins with another knows what that one has learned."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from regard.train.run import Run, RunError
+from regard.train.screen import Screen
+from tests.train.tiny import metrics, train
+
+OTHER = ("data.seed=5", "train.steps=1", "train.valid_every=1", "train.optimizer.rate=1.0e-9")
+
+
+class Listening(Screen):
+    """Keeps what it was told."""
+
+    def __init__(self) -> None:
+        super().__init__(quiet=True)
+        self.said: list[str] = []
+
+    def notice(self, sentence: str) -> None:
+        self.said.append(sentence)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("base") / "tiny"
+    train(folder)
+    return folder
+
+
+def test_it_begins_with_weights_and_tokenizers(base: Path, tmp_path: Path) -> None:
+    train(tmp_path, *OTHER, "data.seed=0", f"init={base}")
+    best = min(json.loads(row)["loss"] for row in metrics(base).splitlines() if '"valid"' in row)
+    first = json.loads(next(row for row in metrics(tmp_path).splitlines() if '"valid"' in row))["loss"]
+    assert first == pytest.approx(best, rel=1e-4)
+    train(tmp_path / "other", *OTHER, f"init={base}")
+    assert Run(tmp_path / "other").encoders("translate") == Run(base).encoders("translate")
+
+
+def test_what_the_first_run_has_not_begins_anew_and_is_named(base: Path, tmp_path: Path) -> None:
+    screen = Listening()
+    train(tmp_path, *OTHER, f"init={base}", "model.fertility=3", screen=screen)
+    assert any("parameters it does not have begin anew: fertility" in said for said in screen.said)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        (("model.hidden_dim=17",), r"is \[.*\], here \[.*\]; give the model the widths of that run"),
+        (
+            ("model={kind: seq2seq, embedding_dim: 16, hidden_dim: 16}",),
+            "which this model has not; begin with a run of",
+        ),
+    ],
+)
+def test_a_run_that_does_not_fit_is_one_sentence(
+    base: Path, overrides: tuple[str, ...], sentence: str, tmp_path: Path
+) -> None:
+    with pytest.raises(RunError, match=sentence):
+        train(tmp_path, *OTHER, f"init={base}", *overrides)
+
+
+def test_nothing_to_begin_with_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="nowhere has no tokenizers yet; train it first"):
+        train(tmp_path / "run", f"init={tmp_path / 'nowhere'}")
