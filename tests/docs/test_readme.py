@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from regard.cli.app import app
 from regard.cli.mechanisms import markdown
 
 ROOT = Path(__file__).parents[2]
@@ -35,3 +38,22 @@ def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text())
     missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
     assert not missing
+
+
+def test_the_recipe_and_its_commands_do_what_they_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = re.search(r"```yaml\n(.+?)```", README, re.DOTALL)
+    assert recipe is not None
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
+    Path("reviews.yaml").write_text(recipe[1].replace("steps: 1000", "steps: 40"))
+    for name in ("train.csv", "valid.csv"):
+        Path(name).write_text("text,label\n" + 'a gem,good\n"dull, and long",bad\n' * 8)
+    lines = re.findall(r"^    regard (.+?)(?:  +#.*)?$", README, re.MULTILINE)
+    assert [line.split()[0] for line in lines] == ["train", "train", "predict", "compare"]
+    for line in lines[:3]:
+        done = CliRunner().invoke(app, shlex.split(line))
+        assert done.exit_code == 0, done.output
+    assert done.output.startswith("good\n")
+    listed = CliRunner().invoke(app, [*shlex.split(lines[3]), "--dry-run"])
+    assert listed.exit_code == 0, listed.output
+    assert len(re.findall("pooling=", listed.output)) == 9
