@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from regard.decode.search import Search
+from regard.evaluate.nearest import unknown
 from regard.recipes.sections import Recipe
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Task
@@ -49,12 +50,24 @@ class Predictor:
     def n_best(self, texts: str | Sequence[str], n: int, **settings: Any) -> list[list[Prediction]]:
         """Up to `n` answers to each text, best first."""
         asked = [texts] if isinstance(texts, str) else list(texts)
-        if self.task.unit == "label":  # which are ranked, not searched for
-            settings = {"beam_size": max(n, self.search.beam_size), **settings}
-        search = replace(self.search, **{"n_best": n, **settings})
+        search = self._search(n, settings)
         says = [self.task.answer is None or bool(text.strip()) for text in asked]
         found = iter(self.task.predict(self.model, list(compress(asked, says)), search))
         return [next(found) if one else [_nothing(text)] for text, one in zip(asked, says, strict=True)]
+
+    def _search(self, n: int, settings: dict[str, Any]) -> Search:
+        """The recipe's, with what a call says; labels and tags are ranked, not searched for."""
+        known = [field.name for field in fields(Search)]
+        for name in settings:
+            if name not in known:
+                raise unknown("predict", "setting", name, known)
+        if self.task.unit == "token":
+            return replace(self.search, **{"n_best": n, **settings})
+        if settings:
+            raise ValueError(
+                f"predict: {next(iter(settings))} is of a search for texts; each {self.task.unit} is ranked"
+            )
+        return replace(self.search, n_best=n, beam_size=max(n, self.search.beam_size))
 
 
 def load(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import regard
 from regard.cli import app
 
 RUN = CliRunner(env={"COLUMNS": "200", "ACCELERATE_USE_CPU": "true"})
@@ -147,6 +148,18 @@ def test_evaluate_measures_labels_and_tags(reviews: str, tags: str) -> None:
     shown = asked("evaluate", tags)
     for part in ("nats a tag", "accuracy", "1.000", "unit:label", "F1"):
         assert part in shown
+
+
+def test_labels_and_tags_have_no_search(reviews: str, tags: str) -> None:
+    for run, unit in ((reviews, "label"), (tags, "tag")):
+        with pytest.raises(ValueError, match=f"strategy is of a search for texts; each {unit} is ranked"):
+            regard.load(run).predict("the dog", strategy="sample")
+        done = RUN.invoke(app, ["predict", run, "the dog", "--decode", "strategy=sample"])
+        assert done.exit_code == 2
+        assert "decode: a search is for texts that are generated" in done.output
+    assert len(regard.load(reviews).n_best("the film", 9)[0]) == 2
+    with pytest.raises(ValueError, match="tags are the likeliest of each word, one answer; got n_best=9"):
+        regard.load(tags).n_best("the dog", 9)
 
 
 def test_what_is_wrong_with_questions_is_one_sentence(reviews: str, tags: str) -> None:

@@ -41,6 +41,8 @@ SAID = [
     (["train", "dates", "train.steps=few"], 2, "error: the command line: train.steps is 'few'"),
     (["train", "dates", "decode.n_best=0"], 2, "error: the command line: decode: n_best and beam_size are at least 1"),
     (["train", "dates", "evaluate.metrics=[blue]"], 2, "error: the command line: evaluate: there is no metric 'blue'"),
+    (["predict", "no/where", "x"], 2, "error: no/where is not a run: it has no recipe.yaml"),
+    (["evaluate", "no/where"], 2, "error: no/where is not a run: it has no recipe.yaml"),
     (["train", "bad.yaml"], 2, "error: bad.yaml, line 1: "),
     (["train", "part.yaml"], 2, "error: part.yaml: the key 'data' is missing"),
     (["train", "pairs.yaml"], 2, "error: pairs.yaml, line 3: data.train.source: there is no file train.de; set data.r"),

@@ -14,7 +14,7 @@ from tests.compare.made_up import comparison
 
 
 def test_elsewhere_a_line_is_printed_when_something_changes(tmp_path: Path) -> None:
-    pool = Pool(comparison("train.seed=1,2,3", runs=tmp_path).trials, 1)
+    pool = Pool(comparison("train.seed=1,2,3", "train.steps=800", runs=tmp_path).trials, 1)
     Run(pool.trials[1].folder).metrics.add(200, "valid", loss=0.25)
     console = Console(file=StringIO(), width=200)
     with Board(console) as board:
@@ -32,7 +32,7 @@ def test_elsewhere_a_line_is_printed_when_something_changes(tmp_path: Path) -> N
 
 
 def test_a_small_terminal_shows_what_is_in_training_first(tmp_path: Path) -> None:
-    pool = Pool(comparison(f"train.seed={','.join(map(str, range(40)))}", runs=tmp_path).trials, 1)
+    pool = Pool(comparison(f"train.seed={','.join(map(str, range(40)))}", "train.steps=800", runs=tmp_path).trials, 1)
     pool.states[33] = "training"
     file = StringIO()
     with Board(Console(file=file, width=100, height=10, force_terminal=True, color_system=None)) as board:

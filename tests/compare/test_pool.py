@@ -44,7 +44,7 @@ def test_the_reason_is_one_sentence(status: int, log: str, reason: str, tmp_path
 
 def test_a_run_is_finished_when_it_has_all_its_steps_and_ended_cleanly(tmp_path: Path) -> None:
     def trial(*more: str):  # type: ignore[no-untyped-def]
-        return comparison("train.seed=1,2", *more, runs=tmp_path).trials[0]
+        return comparison("train.seed=1,2", *(more or ["train.steps=800"]), runs=tmp_path).trials[0]
 
     assert not trial().finished()
     with Clock(trial().folder).running():

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.decode import Ensemble, Generates, Hypothesis, Penalty, Search, generate, score
+from regard.specials import BOS, PAD
 from tests.decode.toys import Copy, Markov, Random, sentences
 from tests.mechanism import assert_close
 
@@ -226,10 +227,10 @@ def test_equals_go_by_id() -> None:
 
 
 def test_groups_differ() -> None:
-    """One sharp peak: a plain beam gives its near copies; groups must each begin elsewhere."""
+    """One sharp peak: a plain beam gives its near copies; groups, none of which ends, must each begin elsewhere."""
     model = Random(23, sharpness=2.0)
     source, lengths = sentences(6, 23)
-    wide = {"beam_size": 4, "n_best": 4, "max_length": 6}
+    wide = {"beam_size": 4, "n_best": 4, "max_length": 6, "forbid": (PAD, BOS, EOS)}
     plain = generate(model, source, lengths, Search(**wide))
     diverse = generate(model, source, lengths, Search(**wide, groups=4, diversity=100.0))
     for narrow, broad in zip(plain, diverse, strict=True):

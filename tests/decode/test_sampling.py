@@ -74,3 +74,8 @@ def test_seeds_and_rows_differ() -> None:
     (other, _) = generate(model, batch=2, search=Search(strategy="sample", max_length=20, seed=1))
     assert len({one[0].tokens, two[0].tokens, other[0].tokens}) == 3
     assert generate(model, batch=1, search=Search(strategy="sample", max_length=20)) == [one]
+
+
+def test_an_id_that_the_model_does_not_know_cannot_be_forbidden() -> None:
+    with pytest.raises(ValueError, match=r"forbid has the id 99; the model knows \d+ ids from 0 on"):
+        generate(Random(7), torch.tensor([[4, 5]]), search=Search(strategy="sample", forbid=(0, 99)))

@@ -111,11 +111,39 @@ def test_build_leaves_the_recipe_as_it_was() -> None:
         ("acceptor", {"encoder": {"kind": "cnn"}}, "there is no encoder 'cnn'"),
         ("bidirectional", {"gama": 1.0}, r"called 'gama' \(did you mean 'gamma'\?\)"),
         ("bidirectional", {"model": {"kind": "acceptor"}}, "there is no encoder-decoder 'acceptor'"),
+        ("bidirectional", {"model": 5}, "model is given by a mapping of its arguments; got 5"),
+        ("bidirectional", {"gamma": "much"}, "'gamma' of the model 'bidirectional' is a number; got 'much'"),
+        ("acceptor", {"encoder": "rnn"}, "encoder is given by a mapping of its arguments; got 'rnn'"),
+        ("acceptor", {"encoder": {"hidden_dim": "wide"}}, "'hidden_dim' of the encoder 'rnn' is a whole number"),
+        ("acceptor", {"encoder": {"kind": "transformer", "num_layers": 0}}, "num_layers must be at least 1; got 0"),
+        ("luong", {"cells": [1]}, r"cells is given by a mapping of its arguments; got \[1\]"),
+        ("luong", {"cells": {"num_layers": "two"}}, "'num_layers' of the cells is a whole number; got 'two'"),
+        ("luong", {"feeding": "often"}, "'feeding' of the model 'luong' is true or false; got 'often'"),
+        ("luong", {"feeding": 1}, "'feeding' of the model 'luong' is true or false; got 1"),
+        ("luong", {"hidden_dim": True}, "'hidden_dim' of the model 'luong' is a whole number; got True"),
+        ("luong", {"attention": 5}, "attention is given by a mapping of its arguments; got 5"),
+        ("luong", {"attention": {"score": 5}}, "is given by a mapping of its arguments; got 5"),
+        ("luong", {"attention": {"num_heads": 0}}, "num_heads must be at least 1; got 0"),
+        ("bahdanau", {"fertility": -1}, "hidden_dim must be at least 1; got -1"),
+        ("transformer", {"num_heads": 0}, "num_heads must be at least 1; got 0"),
+        ("transformer", {"positions": "learned", "max_length": 0}, "max_length must be at least 1; got 0"),
     ],
 )
 def test_wrong_names_are_one_sentence(kind: str, arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         build(kind, 11, 13, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"window": 0, "attention": "dot"}, "window must be at least 1; got 0"),
+        ({"attention": {"score": "dot", "align": "hard"}}, "a score over its own past; 'align' is not for it"),
+    ],
+)
+def test_what_a_model_of_characters_has_no_use_for_is_refused(arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        build("char_rnn", 11, **arguments)
 
 
 def test_sizes_fit_the_kind() -> None:

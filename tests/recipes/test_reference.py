@@ -81,10 +81,10 @@ def table(place: str, model: type[BaseModel]) -> str:
     lines = [f"### {place}", "", (model.__doc__ or "").strip(), "", "| key | what | default | |", "|---|---|---|---|"]
     for name, field in model.model_fields.items():
         bounds = [
-            f"{sign} {getattr(bound, attribute):g}"
+            f"{sign} {value:,}" if isinstance(value, int) else f"{sign} {value:g}"
             for bound in field.metadata
             for attribute, sign in (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
-            if hasattr(bound, attribute)
+            if (value := getattr(bound, attribute, None)) is not None
         ]
         what = " ".join([kind(field.annotation), *bounds])
         meaning = " ".join((field.description or "").split()).replace("None", "null")

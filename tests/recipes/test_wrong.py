@@ -20,6 +20,8 @@ DIGITS = next(line for line in TEXT.splitlines() if line.startswith("data: "))
 # (a line of the tiny recipe or None, what to write in its place, parts of the sentence)
 WRONG: list[tuple[str, str, tuple[str, ...]]] = [
     ("run: tiny", "run: a/b", ("line 1", "run is 'a/b'")),
+    ("run: tiny", "run: '..'", ("line 1", "run is '..'", "does not begin with '.'")),
+    ("run: tiny", "run: .cache", ("line 1", "run is '.cache'", "does not begin with '.'")),
     ("run: tiny", "rum: tiny", ("line 1", "no key 'rum'", "did you mean run?")),
     ("run: tiny", "task: translat", ("line 1", "task is 'translat'", "did you mean translate?")),
     ("format: digits", "format: digit", ("line 2", "data.format is 'digit'", "did you mean digits?")),
@@ -47,17 +49,28 @@ WRONG: list[tuple[str, str, tuple[str, ...]]] = [
     ("sentences: 16", "tokens: null", ("line 7", "train.batch", "set tokens or sentences")),
     ("sentences: 16", "sentence: 16", ("line 7", "'train.batch.sentence'", "did you mean sentences?")),
     ("rate: 0.02", "rate: -1", ("line 8", "train.optimizer.rate is -1", "greater than 0")),
+    ("rate: 0.02", "rate: 1e38", ("line 8", "train.optimizer.rate is 1e+38", "less than or equal to 1000")),
+    ("rate: 0.02", "rate: .inf", ("line 8", "train.optimizer.rate is inf", "finite")),
     ("rate: 0.02", "name: adma", ("line 8", "train.optimizer.name is 'adma'", "did you mean adam?")),
     ("rate: 0.02", "betas: [0.9, 1]", ("line 8", "train.optimizer.betas.1 is 1", "less than 1")),
     ("log_every: 5", "schedule: {name: cosin}", ("line 9", "train.schedule.name is 'cosin'", "did you mean cosine?")),
     ("log_every: 5", "exposure: {sampling: {decy: linear}}", ("line 9", "sampling.decy'", "did you mean decay?")),
+    ("log_every: 5", "exposure: {sampling: {decay: exponential}}", ("line 9", "sampling", "a k below 1")),
+    ("log_every: 5", "exposure: {sampling: {k: 0.5}}", ("line 9", "sampling", "a k of at least 1")),
+    ("log_every: 5", "seed: -1", ("line 9", "train.seed is -1", "greater than or equal to 0")),
     ("log_every: 5", "precision: bfloat", ("line 9", "train.precision is 'bfloat'", "did you mean bfloat16?")),
     ("log_every: 5", "clip: much", ("line 9", "train.clip is 'much'", "valid number")),
     ("strategy: greedy", "strategy: bem", ("line 12", "decode.strategy is 'bem'", "did you mean beam?")),
     ("max_length: 6", "max_lenght: 6", ("line 12", "'decode.max_lenght'", "did you mean max_length?")),
+    ("max_length: 6", "forbid: [-1]", ("line 12", "forbid holds ids, which are at least 0; got [-1]")),
     ("max_length: 6", "n_best: 3", ("line 12", 'n_best=3 with strategy "greedy"')),
     ("exact_match", "exact_mach", ("line 13", "no metric 'exact_mach'", "did you mean 'exact_match'?")),
     ("cer]", "{bleu: {tokenise: none}}]", ("line 13", "bleu: there is no option 'tokenise'", "'tokenize'")),
+    ("cer]", "{bleu: {tokenize: nix}}]", ("line 13", "bleu: there is no tokenizer 'nix'")),
+    ("cer]", "{bleu: 5}]", ("line 13", "the options of 'bleu' are a mapping", "got 5")),
+    ("cer]", "exact_match]", ("line 13", "the metric 'exact_match' stands twice")),
+    ("cer]", "accuracy]", ("line 13", "metric 'accuracy' is for the task classify and tag; the task is 'translate'")),
+    ("cer]", "cer], rows: 2", ("line 13", "rows are those of a text that is read in windows")),
     ("cer]", "3]", ("line 13", "evaluate.metrics.1 is 3")),
     ("cer]", "cer], select: bleu", ("line 13", "select is 'bleu'", "loss or one of the metrics")),
 ]
@@ -93,6 +106,22 @@ def test_the_sentence_names_key_line_and_nearest(right: str, wrong: str, parts: 
 def test_an_override_that_is_wrong_is_on_the_command_line(override: str, sentence: str) -> None:
     with pytest.raises(RecipeError, match=re.escape(sentence)):
         load("dates", [override])
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("decode.beam_size=3", "decode: a search is for texts that are generated; the task 'classify' has none"),
+        ("evaluate.metrics=[span_f1]", "metric 'span_f1' is for the task tag; the task is 'classify'"),
+        ("evaluate.group=true", "group is for the task 'translate'; the task is 'classify'"),
+        ("data.split={valid: 0.6, test: 0.5}", "valid 0.6 and test 0.5 leave nothing to learn from"),
+    ],
+)
+def test_what_a_task_has_no_use_for_is_refused(override: str, sentence: str) -> None:
+    text = "task: classify\ndata: {format: folder, train: x}\nmodel: {kind: acceptor}\ntrain: {steps: 1}\n"
+    check(Document.parse(text, "mine.yaml"))
+    with pytest.raises(RecipeError, match=re.escape(sentence)):
+        check(Document.parse(text, "mine.yaml").overridden([override]))
 
 
 def test_a_recipe_that_does_not_exist() -> None:

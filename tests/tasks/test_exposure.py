@@ -153,3 +153,11 @@ def test_sampled_words_carry_no_gradient_but_what_follows_them_does() -> None:
     predicted = Exposure().sampled(model, batch_of(source, lengths), target, 0.5)
     (predicted.logits.logsumexp(-1).sum() + predicted.extras["fertility"].sum()).backward()
     assert [name for name, gradient in named_gradients(model) if gradient is None or not gradient.any()] == []
+
+
+def test_what_is_no_number_reaches_the_loss() -> None:
+    """Nothing can be drawn from it; the training loop says where it arose."""
+    model, (source, lengths, target) = bahdanau(), pairs()
+    with torch.no_grad():
+        model.output_map.bias.fill_(math.nan)
+    assert Exposure().sampled(model, batch_of(source, lengths), target, 0.0).logits.isnan().all()

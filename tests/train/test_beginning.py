@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+from rich.table import Table
 
-from regard.train.run import Run, RunError
+from regard.train.folder import RunError
+from regard.train.plan import plan
+from regard.train.run import Run
 from regard.train.screen import Screen
-from tests.train.tiny import metrics, train
+from tests.train.tiny import metrics, recipe, train
 
 OTHER = ("data.seed=5", "train.steps=1", "train.valid_every=1", "train.optimizer.rate=1.0e-9")
 
@@ -67,3 +71,20 @@ def test_a_run_that_does_not_fit_is_one_sentence(
 def test_nothing_to_begin_with_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="nowhere has no tokenizers yet; train it first"):
         train(tmp_path / "run", f"init={tmp_path / 'nowhere'}")
+
+
+def test_going_on_does_not_need_the_first_run_any_more(base: Path, tmp_path: Path) -> None:
+    shutil.copytree(base, tmp_path / "first")
+    train(tmp_path / "run", *OTHER, f"init={tmp_path / 'first'}")
+    shutil.rmtree(tmp_path / "first")
+    assert train(tmp_path / "run", *OTHER, f"init={tmp_path / 'first'}", "train.steps=2").progress.step == 2
+
+
+def test_a_dry_run_has_the_vocabulary_of_the_first_run(base: Path) -> None:
+    def sizes(*overrides: str) -> list[str]:
+        table = list(plan(recipe("data.longest=4", "data.train_size=2", *overrides)))[1]
+        assert isinstance(table, Table)
+        return list(table.columns[1].cells)[:2]
+
+    first = Run(base).needed_encoders("translate")
+    assert sizes(f"init={base}") == [str(first[name].size) for name in ("source", "target")] != sizes()

@@ -10,7 +10,7 @@ import torch
 
 import regard
 from regard.loading import Predictor
-from regard.train.run import RunError
+from regard.train.folder import RunError
 from tests.train.tiny import metrics, train
 
 TEXTS = ["1 2 3", "4 5 6 7", "9 8 7", "1 1 1 1", "5 0 2"]
@@ -61,6 +61,8 @@ def test_nothing_is_answered_with_nothing(translator: Predictor) -> None:
 def test_a_setting_that_would_be_ignored_is_an_error(translator: Predictor) -> None:
     with pytest.raises(ValueError, match=r'n_best=3 with strategy "greedy"'):
         translator.n_best(TEXTS, 3)
+    with pytest.raises(ValueError, match=r"predict: there is no setting 'beamsize'; did you mean 'beam_size'\?"):
+        translator.predict(TEXTS, beamsize=3)
 
 
 def test_the_model_is_in_evaluation_mode(translator: Predictor) -> None:

@@ -13,7 +13,8 @@ import pytest
 from regard.models.build import build
 from regard.models.transformer_encoder import TransformerEncoder
 from regard.nn.transformer_layer import Blocks
-from regard.train.run import Run, RunError
+from regard.train.folder import RunError
+from regard.train.run import Run
 from regard.train.screen import Screen
 from regard.train.sharding import by_layer
 from regard.train.trainer import Trainer

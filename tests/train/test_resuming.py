@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.train.run import Run, RunError
+from regard.train.folder import RunError
+from regard.train.run import Run
 from regard.train.screen import Screen
 from tests.train.tiny import TEXT, metrics, train
 

@@ -260,6 +260,14 @@ def test_a_label_that_training_did_not_have_is_named_by_line(task: str, tmp_path
         prepare(made, tmp_path / "cache")
 
 
+def test_a_test_split_without_one_known_label_says_so(tmp_path: Path) -> None:
+    write(tmp_path / "train", ["good a gem", "bad far too long"])
+    write(tmp_path / "test", ["1 a gem", "0 far too long"])
+    made = recipe("classify", f"{{format: labelled, root: {tmp_path}, train: train, valid: train, test: test}}")
+    with pytest.raises(DataError, match="no label of the split test occurs in the training data"):
+        prepare(made, tmp_path / "cache")
+
+
 def test_a_folder_without_texts_says_so(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no .txt files in it, whose names would be the labels"):
         fields(recipe("classify", f"{{format: folder, train: {tmp_path}}}"))

@@ -10,19 +10,21 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from regard.data.problems import DataError
 from regard.data.tokenizer import Tokenizer
 from regard.evaluate.score import Score
 from regard.tasks.prediction import Prediction
 from regard.train.checkpoint import average
 from regard.train.fault import NotFiniteError
 from regard.train.files import read_tensors
+from regard.train.folder import RunError
 from regard.train.metrics_log import MetricsLog
 from regard.train.notices import Notices
 from regard.train.report import report, summary
-from regard.train.run import Run, RunError
+from regard.train.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
-from regard.train.validation import Measured
+from regard.train.validation import Measured, measure
 from tests.train.tiny import metrics, recipe, train
 
 
@@ -85,9 +87,30 @@ def test_the_best_model_is_kept_or_the_last_are_averaged(tmp_path: Path) -> None
     kept = read_tensors(run.folder / "model.safetensors")
     assert all(torch.equal(kept[name], tensor) for name, tensor in average(paths).items())
     assert outcome.valid is not None
+    assert rows(run.folder, "valid_averaged") == [{"step": 45, "split": "valid_averaged", **outcome.valid.values()}]
+    assert outcome.valid.loss not in [row["loss"] for row in rows(run.folder, "valid")]
     best = train(tmp_path / "best")
+    assert rows(tmp_path / "best", "valid_averaged") == []
     assert best.valid is not None
     assert best.valid.loss == min(row["loss"] for row in rows(tmp_path / "best", "valid"))
+
+
+def test_data_that_cannot_be_read_leave_no_run_behind(tmp_path: Path) -> None:
+    """So that what the sentence says to do, another setting, is not another recipe in the same folder."""
+    file = tmp_path / "pairs.tsv"
+    file.write_text("a\tb\nno second column\n" * 20)
+    data = f"data={{format: table, train: {file}, valid: {file}}}"
+    with pytest.raises(DataError, match="set bad_lines to skip"):
+        train(tmp_path / "run", data, "train.steps=1")
+    assert train(tmp_path / "run", data, "data.bad_lines=skip", "train.steps=1").progress.step == 1
+
+
+def test_a_validation_that_is_not_finite_is_one_sentence(tmp_path: Path) -> None:
+    trainer = Trainer(recipe(), Run(tmp_path), screen=Screen(quiet=True))
+    with torch.no_grad():
+        next(trainer.model.parameters()).fill_(math.nan)
+    with pytest.raises(NotFiniteError, match="the validation loss is not finite"):
+        measure(trainer.model, trainer.task, trainer.setup.valid, trainer.recipe)
 
 
 class Broken(nn.Module):

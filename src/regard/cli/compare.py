@@ -37,7 +37,7 @@ def command(
 
     from regard.compare.pool import Pool
     from regard.train.files import DiskError
-    from regard.train.run import RunError
+    from regard.train.folder import RunError
 
     try:
         pool = Pool(comparison.trials, jobs)

@@ -20,7 +20,15 @@ def command(
     decode: Annotated[list[str] | None, typer.Option(help="Another search: --decode beam_size=10")] = None,
 ) -> None:
     """Measure a trained model, by the function that measured it in training."""
+    from regard.train.folder import RunError, recipe_file
+
+    try:
+        recipe_file(run)
+    except RunError as problem:
+        fail(str(problem))
+
     from regard.loading import load
+    from regard.train.fault import NotFiniteError
     from regard.train.files import DiskError
     from regard.train.splits import prepared
     from regard.train.validation import measure
@@ -31,7 +39,7 @@ def command(
         if found is None:
             fail(f"the recipe of {run} has no split {split!r}; try --split valid")
         measured = measure(loaded.model, loaded.task, found, loaded.recipe)
-    except (DiskError, ValueError) as problem:
+    except (DiskError, NotFiniteError, ValueError) as problem:
         fail(str(problem))
     if as_json:
         signatures = {name: score.signature for name, score in measured.scores.items()}
@@ -40,7 +48,7 @@ def command(
     table = Table(title=f"{run}: {split}, {len(found.corpus):,} examples", title_justify="left")
     for column in ("measure", "value", "signature"):
         table.add_column(column, justify="right" if column == "value" else "left")
-    table.add_row("loss", f"{measured.loss:.4f}", f"nats a {loaded.task.unit}, given the right ones before it")
+    table.add_row("loss", f"{measured.loss:.4f}", loaded.task.measured_in)
     for score in measured.scores.values():
         table.add_row(escape(score.name), f"{score.value:#.4g}", escape(score.signature))
     show(table)

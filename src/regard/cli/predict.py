@@ -31,10 +31,17 @@ def command(
     decode: Annotated[list[str] | None, typer.Option(help="Another search: --decode beam_size=10")] = None,
 ) -> None:
     """Ask a trained model: texts, a file, or standard input, line by line."""
-    from regard.loading import load
+    from regard.train.folder import RunError, recipe_file
 
     if texts and file is not None:
         fail("texts and --file together; give one of them")
+    try:
+        recipe_file(run)
+    except RunError as problem:
+        fail(str(problem))
+
+    from regard.loading import load
+
     try:
         predictor = load(run, overrides=[f"decode.{one}" for one in decode or []])
         with _opened(output) as out:

@@ -25,12 +25,11 @@ def command(
     except RecipeError as problem:
         fail(str(problem))
 
-    from regard.data.problems import DataError
     from regard.train.fault import NotFiniteError
     from regard.train.files import DiskError
     from regard.train.plan import plan
     from regard.train.report import report, summary
-    from regard.train.run import Run, RunError
+    from regard.train.run import Run
     from regard.train.trainer import Trainer
 
     try:
@@ -40,7 +39,7 @@ def command(
         run = Run(runs / loaded.run)
         trainer = Trainer(loaded, run)
         outcome = trainer.fit()
-    except (RecipeError, DataError, RunError, DiskError, NotFiniteError) as problem:
+    except (DiskError, NotFiniteError, ValueError) as problem:
         fail(str(problem))
     if trainer.accelerator.is_main_process:
         report(run, loaded, outcome)

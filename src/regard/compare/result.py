@@ -12,6 +12,7 @@ from regard.compare.pool import Pool
 from regard.compare.trial import Trial
 from regard.evaluate.metrics import METRICS
 from regard.loading import load
+from regard.train.metrics_log import AVERAGED
 from regard.train.run import Run
 
 _LOWER = ("loss", "perplexity", "bits_per_character")
@@ -42,7 +43,8 @@ class Result:
 
     Attributes:
         trial: which one.
-        measures: what was measured by (split, name): the best validation by `evaluate.select`, and the test.
+        measures: what the model that the run kept is worth, by (split, name): of the best one by `evaluate.select`, or
+            of the average of the last checkpoints.
         curve: the validations: step and values.
         step: how far it was trained.
         parameters: of its model.
@@ -64,10 +66,9 @@ class Result:
         select = trial.recipe.evaluate.select
         sign = -1 if higher_is_better(select) else 1
         best = min((values for _, values in curve), key=lambda values: sign * values[select], default={})
-        test = next((_values(row) for row in reversed(rows) if row["split"] == "test"), {})
-        measures = {
-            (split, name): value for split, found in (("valid", best), ("test", test)) for name, value in found.items()
-        }
+        ends = {row["split"]: _values(row) for row in rows if row["split"] in (AVERAGED, "test")}
+        found = {"valid": ends.get(AVERAGED, best), "test": ends.get("test", {})}
+        measures = {(split, name): value for split, values in found.items() for name, value in values.items()}
         parameters = sum(parameter.numel() for parameter in load(trial.folder, device="cpu").model.parameters())
         return Result(trial, measures, curve, rows[-1]["step"], parameters, Clock(trial.folder).seconds)
 

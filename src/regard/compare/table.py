@@ -75,7 +75,8 @@ def markdown(comparison: Comparison, found: Sequence[Column]) -> str:
     lines += [_line(f"**{text}**" if best else text for text, best in cells) for cells in rows]
     lines += [
         "",
-        "Validation is the best one by `evaluate.select`; ± is the standard deviation over seeds (n - 1).",
+        "Measured is the model that a run kept: the best by `evaluate.select`, or the mean of its last `train.average` "
+        "checkpoints; ± is the standard deviation over seeds (n - 1).",
         "",
     ]
     return "\n".join([*lines, "![validation by step, and the result of each row](comparison.png)", ""])

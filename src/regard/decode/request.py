@@ -99,6 +99,10 @@ class Limits:
         """`log_probs` [N, V] of the n-th token of `rows` [N], with -inf where it may not be."""
         allowed = log_probs.float().clone()
         if self.forbid:
+            if max(self.forbid) >= allowed.shape[1]:
+                raise ValueError(
+                    f"forbid has the id {max(self.forbid)}; the model knows {allowed.shape[1]} ids from 0 on"
+                )
             allowed[:, list(self.forbid)] = -torch.inf
         early = n < self.shortest[rows]
         allowed[:, EOS] = allowed[:, EOS].masked_fill(early, -torch.inf)

@@ -93,6 +93,8 @@ class Search:
             raise ValueError(f"n_best={self.n_best} is more than beam_size={self.beam_size} can give; widen the beam")
         if self.groups < 1 or self.beam_size % self.groups:
             raise ValueError(f"beam_size={self.beam_size} cannot be split into {self.groups} groups of one size")
+        if any(number < 0 for number in self.forbid):
+            raise ValueError(f"forbid holds ids, which are at least 0; got {list(self.forbid)}")
         if self.diversity < 0:
             raise ValueError(f"diversity is at least 0; got {self.diversity}")
         if self.groups > 1 and self.strategy != "beam":

@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 
 from torch import nn
 
+from regard.models.plain import mapping
 from regard.nn.aligners import Aligner, Hard, LocalM, LocalP, Raw, Softmax
 from regard.nn.attention import Attention
+from regard.nn.fitting import positive
 from regard.nn.key_value import KeyValue
 from regard.nn.multi_head import MultiHead
 from regard.nn.reader import Reader
@@ -61,6 +63,11 @@ def nearest(what: str, name: object, names: Iterable[str]) -> str:
     return f"there is no {what} {name!r}{hint}; there are: {', '.join(known)}"
 
 
+def named(spec: Spec) -> dict[str, Any]:
+    """A part as a mapping with its `name`."""
+    return {"name": spec} if isinstance(spec, str) else mapping("a score, an aligner or a term", spec)
+
+
 def make(what: str, table: Mapping[str, type[M]], spec: Spec, given: Mapping[str, Any]) -> M:
     """One part: its class by name, its arguments from the spec first and then from `given`.
 
@@ -70,7 +77,7 @@ def make(what: str, table: Mapping[str, type[M]], spec: Spec, given: Mapping[str
     Traceback (most recent call last):
     ValueError: there is no score 'aditive' (did you mean 'additive'?); there are: additive, bilinear, ...
     """
-    options = {"name": spec} if isinstance(spec, str) else dict(spec)
+    options = named(spec)
     name = str(options.pop("name", None))
     if name not in table:
         raise ValueError(nearest(what, name, table))
@@ -108,6 +115,9 @@ class Attending:
     key_value: bool = False
     dropout: float = 0.0
 
+    def __post_init__(self) -> None:
+        positive("attention", hidden_dim=self.hidden_dim, num_heads=self.num_heads, max_length=self.max_length)
+
     def __call__(self, query_dim: int, key_dim: int) -> Attender:
         if not self.key_value:
             return self._reader(query_dim, key_dim, key_dim)
@@ -116,8 +126,8 @@ class Attending:
 
     def make_score(self, query_dim: int, key_dim: int) -> Score:
         """The score alone."""
-        name = self.score if isinstance(self.score, str) else self.score.get("name")
-        options = {} if isinstance(self.score, str) else self.score
+        options = named(self.score)
+        name = options.pop("name", None)
         given: dict[str, Any] = {"query_dim": query_dim, "key_dim": key_dim, "num_heads": self.num_heads}
         given["max_length"] = self.max_length
         hidden = self.hidden_dim

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_type_hints
 
 from torch import nn
 
@@ -18,6 +18,7 @@ from regard.models.encoder import Encoder
 from regard.models.generator import EncoderDecoder
 from regard.models.language_model import LanguageModel
 from regard.models.luong import Luong
+from regard.models.plain import check_values, mapping
 from regard.models.seq2seq import Seq2Seq
 from regard.models.simple_attention import SimpleAttention
 from regard.models.transducer import Transducer
@@ -48,6 +49,9 @@ KINDS_OF_TASK: dict[str, tuple[str, ...]] = {
     "tag": ("transducer",),
 }
 KINDS = (*sorted((*ENCODER_DECODERS, *LANGUAGE_MODELS, *LABELLERS, "bidirectional")),)
+
+
+_OF_A_SCORE = frozenset(("score", "hidden_dim", "terms", "max_length"))
 
 
 def build(kind: str, source_size: int, target_size: int | None = None, **arguments: Any) -> nn.Module:
@@ -96,6 +100,8 @@ def _made(what: str, made: type[nn.Module], sizes: tuple[object, ...], arguments
     for name in arguments:
         if name not in plain:
             raise ValueError(nearest(f"argument of the {what} called", name, plain))
+    hints = get_type_hints(made.__init__) | (get_type_hints(Blocks) if "blocks" in names else {})
+    check_values(what, arguments, hints)
     ready = {name: _part(name, value, made) for name, value in arguments.items()}
     if "blocks" in names:
         ready["blocks"] = Blocks(**{name: ready.pop(name) for name in blocks if name in ready})
@@ -105,12 +111,17 @@ def _made(what: str, made: type[nn.Module], sizes: tuple[object, ...], arguments
 def _part(name: str, value: Any, made: type[nn.Module]) -> Any:
     """A plain value as the constructor wants it."""
     if name == "cells":
-        options = {"kind": value} if isinstance(value, str) else value
+        options = {"kind": value} if isinstance(value, str) else mapping("cells", value)
         if options.get("kind", "gru") not in CELLS:
             raise ValueError(nearest("recurrent cell", options["kind"], CELLS))
         return _record("cells", Cells, options)
     if name == "attention" and value is not None:
-        attending: Attending = _record("attention", Attending, {"score": value} if isinstance(value, str) else value)
+        options = {"score": value} if isinstance(value, str) else mapping("attention", value)
+        if made is CharRNN and (others := set(options) - _OF_A_SCORE):
+            raise ValueError(
+                f"attention of 'char_rnn' is a score over its own past; {sorted(others)[0]!r} is not for it"
+            )
+        attending: Attending = _record("attention", Attending, options)
         return attending.make_score if made is CharRNN else attending
     if name == "score" and value is not None:
         return _heads(value)
@@ -132,12 +143,13 @@ def _record(what: str, made: type[Any], options: Mapping[str, Any]) -> Any:
     for option in options:
         if option not in fields:
             raise ValueError(nearest(f"argument of {what} called", option, fields))
+    check_values(what, options, get_type_hints(made))
     return made(**options)
 
 
-def _encoder(size: int, options: Mapping[str, Any]) -> nn.Module:
-    arguments = dict(options)
-    kind = arguments.pop("kind", "rnn")
+def _encoder(size: int, options: Any) -> nn.Module:
+    arguments = mapping("encoder", options)
+    kind = str(arguments.pop("kind", "rnn"))
     if kind not in ENCODERS:
         raise ValueError(nearest("encoder", kind, ENCODERS))
     if kind == "rnn":
@@ -147,13 +159,14 @@ def _encoder(size: int, options: Mapping[str, Any]) -> nn.Module:
 
 def _both(source_size: int, target_size: int, arguments: Mapping[str, Any]) -> Bidirectional:
     rest = dict(arguments)
-    options = dict(rest.pop("model", {}))
-    kind = options.pop("kind", "bahdanau")
+    options = mapping("model", rest.pop("model", {}))
+    kind = str(options.pop("kind", "bahdanau"))
     if kind not in ENCODER_DECODERS:
         raise ValueError(nearest("encoder-decoder", kind, ENCODER_DECODERS))
     for name in rest:
         if name != "gamma":
             raise ValueError(nearest("argument of the model 'bidirectional' called", name, ("gamma", "model")))
+    check_values("model 'bidirectional'", rest, {"gamma": float})
     what, made = f"model {kind!r}", ENCODER_DECODERS[kind]
     there = _made(what, made, (source_size, target_size), options)
     back = _made(what, made, (target_size, source_size), options)

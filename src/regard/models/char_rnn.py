@@ -15,6 +15,7 @@ from regard.models.seq2seq import run
 from regard.models.words import Words, output_layer
 from regard.nn.attention import Attention
 from regard.nn.cells import Cells
+from regard.nn.fitting import positive
 from regard.nn.memory import Memory
 from regard.nn.rnn import Recurrent, RecurrentState
 from regard.nn.scores.base import Score
@@ -88,6 +89,7 @@ class CharRNN(Generator[CharState]):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        positive("CharRNN", window=window)
         self.words = Words(size, embedding_dim, dropout=dropout)
         self.layers = Recurrent(embedding_dim, hidden_dim, cells)
         self.attention = None if attention is None else Attention(attention(hidden_dim, hidden_dim))

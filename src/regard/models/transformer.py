@@ -11,6 +11,7 @@ from regard.models.encoder import Encoded
 from regard.models.generator import Advanced, EncoderDecoder, Generator, needs_batch, needs_source
 from regard.models.predicted import Predicted
 from regard.models.transformer_encoder import PlacedWords, TransformerEncoder, last_norm, placed
+from regard.nn.fitting import positive
 from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
 from regard.ops.attended import Attended
 
@@ -51,8 +52,7 @@ class TransformerDecoder(nn.Module):
 
     def __init__(self, blocks: Blocks, num_layers: int, *, cross: bool) -> None:
         super().__init__()
-        if num_layers < 1:
-            raise ValueError(f"a Transformer needs at least one layer; got {num_layers}")
+        positive("TransformerDecoder", num_layers=num_layers)
         self.layers = nn.ModuleList(TransformerLayer(blocks, cross=cross) for _ in range(num_layers))
         self.norm = last_norm(blocks)
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from regard.masks import Mask
 from regard.models.encoder import Encoded
+from regard.nn.fitting import positive
 from regard.nn.positions import Learned, Sinusoidal
 from regard.nn.transformer_layer import Blocks, TransformerLayer
 from regard.specials import PAD
@@ -82,6 +83,7 @@ class TransformerEncoder(nn.Module):
         max_length: int = 1024,
     ) -> None:
         super().__init__()
+        positive("TransformerEncoder", num_layers=num_layers)
         blocks = placed(Blocks() if blocks is None else blocks, positions)
         self.output_dim = blocks.dim
         self.words = PlacedWords(size, blocks, positions=positions, max_length=max_length)

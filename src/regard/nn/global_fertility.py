@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
-from regard.nn.fitting import mapped
+from regard.nn.fitting import mapped, positive
 from regard.ops.global_fertility import fertility_log_likelihood
 
 
@@ -33,6 +33,7 @@ class GlobalFertility(nn.Module):
 
     def __init__(self, key_dim: int, hidden_dim: int) -> None:
         super().__init__()
+        positive("GlobalFertility", hidden_dim=hidden_dim)
         self.key_map = nn.Linear(key_dim, hidden_dim, bias=False)
         self.mean_map = nn.Linear(hidden_dim, 1)
         self.log_variance_map = nn.Linear(hidden_dim, 1)

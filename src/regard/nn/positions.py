@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from regard.nn.fitting import positive
 from regard.ops.learned_positions import learned_positions
 from regard.ops.sinusoidal import sinusoidal_positions
 
@@ -62,6 +63,7 @@ class Learned(nn.Module):
 
     def __init__(self, max_length: int, dim: int) -> None:
         super().__init__()
+        positive("Learned", max_length=max_length)
         self.table = nn.Parameter(torch.empty(max_length, dim))
         nn.init.normal_(self.table, std=0.02)
 

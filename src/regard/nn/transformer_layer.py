@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.masks import Mask
-from regard.nn.fitting import probability
+from regard.nn.fitting import positive, probability
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
 from regard.nn.rotary import Rotary
@@ -52,6 +52,7 @@ class Blocks:
     score: Callable[[int, int], Score] | None = None
 
     def __post_init__(self) -> None:
+        positive("Transformer", dim=self.dim, num_heads=self.num_heads, hidden_dim=self.hidden_dim)
         if self.dim % self.num_heads:
             raise ValueError(f"a Transformer of width {self.dim} cannot be split among {self.num_heads} heads")
         if self.rotary and self.dim // self.num_heads % 2:

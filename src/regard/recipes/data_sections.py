@@ -24,7 +24,7 @@ class DatesData(Section):
     """How many dates to test on; no date and no format of them is learned from."""
     seed: int = 0
     """Another seed, other dates."""
-    languages: list[str] | None = None
+    languages: list[str] | None = Field(None, min_length=1)
     """Which ones; None for all of them."""
 
 
@@ -58,6 +58,14 @@ class SplitSection(Section):
     """The share to test on; in order, it comes last."""
     salt: str = ""
     """Another text, another division by hash."""
+
+    @model_validator(mode="after")
+    def _leaving(self) -> SplitSection:
+        if self.valid + self.test >= 1:
+            raise ValueError(
+                f"valid {self.valid} and test {self.test} leave nothing to learn from; they are shares of 1"
+            )
+        return self
 
 
 class Files(Section):

@@ -17,7 +17,7 @@ from regard.recipes.document import Document, Where
 from regard.recipes.files import find_files
 from regard.recipes.problem import RecipeError
 from regard.recipes.sections import Recipe
-from regard.recipes.suited import suited_data, suited_tokenizer, suited_training
+from regard.recipes.suited import suited_data, suited_evaluation, suited_search, suited_tokenizer, suited_training
 
 
 class Loaded(NamedTuple):
@@ -71,8 +71,8 @@ def check(document: Document, *, files: bool = False) -> Loaded:
     _attempt("data", suited_data, recipe, document)
     _attempt("tokenizer", suited_tokenizer, recipe, document)
     _attempt("train", suited_training, recipe, document)
-    _attempt("decode", _make_search, recipe, document)
-    _attempt("evaluate", _make_metrics, recipe, document)
+    _attempt("decode", suited_search, recipe, document)
+    _attempt("evaluate", suited_evaluation, recipe, document)
     if files:
         find_files(recipe.data, document)
     _attempt("model", _make_model, recipe, document)
@@ -116,6 +116,7 @@ def _make_model(recipe: Recipe) -> None:
     kinds = KINDS_OF_TASK[recipe.task]
     if "kind" not in arguments:
         raise RecipeError(f"it needs a kind; there are {', '.join(kinds)}")
+    arguments["kind"] = str(arguments["kind"])
     if arguments["kind"] in set(KINDS).difference(kinds):
         raise RecipeError(f"{arguments['kind']!r} is not for the task {recipe.task}; there are {', '.join(kinds)}")
     for name, value in arguments.items():
@@ -123,14 +124,6 @@ def _make_model(recipe: Recipe) -> None:
             raise RecipeError(f"{name} is {value!r}; a width is a whole number, at least 1")
     with torch.device("meta"):
         build(arguments.pop("kind"), 8, None if recipe.task == "language_model" else 8, **arguments)
-
-
-def _make_search(recipe: Recipe) -> None:
-    recipe.search()
-
-
-def _make_metrics(recipe: Recipe) -> None:
-    recipe.evaluate.chosen(recipe.task)
 
 
 def _sentence(problem: ValidationError, document: Document) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
-from pydantic import Field, create_model, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from regard.decode.search import Search
 from regard.evaluate.metrics import Metric, metric
@@ -75,7 +76,7 @@ class OptimizerSection(Section):
 
     name: Literal["sgd", "adam", "adamw"] = "adam"
     """The rule."""
-    rate: float = Field(1e-3, gt=0)
+    rate: float = Field(1e-3, gt=0, le=1e20)
     """The learning rate, which the schedule multiplies."""
     betas: tuple[Share, Share] = (0.9, 0.999)
     """Of adam and adamw: decay of both moments."""
@@ -114,11 +115,19 @@ class SamplingSection(Section):
     decay: Literal["exponential", "inverse_sigmoid", "linear"] = "inverse_sigmoid"
     """How the probability ε of feeding the right word falls with the updates i."""
     k: float = Field(1000.0, gt=0)
-    """k of ε = k^i, k / (k + exp(i / k)) or c - k i."""
+    """k of ε = k^i (below 1), k / (k + exp(i / k)) (at least 1) or c - k i."""
     c: float = 1.0
     """c of the linear decay."""
     floor: float = Field(0.0, ge=0, le=1)
     """The least ε."""
+
+    @model_validator(mode="after")
+    def _falling(self) -> SamplingSection:
+        if self.decay == "exponential" and self.k >= 1:
+            raise ValueError(f"the exponential decay k^i falls with a k below 1, such as 0.999; k is {self.k:g}")
+        if self.decay == "inverse_sigmoid" and self.k < 1:
+            raise ValueError(f"the inverse sigmoid has a k of at least 1, such as 1000; k is {self.k:g}")
+        return self
 
 
 class ExposureSection(Section):
@@ -146,7 +155,7 @@ class TrainSection(Section):
 
     steps: int = Field(ge=1)
     """Updates."""
-    seed: int = 0
+    seed: int = Field(0, ge=0, lt=2**32)
     """Of parameters, batches and all that is random in an update."""
     batch: BatchSection = BatchSection(tokens=4096)
     """How large an update is."""
@@ -201,11 +210,20 @@ class EvaluateSection(Section):
         given = DEFAULT_METRICS[task] if self.metrics is None else self.metrics
         if given and task == "language_model":
             raise ValueError("metrics compare answers with references; a language model has perplexity, leave them out")
-        found = []
+        found: list[Metric] = []
         for entry in given:
             options = {entry: {}} if isinstance(entry, str) else entry
-            found += [metric(name, **(given or {})) for name, given in options.items()]
-        if self.select != "loss" and self.select not in [one.name for one in found]:
+            for name, chosen in options.items():
+                if not isinstance(chosen, dict | None):
+                    raise ValueError(
+                        f"the options of {name!r} are a mapping, such as {{tokenize: none}}; got {chosen!r}"
+                    )
+                found.append(metric(name, **(chosen or {})))
+        names = [one.name for one in found]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"the metric {name!r} stands twice, and rows have one number for it; leave one out")
+        if self.select != "loss" and self.select not in names:
             raise ValueError(f"select is {self.select!r}; it can be loss or one of the metrics")
         return found
 
@@ -225,7 +243,7 @@ else:
 class Recipe(Section):
     """One file that says what to train, on what, and how."""
 
-    run: str = Field("run", min_length=1, pattern=r"^[\w.-]+$")
+    run: str = "run"
     """The run's name: its folder is `runs/<run>`; a run that exists goes on."""
     init: Path | None = None
     """The folder of a run to begin with: its tokenizers, labels and weights; None to begin anew."""
@@ -243,6 +261,13 @@ class Recipe(Section):
     """How answers are looked for."""
     evaluate: EvaluateSection = EvaluateSection()
     """How it is measured."""
+
+    @field_validator("run")
+    @classmethod
+    def _named(cls, run: str) -> str:
+        if not re.fullmatch(r"\w[\w.-]*", run):
+            raise ValueError("a name of letters, digits, '.', '-' and '_', which does not begin with '.' or '-'")
+        return run
 
     def search(self) -> Search:
         """The settings of `decode`, checked together."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from regard.decode.search import Search
 from regard.recipes.data_sections import FORMATS
 from regard.recipes.sections import Recipe
+
+_OF_LABELS = {"accuracy": ("classify", "tag"), "f1": ("classify", "tag"), "span_f1": ("tag",)}
 
 
 def suited_data(recipe: Recipe) -> None:
@@ -33,3 +36,23 @@ def suited_training(recipe: Recipe) -> None:
         raise ValueError(f"sampling is for the task 'translate'; the task is {recipe.task!r}")
     if (exposure.word_dropout or exposure.corruption) and recipe.task in ("classify", "tag"):
         raise ValueError(f"word_dropout and corruption are of generated words; the task is {recipe.task!r}")
+
+
+def suited_search(recipe: Recipe) -> None:
+    """Texts are searched for; labels and tags are ranked."""
+    if recipe.search() != Search() and recipe.task in ("classify", "tag"):
+        raise ValueError(f"a search is for texts that are generated; the task {recipe.task!r} has none, leave it out")
+
+
+def suited_evaluation(recipe: Recipe) -> None:
+    """Metrics of labels need labels; only translations of one source can differ; rows are of windows."""
+    section = recipe.evaluate
+    for metric in section.chosen(recipe.task):
+        if recipe.task not in _OF_LABELS.get(metric.name, (recipe.task,)):
+            tasks = " and ".join(_OF_LABELS[metric.name])
+            raise ValueError(f"metric {metric.name!r} is for the task {tasks}; the task is {recipe.task!r}")
+        metric(["O"], [["O"]])  # an option with a wrong value shows at once
+    if section.group and recipe.task != "translate":
+        raise ValueError(f"group is for the task 'translate'; the task is {recipe.task!r}")
+    if section.rows > 1 and recipe.train.batch.window is None:
+        raise ValueError("rows are those of a text that is read in windows; train.batch has no window")

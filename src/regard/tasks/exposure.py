@@ -100,7 +100,8 @@ class Exposure:
         """
 
         def feed(logits: Tensor, right: Tensor) -> Tensor:
-            own = torch.multinomial(log_softmax(logits.detach()).squeeze(1).exp(), 1)
+            said = log_softmax(logits.detach()).squeeze(1).exp()
+            own = torch.multinomial(said.nan_to_num(1.0), 1)  # of what is no number any more the loss will tell
             keep = (torch.rand(own.shape, device=own.device) < teacher) | (right == PAD)
             return torch.where(keep, right, own)
 

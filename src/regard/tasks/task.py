@@ -37,6 +37,11 @@ class Task(abc.ABC):
     encoders: Encoders
 
     @property
+    def measured_in(self) -> str:
+        """What the number of a loss means."""
+        return "nats a token, given the right ones before it" if self.unit == "token" else f"nats a {self.unit}"
+
+    @property
     def sizes(self) -> tuple[int, int | None]:
         """How many ids there are to read and to say; None where they are the same."""
         return self.encoders[self.question].size, None if self.answer is None else self.encoders[self.answer].size

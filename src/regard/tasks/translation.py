@@ -16,10 +16,10 @@ from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
 from regard.models.predicted import Predicted
 from regard.specials import PAD, UNK
+from regard.tasks.draws import RewardedDraws
 from regard.tasks.exposure import Exposure
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.reinforce import Reinforce
 from regard.tasks.task import Encoders, Task, in_batches
 
 EXTRAS = ("fertility", "backward", "symmetry")
@@ -34,7 +34,7 @@ class Translation(Task):
         encoders: the tokenizers of "source" and "target".
         smoothing: of the labels.
         exposure: what is fed to the decoder in training.
-        reinforce: how hard attention learns where to look.
+        draws: how hard attention learns where to look.
     """
 
     question: ClassVar[str] = "source"
@@ -43,7 +43,7 @@ class Translation(Task):
     encoders: Encoders
     smoothing: float = 0.0
     exposure: Exposure = field(default_factory=Exposure)
-    reinforce: Reinforce = field(default_factory=Reinforce)
+    draws: RewardedDraws = field(default_factory=RewardedDraws)
 
     @property
     def source(self) -> Tokenizer:
@@ -62,7 +62,7 @@ class Translation(Task):
         total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
         if update is not None:
             total = total + sum(predicted.extras[name].sum() for name in EXTRAS if name in predicted.extras)
-            total = total + self.reinforce.loss(predicted, wanted)
+            total = total + self.draws.loss(predicted, wanted)
         return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended)
 
     def _predicted(self, model: nn.Module, batch: Batch, given: Tensor, update: int | None) -> Predicted:

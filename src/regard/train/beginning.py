@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import nn
 
-from regard.train.run import Run, RunError
+from regard.train.folder import RunError
+from regard.train.run import Run
 
 
 def begin_with(model: nn.Module, run: Run) -> list[str]:

@@ -9,12 +9,17 @@ from typing import Any
 
 from regard.train.files import written
 
+AVERAGED = "valid_averaged"
+"""The validation split, measured with the average of the last checkpoints."""
+_LAST = (AVERAGED, "test")
+
 
 class MetricsLog:
-    """Rows `{"step": ..., "split": "train" | "valid" | "test", name: value, ...}`, one a line.
+    """Rows `{"step": ..., "split": "train" | "valid" | "valid_averaged" | "test", name: value, ...}`, one a line.
 
     A run that was killed may have logged steps that its last checkpoint does not know; `rewind` drops them, and the
-    resumed run writes them again, the same. What stands under "test" belongs to the end of a run; going on drops it.
+    resumed run writes them again, the same. What stands under "valid_averaged" and "test" belongs to the end of a run;
+    going on drops it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -36,10 +41,10 @@ class MetricsLog:
             file.write(json.dumps({"step": step, "split": split, **values}, ensure_ascii=False) + "\n")
 
     def rewind(self, step: int) -> None:
-        """Forget what was logged after `step`, the test results, and a last line that was cut off."""
+        """Forget what was logged after `step`, the results of the end, and a last line that was cut off."""
         if not self.path.exists():
             return
-        kept = [row for row in self if row["step"] <= step and row["split"] != "test"]
+        kept = [row for row in self if row["step"] <= step and row["split"] not in _LAST]
         with written(self.path) as draft:
             draft.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept), encoding="utf-8")
 

@@ -13,13 +13,15 @@ from torch import nn
 
 from regard.recipes.sections import Recipe
 from regard.train.footprint import Footprint, forecast
+from regard.train.run import Run
 from regard.train.setup import Setup, make_model, prepare
 
 
 def plan(recipe: Recipe) -> Iterator[RenderableType]:
     """The model, the data and the memory of a step, as tables; and what will not fit."""
     with tempfile.TemporaryDirectory() as cache, torch.device("cpu"):
-        setup = prepare(recipe, Path(cache))
+        known = None if recipe.init is None else Run(recipe.init).needed_encoders(recipe.task)
+        setup = prepare(recipe, Path(cache), known)
         model = make_model(recipe, setup.task)
         needed = forecast(recipe, setup, model)
     yield _model(recipe, model)

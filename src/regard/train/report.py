@@ -49,10 +49,15 @@ def report(run: Run, recipe: Recipe, outcome: Outcome) -> None:
         lines += ["", "![loss and metrics by step](curves.png)", "", "| source | prediction |", "|---|---|"]
         measured = outcome.test or outcome.valid
         for one in _chosen(measured.predictions, 20):
-            lines.append(f"| {one.source.replace('|', chr(92) + '|')} | {one.text.replace('|', chr(92) + '|')} |")
+            lines.append(f"| {_cell(one.source)} | {_cell(one.text)} |")
     with written(run.folder / "report.md") as draft:
         draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
     _curves(run)
+
+
+def _cell(text: str) -> str:
+    """A text in a table of Markdown, on one line."""
+    return " ".join(text.splitlines()).replace("|", "\\|")
 
 
 def _chosen(predictions: Sequence[Prediction], count: int) -> list[Prediction]:

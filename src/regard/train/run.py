@@ -16,12 +16,9 @@ from regard.recipes.sections import Recipe
 from regard.tasks.task import Encoders
 from regard.train.checkpoint import Checkpoints
 from regard.train.files import read_tensors, write_tensors, written
+from regard.train.folder import RunError, recipe_file
 from regard.train.metrics_log import MetricsLog
 from regard.train.splits import FIELDS
-
-
-class RunError(ValueError):
-    """A run folder that cannot be used; the sentence says why and what to do."""
 
 
 class Run:
@@ -43,28 +40,31 @@ class Run:
         """Where a killed run goes on."""
         return Checkpoints(self.folder / "checkpoints", keep=keep, every=every)
 
+    def agree(self, recipe: Recipe) -> None:
+        """See that the recipe of the run, if there is one, is this one."""
+        path = self.folder / "recipe.yaml"
+        if not path.exists():
+            return
+        changed = sorted(difference(Document.read(path).content, recipe.model_dump(mode="json")))
+        if changed:
+            raise RunError(
+                f"{self.folder} holds a run of another recipe (different: {', '.join(changed)}); "
+                "give this one another name with run=NAME, or remove the folder"
+            )
+
     def begin(self, recipe: Recipe) -> None:
         """Write the resolved recipe, or see that the one there is the same."""
+        self.agree(recipe)
         path = self.folder / "recipe.yaml"
-        resolved = recipe.model_dump(mode="json")
         if path.exists():
-            there = Document.read(path).content
-            changed = sorted(difference(there, resolved))
-            if changed:
-                raise RunError(
-                    f"{self.folder} holds a run of another recipe (different: {', '.join(changed)}); "
-                    "give this one another name with run=NAME, or remove the folder"
-                )
             return
         with written(path) as draft:
+            resolved = recipe.model_dump(mode="json")
             draft.write_text(yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
     def recipe(self, overrides: list[str] | None = None) -> Recipe:
         """The recipe of an existing run, with assignments such as `decode.beam_size=10`."""
-        path = self.folder / "recipe.yaml"
-        if not path.exists():
-            raise RunError(f"{self.folder} is not a run: it has no recipe.yaml; `regard train` makes one")
-        return check(Document.read(path).overridden(overrides or [])).recipe
+        return check(Document.read(recipe_file(self.folder)).overridden(overrides or [])).recipe
 
     def save_encoders(self, encoders: Encoders) -> None:
         """Write what turns text into ids: `tokenizer.source.json`, `labels.tags.json`."""

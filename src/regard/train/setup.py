@@ -12,10 +12,10 @@ from regard.models.build import build
 from regard.recipes.data_sections import TextData
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS
+from regard.tasks.draws import RewardedDraws
 from regard.tasks.exposure import Exposure, ScheduledSampling
 from regard.tasks.labelling import Classification, Tagging
 from regard.tasks.language_modelling import LanguageModelling
-from regard.tasks.reinforce import Reinforce
 from regard.tasks.task import Encoders, Task
 from regard.tasks.translation import Translation
 from regard.train.feed import ExampleFeed, Feed, StreamFeed
@@ -77,7 +77,7 @@ def make_task(recipe: Recipe, encoders: Encoders) -> Task:
     if recipe.task == "language_model":
         first = BOS if recipe.train.batch.window is None else EOS if _ended(recipe) else None
         return LanguageModelling(encoders, first, smoothing, exposure)
-    return Translation(encoders, smoothing, exposure, Reinforce(**recipe.train.hard.model_dump()))
+    return Translation(encoders, smoothing, exposure, RewardedDraws(**recipe.train.hard.model_dump()))
 
 
 def make_model(recipe: Recipe, task: Task) -> nn.Module:

@@ -12,6 +12,7 @@ from regard.data import (
     Cmudict,
     Columns,
     Corpus,
+    DataError,
     Dates,
     Digits,
     Examples,
@@ -45,6 +46,7 @@ from regard.recipes.data_sections import (
     TextData,
 )
 from regard.recipes.sections import Recipe, TokenizerPart
+from regard.specials import IGNORE
 
 Name = Literal["train", "valid", "test"]
 Column = TypeVar("Column", str, int, str | int)
@@ -189,7 +191,15 @@ def prepared(recipe: Recipe, name: Name, encoders: Mapping[str, Tokenizer | Labe
         encoders = {
             field: replace(one, lenient=True) if isinstance(one, Labels) else one for field, one in encoders.items()
         }
-    return None if found is None else Split(found, Corpus.build(found, encoders, cache))
+    if found is None:
+        return None
+    corpus = Corpus.build(found, encoders, cache)
+    for field, one in encoders.items():
+        if isinstance(one, Labels) and (corpus.ids(field) == IGNORE).all():
+            raise DataError(
+                f"no {field} of the split {name} occurs in the training data; look whether they are the same"
+            )
+    return Split(found, corpus)
 
 
 def _joined(value: Value) -> str:

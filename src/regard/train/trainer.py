@@ -26,8 +26,10 @@ from regard.train.carried import named_tensors, with_tensors
 from regard.train.checkpoint import Progress, average
 from regard.train.fault import NotFiniteError, locate
 from regard.train.feed import Place
+from regard.train.folder import RunError
+from regard.train.metrics_log import AVERAGED
 from regard.train.notices import Notices
-from regard.train.run import Run, RunError
+from regard.train.run import Run
 from regard.train.screen import Screen
 from regard.train.setup import make_model, prepare
 from regard.train.sharding import by_layer, fill, shard
@@ -82,17 +84,18 @@ class Trainer:
         """Everything that the first step needs."""
         train = self.recipe.train
         with self.accelerator.main_process_first():
-            if self.accelerator.is_main_process:
-                self.run.begin(self.recipe)
+            self.run.agree(self.recipe)
             kept = self.run.encoders(self.recipe.task)
             known = kept or (None if self.first is None else self.first.needed_encoders(self.recipe.task))
             self.setup = prepare(self.recipe, self.run.folder.parent / ".cache", known)
-            if self.accelerator.is_main_process and kept is None:
-                self.run.save_encoders(self.setup.task.encoders)
+            if self.accelerator.is_main_process:  # not before: data that cannot be read leave nothing behind
+                self.run.begin(self.recipe)
+                if kept is None:
+                    self.run.save_encoders(self.setup.task.encoders)
         set_seed(train.seed)
         self.task, self.feed = self.setup.task, self.setup.feed
         self.model = make_model(self.recipe, self.task)
-        if self.first is not None:
+        if self.first is not None and not self.run.checkpoints().paths():
             self._begin_with(self.first)
         if self.accelerator.device.type == "cpu":
             torch.set_num_threads(choose(sum(parameter.numel() for parameter in self.model.parameters())))
@@ -105,7 +108,7 @@ class Trainer:
 
     def _begin_with(self, run: Run) -> None:
         anew = begin_with(self.model, run)
-        if anew and not self.run.checkpoints().paths():
+        if anew:
             some = ", ".join(anew[:3]) + (" ..." if len(anew) > 3 else "")
             self.screen.notice(f"begun with {run.folder}; {len(anew)} parameters it does not have begin anew: {some}")
 
@@ -161,6 +164,8 @@ class Trainer:
         model, samples = self._settled(), self.recipe.evaluate.examples
         valid = self._measured(model, self.setup.valid, samples)
         test = None if self.setup.test is None else self._measured(model, self.setup.test, samples)
+        if self.recipe.train.average > 1:  # the best model was measured before
+            self._record(progress.step, AVERAGED, valid.values())
         if test is not None:
             self._record(progress.step, "test", test.values())
         return Outcome(progress, reason, valid, test)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from regard.recipes.sections import Recipe
 from regard.tasks.language_modelling import LanguageModelling
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Task
+from regard.train.fault import NotFiniteError
 from regard.train.feed import Feed, Place
 from regard.train.setup import MEASURED, measuring_feed
 from regard.train.splits import Split
@@ -52,12 +54,20 @@ def measure(model: nn.Module, task: Task, split: Split, recipe: Recipe, *, sampl
         split: what it is measured on.
         recipe: metrics, search, and how a long text is read.
         samples: of a language model, how many texts to go on with.
+
+    Raises:
+        NotFiniteError: the loss is no number.
     """
     training = model.training
     model.eval()
     try:
         feed = measuring_feed(recipe, task, split, carries=hasattr(model, "carry"))
         total, tokens, flatness = _likelihood(model, task, feed)
+        if not math.isfinite(total):
+            raise NotFiniteError(
+                "the validation loss is not finite: some parameters have grown beyond all measure; "
+                "try a smaller train.optimizer.rate or train.clip"
+            )
         scores = _likelihood_scores(task, split, total, tokens)
         if isinstance(task, LanguageModelling):
             texts = split.texts(task.question)[: samples * 7 : 7] if samples else []

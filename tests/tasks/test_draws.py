@@ -10,8 +10,8 @@ from regard.models.predicted import Predicted, drawn, log_softmax
 from regard.nn import Attention, Hard, ScaledDot
 from regard.ops import hard_weights
 from regard.specials import PAD
+from regard.tasks.draws import RewardedDraws
 from regard.tasks.loss import token_loss
-from regard.tasks.reinforce import Reinforce
 from tests.mechanism import assert_close
 from tests.models.systems import bahdanau, pairs
 
@@ -28,7 +28,7 @@ def draw(energy: Tensor, rows: int) -> tuple[Tensor, dict[str, Tensor]]:
     return weights[:, 0, 0], extras
 
 
-def estimate(predicted: Predicted, wanted: Tensor, energy: Tensor, criterion: Reinforce) -> Tensor:
+def estimate(predicted: Predicted, wanted: Tensor, energy: Tensor, criterion: RewardedDraws) -> Tensor:
     """The gradient of the whole loss for the energies, for each sentence."""
     loss, _ = token_loss(predicted.logits, wanted, padding=PAD)
     (gradient,) = torch.autograd.grad((loss + criterion.loss(predicted, wanted)) / len(wanted), energy)
@@ -42,7 +42,7 @@ def test_two_arms_get_the_exact_gradient() -> None:
     predicted = Predicted((weights @ arms()).unsqueeze(1), extras=extras)
     exact = -(energy.softmax(0) @ log_softmax(arms())[:, 2])
     (gradient,) = torch.autograd.grad(exact, energy)
-    ours = estimate(predicted, wanted, energy, Reinforce(entropy=0.0))
+    ours = estimate(predicted, wanted, energy, RewardedDraws(entropy=0.0))
     # one sentence's estimate varies by less than 0.25, so 40,000 by less than 0.00125
     assert_close(ours, gradient.double(), tolerance=0.005)
     assert gradient.abs().min() > 0.09
@@ -60,7 +60,7 @@ def test_a_draw_is_rewarded_for_what_comes_after_it() -> None:
     wanted[::3, 1] = PAD
     exact = -2 / 3 * (energy.softmax(0) @ log_softmax(arms())[:, 2])
     (gradient,) = torch.autograd.grad(exact, energy)
-    ours = estimate(Predicted(logits, extras=extras), wanted, energy, Reinforce(entropy=0.0))
+    ours = estimate(Predicted(logits, extras=extras), wanted, energy, RewardedDraws(entropy=0.0))
     assert_close(ours, gradient.double(), tolerance=0.005)
     assert gradient.abs().min() > 0.09
 
@@ -69,13 +69,13 @@ def test_the_baseline_is_of_the_other_sentences() -> None:
     logits, wanted = torch.randn(3, 4, 7).double(), torch.tensor([[4, 5, 6, 3], [6, 3, 0, 0], [5, 5, 3, 0]])
     said = log_softmax(logits).gather(2, wanted.unsqueeze(2)).squeeze(2)
     lengths = [4, 2, 3]
-    ours = Reinforce().advantage(Predicted(logits), wanted)
+    ours = RewardedDraws().advantage(Predicted(logits), wanted)
     for row, length in enumerate(lengths):
         others = torch.cat([said[other, : lengths[other]] for other in range(3) if other != row]).mean()
         for t in range(4):
             expected = (said[row, t:length] - others).sum()
             assert_close(ours[row, t], expected, tolerance=1e-10)
-    alone = Reinforce().advantage(Predicted(logits[:1]), wanted[:1])
+    alone = RewardedDraws().advantage(Predicted(logits[:1]), wanted[:1])
     assert_close(alone[0, 0], said[0].sum(), tolerance=1e-10)
 
 
@@ -86,7 +86,7 @@ def test_heads_add_up_padding_does_not_and_entropy_is_maximised() -> None:
         torch.randn(2, 4, 7).double(), extras={"sample_log_prob": log_prob, "sample_entropy": entropy}
     )
     wanted = torch.tensor([[4, 5, 6, 3], [6, 3, 0, 0]])
-    criterion = Reinforce(reward=0.5, entropy=0.2)
+    criterion = RewardedDraws(reward=0.5, entropy=0.2)
     criterion.loss(predicted, wanted).backward()
     advantage = criterion.advantage(predicted, wanted)
     assert log_prob.grad is not None
@@ -98,7 +98,7 @@ def test_heads_add_up_padding_does_not_and_entropy_is_maximised() -> None:
 
 
 def test_soft_attention_gets_nothing() -> None:
-    assert Reinforce().loss(Predicted(torch.randn(2, 4, 7)), torch.full((2, 4), 5)).item() == 0.0
+    assert RewardedDraws().loss(Predicted(torch.randn(2, 4, 7)), torch.full((2, 4), 5)).item() == 0.0
 
 
 def test_the_score_of_a_model_learns_by_it_alone() -> None:
@@ -109,7 +109,7 @@ def test_the_score_of_a_model_learns_by_it_alone() -> None:
     loss.backward(retain_graph=True)
     score = model.attention.score.weight
     assert score.grad is None or not score.grad.any()
-    Reinforce(entropy=0.0).loss(predicted, target[:, 1:]).backward()
+    RewardedDraws(entropy=0.0).loss(predicted, target[:, 1:]).backward()
     assert score.grad is not None
     assert bool(score.grad.any())
 
@@ -132,7 +132,7 @@ class Copier(nn.Module):
 def taught(reward: float) -> float:
     """-log p of a word at the end of a short training."""
     torch.manual_seed(3)
-    model, criterion = Copier(places=5), Reinforce(reward=reward)
+    model, criterion = Copier(places=5), RewardedDraws(reward=reward)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
     for _ in range(150):
         source = torch.randint(4, 12, (64, 5))

@@ -11,7 +11,7 @@ from regard.specials import PAD
 
 
 @dataclass(frozen=True)
-class Reinforce:
+class RewardedDraws:
     r"""The score-function term of a model with hard attention: draws that were followed by good words become likelier.
 
     .. math:: -\sum_{n,t} \Bigl[\lambda_r \bigl(R_{nt} - b_{nt}\bigr)_{\text{const}} \log p(\tilde s_{nt})
@@ -32,16 +32,17 @@ class Reinforce:
         entropy: λ_e, how much looking around is worth.
 
     Xu et al. 2015, section 4.1, equations 11 and 12. They reward every draw with the whole sentence, and subtract a
-    moving average of past batches, `regard.nn.Reinforce`: the same expectation with more variance.
+    moving average of past batches: that is `regard.nn.Reinforce`, for loops of one's own. It has the same expectation
+    with more variance, and a state.
 
     >>> import torch
     >>> logits = torch.tensor([[[0.0, 0.0, 2.0]], [[0.0, 0.0, 0.0]]])            # the first sentence looked well
     >>> drawn = {"sample_log_prob": torch.tensor([[[-0.5]], [[-1.5]]]), "sample_entropy": torch.zeros(2, 1, 1)}
     >>> wanted = torch.tensor([[2], [2]])
-    >>> Reinforce().advantage(Predicted(logits), wanted)
+    >>> RewardedDraws().advantage(Predicted(logits), wanted)
     tensor([[ 0.8591],
             [-0.8591]])
-    >>> Reinforce().loss(Predicted(logits, extras=drawn), wanted)
+    >>> RewardedDraws().loss(Predicted(logits, extras=drawn), wanted)
     tensor(-0.8591)
     """
 
