@@ -57,6 +57,8 @@ def test_a_name_is_a_folder(name: str) -> None:
 def test_a_folder_with_another_recipe_is_refused_before_training(tmp_path: Path) -> None:
     comparison("train.seed=1,2", runs=tmp_path).begin()
     comparison("train.seed=1,2", "train.steps=9", runs=tmp_path).begin()  # how long a run goes may change
+    for trial in comparison("train.seed=1,2", runs=tmp_path).trials:
+        (trial.folder / "model.safetensors").touch()  # as if it were trained
     with pytest.raises(RunError) as problem:
         comparison("train.seed=1,2", "train.clip=2", runs=tmp_path).begin()
     assert str(problem.value) == (

@@ -15,7 +15,7 @@ import pytest
 from regard.train.folder import RunError
 from regard.train.run import Run
 from regard.train.screen import Screen
-from tests.train.tiny import TEXT, metrics, train
+from tests.train.tiny import TEXT, metrics, recipe, train
 
 SAMPLING = "train.exposure={sampling: {decay: linear, k: 0.01}, word_dropout: 0.1, corruption: 0.1}"
 PLATEAU = "train.schedule={name: plateau, patience: 0}"
@@ -115,3 +115,16 @@ def test_a_process_that_is_interrupted_or_killed_loses_nothing(number: signal.Si
 def test_another_recipe_in_the_same_folder_is_refused(whole: Path) -> None:
     with pytest.raises(RunError, match=r"different: model.hidden_dim, train.seed\); give this one another name"):
         train(whole, "model.hidden_dim=17", "train.seed=3")
+
+
+def test_a_run_that_was_never_trained_may_be_begun_by_another_recipe(tmp_path: Path) -> None:
+    Run(tmp_path).begin(recipe())
+    train(tmp_path, "model.hidden_dim=12", "train.steps=10")
+    assert Run(tmp_path).recipe().model["hidden_dim"] == 12
+
+
+def test_a_run_goes_on_with_another_search_and_other_metrics(tmp_path: Path) -> None:
+    train(tmp_path, "train.steps=10")
+    train(tmp_path, "train.steps=20", "decode.strategy=beam", "evaluate.metrics=[exact_match, chrf]")
+    assert Run(tmp_path).recipe().search().strategy == "beam"
+    assert "chrf" in metrics(tmp_path).splitlines()[-1]

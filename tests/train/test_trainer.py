@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from regard.data.problems import DataError
 from regard.data.tokenizer import Tokenizer
 from regard.evaluate.score import Score
+from regard.recipes.sections import EvaluateSection
 from regard.tasks.prediction import Prediction
 from regard.train.checkpoint import average
 from regard.train.fault import NotFiniteError
@@ -200,9 +201,12 @@ def test_notices() -> None:
     assert notices.after(50, 100, measured(1.0, 0.3)) == []
     assert notices.after(50, 100, measured(1.0, None)) == []
     (low,) = notices.after(50, 100, measured(1.95, 0.3))
-    assert "the loss 1.95 is not below the unigram floor 2.00" in low
+    assert "the loss 1.95 is hardly below the unigram floor 2.00" in low
+    assert notices.after(60, 100, measured(1.95, 0.3)) == []  # each thing once
     (flat,) = notices.after(50, 100, measured(1.0, 0.97))
     assert "attention is flat (97% of the entropy" in flat
+    (by_heart,) = Notices(floor=2.0).after(50, 100, measured(2.4, 0.3), 0.1)
+    assert "its loss is 0.10 there and 2.40 in validation" in by_heart
 
 
 def test_the_unigram_floor_counts_ends(tmp_path: Path) -> None:
@@ -217,3 +221,18 @@ def test_a_prediction_as_json() -> None:
     one = Prediction("a b", "c", -0.5, ("a", "b"), ("c", "</s>"), (-0.4, -0.6), torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
     assert json.loads(json.dumps(one.as_json(alignment=True)))["alignment"] == [[1.0, 0.0], [0.0, 1.0]]
     assert "alignment" not in one.as_json()
+
+
+def test_a_batch_too_small_for_most_examples_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"of 200 examples are longer than a batch of 9 tokens; raise train\.batch\.tokens"
+    ):
+        train(tmp_path, "train.batch={tokens: 9}", "data.longest=7")
+
+
+def test_labels_are_chosen_by_their_metric() -> None:
+    texts = recipe()
+    assert texts.select == "loss"
+    labels = texts.model_copy(update={"task": "classify", "evaluate": EvaluateSection()})
+    assert labels.select == "accuracy"
+    assert labels.model_copy(update={"evaluate": EvaluateSection(select="loss")}).select == "loss"

@@ -63,7 +63,7 @@ class Result:
         """Read from the run's folder."""
         rows = list(Run(trial.folder).metrics)
         curve = [(row["step"], _values(row)) for row in rows if row["split"] == "valid"]
-        select = trial.recipe.evaluate.select
+        select = trial.recipe.select
         sign = -1 if higher_is_better(select) else 1
         best = min((values for _, values in curve), key=lambda values: sign * values[select], default={})
         ends = {row["split"]: _values(row) for row in rows if row["split"] in (AVERAGED, "test")}

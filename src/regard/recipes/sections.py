@@ -195,8 +195,9 @@ class EvaluateSection(Section):
     metrics: list[str | dict[str, Any]] | None = None
     """Names of metrics; options in a mapping: `{bleu: {tokenize: none}}`. None for BLEU of translations, accuracy of
     labels and tags; language models have perplexity."""
-    select: str = "loss"
-    """What decides which model is best: `loss` or one of the metrics."""
+    select: str | None = None
+    """What decides which model is best: `loss` or one of the metrics; None for `loss` of texts, the first metric of
+    labels and tags."""
     examples: int = Field(4, ge=0)
     """How many predictions are shown at the end."""
     group: bool = False
@@ -223,7 +224,7 @@ class EvaluateSection(Section):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"the metric {name!r} stands twice, and rows have one number for it; leave one out")
-        if self.select != "loss" and self.select not in names:
+        if self.select not in (None, "loss", *names):
             raise ValueError(f"select is {self.select!r}; it can be loss or one of the metrics")
         return found
 
@@ -268,6 +269,14 @@ class Recipe(Section):
         if not re.fullmatch(r"\w[\w.-]*", run):
             raise ValueError("a name of letters, digits, '.', '-' and '_', which does not begin with '.' or '-'")
         return run
+
+    @property
+    def select(self) -> str:
+        """What decides which model is best."""
+        if self.evaluate.select is not None:
+            return self.evaluate.select
+        metrics = self.evaluate.chosen(self.task)
+        return metrics[0].name if metrics and self.task in ("classify", "tag") else "loss"
 
     def search(self) -> Search:
         """The settings of `decode`, checked together."""

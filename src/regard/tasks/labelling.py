@@ -41,7 +41,7 @@ class Classification(Task):
         predicted: Predicted = model(batch.text, batch.text_lengths)
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(predicted.logits, batch.label, padding=IGNORE, smoothing=smoothing)
-        return Loss(total, nll.detach(), int((batch.label != IGNORE).sum()), attended=predicted.attended)
+        return Loss(total, nll.detach(), int((batch.label != IGNORE).sum()))
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         tokenizer, labels = tokenizer_and_labels(self)

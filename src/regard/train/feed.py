@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.data import Batch, Batches, Collator, Corpus, Stream
+from regard.data import Batch, Batches, Collator, Corpus, DataError, Stream
 
 
 class Place(NamedTuple):
@@ -76,6 +76,11 @@ class ExampleFeed(Feed):
         self._counts: NDArray[np.int64] = corpus.lengths(counted) + (counted in framed)
         self.per_epoch = len(self.batches.epoch(0))
         self.dropped = len(self.batches.dropped)
+        if self.dropped * 2 > len(corpus):
+            raise DataError(
+                f"{self.dropped:,} of {len(corpus):,} examples are longer than a batch of {tokens} tokens; raise "
+                "train.batch.tokens, or set train.batch.sentences instead"
+            )
 
     def after(self, epoch: int, position: int) -> Iterator[Place]:
         return (Place(place.epoch, place.position) for place in self.batches.after(epoch, position))

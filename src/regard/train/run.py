@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +41,15 @@ class Run:
         """Where a killed run goes on."""
         return Checkpoints(self.folder / "checkpoints", keep=keep, every=every)
 
+    @property
+    def trained(self) -> bool:
+        """Whether there is anything in it that would be lost."""
+        return (self.folder / "model.safetensors").exists() or bool(self.checkpoints().paths())
+
     def agree(self, recipe: Recipe) -> None:
-        """See that the recipe of the run, if there is one, is this one."""
+        """See that the recipe of the run is this one, if anything was trained by it."""
         path = self.folder / "recipe.yaml"
-        if not path.exists():
+        if not path.exists() or not self.trained:
             return
         changed = sorted(difference(Document.read(path).content, recipe.model_dump(mode="json")))
         if changed:
@@ -53,12 +59,12 @@ class Run:
             )
 
     def begin(self, recipe: Recipe) -> None:
-        """Write the resolved recipe, or see that the one there is the same."""
+        """Write the resolved recipe; what an earlier one left that was never trained is forgotten."""
         self.agree(recipe)
-        path = self.folder / "recipe.yaml"
-        if path.exists():
-            return
-        with written(path) as draft:
+        if not self.trained:
+            for left in (*self.folder.glob("tokenizer.*.json"), *self.folder.glob("labels.*.json")):
+                left.unlink()
+        with written(self.folder / "recipe.yaml") as draft:
             resolved = recipe.model_dump(mode="json")
             draft.write_text(yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
@@ -111,16 +117,21 @@ class Run:
         model.load_state_dict(self.tensors())
 
 
+FREE = re.compile(
+    r"run|decode(\..*)?|evaluate\.(metrics|group|rows|examples)(\..*)?"
+    r"|train\.(steps|log_every|valid_every|checkpoint_every|sharding|tensorboard)"
+)
+"""Keys that a run may go on with other values of: they change nothing that is learned."""
+
+
 def difference(one: dict[str, Any], other: dict[str, Any], prefix: str = "") -> set[str]:
-    """The keys whose values differ; how long a run goes, what it is called and how it is divided may."""
-    train = {f"train.{key}" for key in ("steps", "log_every", "valid_every", "checkpoint_every", "sharding")}
-    free = {"run", "evaluate.examples", *train}
+    """The keys whose values differ, but for those that may."""
     found: set[str] = set()
     for key in one.keys() | other.keys():
         name = f"{prefix}{key}"
         mine, theirs = one.get(key), other.get(key)
         if isinstance(mine, dict) and isinstance(theirs, dict):
             found |= difference(mine, theirs, f"{name}.")
-        elif mine != theirs and name not in free:
+        elif mine != theirs and not FREE.fullmatch(name):
             found.add(name)
     return found

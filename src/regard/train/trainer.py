@@ -78,6 +78,7 @@ class Trainer:
         self.first = None if recipe.init is None else Run(recipe.init)
         self.events: Events | None = None
         self._stopping = False
+        self._learned: float | None = None  # the last loss on the training data
         self._prepare()
 
     def _prepare(self) -> None:
@@ -98,7 +99,7 @@ class Trainer:
         if self.first is not None and not self.run.checkpoints().paths():
             self._begin_with(self.first)
         if self.accelerator.device.type == "cpu":
-            torch.set_num_threads(choose(sum(parameter.numel() for parameter in self.model.parameters())))
+            torch.set_num_threads(choose(self.model))
         self.schedule = make_schedule(self.recipe)
         self.objective = self._spread(Objective(self.model, self.task, narrow=train.precision == "bfloat16"))
         self.optimizer = make_optimizer(train, self.model.parameters())
@@ -247,6 +248,7 @@ class Trainer:
     def _log(self, progress: Progress, speed: float) -> None:
         row = {"loss": progress.logged_nll / progress.logged_tokens, "rate": self.optimizer.param_groups[0]["lr"]}
         progress.logged_nll, progress.logged_tokens = 0.0, 0
+        self._learned = row["loss"]
         self._record(progress.step, "train", row)
         self.screen.logged(progress.step, row | {"tokens_per_second": speed})
 
@@ -264,7 +266,7 @@ class Trainer:
         model = self._whole()
         measured = self._measured(model, self.setup.valid)
         values = measured.values()
-        select = self.recipe.evaluate.select
+        select = self.recipe.select
         higher = select != "loss" and METRICS[select].higher_is_better
         value = values[select]
         better = progress.best is None or (value > progress.best if higher else value < progress.best)
@@ -277,7 +279,7 @@ class Trainer:
         if better and self.accelerator.is_main_process:
             self.run.save_model(model.state_dict())
         self.screen.validated(progress.step, values, better=better)
-        for notice in self.notices.after(progress.step, self.recipe.train.steps, measured):
+        for notice in self.notices.after(progress.step, self.recipe.train.steps, measured, self._learned):
             self.screen.notice(notice)
 
     def _checkpoint(self, progress: Progress) -> None:
