@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import compress
 from pathlib import Path
@@ -20,7 +20,7 @@ from regard.train.run import Run
 from regard.train.setup import make_model, make_task
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Predictor:
     """The model of a run with its tokenizers, labels and search; in evaluation mode.
 
@@ -38,6 +38,10 @@ class Predictor:
     task: Task
     search: Search
 
+    def __repr__(self) -> str:
+        count = sum(parameter.numel() for parameter in self.model.parameters())
+        return f"Predictor({self.run.folder}, {self.recipe.task}, {count:,} parameters)"
+
     def predict(self, texts: str | Sequence[str], **settings: Any) -> list[Prediction]:
         """The best answer to each text; an empty text has an empty answer, unless a language model goes on from it.
 
@@ -49,7 +53,7 @@ class Predictor:
 
     def n_best(self, texts: str | Sequence[str], n: int, **settings: Any) -> list[list[Prediction]]:
         """Up to `n` answers to each text, best first."""
-        asked = [texts] if isinstance(texts, str) else list(texts)
+        asked = _asked(texts)
         search = self._search(n, settings)
         says = [self.task.answer is None or bool(text.strip()) for text in asked]
         found = iter(self.task.predict(self.model, list(compress(asked, says)), search))
@@ -96,6 +100,15 @@ def load(
 
 def _best_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _asked(texts: object) -> list[str]:
+    """One text or several as a list."""
+    asked: list[Any] = list(texts) if isinstance(texts, Iterable) and not isinstance(texts, str) else [texts]
+    for one in asked:
+        if not isinstance(one, str):
+            raise ValueError(f"predict: {one!r} is not a text; give a string or a list of strings")
+    return asked
 
 
 def _nothing(text: str) -> Prediction:

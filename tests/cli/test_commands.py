@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 from regard import __version__
 from regard.cli import app, examination
 from regard.ops.catalogue import catalogue
+from regard.train.files import DiskError
 
 RUN = CliRunner(env={"COLUMNS": "200"})
 
@@ -87,6 +89,30 @@ def test_a_full_disk_is_one_sentence() -> None:
         done = command("mechanisms", stdout=full.fileno())
     assert done.returncode == 1
     assert done.stderr.strip() == "error: cannot write the output (No space left on device)"
+
+
+@pytest.mark.parametrize(
+    ("problem", "sentence"),
+    [
+        (
+            PermissionError(13, "Permission denied", "/x/runs"),
+            "error: /x/runs: cannot be read or written (Permission denied)",
+        ),
+        (DiskError("a/b: cannot be written"), "error: a/b: cannot be written"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_named(
+    problem: OSError, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*, standalone_mode: bool) -> None:
+        raise problem
+
+    main = importlib.import_module("regard.cli.main")  # not the function of that name
+    monkeypatch.setattr(main, "app", fails)
+    monkeypatch.setattr(main, "_forget_output", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert ended.value.code == sentence
 
 
 def test_version_and_module_entry() -> None:

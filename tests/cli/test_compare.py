@@ -72,7 +72,7 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("assignment", "sentence"),
     [
-        ("train.steps=9", "there is nothing to compare; give a key several values: model.attention=additive,dot"),
+        ("train.steps=9", "there is nothing to compare; give a key several values: train.seed=1,2,3"),
         ("model.attention=additive,aditive", "with attention=aditive: the command line: model: there is no score"),
     ],
 )

@@ -117,7 +117,8 @@ def test_labels_in_json_and_where_they_looked(reviews: str) -> None:
     assert [one["text"] for one in row["n_best"]] == ["good", "bad"]
     drawn = asked("predict", reviews, text, "--alignment").splitlines()
     assert drawn[0] == "good"
-    assert drawn[2].startswith("good ")
+    assert [line[-1] for line in drawn[2:7]] == list("<unk>")  # the last word, from top to bottom
+    assert drawn[7].startswith("good ")
 
 
 def test_words_get_tags(tags: str) -> None:
@@ -126,6 +127,8 @@ def test_words_get_tags(tags: str) -> None:
     assert (row["tokens"], row["source_tokens"]) == (["DT", "NN", "VB", "."], ["a", "1,000th", "won't", "."])
     assert len(row["log_probs"]) == 4
     assert row["alignment"] is None
+    drawn = asked("predict", tags, "every naïveté eats  .", "--alignment").splitlines()
+    assert drawn == ["DT NN VB .", "every naïveté eats .", "DT    NN      VB   .", ""]
 
 
 def test_letters_become_sounds(sounds: str) -> None:

@@ -130,7 +130,10 @@ def test_bytes_that_are_no_text_are_named_by_line(run: str, tmp_path: Path) -> N
     assert done.exit_code == 2
     assert "standard input, line 2: not UTF-8" in done.output
     (tmp_path / "bad.txt").write_bytes(b"1 2 3\n\xff\n")
-    assert "bad.txt:2: byte 0xff" in RUN.invoke(app, ["predict", run, "--file", str(tmp_path / "bad.txt")]).output
+    assert (
+        "bad.txt:2: not UTF-8; convert it"
+        in RUN.invoke(app, ["predict", run, "--file", str(tmp_path / "bad.txt")]).output
+    )
 
 
 def test_evaluate_prints_signatures(run: str) -> None:

@@ -51,7 +51,10 @@ def test_bad_lines_are_refused_by_name_or_skipped_and_counted(tmp_path: Path) ->
 
 def test_a_wrong_encoding_is_one_sentence_and_a_right_one_helps(tmp_path: Path) -> None:
     path = put(tmp_path / "a", "1 naïve\n0 café\n", "latin-1")
-    assert f"{path}:1: byte 0xef" in refused(Labelled(path))
+    assert refused(Labelled(path)) == (
+        f"{path}:1: byte 0xef at column 5 is not utf-8 (if the file is latin-1, set data.encoding=latin-1); "
+        "mend the line or set bad_lines to skip"
+    )
     assert fields(Labelled(path, encoding="latin-1"))[1] == {"text": "café", "label": "0"}
 
 
@@ -135,6 +138,39 @@ def test_labels_last_apart_and_by_file(tmp_path: Path) -> None:
     assert "a label or a text, not both" in refused(Labelled(put(tmp_path / "d", "1 fine\npos\n")))
     with pytest.raises(DataError, match="label is 'middle'"):
         Labelled(folder, "middle")  # type: ignore[arg-type]
+
+
+def test_a_folder_a_label_and_a_file_a_text(tmp_path: Path) -> None:
+    put(tmp_path / "urls.txt", "beside the folders\n")
+    for name, text in {"pos/2": "a gem\n", "pos/1": "so\r\n\ngood\n", "very bad/1": "far too\nlong"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        put(tmp_path / f"{name}.txt", text)
+    folder = Labelled(tmp_path, "file")
+    assert fields(folder) == [
+        {"text": "so good", "label": "pos"},
+        {"text": "a gem", "label": "pos"},
+        {"text": "far too long", "label": "very bad"},
+    ]
+    assert next(iter(folder)).where == f"{tmp_path}/pos/1.txt"
+    put(tmp_path / "pos/3.txt", " \n")
+    assert refused(folder) == f"{tmp_path}/pos/3.txt: it is blank; mend the line or set bad_lines to skip"
+    put(tmp_path / "pos/3.txt", "caf\xe9", "latin-1")
+    assert f"{tmp_path}/pos/3.txt:1: byte 0xe9" in refused(folder)
+    assert len(fields(Labelled(tmp_path, "file", bad_lines="skip"))) == 3
+
+
+def test_moving_a_text_to_another_folder_changes_the_settings(tmp_path: Path) -> None:
+    for name in ("neg", "pos"):
+        (tmp_path / name).mkdir()
+        put(tmp_path / name / "1.txt", "so good\n")
+    before = Labelled(tmp_path, "file").settings()
+    (tmp_path / "pos/1.txt").rename(tmp_path / "neg/2.txt")
+    assert Labelled(tmp_path, "file").settings() != before
+
+
+def test_white_space_around_a_label_is_none_of_it(tmp_path: Path) -> None:
+    table = Table(put(tmp_path / "a.csv", "a gem, very  good\nso so,very good \n"), {"text": 0, "label": 1})
+    assert [example["label"] for example in fields(table)] == ["very good", "very good"]
 
 
 def test_renaming_a_file_whose_name_is_its_label_changes_the_settings(tmp_path: Path) -> None:

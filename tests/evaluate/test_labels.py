@@ -20,6 +20,15 @@ def test_accuracy_counts_labels_not_texts() -> None:
     assert accuracy(["", "A"], ["", "A"]).value == 1.0
 
 
+def test_labels_with_spaces_are_compared_whole() -> None:
+    claimed, true = ["very good", "good", "very bad"], ["very good", "very good", "very good"]
+    assert accuracy(claimed, true, whole=True).value == pytest.approx(1 / 3)
+    assert f1(claimed, true, whole=True).value == pytest.approx((1 / 2 + 0 + 0) / 3)
+    assert f1_per_class(claimed, true, whole=True)["very good"] == pytest.approx((1.0, 1 / 3, 1 / 2, 3))
+    with pytest.raises(ValueError, match=r"text 2 has 1 labels but 2 true ones; .* set whole"):
+        accuracy(claimed, true)
+
+
 def test_f1_by_hand() -> None:
     """a: 1 found, 3 claimed, 1 true: 1/2. b: 2, 2, 3: 4/5. c: 1, 1, 2: 2/3."""
     assert f1(CLAIMED, TRUE).value == pytest.approx((1 / 2 + 4 / 5 + 2 / 3) / 3)

@@ -40,8 +40,17 @@ def test_overrides_make_sections_and_have_no_line() -> None:
         "new": {"deep": {"er": 0.001}},
     }
     assert changed.place(("a", "b", 0)) == changed.place(("new", "deep", "er")) == "the command line"
+    assert changed.place(("new",)) == changed.place(("new", "deep")) == "the command line"
+    assert changed.place(("n",)) == "mine.yaml, line 2"
     assert changed.place(("a", "bc")) == "mine.yaml, line 1"
     assert document.content == {"a": {"b": 1, "bc": 2}, "n": None}
+
+
+@pytest.mark.parametrize("mark", list(",|#-?:&*!>%@` \t"))
+def test_a_mark_of_yaml_that_stands_alone_is_itself(mark: str) -> None:
+    assert Document.parse("", "mine.yaml").overridden([f"data.separator={mark}"]).content == {
+        "data": {"separator": mark}
+    }
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 import regard.recipes
+from regard.recipes.data_sections import TableData
 from regard.recipes.document import Document
 from regard.recipes.files import DataFile, find_files
 from regard.recipes.load import check, load, shipped
@@ -92,6 +93,10 @@ def test_the_sentence_names_key_line_and_nearest(right: str, wrong: str, parts: 
     ("override", "sentence"),
     [
         ("train.stepz=3", "the command line: there is no key 'train.stepz'; did you mean steps?"),
+        ("trian.steps=3", "the command line: there is no key 'trian'; did you mean train?"),
+        ("run='my run'", "the command line: run is 'my run': a name of letters, digits, '.', '-' and '_', which"),
+        ("train.steps={a: 1}", "the command line: train.steps: input should be a valid integer"),
+        ("train.batch={window: 3}", "the command line: train.batch: a window needs sentences"),
         (
             "model.atention=dot",
             "the command line: model: there is no argument of the model 'bahdanau' called 'atention'",
@@ -115,6 +120,10 @@ def test_an_override_that_is_wrong_is_on_the_command_line(override: str, sentenc
         ("evaluate.metrics=[span_f1]", "metric 'span_f1' is for the task tag; the task is 'classify'"),
         ("evaluate.group=true", "group is for the task 'translate'; the task is 'classify'"),
         ("data.split={valid: 0.6, test: 0.5}", "valid 0.6 and test 0.5 leave nothing to learn from"),
+        (
+            "data.split={by: order, valid: 0.5, test: 0.6}",
+            "the command line: data.split: valid 0.5 and test 0.6 leave nothing to learn from",
+        ),
     ],
 )
 def test_what_a_task_has_no_use_for_is_refused(override: str, sentence: str) -> None:
@@ -122,6 +131,25 @@ def test_what_a_task_has_no_use_for_is_refused(override: str, sentence: str) -> 
     check(Document.parse(text, "mine.yaml"))
     with pytest.raises(RecipeError, match=re.escape(sentence)):
         check(Document.parse(text, "mine.yaml").overridden([override]))
+
+
+def test_a_section_that_is_wrong_as_a_whole_is_not_printed() -> None:
+    text = TEXT.replace(DIGITS, "data:\n  format: text\n  train: x\n  split: {}\ntask: language_model")
+    with pytest.raises(RecipeError) as caught:
+        check(Document.parse(text, "mine.yaml").overridden(["data.split=null"]))
+    assert str(caught.value) == (
+        "the command line: data: set valid, the file to validate on, or split, to divide train; one of them"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "delimiter"), [(",", "comma"), ("comma", "comma"), ("\t", "tab"), (r"\t", "tab"), ("tab", "tab")]
+)
+def test_a_delimiter_by_name_or_as_it_is(given: str, delimiter: str) -> None:
+    text = TEXT.replace(DIGITS, "data: {format: table, train: x, valid: x}")
+    data = check(Document.parse(text, "mine.yaml").overridden([f"data.delimiter={given}"])).recipe.data
+    assert isinstance(data, TableData)
+    assert data.delimiter == delimiter
 
 
 def test_a_recipe_that_does_not_exist() -> None:

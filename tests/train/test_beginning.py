@@ -69,8 +69,14 @@ def test_a_run_that_does_not_fit_is_one_sentence(
 
 
 def test_nothing_to_begin_with_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="nowhere has no tokenizers yet; train it first"):
+    with pytest.raises(RunError, match=r"nowhere is not a run: it has no recipe.yaml"):
         train(tmp_path / "run", f"init={tmp_path / 'nowhere'}")
+
+
+def test_a_run_of_another_task_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "recipe.yaml").write_text("task: classify\n")
+    with pytest.raises(RunError, match="was trained for the task 'classify'; the task of this recipe is 'translate'"):
+        train(tmp_path / "run", f"init={tmp_path}")
 
 
 def test_going_on_does_not_need_the_first_run_any_more(base: Path, tmp_path: Path) -> None:

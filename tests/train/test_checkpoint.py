@@ -101,3 +101,9 @@ def test_a_file_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
         write_json(path, {"a": 2})
     assert path.read_text() == '{\n  "a": 1\n}\n'
     assert [item.name for item in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "runs").touch()
+    with pytest.raises(DiskError, match=r"runs/mine/a.json: cannot be written \((Not a directory|File exists)\)"):
+        write_json(tmp_path / "runs/mine/a.json", {})

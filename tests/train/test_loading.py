@@ -65,9 +65,28 @@ def test_a_setting_that_would_be_ignored_is_an_error(translator: Predictor) -> N
         translator.predict(TEXTS, beamsize=3)
 
 
+@pytest.mark.parametrize("texts", [3, ["1 2 3", 3]])
+def test_what_is_not_a_text_is_one_sentence(translator: Predictor, texts: list[str]) -> None:
+    with pytest.raises(ValueError, match="predict: 3 is not a text; give a string or a list of strings"):
+        translator.predict(texts)
+
+
+def test_printed_it_is_one_line(translator: Predictor, run: Path) -> None:
+    count = sum(parameter.numel() for parameter in translator.model.parameters())
+    assert repr(translator) == f"Predictor({run}, translate, {count:,} parameters)"
+
+
 def test_the_model_is_in_evaluation_mode(translator: Predictor) -> None:
     assert not translator.model.training
     assert translator.predict(TEXTS) == translator.predict(TEXTS)
+
+
+def test_a_name_in_runs_is_offered(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("runs").mkdir()
+    Path("runs/tr").symlink_to(run)
+    with pytest.raises(RunError, match=r"tr is not a run: it has no recipe.yaml; did you mean runs/tr\?"):
+        regard.load("tr")
 
 
 def test_unfinished_and_missing_runs_are_sentences(tmp_path: Path, run: Path) -> None:

@@ -22,13 +22,13 @@ PLATEAU = "train.schedule={name: plateau, patience: 0}"
 
 
 class Interrupting(Screen):
-    """Presses Ctrl-C when a step is logged."""
+    """Presses Ctrl-C after a step."""
 
     def __init__(self, step: int) -> None:
         super().__init__(quiet=True)
         self.step = step
 
-    def logged(self, step: int, row: dict[str, float]) -> None:
+    def stepped(self, step: int, nll: float, tokens: int) -> None:
         if step == self.step:
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -72,7 +72,8 @@ def test_an_interrupt_between_two_rows_of_the_log_is_not_seen_in_it(whole: Path,
 
 def test_a_finished_run_measured_again_is_unchanged(whole: Path) -> None:
     before = metrics(whole)
-    assert train(whole).reason == "finished"
+    again = train(whole)
+    assert (again.reason, again.begun) == ("finished", 40)
     assert metrics(whole) == before
 
 

@@ -241,7 +241,7 @@ def test_characters_have_bits_and_keep_their_lines(root: Path, tmp_path: Path) -
 
 
 WRONG = [
-    ("train.batch={window: 5}", "train.batch is {'window': 5}: a window needs sentences, the number of rows"),
+    ("train.batch={window: 5}", "train.batch: a window needs sentences, the number of rows"),
     (
         "train.batch={window: 5, tokens: 90, sentences: 3}",
         "a window needs sentences, the number of rows, and no tokens",

@@ -21,8 +21,10 @@ def main() -> None:
         _forget_output()
         sys.exit(0)
     except OSError as problem:
+        if problem.filename is not None:
+            sys.exit(f"error: {problem.filename}: cannot be read or written ({problem.strerror})")
         _forget_output()
-        sys.exit(f"error: cannot write the output ({problem.strerror or problem})")
+        sys.exit(f"error: cannot write the output ({problem.strerror})" if problem.strerror else f"error: {problem}")
 
 
 def _forget_output() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -44,10 +44,11 @@ def command(
 
     try:
         predictor = load(run, overrides=[f"decode.{one}" for one in decode or []])
+        draw = (_tags if predictor.task.unit == "tag" else _weights) if alignment else _nothing
         with _opened(output) as out:
             for chunk in _chunks(texts or _lines(file)):
                 for answers in predictor.n_best(chunk, n_best):
-                    out.write(_json(answers, n_best, alignment) if as_json else _text(answers, n_best, alignment))
+                    out.write(_json(answers, n_best, alignment) if as_json else _text(answers, n_best, draw))
                 out.flush()
     except ValueError as problem:
         fail(str(problem))
@@ -75,7 +76,7 @@ def _lines(path: Path | None) -> Iterator[str]:
     if path is not None:
         for line in lines(path):
             if line.problem:
-                raise DataError(f"{path}:{line.number}: {line.problem}")
+                raise DataError(f"{path}:{line.number}: not UTF-8; convert it with iconv -t utf-8")
             yield line.text
         return
     for number, raw in enumerate(sys.stdin.buffer, start=1):
@@ -100,14 +101,31 @@ def _json(answers: list[Prediction], n_best: int, alignment: bool) -> str:
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def _text(answers: list[Prediction], n_best: int, alignment: bool) -> str:
-    """A line for each answer, with its score in front where there are several."""
-    from regard.view.terminal import heat_map
-
+def _text(answers: list[Prediction], n_best: int, draw: Callable[[Prediction], str]) -> str:
+    """A line for each answer, with its score in front where there are several, and a drawing below."""
     parts = []
     for one in answers:
         line = " ".join(one.text.splitlines())
         parts.append(f"{one.score:.4f}\t{line}" if n_best > 1 else line)
-        if alignment and one.alignment is not None:
-            parts.append(heat_map(one.alignment, one.source_tokens, one.tokens).plain + "\n")
+        if drawn := draw(one):
+            parts.append(drawn + "\n")
     return "\n".join(parts) + "\n"
+
+
+def _weights(answer: Prediction) -> str:
+    """Where each piece looked."""
+    from regard.view.terminal import heat_map
+
+    return heat_map(answer.alignment, answer.source_tokens, answer.tokens).plain
+
+
+def _tags(answer: Prediction) -> str:
+    """Each tag under its word."""
+    from regard.view.terminal import stacked
+
+    return stacked(answer.source_tokens, answer.tokens).plain
+
+
+def _nothing(answer: Prediction) -> str:
+    """No drawing."""
+    return ""

@@ -57,7 +57,7 @@ def axes(assignments: list[str]) -> tuple[list[Axis], list[str]]:
         else:
             fixed.append(assignment)
     if not found:
-        raise RecipeError("there is nothing to compare; give a key several values: model.attention=additive,dot")
+        raise RecipeError("there is nothing to compare; give a key several values: train.seed=1,2,3")
     return found, fixed
 
 

@@ -8,16 +8,16 @@ from collections.abc import Mapping
 def disagreement(fields: Mapping[str, str | list[str]]) -> str | None:
     """What is wrong with labels or tags; None if nothing is.
 
-    A label and a tag are one word each, because answers are written with spaces between; a sentence has as many tags
-    as words.
+    A text has one label. A sentence has as many tags as words; a tag is one word, because answers are written with
+    spaces between.
 
     >>> disagreement({"text": ["He", "reckons"], "tags": ["PRP"]})
     'there are 2 words and 1 tags; each word needs one'
-    >>> disagreement({"text": "a gem", "label": "very good"})
-    "the label 'very good' is not one word; write it without spaces"
+    >>> disagreement({"text": "a gem", "label": ["good", "short"]})
+    "the label is a list, ['good', 'short']; a text has one"
     """
-    if "label" in fields and not _word(fields["label"]):
-        return f"the label {fields['label']!r} is not one word; write it without spaces"
+    if isinstance(label := fields.get("label"), list):
+        return f"the label is a list, {label!r}; a text has one"
     return _tags(fields["text"], fields["tags"]) if {"text", "tags"} <= fields.keys() else None
 
 
@@ -33,5 +33,5 @@ def _tags(words: str | list[str], tags: str | list[str]) -> str | None:
     return None
 
 
-def _word(value: str | list[str]) -> bool:
-    return isinstance(value, str) and value.split() == [value]
+def _word(value: str) -> bool:
+    return value.split() == [value]

@@ -96,8 +96,12 @@ class Reader(ABC):
 
 
 def _agreeing(item: Example | Bad) -> Example | Bad:
-    """An example whose label or tags are no such thing is bad."""
-    why = disagreement(item.fields) if isinstance(item, Example) else None
+    """An example whose label or tags are no such thing is bad; white space around a label is none of it."""
+    if isinstance(item, Bad):
+        return item
+    if isinstance(label := item.fields.get("label"), str):
+        item = item._replace(fields=item.fields | {"label": " ".join(label.split())})
+    why = disagreement(item.fields)
     return item if why is None else Bad(item.where, why)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,9 @@ class Labelled(Reader):
 
     Args:
         path: the file; for `label="file"` the folder.
-        label: "first" or "last" column of the line, or "file": each .txt file of the folder is named by its label.
+        label: "first" or "last" column of the line, or "file": each .txt file of the folder is named by the label of
+            its lines. Where the folder has folders of .txt files, each of those is named by the label of its files,
+            and a file is one text, with spaces for line ends.
         labels: a file of its own with one label a line; then `label` says nothing.
         separator: between label and text; None for any white space.
 
@@ -48,15 +51,19 @@ class Labelled(Reader):
             return (path,)
         if not path.is_dir():
             raise DataError(f"{path}: there is no such folder")
-        found = sorted(path.glob("*.txt")) + sorted(path.glob("*.txt.gz"))
+        inner = [file for folder in sorted(path.iterdir()) if folder.is_dir() for file in _texts(folder)]
+        found = inner or _texts(path)
         if not found:
-            raise DataError(f"{path}: there are no .txt files in it, whose names would be the labels")
+            raise DataError(
+                f"{path}: there are no .txt files in it, whose names would be the labels, and no folders of .txt files"
+            )
         return tuple(found)
 
     def settings(self) -> str:
-        """The names of the files too, where they are the labels."""
-        named = [_stem(path) for path in self.files] if self.label == "file" and self.labels is None else []
+        """The labels too, where names are labels, with how many files have each."""
         apart = self.labels is not None
+        by_name = self.label == "file" and not apart
+        named = dict(Counter((self._name(path), self._one_text(path)) for path in self.files)) if by_name else {}
         return f"Labelled({self.label}, {apart}, {self.separator!r}, {self.encoding}, {self.bad_lines}, {named})"
 
     def read(self) -> Iterator[Example | Bad]:
@@ -66,6 +73,9 @@ class Labelled(Reader):
                 yield item if isinstance(item, Bad) else _renamed(item)
             return
         for path in self.files:
+            if self._one_text(path):
+                yield self._whole(path)
+                continue
             for line in good_lines(path, self.encoding):
                 if isinstance(line, Bad):
                     yield line
@@ -74,16 +84,36 @@ class Labelled(Reader):
 
     def _example(self, path: Path, line: str, where: str) -> Example | Bad:
         if self.label == "file":
-            return Example({"text": line, "label": _stem(path)}, where)
+            return Example({"text": line, "label": self._name(path)}, where)
         parts = line.split(self.separator, 1) if self.label == "first" else line.rsplit(self.separator, 1)
         if len(parts) < 2 or not all(part.strip() for part in parts):
             return Bad(where, f"the line has a label or a text, not both (the label comes {self.label})")
         label, text = parts if self.label == "first" else reversed(parts)
         return Example({"text": text.strip(), "label": label.strip()}, where)
 
+    def _one_text(self, path: Path) -> bool:
+        """Whether a file is one text: it lies in a folder inside of the folder."""
+        return self.label == "file" and path.parent != Path(self.path)
 
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(".gz").removesuffix(".txt")
+    def _name(self, path: Path) -> str:
+        """The label that a name gives."""
+        if self._one_text(path):
+            return path.parent.name
+        return path.name.removesuffix(".gz").removesuffix(".txt")
+
+    def _whole(self, path: Path) -> Example | Bad:
+        """A file as one text."""
+        read: list[str] = []
+        for line in good_lines(path, self.encoding):
+            if isinstance(line, Bad):
+                return line
+            read.append(line.text.strip())
+        text = " ".join(filter(None, read))
+        return Example({"text": text, "label": self._name(path)}, str(path)) if text else Bad(str(path), "it is blank")
+
+
+def _texts(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.txt")) + sorted(folder.glob("*.txt.gz"))
 
 
 def _renamed(pair: Example) -> Example:

@@ -70,9 +70,11 @@ def _decoded(number: int, raw: bytes, encoding: str) -> Line:
         return Line(number, raw.decode(encoding))
     except UnicodeDecodeError as error:
         utf16 = number == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        hint = "UTF-16, to be converted" if utf16 else "latin-1 or cp1252"
+        remedy = "convert it with iconv -f utf-16 -t utf-8" if utf16 else "set data.encoding=latin-1"
         bad = f"byte 0x{raw[error.start]:02x} at column {error.start + 1}"
-        return Line(number, "", f"{bad} is not {encoding} (is the file {hint}?)")
+        return Line(
+            number, "", f"{bad} is not {encoding} (if the file is {'UTF-16' if utf16 else 'latin-1'}, {remedy})"
+        )
 
 
 def _nearest(path: Path) -> str:

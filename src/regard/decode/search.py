@@ -20,18 +20,24 @@ class Search:
     Attributes:
         strategy: "greedy", "beam" or "sample".
         n_best: hypotheses wanted for each input; at most `beam_size` of a beam, any number of samples.
-        length_penalty, alpha, coverage: the score of a hypothesis, see `Penalty`.
-        min_length, max_length: the least and greatest length.
-        min_ratio, max_ratio: the same as multiples of the source's length, rounded up; the tighter bound holds.
+        length_penalty: what the summed log-probability of n tokens is divided by: "none", "average" (n^α), "gnmt"
+            (((5 + n) / 6)^α); see `Penalty`.
+        alpha: α of the length penalty.
+        coverage: what it costs to leave a part of the source unattended (β of Wu et al. 2016).
+        min_length: the least length.
+        max_length: the greatest length.
+        min_ratio: the least length as a multiple of the source's, rounded up; the tighter bound holds.
+        max_ratio: the greatest length likewise.
         forbid: ids that are never produced.
         beam_size: hypotheses kept open at each step.
         exact: search until nothing open can still come among the `n_best`, however long it grew. Otherwise also stop
             when nothing open would come among `beam_size` finished ones by ending with its next token, which is the
             same without a length penalty and much sooner with one.
-        groups, diversity: diverse beam search (Vijayakumar et al. 2016): as many groups of beams, and the strength λ
-            by which each avoids the tokens that earlier groups take at the same step.
+        groups: of beams, in diverse beam search (Vijayakumar et al. 2016).
+        diversity: the strength λ by which a group avoids the tokens that earlier groups take at the same step.
         temperature: samples are drawn from softmax(log p / temperature).
-        top_k, top_p: samples only among the k likeliest tokens, or the fewest whose probabilities reach p.
+        top_k: samples only among so many of the likeliest tokens.
+        top_p: samples only among the fewest tokens whose probabilities reach this.
         seed: of the samples.
 
     >>> Search(n_best=3, length_penalty="gnmt", alpha=0.6).penalty

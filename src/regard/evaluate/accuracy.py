@@ -46,19 +46,20 @@ def exact_match(hypotheses: Sequence[str], references: References, *, lowercase:
     return exact_match_tally(hypotheses, references, lowercase=lowercase).score()
 
 
-def accuracy_tally(hypotheses: Sequence[str], references: References) -> Tally:
+def accuracy_tally(hypotheses: Sequence[str], references: References, *, whole: bool = False) -> Tally:
     """Right labels and labels of every text, for `accuracy` and for the bootstrap."""
-    pairs = label_pairs("accuracy", hypotheses, references)
+    pairs = label_pairs("accuracy", hypotheses, references, whole=whole)
     rows = [(sum(a == b for a, b in zip(*pair, strict=True)), len(pair[1])) for pair in pairs]
     return Tally.of("accuracy", rows, ratio, signature(unit="label"))
 
 
-def accuracy(hypotheses: Sequence[str], references: References) -> Score:
+def accuracy(hypotheses: Sequence[str], references: References, *, whole: bool = False) -> Score:
     """The share of right labels; a text may have one label or, separated by spaces, one for each of its tokens.
 
     Args:
         hypotheses: the labels of each text.
         references: the true ones, equally many.
+        whole: whether each text has one label, spaces and all: "very good".
 
     Returns:
         Score between 0 and 1, over all labels.
@@ -66,18 +67,22 @@ def accuracy(hypotheses: Sequence[str], references: References) -> Score:
     >>> print(accuracy(["DT NN VBZ", "NNP"], ["DT NN NNS", "NNP"]))
     accuracy 0.7500 (unit:label)
     """
-    return accuracy_tally(hypotheses, references).score()
+    return accuracy_tally(hypotheses, references, whole=whole).score()
 
 
-def label_pairs(metric: str, hypotheses: Sequence[str], references: References) -> list[tuple[list[str], list[str]]]:
-    """The labels of every text beside the true ones."""
+def label_pairs(
+    metric: str, hypotheses: Sequence[str], references: References, *, whole: bool = False
+) -> list[tuple[list[str], list[str]]]:
+    """The labels of every text beside the true ones; with `whole` each text is one label."""
     truths = single_reference(metric, paired_texts(metric, hypotheses, references))
+    if whole:
+        return [([text], [truth]) for text, truth in zip(hypotheses, truths, strict=True)]
     pairs = [(text.split(), truth.split()) for text, truth in zip(hypotheses, truths, strict=True)]
     for number, (labels, truth) in enumerate(pairs, start=1):
         if len(labels) != len(truth):
             raise ValueError(
                 f"{metric}: text {number} has {len(labels)} labels but {len(truth)} true ones; "
-                "a label must not contain a space, and every token has exactly one"
+                "every token has exactly one, without spaces; for one label a text, spaces and all, set whole"
             )
     return pairs
 

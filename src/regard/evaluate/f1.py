@@ -33,11 +33,13 @@ def class_f1(found: float, claimed: float, true: float) -> ClassF1:
     return ClassF1(share(found, claimed), share(found, true), f1_of(found, claimed, true), int(true))
 
 
-def f1_tally(hypotheses: Sequence[str], references: References, *, average: str = "macro") -> Tally:
+def f1_tally(
+    hypotheses: Sequence[str], references: References, *, average: str = "macro", whole: bool = False
+) -> Tally:
     """Found, claimed and true counts of each class in every text, for `f1` and for the bootstrap."""
     if average not in AVERAGES:
         raise unknown("f1", "average", average, AVERAGES)
-    pairs = label_pairs("f1", hypotheses, references)
+    pairs = label_pairs("f1", hypotheses, references, whole=whole)
     classes = sorted({label for pair in pairs for labels in pair for label in labels})
     rows = [[count for name in classes for count in _counts(name, *pair)] for pair in pairs]
 
@@ -51,7 +53,7 @@ def f1_tally(hypotheses: Sequence[str], references: References, *, average: str 
     return Tally.of("F1", rows, value, signature(unit="label", average=average))
 
 
-def f1(hypotheses: Sequence[str], references: References, *, average: str = "macro") -> Score:
+def f1(hypotheses: Sequence[str], references: References, *, average: str = "macro", whole: bool = False) -> Score:
     """F1 over classes; a text may have one label or, separated by spaces, one for each of its tokens.
 
     Args:
@@ -59,6 +61,7 @@ def f1(hypotheses: Sequence[str], references: References, *, average: str = "mac
         references: the true ones, equally many.
         average: `"macro"`, the mean over the classes that are claimed or true anywhere, rare ones counting as much as
             common ones; or `"micro"`, over all decisions, which is the accuracy where each token has one label.
+        whole: whether each text has one label, spaces and all: "very good".
 
     Returns:
         Score between 0 and 1.
@@ -66,16 +69,16 @@ def f1(hypotheses: Sequence[str], references: References, *, average: str = "mac
     >>> print(f1(["yes", "no", "no", "no"], ["yes", "yes", "no", "no"]))   # 2/3 for yes, 4/5 for no
     F1 0.7333 (unit:label|average:macro)
     """
-    return f1_tally(hypotheses, references, average=average).score()
+    return f1_tally(hypotheses, references, average=average, whole=whole).score()
 
 
-def f1_per_class(hypotheses: Sequence[str], references: References) -> dict[str, ClassF1]:
+def f1_per_class(hypotheses: Sequence[str], references: References, *, whole: bool = False) -> dict[str, ClassF1]:
     """Precision, recall, F1 and support of each class, by name.
 
     >>> f1_per_class(["yes", "no", "no", "no"], ["yes", "yes", "no", "no"])["yes"]
     ClassF1(precision=1.0, recall=0.5, f1=0.667, support=2)
     """
-    pairs = label_pairs("f1", hypotheses, references)
+    pairs = label_pairs("f1", hypotheses, references, whole=whole)
     claimed = [label for labels, _ in pairs for label in labels]
     true = [label for _, labels in pairs for label in labels]
     return {name: class_f1(*_counts(name, claimed, true)) for name in sorted({*claimed, *true})}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from regard.recipes.files import DataFile
 from regard.recipes.section import Section
@@ -132,9 +132,14 @@ class TableData(SplitFiles):
     target: str | int = 1
     """The column with what is to be said: a text, or a label. A language model has none."""
     delimiter: Literal["tab", "comma"] = "tab"
-    """What stands between columns; comma reads quotes as CSV does."""
+    """What stands between columns, `,` and `\\t` for short; comma reads quotes as CSV does."""
     header: bool = False
     """Whether the first line names the columns."""
+
+    @field_validator("delimiter", mode="before")
+    @classmethod
+    def _spelt_out(cls, given: Any) -> Any:
+        return {",": "comma", "\t": "tab", r"\t": "tab"}.get(given, given) if isinstance(given, str) else given
 
 
 class JsonlData(SplitFiles):
@@ -201,14 +206,16 @@ class LabelledData(SplitFiles):
 
 
 class FolderData(Files):
-    """Folders of .txt files: each file is named by the label of all its lines."""
+    """A folder of .txt files named by the label of their lines, or of folders named by a label, a .txt file a text."""
 
     format: Literal["folder"]
     """Says that it is this kind of data."""
     train: str
-    """The folder to learn from; with `split`, the folder with everything."""
+    """The folder to learn from; what `split` says of it validates."""
+    test: str | None = None
+    """The folder to test on at the end; None for a share of `train`, or no test."""
     split: SplitSection = SplitSection()
-    """How it is divided."""
+    """How `train` is divided."""
 
 
 class ColumnsData(SplitFiles):

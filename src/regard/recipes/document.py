@@ -13,6 +13,9 @@ from regard.recipes.problem import RecipeError
 Where = tuple[str | int, ...]
 """The path of keys to a value: `("train", "steps")`."""
 
+_MARKS = frozenset(",|#-?:&*!>%@` \t")
+"""What means something else to YAML when it stands alone, and itself on the command line: `data.comment=#`."""
+
 
 @dataclass(frozen=True)
 class Document:
@@ -80,7 +83,8 @@ class Document:
     def place(self, where: Where) -> str:
         """Where a key stands, for people: "mine.yaml, line 3", or "the command line"."""
         lengths = range(len(where), 0, -1)
-        if any(where[:length] in self.assigned for length in lengths):
+        new = bool(where) and where not in self.lines and any(key[: len(where)] == where for key in self.assigned)
+        if new or any(where[:length] in self.assigned for length in lengths):
             return "the command line"
         for length in lengths:
             if where[:length] in self.lines:
@@ -131,6 +135,8 @@ def _number(value: Any) -> Any:
 
 
 def _literal(text: str, assignment: str) -> Any:
+    if text in _MARKS:
+        return text
     try:
         return Document.parse(f"value: {text}", "the command line").content["value"]
     except RecipeError:

@@ -85,11 +85,11 @@ def _attempt(section: str, make: Callable[[Recipe], None], recipe: Recipe, docum
         make(recipe)
     except (ValueError, TypeError) as problem:
         sentence = str(problem).removeprefix(f"{section}: ")
-        place = document.place(_guilty(section, sentence, document))
+        place = document.place(_guilty((section,), sentence, document))
         raise RecipeError(f"{place}: {section}: {sentence}") from None
 
 
-def _guilty(section: str, sentence: str, document: Document) -> Where:
+def _guilty(section: Where, sentence: str, document: Document) -> Where:
     """What in a section a sentence is about: a key that it quotes, else a value, else a key that it mentions."""
     found: list[tuple[int, int, Where]] = []
 
@@ -102,8 +102,11 @@ def _guilty(section: str, sentence: str, document: Document) -> Where:
                     found.append((rank, named.start(), (*where, key)))
             walk(part, (*where, key))
 
-    walk(document.content.get(section), (section,))
-    return min(found)[2] if found else (section,)
+    content: Any = document.content
+    for key in section:
+        content = content[key]
+    walk(content, section)
+    return min(found)[2] if found else section
 
 
 def _make_model(recipe: Recipe) -> None:
@@ -146,7 +149,10 @@ def _sentence(problem: ValidationError, document: Document) -> str:
         hint = f"did you mean {near[0]}? " if near else ""
         return f"{place}: {key} is {given!r}: {hint}it can be {', '.join(choices)}"
     message = error["msg"].removeprefix("Value error, ")
-    return f"{place}: {key} is {given!r}: {message[:1].lower()}{message[1:]}"
+    message = f"{message[:1].lower()}{message[1:]}"
+    if isinstance(given, dict):  # what its keys hold together is wrong
+        return f"{document.place(_guilty(where, message, document))}: {key}: {message}"
+    return f"{place}: {key} is {given!r}: {message}"
 
 
 def _resolved(location: tuple[str | int, ...]) -> tuple[Where, list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
@@ -219,7 +220,8 @@ class EvaluateSection(Section):
                     raise ValueError(
                         f"the options of {name!r} are a mapping, such as {{tokenize: none}}; got {chosen!r}"
                     )
-                found.append(metric(name, **(chosen or {})))
+                fixed = {"whole": True} if task == "classify" and name in ("accuracy", "f1") else {}
+                found.append(metric(name, **{**fixed, **(chosen or {})}))
         names = [one.name for one in found]
         for name in names:
             if names.count(name) > 1:
@@ -230,9 +232,23 @@ class EvaluateSection(Section):
 
 
 def _search_section() -> type[Section]:
-    hints = get_type_hints(Search)
-    fields: dict[str, Any] = {field.name: (hints[field.name], field.default) for field in dataclasses.fields(Search)}
+    hints, said = get_type_hints(Search), _sentences(Search)
+    fields: dict[str, Any] = {
+        field.name: (hints[field.name], Field(field.default, description=said.get(field.name)))
+        for field in dataclasses.fields(Search)
+    }
     return create_model("DecodeSection", __base__=Section, __doc__="How outputs are looked for.", **fields)
+
+
+def _sentences(described: type) -> dict[str, str]:
+    """What the docstring of a class says about each of its attributes."""
+    listed = inspect.cleandoc(described.__doc__ or "").partition("Attributes:\n")[2].partition("\n\n")[0]
+    entries = re.findall(r"^    (\w[\w, ]*): (.+(?:\n {5,}.+)*)", listed, re.MULTILINE)
+    return {
+        name: " ".join(f"{sentence[:1].upper()}{sentence[1:]}".split())
+        for names, sentence in entries
+        for name in names.split(", ")
+    }
 
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ class Prediction:
         log_probs: of each piece.
         alignment: [T, S], the weight of piece t on source piece s; None without attention.
         finished: whether the end was reached.
+        reference: what would have been right, several with " / " between; None where nobody said.
     """
 
     source: str
@@ -31,6 +32,7 @@ class Prediction:
     log_probs: tuple[float, ...]
     alignment: Tensor | None = field(default=None, repr=False, compare=False)
     finished: bool = True
+    reference: str | None = None
 
     def as_json(self, *, alignment: bool = False) -> dict[str, Any]:
         """Plain values, for JSONL."""

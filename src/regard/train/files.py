@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +29,18 @@ def written(path: Path) -> Iterator[Path]:
     ...     (Path(folder) / "a.txt").read_text()
     'whole'
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.draft")
-    _remove(draft)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove(draft)
         yield draft
         _settle(draft)
         if path.is_dir():
             shutil.rmtree(path)
         draft.replace(path)
     except OSError as problem:
-        _remove(draft)
+        with suppress(OSError):
+            _remove(draft)
         raise DiskError(
             f"{path}: cannot be written ({problem.strerror or problem}); what was there is kept"
         ) from problem

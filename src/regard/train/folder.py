@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from regard.recipes.document import Document
+
 
 class RunError(ValueError):
     """A run folder that cannot be used; the sentence says why and what to do."""
@@ -17,5 +19,18 @@ def recipe_file(folder: Path) -> Path:
     """
     path = folder / "recipe.yaml"
     if not path.exists():
-        raise RunError(f"{folder} is not a run: it has no recipe.yaml; `regard train` makes one")
+        among = Path("runs") / folder
+        hint = f"did you mean {among}?" if (among / "recipe.yaml").exists() else "`regard train` makes one"
+        raise RunError(f"{folder} is not a run: it has no recipe.yaml; {hint}")
     return path
+
+
+def check_task(folder: Path, task: str) -> None:
+    """See that a folder is a run, and of a task.
+
+    Raises:
+        RunError: the folder is not a run, or one of another task.
+    """
+    trained = Document.read(recipe_file(folder)).content.get("task", "translate")
+    if trained != task:
+        raise RunError(f"{folder} was trained for the task {trained!r}; the task of this recipe is {task!r}")

@@ -2,62 +2,150 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import shlex
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from regard.recipes.sections import Recipe
 from regard.tasks.prediction import Prediction
 from regard.train.files import written
+from regard.train.metrics_log import AVERAGED
 from regard.train.run import Run
+from regard.train.screen import ENDED
 from regard.train.trainer import Outcome
-from regard.view.terminal import heat_map
+from regard.train.validation import Measured
+from regard.view.terminal import heat_map, stacked
+
+_FEW = 30  # points of a curve that are marked one by one
 
 
 def summary(run: Run, recipe: Recipe, outcome: Outcome) -> list[RenderableType]:
     """How it ended, the scores, some predictions and where they looked."""
-    head = f"{outcome.reason} after step {outcome.progress.step:,}, {outcome.seconds:.0f} seconds"
+    head = _ending(outcome)
     if outcome.valid is None:
         return [f"[yellow]{head}[/]; `regard train` with the same recipe goes on from there"]
-    table = Table(title=f"{recipe.run}: {head}", title_justify="left")
+    table = Table()
     table.add_column("split")
     table.add_column("loss", justify="right")
     for score in outcome.valid.scores.values():
         table.add_column(escape(score.name), justify="right")
-    for name, measured in (("valid", outcome.valid), ("test", outcome.test)):
-        if measured is not None:
-            table.add_row(name, f"{measured.loss:.4f}", *(f"{score.value:.5g}" for score in measured.scores.values()))
+    for name, measured in _measured(outcome):
+        table.add_row(name, f"{measured.loss:.4f}", *(f"{score.value:.5g}" for score in measured.scores.values()))
     measured = outcome.test or outcome.valid
-    parts: list[RenderableType] = [table, *(f"  {escape(str(score))}" for score in measured.scores.values())]
+    parts: list[RenderableType] = [Text.assemble((recipe.run, "bold"), f": {head}"), table]
+    parts += [f"  {escape(str(score))}" for score in measured.scores.values()]
     for prediction in _chosen(measured.predictions, recipe.evaluate.examples):
-        if prediction.alignment is not None:
-            parts += ["", heat_map(prediction.alignment, prediction.source_tokens, prediction.tokens)]
-        parts.append(f"  {escape(prediction.source)}  →  [bold]{escape(prediction.text)}[/]")
+        parts += _drawn(prediction, tags=recipe.task == "tag")
     return [*parts, "", f"the run is in {run.folder}"]
 
 
 def report(run: Run, recipe: Recipe, outcome: Outcome) -> None:
     """Write `report.md` and `curves.png` into the run's folder."""
-    lines = [f"# {recipe.run}", "", f"{outcome.reason} after step {outcome.progress.step:,}.", ""]
+    lines = [f"# {recipe.run}", "", f"{_ending(outcome)}.", "", "| | |", "|---|---|"]
+    lines += [f"| {name} | {value} |" for name, value in _facts(run, recipe, outcome)]
     if outcome.valid is not None:
-        lines += ["| split | measure | value | signature |", "|---|---|---|---|"]
-        for name, measured in (("valid", outcome.valid), ("test", outcome.test)):
-            for score in () if measured is None else measured.scores.values():
-                lines.append(f"| {name} | {score.name} | {score.value:.5g} | {score.signature.replace('|', ' ')} |")
-        lines += ["", "![loss and metrics by step](curves.png)", "", "| source | prediction |", "|---|---|"]
-        measured = outcome.test or outcome.valid
-        for one in _chosen(measured.predictions, 20):
-            lines.append(f"| {_cell(one.source)} | {_cell(one.text)} |")
+        lines += ["", "| split | measure | value | signature |", "|---|---|---|---|"]
+        for name, one in _measured(outcome):
+            lines.append(f"| {name} | loss | {one.loss:.4f} | nats |")
+            for score in one.scores.values():
+                lines.append(f"| {name} | {_cell(score.name)} | {score.value:.5g} | {_cell(score.signature)} |")
+    if _curves(run, recipe, outcome):
+        lines += ["", "![loss and metrics by step](curves.png)"]
+    measured = outcome.test or outcome.valid
+    if measured is not None and measured.predictions:
+        lines += ["", *_predictions(_chosen(measured.predictions, 20))]
     with written(run.folder / "report.md") as draft:
         draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    _curves(run)
+
+
+def _ending(outcome: Outcome) -> str:
+    """Why, when and how soon a run ended."""
+    step, reason = outcome.progress.step, ENDED[outcome.reason]
+    if outcome.begun == step:
+        return f"{reason} already, after step {step:,}; measured again"
+    since = f" since step {outcome.begun:,}" if outcome.begun else ""
+    return f"{reason} after step {step:,}, {_lasted(outcome.seconds)}{since}"
+
+
+def _lasted(seconds: float) -> str:
+    count = round(seconds)
+    return f"{count:,} second{'' if count == 1 else 's'}"
+
+
+def _measured(outcome: Outcome) -> list[tuple[str, Measured]]:
+    """The splits that were measured at the end."""
+    return [(name, one) for name, one in (("valid", outcome.valid), ("test", outcome.test)) if one is not None]
+
+
+def _facts(run: Run, recipe: Recipe, outcome: Outcome) -> Iterator[tuple[str, str]]:
+    """What a reader of numbers asks first."""
+    train, progress = recipe.train, outcome.progress
+    yield "model", f"{recipe.model['kind']}, {outcome.parameters:,} parameters"
+    yield "examples", ", ".join(f"{count:,} {split}" for split, count in outcome.examples.items())
+    yield "updates", f"{progress.step:,} of {train.steps:,}"
+    if train.average > 1:
+        yield "kept", f"the mean of the last {train.average} checkpoints"
+    elif progress.best is not None:
+        yield "kept", f"step {progress.best_step:,}, the best by {recipe.select}"
+    if outcome.begun < progress.step:
+        yield "seconds", f"{outcome.seconds:,.0f}" + (f" since step {outcome.begun:,}" if outcome.begun else "")
+    yield "seed", str(train.seed)
+    if outcome.reason != "patience":
+        yield "to go on", f"`{_command(run, recipe, longer=outcome.reason == 'finished')}`"
+
+
+def _command(run: Run, recipe: Recipe, *, longer: bool) -> str:
+    """What goes on with the run, from the recipe in its folder."""
+    folder = run.folder
+    words = ["regard", "train", str(folder / "recipe.yaml"), "--runs", str(folder.parent)]
+    if folder.name != recipe.run:
+        words.append(f"run={folder.name}")
+    if longer:
+        words.append(f"train.steps={2 * recipe.train.steps}")
+    return shlex.join(words)
+
+
+def _drawn(prediction: Prediction, *, tags: bool) -> Iterator[RenderableType]:
+    """A prediction on the screen, with what would have been right where it is something else."""
+    right = prediction.reference
+    wrong = right is not None and prediction.text not in (right, *right.split(" / "))
+    if tags:
+        yield ""
+        rows = [prediction.source_tokens, prediction.tokens]
+        if right is not None and wrong:
+            pairs = zip(prediction.tokens, right.split(), strict=False)
+            rows.append(tuple("" if tag == wanted else f"({wanted})" for tag, wanted in pairs))
+        yield stacked(*rows)
+        return
+    if prediction.alignment is not None:
+        yield ""
+        yield heat_map(prediction.alignment, prediction.source_tokens, prediction.tokens)
+    said = f"  {escape(prediction.source)}  →  [bold]{escape(prediction.text)}[/]"
+    yield f"{said}  (reference: {escape(right)})" if right is not None and wrong else said
+
+
+def _predictions(chosen: Sequence[Prediction]) -> Iterator[str]:
+    """A table of them, with what would have been right where that is known."""
+    known = any(one.reference is not None for one in chosen)
+    yield "| source | prediction |" + " reference |" * known
+    yield "|---|---|" + "---|" * known
+    for one in chosen:
+        yield f"| {_cell(one.source)} | {_cell(one.text)} |" + f" {_cell(one.reference or '')} |" * known
 
 
 def _cell(text: str) -> str:
-    """A text in a table of Markdown, on one line."""
-    return " ".join(text.splitlines()).replace("|", "\\|")
+    r"""A text as it is in a table of Markdown: nothing in it is markup, and a line end stays in its cell.
+
+    >>> print(_cell("a|b <unk> *c*\nd"))
+    a\|b &lt;unk> \*c\*<br>d
+    """
+    plain = re.sub(r"[\\`*_\[\]|~$]", r"\\\g<0>", text.replace("&", "&amp;").replace("<", "&lt;"))
+    return "<br>".join(plain.splitlines())
 
 
 def _chosen(predictions: Sequence[Prediction], count: int) -> list[Prediction]:
@@ -66,26 +154,31 @@ def _chosen(predictions: Sequence[Prediction], count: int) -> list[Prediction]:
     return list(predictions[::step][:count])
 
 
-def _curves(run: Run) -> None:
-    """The training and validation curves."""
+def _curves(run: Run, recipe: Recipe, outcome: Outcome) -> bool:
+    """Draw the training and validation curves, if there was a validation: what the model is chosen by first."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     rows = list(run.metrics)
-    names = sorted({key for row in rows if row["split"] == "valid" for key in row} - {"step", "split"})
+    found = dict.fromkeys(key for row in rows if row["split"] == "valid" for key in row if key not in ("step", "split"))
+    names = sorted(found, key=lambda name: name != recipe.select)
     if not names:
-        return
+        return False
     figure, axes = pyplot.subplots(1, len(names), figsize=(4 * len(names), 3), squeeze=False, layout="constrained")
     for axis, name in zip(axes[0], names, strict=True):
-        for split, style in (("train", "-"), ("valid", "o-")):
+        for split, colour, mark in (("train", "C0", "."), ("valid", "C1", "o"), (AVERAGED, "C1", "*")):
             points = [(row["step"], row[name]) for row in rows if row["split"] == split and name in row]
             if points:
-                axis.plot(*zip(*points, strict=True), style, label=split, markersize=3)
-        axis.set_title(name)
+                marked = mark if len(points) <= _FEW else None
+                axis.plot(*zip(*points, strict=True), color=colour, marker=marked, label=split.replace("_", ", "))
+        if recipe.train.average == 1:
+            axis.axvline(outcome.progress.best_step, color="grey", linestyle=":", label="kept")
+        axis.set_title(name.replace("_", " "))
         axis.set_xlabel("step")
         axis.legend()
     with written(run.folder / "curves.png") as draft:
         figure.savefig(draft, format="png", dpi=120)
     pyplot.close(figure)
+    return True

@@ -17,7 +17,7 @@ from regard.recipes.sections import Recipe
 from regard.tasks.task import Encoders
 from regard.train.checkpoint import Checkpoints
 from regard.train.files import read_tensors, write_tensors, written
-from regard.train.folder import RunError, recipe_file
+from regard.train.folder import RunError, check_task, recipe_file
 from regard.train.metrics_log import MetricsLog
 from regard.train.splits import FIELDS
 
@@ -95,7 +95,8 @@ class Run:
         return found
 
     def needed_encoders(self, task: str) -> Encoders:
-        """What an existing run turns text into ids by."""
+        """What an existing run of this task turns text into ids by."""
+        check_task(self.folder, task)
         found = self.encoders(task)
         if found is None:
             raise RunError(f"{self.folder} has no tokenizers yet; train it first: regard train")

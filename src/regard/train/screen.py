@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import perf_counter
+
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -18,23 +20,58 @@ from regard.recipes.sections import Recipe
 from regard.train.checkpoint import Progress as Place
 from regard.train.feed import Feed
 
+ENDED = {"finished": "finished", "patience": "out of patience", "interrupted": "interrupted"}
+"""Why a run ended, for people."""
+_ON_A_TERMINAL, _ELSEWHERE = 1.0, 30.0  # seconds between two looks at loss and speed
+
 
 class Screen:
-    """A bar with the loss and the speed, a line for each validation, and notices."""
+    """Loss and speed, in a bar or, off a terminal, a line now and then; a line for each validation; and notices."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.console = Console(stderr=True, highlight=False, quiet=quiet)
         self._bar: Progress | None = None
         self._task = TaskID(0)
+        self._pace = _Pace()
 
-    def begin(self, recipe: Recipe, model: nn.Module, feed: Feed, progress: Place) -> None:
-        """Say what is about to happen."""
+    def begin(
+        self,
+        recipe: Recipe,
+        model: nn.Module,
+        feed: Feed,
+        progress: Place,
+        *,
+        processes: int = 1,
+        sharded: bool = False,
+        ended: str | None = None,
+    ) -> None:
+        """Say what is about to happen.
+
+        Args:
+            recipe: what is trained.
+            model: its parameters are counted.
+            feed: what it learns from.
+            progress: where the run stands.
+            processes: how many learn together.
+            sharded: whether each of them holds a part of the model.
+            ended: why there is nothing more to train: "finished" or "patience"; None if there is.
+        """
         count = sum(parameter.numel() for parameter in model.parameters())
-        self.console.print(f"[bold]{recipe.run}[/]: {recipe.model['kind']}, {count:,} parameters; {feed}")
+        together = "" if processes == 1 else f"; {processes} processes{', sharded' if sharded else ''}"
+        self._say(f"[bold]{recipe.run}[/]: {recipe.model['kind']}, {count:,} parameters; {feed}{together}")
         if feed.dropped:
             self.notice(f"{feed.dropped:,} examples are longer than a batch may be and were left out")
+        if ended is not None:
+            more = "; a larger train.steps goes on from there" if ended == "finished" else ""
+            self._say(f"{ENDED[ended]} already, after step {progress.step:,}; it is measured again{more}")
+            return
         if progress.step:
-            self.console.print(f"going on after step {progress.step:,}")
+            self._say(f"going on after step {progress.step:,}")
+        self._pace = _Pace()
+        if self.console.is_interactive:
+            self._begin_bar(progress.step, recipe.train.steps)
+
+    def _begin_bar(self, step: int, steps: int) -> None:
         self._bar = Progress(
             TextColumn("training"),
             BarColumn(),
@@ -45,25 +82,55 @@ class Screen:
             console=self.console,
             transient=True,
         )
-        self._task = self._bar.add_task("", total=recipe.train.steps, completed=progress.step)
+        self._task = self._bar.add_task("", total=steps, completed=step)
         self._bar.start()
 
-    def logged(self, step: int, row: dict[str, float]) -> None:
-        """After some updates."""
+    def stepped(self, step: int, nll: float, tokens: int) -> None:
+        """After an update: its summed -log p, and the tokens it learned from."""
+        self._pace.add(nll, tokens)
+        if self._bar is not None:  # which draws itself ten times a second, however often it is told
+            self._bar.update(self._task, completed=step)
+        if self._pace.seconds < (_ELSEWHERE if self._bar is None else _ON_A_TERMINAL):
+            return
         if self._bar is not None:
-            said = f"loss {row['loss']:.3f}  {row['tokens_per_second']:,.0f} tokens/s"
-            self._bar.update(self._task, completed=step, description=said)
+            self._bar.update(self._task, description=str(self._pace))
+        else:
+            self._say(f"step {step:>6,}  {self._pace}")
+        self._pace = _Pace()
 
     def validated(self, step: int, values: dict[str, float], *, better: bool) -> None:
         """After a validation."""
         shown = "  ".join(f"{name} {value:.4g}" for name, value in values.items())
-        self.console.print(f"step {step:>6,}  {shown}{'  [green]best[/]' if better else ''}")
+        self._say(f"step {step:>6,}  {shown}{'  [green]best[/]' if better else ''}")
+        self._pace = _Pace()  # the validation is no part of the speed
 
     def notice(self, sentence: str) -> None:
         """Something a person should know."""
-        self.console.print(f"[yellow]note:[/] {sentence}")
+        self._say(f"[yellow]note:[/] {sentence}")
 
     def end(self) -> None:
         """The bar has done its work."""
         if self._bar is not None:
             self._bar.stop()
+
+    def _say(self, line: str) -> None:
+        """A line, whole where there is no terminal that has a width."""
+        self.console.print(line, soft_wrap=not self.console.is_interactive)
+
+
+class _Pace:
+    """Loss and speed since it was made."""
+
+    def __init__(self) -> None:
+        self._begin, self._nll, self._tokens = perf_counter(), 0.0, 0
+
+    def add(self, nll: float, tokens: int) -> None:
+        self._nll += nll
+        self._tokens += tokens
+
+    @property
+    def seconds(self) -> float:
+        return perf_counter() - self._begin
+
+    def __str__(self) -> str:
+        return f"loss {self._nll / max(1, self._tokens):.3f}  {self._tokens / self.seconds:,.0f} tokens/s"

@@ -92,9 +92,10 @@ def examples(recipe: Recipe, name: Name) -> Examples | None:
             else Hub(data.name, given, _columns(recipe, data.source, data.target), config=data.config)
         )
     if isinstance(data, FolderData):
-        folder = (data.root or Path()) / data.train
-        everything = Labelled(folder, "file", encoding=data.encoding, bad_lines=data.bad_lines)
-        return _part(everything, data.split, name, recipe)
+        apart = name == "test" and data.test is not None
+        folder = (data.root or Path()) / (str(data.test) if apart else data.train)
+        found = Labelled(folder, "file", encoding=data.encoding, bad_lines=data.bad_lines)
+        return found if apart else _part(found, data.split, name, recipe)
     file = getattr(data, name)
     if file is not None and (name != "train" or data.split is None):
         return _reader(recipe, data, file)

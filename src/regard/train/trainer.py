@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
@@ -50,6 +50,9 @@ class Outcome:
         valid: the last validation of the best model; None if it was interrupted.
         test: the test split with the best model; None if there is none.
         seconds: how long this part of the run took.
+        begun: the step after which this part began.
+        parameters: of the model.
+        examples: how many there are in each split.
     """
 
     progress: Progress
@@ -57,6 +60,9 @@ class Outcome:
     valid: Measured | None
     test: Measured | None
     seconds: float = 0.0
+    begun: int = 0
+    parameters: int = 0
+    examples: Mapping[str, int] = field(default_factory=dict)
 
 
 class Trainer:
@@ -147,14 +153,25 @@ class Trainer:
             self.run.metrics.rewind(progress.step)
         if self.recipe.train.tensorboard and self.accelerator.is_main_process:
             self.events = Events(self.run.folder, step=progress.step)
-        self.screen.begin(self.recipe, self.model, self.feed, progress)
+        begun, ended = progress.step, self._ended(progress)
+        world = self.accelerator.num_processes
+        self.screen.begin(
+            self.recipe, self.model, self.feed, progress, processes=world, sharded=self.sharded, ended=ended
+        )
         try:
             outcome = self._outcome(progress)
         finally:
             self.screen.end()
             if self.events is not None:
                 self.events.close()
-        return replace(outcome, seconds=time.perf_counter() - begin)
+        splits = {"train": self.setup.train, "valid": self.setup.valid, "test": self.setup.test}
+        return replace(
+            outcome,
+            seconds=time.perf_counter() - begin,
+            begun=begun,
+            parameters=sum(parameter.numel() for parameter in self.model.parameters()),
+            examples={name: len(split.corpus) for name, split in splits.items() if split is not None},
+        )
 
     def _outcome(self, progress: Progress) -> Outcome:
         """Train, then measure the model that the run is remembered by."""
@@ -175,7 +192,6 @@ class Trainer:
         train = self.recipe.train
         self.model.train()
         places = self.feed.after(progress.epoch, progress.position)
-        speed = _Speed(progress.tokens)
         with self._interruptible():
             while not (reason := self._ended(progress)):
                 group = [next(places) for _ in range(train.batch.accumulate)]
@@ -186,8 +202,9 @@ class Trainer:
                 progress.tokens += tokens
                 progress.logged_nll += nll
                 progress.logged_tokens += tokens
+                self.screen.stepped(progress.step, nll, tokens)
                 if progress.step % train.log_every == 0:
-                    self._log(progress, speed.since(progress.tokens))
+                    self._log(progress)
                 if progress.step % train.valid_every == 0 or progress.step == train.steps:
                     self._validate(progress)
                 ended = self._ended(progress)
@@ -245,12 +262,11 @@ class Trainer:
             "try a smaller train.optimizer.rate or train.clip"
         )
 
-    def _log(self, progress: Progress, speed: float) -> None:
+    def _log(self, progress: Progress) -> None:
         row = {"loss": progress.logged_nll / progress.logged_tokens, "rate": self.optimizer.param_groups[0]["lr"]}
         progress.logged_nll, progress.logged_tokens = 0.0, 0
         self._learned = row["loss"]
         self._record(progress.step, "train", row)
-        self.screen.logged(progress.step, row | {"tokens_per_second": speed})
 
     def _record(self, step: int, split: str, values: dict[str, float]) -> None:
         """Keep what was measured: in `metrics.jsonl`, and for TensorBoard if that is asked for."""
@@ -334,16 +350,3 @@ class Trainer:
             yield
         finally:
             signal.signal(signal.SIGINT, previous)
-
-
-class _Speed:
-    """Tokens per second since it was last asked."""
-
-    def __init__(self, tokens: int) -> None:
-        self.tokens, self.begin = tokens, time.perf_counter()
-
-    def since(self, tokens: int) -> float:
-        done, now = tokens - self.tokens, time.perf_counter()
-        speed = done / max(1e-9, now - self.begin)
-        self.tokens, self.begin = tokens, now
-        return speed

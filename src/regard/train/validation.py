@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -116,7 +116,7 @@ def _answers(model: nn.Module, task: Task, split: Split, recipe: Recipe) -> tupl
     if recipe.evaluate.group:
         questions, references = grouped(questions, references)
     found = task.predict(model, questions, recipe.search(), batch=MEASURED)
-    best = [answers[0] for answers in found]
+    best = [replace(answers[0], reference=" / ".join(right)) for answers, right in zip(found, references, strict=True)]
     texts = [one.text for one in best]
     return best, {metric.name: metric(texts, references) for metric in recipe.evaluate.chosen(recipe.task)}
 

@@ -1,18 +1,24 @@
-"""Attention drawn in the terminal."""
+"""Attention and tags drawn in the terminal."""
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
+from itertools import zip_longest
 
+from rich.cells import cell_len, get_character_cell_size
 from rich.text import Text
 from torch import Tensor
 
 _SHADES = " ░▒▓█"
+_LONGEST = 12  # characters of a token that are shown
 
 
 def heat_map(weights: Tensor | None, columns: Sequence[str], rows: Sequence[str]) -> Text:
     """A row for each thing written, a column for each thing read, darker where more weight lies.
+
+    Columns are headed by their whole tokens, read from top to bottom; a token of more than 12 characters ends in "…".
+    The shades ░▒▓█ stand for weights around 1/4, 1/2, 3/4 and 1. A row without a weight above 1/8 would be blank: there
+    █ is the largest weight of the row, and its value is written behind it.
 
     Args:
         weights: [T, S], rows sum to at most one; None draws nothing.
@@ -20,30 +26,81 @@ def heat_map(weights: Tensor | None, columns: Sequence[str], rows: Sequence[str]
         rows: the T tokens that were written.
 
     >>> import torch
-    >>> print(heat_map(torch.tensor([[0.9, 0.1], [0.0, 0.5]]), ["a", "b"], ["x", "y"]).plain)
-      a b
+    >>> print(heat_map(torch.tensor([[0.9, 0.1], [0.0, 0.5], [0.04, 0.08]]), ["a", "cat"], ["x", "y", "z"]).plain)
+        c
+        a
+      a t
     x █
     y   ▒
+    z ▒ █  █ = 0.08
     """
     if weights is None:
         return Text("")
-    wide = max((_width(row) for row in rows), default=0)
-    lines = [" " * (wide + 1) + " ".join(_cell(column) for column in columns)]
-    for row, values in zip(rows, weights.tolist(), strict=True):
-        shades = " ".join(_SHADES[min(len(_SHADES) - 1, round(value * (len(_SHADES) - 1)))] for value in values)
-        lines.append(row + " " * (wide - _width(row) + 1) + shades)
+    labels = ["".join(_cut(row)) for row in rows]
+    wide = max(map(cell_len, labels), default=0)
+    lines = [" " * (wide + 1) + head for head in _heads(columns)]
+    for label, values in zip(labels, weights.tolist(), strict=True):
+        lines.append(_filled(label, wide + 1) + _shaded(values))
     return Text("\n".join(line.rstrip() for line in lines), no_wrap=True, overflow="ellipsis")
 
 
-def _cell(token: str) -> str:
-    """One column wide: the first character, or a dot where it would not fit."""
-    first = token[:1] or " "
-    return first if _width(first) == 1 else "·"
+def stacked(*rows: Sequence[str], width: int = 100) -> Text:
+    """Rows of tokens one under the other, as many columns side by side as fit: tags under their words.
+
+    Args:
+        rows: each with a token for each column; one that is shorter leaves its last columns empty.
+        width: where to go on below, with an empty line between.
+
+    >>> print(stacked(["the", "dog", "sleeps"], ["DT", "NN", "VB"]).plain)
+    the dog sleeps
+    DT  NN  VB
+    """
+    blocks: list[list[str]] = []
+    room = 0
+    for column in zip_longest(*rows, fillvalue=""):
+        wide = max(map(cell_len, column)) + 1
+        if wide > room + 1:  # the last column needs no space behind it
+            blocks.append([""] * len(rows))
+            room = width
+        blocks[-1] = [line + _filled(token, wide) for line, token in zip(blocks[-1], column, strict=True)]
+        room -= wide
+    shown = ("\n".join(line.rstrip() for line in block) for block in blocks)
+    return Text("\n\n".join(shown), no_wrap=True, overflow="ellipsis")
 
 
-def _width(text: str) -> int:
-    """How many columns a terminal gives a text."""
-    return sum(
-        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
-        for character in text
-    )
+def _heads(columns: Sequence[str]) -> list[str]:
+    """The lines over a picture, the last character of each token in the last one.
+
+    A column is one wide and has a space behind it, into which a wide character may reach.
+    """
+    tokens = [_cut(column) for column in columns]
+    height = max(map(len, tokens), default=0)
+    raised = [[" "] * (height - len(token)) + token for token in tokens]
+    return ["".join(_filled(token[line], 2) for token in raised) for line in range(height)]
+
+
+def _cut(token: str) -> list[str]:
+    """The characters of a token, each with the marks on it; a long one is cut."""
+    found: list[str] = []
+    for character in token:
+        if get_character_cell_size(character):
+            found.append(character)
+        elif found:
+            found[-1] += character
+        else:
+            found.append("◌" + character)  # a mark on nothing
+    return found if len(found) <= _LONGEST else [*found[: _LONGEST - 1], "…"]
+
+
+def _shaded(values: Sequence[float]) -> str:
+    """A row of weights."""
+    largest = max(values, default=0.0)
+    small = 0 < largest <= 1 / 8
+    levels = [round(value / (largest if small else 1.0) * (len(_SHADES) - 1)) for value in values]
+    shown = " ".join(_SHADES[min(len(_SHADES) - 1, level)] for level in levels)
+    return f"{shown}  █ = {largest:.2g}" if small else shown
+
+
+def _filled(text: str, width: int) -> str:
+    """A text with spaces behind it, as wide as said or wider."""
+    return text + " " * (width - cell_len(text))

@@ -1,0 +1,45 @@
+"""What `regard predict` draws."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import regard.loading
+from regard.cli import app
+from regard.tasks.prediction import Prediction
+
+WEIGHTS = torch.tensor([[0.1, 0.9]])
+TAGGED = Prediction("every dog", "DT NN", -0.1, ("every", "dog"), ("DT", "NN"), (-0.05, -0.05))
+LABELLED = Prediction("a gem", "good", -0.1, ("a", "gem"), ("good",), (-0.1,), WEIGHTS)
+NOTHING = Prediction("", "", 0.0, (), (), ())
+
+
+@pytest.mark.parametrize(
+    ("unit", "answer", "arguments", "printed"),
+    [
+        ("tag", TAGGED, (), "DT NN\n\n"),
+        ("tag", TAGGED, ("--alignment",), "DT NN\nevery dog\nDT    NN\n\n\n"),
+        ("label", LABELLED, (), "good\n\n"),
+        ("label", LABELLED, ("--alignment",), "good\n       g\n       e\n     a m\ngood   █\n\n\n"),
+        ("token", TAGGED, ("--alignment",), "DT NN\n\n"),  # no attention, no tags
+    ],
+)
+def test_a_line_and_a_drawing_if_it_is_asked_for(
+    unit: str,
+    answer: Prediction,
+    arguments: tuple[str, ...],
+    printed: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = [[answer], [NOTHING]]
+    predictor = SimpleNamespace(task=SimpleNamespace(unit=unit), n_best=lambda texts, n: answers)
+    monkeypatch.setattr(regard.loading, "load", lambda *_, **__: predictor)
+    (tmp_path / "recipe.yaml").touch()
+    done = CliRunner().invoke(app, ["predict", str(tmp_path), answer.source, "", *arguments])
+    assert (done.exit_code, done.output) == (0, printed)
