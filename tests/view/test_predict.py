@@ -26,7 +26,7 @@ NOTHING = Prediction("", "", 0.0, (), (), ())
         ("tag", TAGGED, ("--alignment",), "DT NN\nevery dog\nDT    NN\n\n\n"),
         ("label", LABELLED, (), "good\n\n"),
         ("label", LABELLED, ("--alignment",), "good\n       g\n       e\n     a m\ngood   █\n\n\n"),
-        ("token", TAGGED, ("--alignment",), "DT NN\n\n"),  # no attention, no tags
+        ("token", TAGGED, ("--alignment",), "DT NN\n(the model attends to nothing that could be drawn)\n\n\n"),
     ],
 )
 def test_a_line_and_a_drawing_if_it_is_asked_for(

@@ -113,9 +113,11 @@ def _text(answers: list[Prediction], n_best: int, draw: Callable[[Prediction], s
 
 
 def _weights(answer: Prediction) -> str:
-    """Where each piece looked."""
+    """Where each piece looked, or that it cannot have looked anywhere."""
     from regard.view.terminal import heat_map
 
+    if answer.alignment is None:
+        return "(the model attends to nothing that could be drawn)" if answer.tokens else ""
     return heat_map(answer.alignment, answer.source_tokens, answer.tokens).plain
 
 
