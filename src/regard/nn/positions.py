@@ -9,12 +9,14 @@ from regard.nn.fitting import positive
 from regard.ops.learned_positions import learned_positions
 from regard.ops.sinusoidal import sinusoidal_positions
 
+_KEPT = 1024  # places
+
 
 class Sinusoidal(nn.Module):
     """Adds sinusoidal positions: x_t + PE_{start + t}.
 
-    No parameters and no longest sequence. The table is made anew at every call, on the device of x: T·C sines beside
-    the B·T·C² multiplications of a single layer, and nothing to move, to save or to outgrow.
+    No parameters and no longest sequence. The first places are kept once they were made, since a decoder asks for them
+    one by one; what lies beyond is made anew at every call.
 
     Args:
         dim: width C of the vectors.
@@ -32,12 +34,21 @@ class Sinusoidal(nn.Module):
         super().__init__()
         self.dim = dim
         self.base = base
+        self._kept: Tensor | None = None
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
         """x [B, T, C] and the place of its first vector -> [B, T, C]."""
         _check_width("sinusoidal", x, self.dim)
-        places = sinusoidal_positions(x.shape[1], self.dim, start=start, base=self.base, device=x.device)
-        return x + places.to(x.dtype)
+        return x + self._places(start, start + x.shape[1], x.device).to(x.dtype)
+
+    def _places(self, start: int, stop: int, device: torch.device) -> Tensor:
+        """[stop - start, C]."""
+        if stop > _KEPT or start < 0:
+            return sinusoidal_positions(stop - start, self.dim, start=start, base=self.base, device=device)
+        if self._kept is None or self._kept.device != device:
+            with torch.inference_mode(False):  # what decoding keeps, training may use
+                self._kept = sinusoidal_positions(_KEPT, self.dim, base=self.base, device=device)
+        return self._kept[start:stop]
 
     def extra_repr(self) -> str:
         return f"{self.dim}, base={self.base:g}"

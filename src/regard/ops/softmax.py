@@ -48,7 +48,8 @@ def full_precision(tensor: Tensor) -> AbstractContextManager[None]:
     """
     kind = tensor.device.type
     # A device that autocast does not know, such as meta, has none to switch off.
-    return torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind) else nullcontext()
+    on = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    return torch.autocast(kind, enabled=False) if on else nullcontext()
 
 
 def masked_softmax(energy: Tensor, mask: Mask | None = None) -> Tensor:
@@ -71,10 +72,8 @@ def masked_softmax(energy: Tensor, mask: Mask | None = None) -> Tensor:
     energy = restrict(energy, mask)
     if energy.shape[-1] == 0:
         return energy
-    highest = energy.detach().amax(dim=-1, keepdim=True)
-    exp = torch.exp(energy - highest.masked_fill(highest == -torch.inf, 0.0))
-    total = exp.sum(dim=-1, keepdim=True)
-    return exp / total.masked_fill(total == 0, 1.0)
+    nowhere = energy.detach().amax(dim=-1, keepdim=True) == -torch.inf
+    return energy.masked_fill(nowhere, 0.0).softmax(dim=-1).masked_fill(nowhere, 0.0)
 
 
 def restrict(energy: Tensor, mask: Mask | None) -> Tensor:
