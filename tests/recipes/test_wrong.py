@@ -212,9 +212,17 @@ def _corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_corpus")
 def test_files_that_are_there_are_found(tmp_path: Path) -> None:
-    looked_for(LOOKED)
-    looked_for(LOOKED, "data.valid=null")
-    looked_for(LOOKED, f"data.valid={tmp_path}/corpus/extra.txt")
+    for overrides, valid in (
+        ((), "valid.txt"),
+        (("data.valid=null",), None),
+        ((f"data.valid={tmp_path}/corpus/b",), "b"),
+    ):
+        (tmp_path / "corpus/b").touch()
+        assert looked_for(LOOKED, *overrides) is None
+        if valid is not None:
+            (tmp_path / "corpus" / valid).unlink()
+            with pytest.raises(RecipeError, match=r"data\.valid: there is no file"):
+                looked_for(LOOKED, *overrides)
 
 
 @pytest.mark.usefixtures("_corpus")
