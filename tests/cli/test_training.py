@@ -136,6 +136,22 @@ def test_bytes_that_are_no_text_are_named_by_line(run: str, tmp_path: Path) -> N
     )
 
 
+def test_evaluate_says_whether_a_difference_is_more_than_chance(run: str, tmp_path: Path) -> None:
+    same = RUN.invoke(app, ["evaluate", run, "--against", run, "--json"])
+    assert same.exit_code == 0, same.output
+    difference = json.loads(same.output)["against"]["exact_match"]
+    assert (difference["difference"], difference["p_value"]) == (0.0, 1.0)
+    train(tmp_path / "better", "train.steps=120")
+    shown = RUN.invoke(app, ["evaluate", str(tmp_path / "better"), "--against", run])
+    assert shown.exit_code == 0, shown.output
+    said = " ".join(shown.output.split())
+    assert "exact_match" in said
+    assert "bootstrap:1000" in said
+    refused = RUN.invoke(app, ["evaluate", run, "--against", str(tmp_path)])
+    assert refused.exit_code == 2
+    assert "is not a run" in refused.output
+
+
 def test_evaluate_prints_signatures(run: str) -> None:
     done = RUN.invoke(app, ["evaluate", run, "--split", "valid"])
     assert done.exit_code == 0, done.output

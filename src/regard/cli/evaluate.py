@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.markup import escape
@@ -12,18 +12,29 @@ from rich.table import Table
 
 from regard.cli.screen import fail, show
 
+if TYPE_CHECKING:
+    from regard.evaluate.bootstrap import Comparison
+    from regard.loading import Predictor
+    from regard.train.splits import Split
+    from regard.train.validation import Measured
+
 
 def command(
     run: Annotated[Path, typer.Argument(help="The folder of a run: runs/dates")],
     split: Annotated[Literal["test", "valid", "train"], typer.Option(help="What it is measured on.")] = "test",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
     decode: Annotated[list[str] | None, typer.Option(help="Another search: --decode beam_size=10")] = None,
+    against: Annotated[
+        Path | None, typer.Option(help="Another run: is the difference more than chance? Paired bootstrap.")
+    ] = None,
 ) -> None:
     """Measure a trained model, by the function that measured it in training."""
-    from regard.train.folder import RunError, recipe_file
+    from regard.train.folder import RunError, check_task, recipe_file
 
     try:
         recipe_file(run)
+        if against is not None:
+            check_task(against, _task(run))
     except RunError as problem:
         fail(str(problem))
 
@@ -39,11 +50,15 @@ def command(
         if found is None:
             fail(f"the recipe of {run} has no split {split!r}; try --split valid")
         measured = measure(loaded.model, loaded.task, found, loaded.recipe)
+        differences = {} if against is None else _differences(loaded, found, measured, load(against))
     except (DiskError, NotFiniteError, ValueError) as problem:
         fail(str(problem))
     if as_json:
         signatures = {name: score.signature for name, score in measured.scores.items()}
-        typer.echo(json.dumps({"split": split, **measured.values(), "signatures": signatures}))
+        row = {"split": split, **measured.values(), "signatures": signatures}
+        if against is not None:
+            row["against"] = {name: one._asdict() for name, one in differences.items()}
+        typer.echo(json.dumps(row))
         return
     table = Table(title=f"{run}: {split}, {len(found.corpus):,} examples", title_justify="left")
     for column in ("measure", "value", "signature"):
@@ -52,3 +67,25 @@ def command(
     for score in measured.scores.values():
         table.add_row(escape(score.name), f"{score.value:#.4g}", escape(score.signature))
     show(table)
+    for name, difference in differences.items():
+        show(f"{escape(name)}, {escape(str(against))} → {escape(str(run))}: {escape(str(difference))}")
+
+
+def _task(run: Path) -> str:
+    from regard.recipes.document import Document
+    from regard.train.folder import recipe_file
+
+    return str(Document.read(recipe_file(run)).content.get("task", "translate"))
+
+
+def _differences(mine: Predictor, split: Split, measured: Measured, other: Predictor) -> dict[str, Comparison]:
+    """Each metric's change from the other run to this one, on the same questions."""
+    from regard.train.validation import asked
+
+    metrics = mine.recipe.evaluate.chosen(mine.recipe.task)
+    if not metrics:
+        raise ValueError("--against compares answers by their metrics; a language model has none")
+    questions, references = asked(mine.task, split, mine.recipe)
+    before = [answer.text for answer in other.predict(questions)]
+    after = [answer.text for answer in measured.predictions]
+    return {metric.name: metric.compare(before, after, references) for metric in metrics}

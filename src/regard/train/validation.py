@@ -111,14 +111,18 @@ def _likelihood_scores(task: Task, split: Split, total: float, tokens: int) -> d
 
 def _answers(model: nn.Module, task: Task, split: Split, recipe: Recipe) -> tuple[list[Prediction], dict[str, Score]]:
     """The best answer to each question, and the metrics."""
-    assert task.answer is not None
-    questions, references = split.texts(task.question), [[text] for text in split.texts(task.answer)]
-    if recipe.evaluate.group:
-        questions, references = grouped(questions, references)
+    questions, references = asked(task, split, recipe)
     found = task.predict(model, questions, recipe.search(), batch=MEASURED)
     best = [replace(answers[0], reference=" / ".join(right)) for answers, right in zip(found, references, strict=True)]
     texts = [one.text for one in best]
     return best, {metric.name: metric(texts, references) for metric in recipe.evaluate.chosen(recipe.task)}
+
+
+def asked(task: Task, split: Split, recipe: Recipe) -> tuple[list[str], list[list[str]]]:
+    """What a model is asked on a split, and the right answers to each question."""
+    assert task.answer is not None
+    questions, references = split.texts(task.question), [[text] for text in split.texts(task.answer)]
+    return grouped(questions, references) if recipe.evaluate.group else (questions, references)
 
 
 def grouped(questions: list[str], references: list[list[str]]) -> tuple[list[str], list[list[str]]]:
