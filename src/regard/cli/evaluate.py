@@ -55,7 +55,7 @@ def command(
         fail(str(problem))
     if as_json:
         signatures = {name: score.signature for name, score in measured.scores.items()}
-        row = {"split": split, **measured.values(), "signatures": signatures}
+        row: dict[str, object] = {"split": split, **measured.values(), "signatures": signatures}
         if against is not None:
             row["against"] = {name: one._asdict() for name, one in differences.items()}
         typer.echo(json.dumps(row))
