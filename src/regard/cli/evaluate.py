@@ -29,12 +29,12 @@ def command(
     ] = None,
 ) -> None:
     """Measure a trained model, by the function that measured it in training."""
-    from regard.train.folder import RunError, check_task, recipe_file
+    from regard.train.folder import RunError, check_task, task_of
 
     try:
-        recipe_file(run)
+        task = task_of(run)
         if against is not None:
-            check_task(against, _task(run))
+            check_task(against, task)
     except RunError as problem:
         fail(str(problem))
 
@@ -69,13 +69,6 @@ def command(
     show(table)
     for name, difference in differences.items():
         show(f"{escape(name)}, {escape(str(against))} → {escape(str(run))}: {escape(str(difference))}")
-
-
-def _task(run: Path) -> str:
-    from regard.recipes.document import Document
-    from regard.train.folder import recipe_file
-
-    return str(Document.read(recipe_file(run)).content.get("task", "translate"))
 
 
 def _differences(mine: Predictor, split: Split, measured: Measured, other: Predictor) -> dict[str, Comparison]:

@@ -25,12 +25,21 @@ def recipe_file(folder: Path) -> Path:
     return path
 
 
+def task_of(folder: Path) -> str:
+    """What a run was trained for.
+
+    Raises:
+        RunError: the folder is not a run.
+    """
+    return str(Document.read(recipe_file(folder)).content.get("task", "translate"))
+
+
 def check_task(folder: Path, task: str) -> None:
     """See that a folder is a run, and of a task.
 
     Raises:
         RunError: the folder is not a run, or one of another task.
     """
-    trained = Document.read(recipe_file(folder)).content.get("task", "translate")
+    trained = task_of(folder)
     if trained != task:
         raise RunError(f"{folder} was trained for the task {trained!r}; the task of this recipe is {task!r}")
