@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,8 @@ import torch
 from torch.nn import functional as F
 
 from regard.models.predicted import log_softmax
+from regard.nn import pack, packing
+from regard.specials import BOS
 from tests.mechanism import assert_close
 from tests.models.systems import ENCODER_DECODERS, LANGUAGE_MODELS, TARGET, forced, named_gradients, pairs, stepped
 
@@ -84,6 +87,38 @@ def test_select_reorders_and_repeats(make: Make) -> None:
 
 
 @each_pair
+def test_a_beam_reads_its_own_source(make: Make) -> None:
+    """Two hypotheses an input, reordered, then one input less: each says and attends to what it would alone."""
+    model, (source, lengths, _) = make().double(), pairs()
+    orders = [[0, 0, 1, 1, 2, 2], [1, 0, 2, 2, 5, 4], [4, 5, 0, 1]]
+    origin, said = [0, 1, 2], [[BOS], [BOS], [BOS]]
+    with torch.no_grad():
+        state = model.start(source, lengths)
+        for number, order in enumerate(orders):
+            state = state.select(torch.tensor(order))
+            origin, said = [origin[row] for row in order], [said[row] for row in order]
+            step = model.step(torch.tensor([history[-1] for history in said]), state)
+            state = step.state
+            said = [[*history, 4 + (row + number) % 5] for row, history in enumerate(said)]
+        histories = torch.tensor([history[:-1] for history in said])
+        straight = model(source[origin], lengths[origin], histories)
+        assert_close(step.log_probs, log_softmax(straight.logits)[:, -1], tolerance=1e-10)
+        if straight.attended is not None:
+            assert_close(step.attended.weights()[..., 0, :], straight.attended.weights()[..., -1, :], tolerance=1e-10)
+
+
+@each_pair
+def test_packing_changes_nothing(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "SMALL", 0)
+    model, (source, lengths, target) = make().eval(), pairs()
+    with torch.no_grad():
+        plain = stepped(model, target, model.start(source, lengths))
+        packed = pack(copy.deepcopy(model))
+        assert_close(stepped(packed, target, packed.start(source, lengths)), plain, tolerance=1e-5)
+    assert packed.state_dict().keys() == model.state_dict().keys()
+
+
+@each_pair
 def test_an_empty_source_is_no_accident(make: Make) -> None:
     model, (source, _, target) = make(), pairs()
     lengths = torch.tensor([5, 0, 4])
@@ -91,6 +126,14 @@ def test_an_empty_source_is_no_accident(make: Make) -> None:
     predicted.logits.sum().backward()
     assert torch.isfinite(predicted.logits).all()
     assert all(gradient is None or torch.isfinite(gradient).all() for _, gradient in named_gradients(model))
+
+
+@each_pair
+def test_sources_without_a_word_are_no_accident_either(make: Make) -> None:
+    model, (_, _, target) = make().eval(), pairs()
+    with torch.no_grad():
+        state = model.start(torch.zeros(3, 0, dtype=torch.long), torch.tensor([0, 0, 0]))
+        assert model.step(target[:, 0], state).log_probs.isfinite().all()
 
 
 @each_pair

@@ -88,3 +88,20 @@ def test_selecting_and_appending_commute() -> None:
     assert torch.equal(one.key, other.key)
     assert torch.equal(one.value, other.value)
     assert rows(one.mask, 4) == rows(other.mask, 4) == [[1, 0, 0, 0], [1, 1, 1, 1]]
+
+
+def test_without_gradient_a_memory_stays_what_it_was() -> None:
+    """Two continuations of one memory, a reordered one among them, and more entries than there is room for."""
+    first, others = memory(4), [memory(1) for _ in range(30)]
+    with torch.no_grad():
+        begun = first.append(others[0])
+        left, right, turned = begun.append(others[1]), begun.append(others[2]), begun.select(torch.tensor([1, 0]))
+        turned = turned.append(others[3])
+        longest = left
+        for more in others[4:]:
+            longest = longest.append(more)
+    assert torch.equal(begun.key, torch.cat((first.key, others[0].key), 2))
+    assert torch.equal(left.key, torch.cat((begun.key, others[1].key), 2))
+    assert torch.equal(right.value, torch.cat((begun.value, others[2].value), 2))
+    assert torch.equal(turned.key, torch.cat((begun.key.flip(0), others[3].key), 2))
+    assert torch.equal(longest.value, torch.cat([left.value, *(more.value for more in others[4:])], 2))

@@ -27,18 +27,20 @@ class Candidates(NamedTuple):
 def best(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest values of the last dimension, largest first, with their indices; of equals the smaller index first.
 
-    `Tensor.topk` leaves open which of several equals it takes, and in what order. Here a full sort is done only where
-    equals lie across the border.
+    `Tensor.topk` leaves open which of several equals it takes, and in what order. Here a full sort is done only of the
+    rows where equals lie across the border.
 
     >>> best(torch.tensor([1.0, 3.0, 3.0, 2.0, 3.0]), 2)
     (tensor([3., 3.]), tensor([1, 2]))
     """
     size = values.shape[-1]
     top, index = values.topk(min(k + 1, size), dim=-1)
-    border = top[..., k - 1 : k] if size > k else top[..., :0]
-    if bool(((border == top[..., k : k + 1]) & ~border.isneginf()).any()):
-        index = values.sort(dim=-1, descending=True, stable=True).indices
-    index = index[..., :k].sort(dim=-1).values
+    index = index[..., :k]
+    if size > k:
+        unclear = (top[..., k - 1] == top[..., k]) & ~top[..., k].isneginf()
+        if bool(unclear.any()):
+            index[unclear] = values[unclear].sort(dim=-1, descending=True, stable=True).indices[..., :k]
+    index = index.sort(dim=-1).values
     found, order = values.gather(-1, index).sort(dim=-1, descending=True, stable=True)
     return found, index.gather(-1, order)
 
@@ -60,20 +62,22 @@ def expand(sums: Tensor, log_probs: Tensor, count: int, diversity: float) -> Can
     Reference: Vijayakumar et al. 2016, "Diverse Beam Search", algorithm 1 and section 3.2.
     """
     rows, groups, width, vocabulary = log_probs.shape
-    taken = torch.zeros(rows, vocabulary, device=log_probs.device)
+    taken = torch.zeros(rows, vocabulary, device=log_probs.device) if diversity else None
     found = []
     for group in range(groups):
-        found.append(_expand(sums[:, group], log_probs[:, group], count, diversity * taken[:, None]))
-        if diversity:
+        avoid = None if taken is None else diversity * taken[:, None]
+        found.append(_expand(sums[:, group], log_probs[:, group], count, avoid))
+        if taken is not None:
             choice = found[-1].token[:, :width]
             taken.scatter_add_(1, choice, found[-1].total[:, :width].isfinite().to(taken.dtype))
     return Candidates(*(torch.stack(parts, 1) for parts in zip(*found, strict=True)))
 
 
-def _expand(sums: Tensor, log_probs: Tensor, count: int, avoid: Tensor) -> Candidates:
+def _expand(sums: Tensor, log_probs: Tensor, count: int, avoid: Tensor | None) -> Candidates:
     """The same for one group: [b, k] sums, [b, k, V] log-probabilities, [b, 1, V] to be subtracted for the ranking."""
+    ranked = log_probs if avoid is None else log_probs - avoid
     # The best of all are among the best of each: V is looked through once, in float32.
-    value, token = best(log_probs - avoid, min(count, log_probs.shape[-1]))
+    value, token = best(ranked, min(count, log_probs.shape[-1]))
     _, place = best((sums.unsqueeze(-1) + value.double()).flatten(1), min(count, value[0].numel()))
     beam = place // value.shape[-1]
     token = token.flatten(1).gather(1, place)

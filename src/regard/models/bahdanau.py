@@ -9,12 +9,13 @@ from regard.masks import Mask
 from regard.models.attending import Attender, Attending, Factory, attender
 from regard.models.decoder_state import DecoderState
 from regard.models.encoder import Encoded, Encoder
-from regard.models.generator import Advanced, EncoderDecoder, Feed, needs_source
+from regard.models.generator import Advanced, EncoderDecoder, Feed, needs_source, padded_lengths
 from regard.models.predicted import Predicted
 from regard.models.words import Words, output_layer
 from regard.nn.cells import Cells
 from regard.nn.global_fertility import GlobalFertility
 from regard.nn.rnn import Recurrent
+from regard.nn.sharing import SharedMemory
 from regard.specials import BOS, EOS, PAD
 
 
@@ -82,7 +83,8 @@ class Bahdanau(EncoderDecoder[DecoderState]):
         self.fertility = None if fertility is None else GlobalFertility(2 * hidden_dim, fertility)
 
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> DecoderState:
-        return self._start(self.encoder(needs_source(self, source), lengths))
+        words = needs_source(self, source)
+        return self._start(self.encoder(words, padded_lengths(words, lengths)))
 
     def forward(
         self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: Feed | None = None
@@ -102,7 +104,7 @@ class Bahdanau(EncoderDecoder[DecoderState]):
         return words
 
     def advance(self, words: Tensor, state: DecoderState) -> Advanced[DecoderState]:
-        attended = self.attention.read(state.layers.top.unsqueeze(1), state.source, state.read)
+        attended = state.shared.read(self.attention, state.layers.top.unsqueeze(1), state.read)
         new, layers = self.layers.step(torch.cat((words, attended.context), dim=-1).squeeze(1), state.layers)
         features = (new.unsqueeze(1), words, attended.context)
         return Advanced(features, DecoderState(layers, state.memory, attended.state), attended)
@@ -116,4 +118,4 @@ class Bahdanau(EncoderDecoder[DecoderState]):
         backward = encoded.summary[:, self.layers.hidden_dim :]
         first = torch.tanh(self.bridge(backward)).unflatten(1, (-1, self.layers.hidden_dim))
         memory = self.attention.remember(encoded.states, mask=encoded.mask)
-        return DecoderState(self.layers.start(len(first), first), memory, self.attention.start(memory))
+        return DecoderState(self.layers.start(len(first), first), SharedMemory(memory), self.attention.start(memory))

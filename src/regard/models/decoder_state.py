@@ -8,6 +8,7 @@ from torch import Tensor
 
 from regard.nn.memory import Memory
 from regard.nn.rnn import RecurrentState
+from regard.nn.sharing import SharedMemory
 from regard.nn.state import State
 
 
@@ -17,13 +18,13 @@ class DecoderState:
 
     Attributes:
         layers: its recurrent layers.
-        memory: the source, its keys projected once; None without attention.
+        memory: the source, its keys projected once, its own for each sequence or shared; None without attention.
         read: where reading it stands; None without attention.
         carried: [B, C], a vector that goes from step to step: the context, or Luong's attentional vector.
     """
 
     layers: RecurrentState
-    memory: Memory | None = None
+    memory: Memory | SharedMemory | None = None
     read: State | None = None
     carried: Tensor | None = None
 
@@ -38,6 +39,12 @@ class DecoderState:
 
     @property
     def source(self) -> Memory:
-        """The memory of a decoder that has one."""
-        assert self.memory is not None
+        """The memory of a decoder whose sequences have their own."""
+        assert isinstance(self.memory, Memory)
+        return self.memory
+
+    @property
+    def shared(self) -> SharedMemory:
+        """The memory of a decoder whose sequences share it."""
+        assert isinstance(self.memory, SharedMemory)
         return self.memory

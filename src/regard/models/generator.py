@@ -128,3 +128,17 @@ def needs_batch(model: nn.Module, source: Tensor | None, batch: int | None) -> i
     if source is not None or batch is None:
         raise ValueError(f"{type(model).__name__} is a language model: start it with source None and batch=B")
     return batch
+
+
+def padded_lengths(source: Tensor, lengths: Tensor | None) -> Tensor | None:
+    """The lengths [B] of sources [B, S], or None where they say nothing: no mask is then asked at any step.
+
+    Only without gradient, where a decoder will ask for many steps: the answer makes a GPU wait.
+
+    >>> with torch.no_grad():
+    ...     print(padded_lengths(torch.ones(2, 3), torch.tensor([3, 3])))
+    None
+    """
+    if lengths is None or torch.is_grad_enabled():
+        return lengths
+    return lengths if bool((lengths != source.shape[1]).any()) else None

@@ -8,11 +8,12 @@ from torch import Tensor, nn
 from regard.models.attending import Attender, Attending, Factory, attender
 from regard.models.decoder_state import DecoderState
 from regard.models.encoder import Encoded, Encoder
-from regard.models.generator import Advanced, EncoderDecoder, needs_source
+from regard.models.generator import Advanced, EncoderDecoder, needs_source, padded_lengths
 from regard.models.seq2seq import run
 from regard.models.words import Words, output_layer
 from regard.nn.cells import Cells
 from regard.nn.rnn import Recurrent
+from regard.nn.sharing import SharedMemory
 
 
 class Luong(EncoderDecoder[DecoderState]):
@@ -78,11 +79,12 @@ class Luong(EncoderDecoder[DecoderState]):
         self.output_map = output_layer(hidden_dim, self.words, tied=tied)
 
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> DecoderState:
-        encoded: Encoded = self.encoder(needs_source(self, source), lengths)
+        words = needs_source(self, source)
+        encoded: Encoded = self.encoder(words, padded_lengths(words, lengths))
         assert encoded.state is not None
         memory = self.attention.remember(encoded.states, mask=encoded.mask)
         nothing = torch.zeros_like(encoded.summary) if self.feeding else None
-        return DecoderState(encoded.state, memory, self.attention.start(memory), nothing)
+        return DecoderState(encoded.state, SharedMemory(memory), self.attention.start(memory), nothing)
 
     def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
         words: Tensor = self.words(tokens)
@@ -92,7 +94,7 @@ class Luong(EncoderDecoder[DecoderState]):
         if state.carried is not None:
             words = torch.cat((words, state.carried.unsqueeze(1)), dim=-1)
         outputs, layers = run(self.layers, words, state.layers)
-        attended = self.attention.read(outputs, state.source, state.read)
+        attended = state.shared.read(self.attention, outputs, state.read)
         attentional = torch.tanh(self.attentional_map(torch.cat((attended.context, outputs), dim=-1)))
         carried = attentional[:, -1] if self.feeding else None
         return Advanced((attentional,), DecoderState(layers, state.memory, attended.state, carried), attended)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from regard.models.encoder import Encoded
-from regard.models.generator import Advanced, EncoderDecoder, Generator, needs_batch, needs_source
+from regard.models.generator import Advanced, EncoderDecoder, Generator, needs_batch, needs_source, padded_lengths
 from regard.models.predicted import Predicted
 from regard.models.transformer_encoder import PlacedWords, TransformerEncoder, last_norm, placed
 from regard.nn.fitting import positive
@@ -32,7 +32,8 @@ class TransformerState:
 
     def select(self, rows: Tensor) -> TransformerState:
         """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
-        return TransformerState(tuple(layer.select(rows) for layer in self.layers))
+        numbers = rows.tolist()  # once for all layers
+        return TransformerState(tuple(layer.select(rows, numbers) for layer in self.layers))
 
     def detach(self) -> TransformerState:
         """The same state without its history."""
@@ -134,7 +135,8 @@ class Transformer(EncoderDecoder[TransformerState]):
     def start(
         self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None
     ) -> TransformerState:
-        return self.decoder.remember(self.encoder(needs_source(self, source), lengths))
+        words = needs_source(self, source)
+        return self.decoder.remember(self.encoder(words, padded_lengths(words, lengths)))
 
     def embed(self, tokens: Tensor, state: TransformerState) -> Tensor:
         words: Tensor = self.words(tokens, state.place)

@@ -15,6 +15,7 @@ from regard.nn.key_value import KeyValue
 from regard.nn.lstmn import LSTMN, LSTMNCell, LSTMNState, LSTMNStep
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
+from regard.nn.packed import pack
 from regard.nn.pointer_sentinel import PointerSentinel
 from regard.nn.positions import Learned, Sinusoidal
 from regard.nn.reader import Reader, Watched
@@ -95,6 +96,7 @@ __all__ = [
     "Watched",
     "WriteHead",
     "Written",
+    "pack",
     "reverse_sequences",
     "rotate",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -15,7 +15,8 @@ class Memory:
     """A memory as a reader sees it: keys projected once, values, and what may be attended.
 
     Read-only as it stands (encoder states). `append` returns a longer one: the growing memory of a decoder that
-    attends to its own past, a KV cache. A memory that is written to is `regard.nn.Tape`.
+    attends to its own past, a KV cache. Without gradient there is room behind the entries, so that one more is written
+    and not all copied; a memory that was appended to stays what it was. One that is written to is `regard.nn.Tape`.
 
     Attributes:
         key: [B, H, S, D], projected.
@@ -33,6 +34,7 @@ class Memory:
     key: Tensor
     value: Tensor
     mask: Mask | None = None
+    _room: _Room | None = field(default=None, repr=False)
 
     @property
     def size(self) -> int:
@@ -55,9 +57,67 @@ class Memory:
         mine = None if self.mask is None else self.mask.embed(0, self.size, more.size)
         theirs = None if more.mask is None else more.mask.embed(self.size, more.size, 0)
         mask = mine if theirs is None else theirs if mine is None else mine & theirs
-        return Memory(torch.cat((self.key, more.key), 2), torch.cat((self.value, more.value), 2), mask)
+        if torch.is_grad_enabled():
+            return Memory(torch.cat((self.key, more.key), 2), torch.cat((self.value, more.value), 2), mask)
+        room = self._room
+        if room is None or not room.fits(self.size, more.size):
+            room = _Room.of(self.key, self.value, more.size)
+        return Memory(*room.write(more.key, more.value), mask, room)
 
     def select(self, rows: Tensor) -> Memory:
         """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
         mask = None if self.mask is None else self.mask.select(rows)
-        return Memory(self.key.index_select(0, rows), self.value.index_select(0, rows), mask)
+        if self._room is None:
+            return Memory(self.key.index_select(0, rows), self.value.index_select(0, rows), mask)
+        room = self._room.select(rows, self.size)
+        return Memory(*room.entries(), mask, room)
+
+
+class _Room:
+    """Keys and values with free places behind them.
+
+    Of all memories that share it only the longest may write, into what none of them sees: so a memory never changes.
+
+    Attributes:
+        used: how many places are taken.
+    """
+
+    def __init__(self, key: Tensor, value: Tensor, used: int) -> None:
+        self._key = key
+        self._value = value
+        self.used = used
+
+    @staticmethod
+    def of(key: Tensor, value: Tensor, more: int) -> _Room:
+        """A copy of keys and values with room for `more` entries, and for some after them."""
+        size = key.shape[2]
+        places = size + more + max(_SPARE, size // 4)
+        room = _Room(_empty(key, places), _empty(value, places), 0)
+        room.write(key, value)
+        return room
+
+    def fits(self, size: int, more: int) -> bool:
+        """Whether a memory of `size` entries may write `more` here."""
+        return self.used == size and size + more <= self._key.shape[2]
+
+    def write(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Put entries behind those that there are; gives all."""
+        begin, self.used = self.used, self.used + key.shape[2]
+        self._key[:, :, begin : self.used] = key
+        self._value[:, :, begin : self.used] = value
+        return self.entries()
+
+    def entries(self) -> tuple[Tensor, Tensor]:
+        """The keys and values in the places that are taken."""
+        return self._key[:, :, : self.used], self._value[:, :, : self.used]
+
+    def select(self, rows: Tensor, size: int) -> _Room:
+        """A copy of these rows, with the first `size` places taken."""
+        return _Room(self._key.index_select(0, rows), self._value.index_select(0, rows), size)
+
+
+_SPARE = 8
+
+
+def _empty(like: Tensor, places: int) -> Tensor:
+    return like.new_empty(*like.shape[:2], places, like.shape[3])

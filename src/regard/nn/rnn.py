@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.nn.cells import Cells, CellState, CellWeights, cell_step
+from regard.nn.packed_cell import PackedCell
 
 _TORCH: dict[str, Callable[..., nn.RNNBase]] = {"elman": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
@@ -106,6 +107,12 @@ class Recurrent(nn.Module):
             dropout=self.cells.dropout if self.cells.num_layers > 1 else 0.0,
             bidirectional=bidirectional,
         )
+        self._packed: list[PackedCell] | None = None
+
+    def pack(self) -> None:
+        """From now on multiply in blocks where that is fast: steps on a CPU without gradient (see `regard.nn.pack`)."""
+        if self.directions == 1:
+            self._packed = [PackedCell() for _ in range(self.cells.num_layers)]
 
     @property
     def output_dim(self) -> int:
@@ -161,7 +168,7 @@ class Recurrent(nn.Module):
             if layer > 0:
                 x = self._between(x, noise, layer)
             before = self._forgetful(state.layer(layer), noise, layer)
-            after.append(cell_step(self.cells.kind, x, before, self._weights(layer)))
+            after.append(self._cell(layer, x)(self.cells.kind, x, before, self._weights(layer)))
             x = after[-1].hidden
         return x, RecurrentState.of(after, noise)
 
@@ -207,6 +214,12 @@ class Recurrent(nn.Module):
             cell = None if new.cell is None or now.cell is None else torch.where(here, new.cell, now.cell)
             now = CellState(torch.where(here, new.hidden, now.hidden), cell)
         return torch.stack(outputs, dim=1), now
+
+    def _cell(self, layer: int, x: Tensor) -> Callable[[str, Tensor, CellState, CellWeights], CellState]:
+        """What does one step of one layer."""
+        if self._packed is None or torch.is_grad_enabled() or not x.is_cpu:
+            return cell_step
+        return self._packed[layer].step
 
     def _weights(self, index: int) -> CellWeights:
         layer, direction = divmod(index, self.directions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from regard.nn.multi_head import MultiHead
 from regard.nn.rotary import Rotary
 from regard.nn.scores.base import Score
 from regard.nn.scores.scaled_dot import ScaledDot
+from regard.nn.sharing import SharedMemory
 from regard.nn.state import State
 from regard.ops.attended import Attended
 
@@ -98,21 +99,21 @@ class LayerState:
     Attributes:
         past: what was said so far, without a mask; None before the first word.
         past_read: where reading it stands; None before the first word.
-        source: the source; None in a decoder without one.
+        source: the source, one for all hypotheses of a beam; None in a decoder without one.
         source_read: where reading it stands.
     """
 
     past: Memory | None = None
     past_read: State | None = None
-    source: Memory | None = None
+    source: SharedMemory | None = None
     source_read: State | None = None
 
-    def select(self, rows: Tensor) -> LayerState:
-        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
+    def select(self, rows: Tensor, numbers: Sequence[int] | None = None) -> LayerState:
+        """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices, `numbers` the same as a list."""
         return LayerState(
             None if self.past is None else self.past.select(rows),
             None if self.past_read is None else self.past_read.select(rows),
-            None if self.source is None else self.source.select(rows),
+            None if self.source is None else self.source.select(rows, numbers),
             None if self.source_read is None else self.source_read.select(rows),
         )
 
@@ -185,7 +186,7 @@ class TransformerLayer(nn.Module):
         if self.cross is None:
             raise ValueError("TransformerLayer: a layer without cross=True has no source to remember")
         memory = self.cross.remember(source, mask=mask)
-        return LayerState(source=memory, source_read=self.cross.start(memory))
+        return LayerState(source=SharedMemory(memory), source_read=self.cross.start(memory))
 
     def extend(self, x: Tensor, state: LayerState) -> LayerStep:
         """Go on with x [B, T, C], each vector seeing those before it and the source."""
@@ -200,7 +201,7 @@ class TransformerLayer(nn.Module):
         after, attended = LayerState(past[0], seen.state), None
         if self.cross is not None and self.cross_norm is not None:
             cross, source = self.cross, _source(state)
-            x, attended = self._attend(x, self.cross_norm, lambda read: cross.read(read, source, state.source_read))
+            x, attended = self._attend(x, self.cross_norm, lambda read: source.read(cross, read, state.source_read))
             after = LayerState(past[0], seen.state, source, attended.state)
         return LayerStep(self._feed_forward(x), after, attended)
 
@@ -225,7 +226,7 @@ class TransformerLayer(nn.Module):
         return self.hidden_norm(total) if self.post else total
 
 
-def _source(state: LayerState) -> Memory:
+def _source(state: LayerState) -> SharedMemory:
     if state.source is None:
         raise ValueError("TransformerLayer: this layer reads a source; start from remember(source)")
     return state.source

@@ -1,0 +1,192 @@
+"""Output tokens a second on the CPU: our decoding beside that of Hugging Face transformers, and our recurrent models.
+
+    python benchmarks/decoding.py --threads 1 --rounds 9
+
+First the gates: our greedy search says what the plain model says by teacher forcing, token by token; and with the
+weights of a Marian model our greedy search and our beam find the hypotheses that transformers finds. Then all are timed
+in turn, in one run: 20 source words, 20 output tokens, random weights, float32, no early end. transformers
+is used where it can be imported; without it our own are timed alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import importlib
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.decode import Search, generate
+from regard.models import build
+from regard.nn import pack
+from regard.specials import BOS, EOS, PAD
+
+WORDS, LENGTH, DIM, HEADS, HIDDEN, LAYERS, PLACES = 8000, 20, 256, 4, 1024, 3, 512
+FORBIDDEN = (PAD, BOS, EOS)
+
+Run = Callable[[], object]
+
+
+class Row(NamedTuple):
+    """The median tokens a second of each system at one batch size and beam size."""
+
+    batch: int
+    beam: int
+    speeds: dict[str, float]
+
+
+def main() -> None:
+    options = parse()
+    torch.manual_seed(0)
+    torch.set_num_threads(options.threads)
+    marian = make_marian()
+    models = make_models(marian)
+    systems = {name: pack(copy.deepcopy(model)) for name, model in models.items()}
+    with torch.inference_mode():
+        gates(systems, models, marian)
+        rows = [timed(systems, marian, b, k, options.rounds) for b in options.batches for k in options.beams]
+    print(table(rows, options.threads))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--threads", type=int, default=1, help="threads of every system")
+    parser.add_argument("--rounds", type=int, default=9, help="times that each is timed; the median counts")
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 32], help="sources decoded together")
+    parser.add_argument("--beams", type=int, nargs="+", default=[1, 5], help="beam sizes; 1 is greedy search")
+    return parser.parse_args()
+
+
+def make_models(marian: Any) -> dict[str, nn.Module]:
+    """Our models by name, the Transformer with the weights of Marian where there is one."""
+    transformer = build(
+        "transformer", WORDS, WORDS, num_layers=LAYERS, dim=DIM, num_heads=HEADS, hidden_dim=HIDDEN, dropout=0.0,
+        norm="post", activation="gelu", positions="learned", max_length=PLACES, tied="all",
+    )  # fmt: skip
+    if marian is not None:
+        with torch.no_grad():
+            hand_over(marian, transformer)
+    made = {
+        "transformer": transformer,
+        "bahdanau": build("bahdanau", WORDS, WORDS, embedding_dim=256, hidden_dim=512),
+        "luong": build("luong", WORDS, WORDS, embedding_dim=256, hidden_dim=512),
+    }
+    return {name: model.eval() for name, model in made.items()}
+
+
+def make_marian() -> Any:
+    """A Marian model of the same size with random weights; None without transformers."""
+    try:
+        transformers: Any = importlib.import_module("transformers")
+    except ImportError:
+        return None
+    config = transformers.MarianConfig(
+        vocab_size=WORDS, d_model=DIM, encoder_layers=LAYERS, decoder_layers=LAYERS, encoder_attention_heads=HEADS,
+        decoder_attention_heads=HEADS, encoder_ffn_dim=HIDDEN, decoder_ffn_dim=HIDDEN, pad_token_id=PAD,
+        eos_token_id=EOS, bos_token_id=BOS, decoder_start_token_id=BOS, forced_eos_token_id=None,
+        max_position_embeddings=PLACES, scale_embedding=True, init_std=0.06,
+    )  # fmt: skip
+    return transformers.MarianMTModel(config).eval()
+
+
+def hand_over(marian: Any, ours: Any) -> None:
+    """Give our Transformer the weights of a Marian model."""
+    theirs = marian.model
+    ours.words.table.weight.copy_(theirs.shared.weight)
+    ours.output_map.bias.copy_(marian.final_logits_bias[0])
+    ours.encoder.words.places.table.copy_(theirs.encoder.embed_positions.weight)
+    ours.words.places.table.copy_(theirs.decoder.embed_positions.weight)
+    for side in ("encoder", "decoder"):
+        for mine, layer in zip(getattr(ours, side).layers, getattr(theirs, side).layers, strict=True):
+            parts = [(mine.attention, layer.self_attn)]
+            pairs = [(mine.attention_norm, layer.self_attn_layer_norm), (mine.hidden_norm, layer.final_layer_norm)]
+            pairs += [(mine.inner_map, layer.fc1), (mine.outer_map, layer.fc2)]
+            if side == "decoder":
+                parts.append((mine.cross, layer.encoder_attn))
+                pairs.append((mine.cross_norm, layer.encoder_attn_layer_norm))
+            for attention, given in parts:
+                pairs += [(attention.score.query_map, given.q_proj), (attention.score.key_map, given.k_proj)]
+                pairs += [(attention.value_map, given.v_proj), (attention.output_map, given.out_proj)]
+            for module, given in pairs:
+                module.weight.copy_(given.weight)
+                module.bias.copy_(given.bias)
+
+
+def gates(systems: dict[str, nn.Module], models: dict[str, nn.Module], marian: Any) -> None:
+    """Nothing is timed that says something else than the plain models, or than transformers."""
+    source = torch.randint(4, WORDS, (3, LENGTH))
+    for name, model in systems.items():
+        if found(model, source, 1) != by_teacher_forcing(models[name], source):
+            raise SystemExit(f"gate: greedy search with {name} does not say what teacher forcing says")
+    for beam in (1, 5) if marian is not None else ():
+        if found(systems["transformer"], source, beam) != found_by(marian, source, beam):
+            raise SystemExit(f"gate: with a beam of {beam} transformers finds something else than we do")
+    print("gates: all passed", flush=True)
+
+
+def by_teacher_forcing(model: Any, source: Tensor) -> list[list[int]]:
+    """The likeliest tokens, the whole prefix read anew for each."""
+    said = torch.full((len(source), 1), BOS)
+    for _ in range(LENGTH):
+        logits = model(source, None, said).logits[:, -1].clone()
+        logits[:, list(FORBIDDEN)] = -torch.inf
+        said = torch.cat((said, logits.argmax(-1, keepdim=True)), dim=1)
+    return said[:, 1:].tolist()
+
+
+def found(model: Any, source: Tensor, beam: int) -> list[list[int]]:
+    """Our best hypotheses."""
+    strategy: dict[str, Any] = {"strategy": "greedy"} if beam == 1 else {"strategy": "beam", "beam_size": beam}
+    search = Search(**strategy, max_length=LENGTH, min_length=LENGTH, forbid=FORBIDDEN)
+    return [list(hypotheses[0].tokens) for hypotheses in generate(model, source, None, search)]
+
+
+def found_by(marian: Any, source: Tensor, beam: int) -> list[list[int]]:
+    """Those of transformers."""
+    said = marian.generate(
+        source, attention_mask=torch.ones_like(source), num_beams=beam, do_sample=False, early_stopping=False,
+        max_new_tokens=LENGTH, suppress_tokens=list(FORBIDDEN),
+    )  # fmt: skip
+    return [row[1:] for row in said.tolist()]
+
+
+def timed(systems: dict[str, nn.Module], marian: Any, batch: int, beam: int, rounds: int) -> Row:
+    """Every system in turn, `rounds` times; the median of each."""
+    source = torch.randint(4, WORDS, (batch, LENGTH))
+    runs: dict[str, Run] = {}
+    if marian is not None:
+        runs["transformers"] = lambda: found_by(marian, source, beam)
+    for name, model in systems.items():
+        runs[name] = lambda model=model: found(model, source, beam)  # type: ignore[misc]
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for number in range(rounds + 1):
+        for name, run in runs.items():
+            begin = time.perf_counter()
+            run()
+            if number:  # the first is for warming up
+                times[name].append(time.perf_counter() - begin)
+    return Row(batch, beam, {name: batch * LENGTH / statistics.median(taken) for name, taken in times.items()})
+
+
+def table(rows: list[Row], threads: int) -> str:
+    """Tokens a second, and how many times as fast our Transformer is as transformers'."""
+    names = list(rows[0].speeds)
+    lines = [
+        f"tokens/s, {threads} thread(s), torch {torch.__version__}",
+        f"{'':16}" + "".join(f"{n:>14}" for n in names),
+    ]
+    for row in rows:
+        cells = "".join(f"{row.speeds[name]:14,.0f}" for name in names)
+        theirs = row.speeds.get("transformers")
+        ratio = "" if theirs is None else f"   {row.speeds['transformer'] / theirs:.2f}x"
+        lines.append(f"batch {row.batch:2}, beam {row.beam:<2}{cells}{ratio}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

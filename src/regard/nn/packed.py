@@ -1,0 +1,44 @@
+"""Models made ready to answer on a CPU."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from torch import Tensor, nn
+
+from regard.nn.packing import Packing, packable
+from regard.nn.rnn import Recurrent
+
+M = TypeVar("M", bound=nn.Module)
+
+
+class PackedLinear(nn.Linear):
+    """`nn.Linear` with its own parameters, multiplied in blocks where that is right and fast (see `Packing`)."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        nn.Module.__init__(self)
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        self.weight, self.bias = linear.weight, linear.bias
+        self._packing = Packing()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self._packing.linear(x, self.weight, self.bias)
+
+
+def pack(model: M) -> M:
+    """Make a model ready to answer on a CPU, in place: its larger linear maps and recurrent steps multiply in blocks.
+
+    Parameters, their names and what the model computes stay the same, up to rounding; the blocks take the memory of
+    the weights once more. Where blocks are of no use, on a GPU or in half precision, nothing changes.
+
+    >>> model = pack(nn.Sequential(nn.Linear(256, 512), nn.Linear(2, 3)))
+    >>> [type(layer).__name__ for layer in model]
+    ['PackedLinear', 'Linear']
+    """
+    for module in list(model.modules()):
+        if isinstance(module, Recurrent):
+            module.pack()
+        for name, child in list(module.named_children()):
+            if type(child) is nn.Linear and packable(child.weight):
+                setattr(module, name, PackedLinear(child).train(child.training))
+    return model

@@ -1,0 +1,92 @@
+"""One source for several sequences that stand side by side: the hypotheses of a beam."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import torch
+from torch import Tensor
+
+from regard.nn.aligners.softmax import Softmax
+from regard.nn.key_value import KeyValue
+from regard.nn.memory import Memory
+from regard.nn.reader import Reader
+from regard.nn.scores.additive import Additive
+from regard.nn.scores.bilinear import Bilinear
+from regard.nn.scores.dot import Dot
+from regard.nn.scores.scaled_dot import ScaledDot
+from regard.nn.state import State
+from regard.ops.attended import Attended
+
+_SIDE_BY_SIDE = (Additive, Bilinear, Dot, ScaledDot)
+
+
+@dataclass(frozen=True, eq=False)
+class SharedMemory:
+    """A memory each row of which is read by `copies` neighbouring sequences.
+
+    A beam repeats, reorders and drops its hypotheses at every step, but those of one input stay together. So their
+    source is not copied with them, and where nothing but the query tells one read from another they read it together,
+    as several queries of one row.
+
+    Attributes:
+        memory: of B / copies rows.
+        copies: how many sequences read one row.
+
+    >>> source = SharedMemory(Memory(torch.zeros(2, 1, 3, 4), torch.zeros(2, 1, 3, 5)))
+    >>> beam = source.select(torch.tensor([0, 0, 1, 1]))                # two hypotheses for each of two inputs
+    >>> beam.copies, beam.memory is source.memory
+    (2, True)
+    >>> beam.select(torch.tensor([1, 0, 3, 3])).memory is source.memory       # reordered: the source stays
+    True
+    >>> beam.select(torch.tensor([3, 2])).memory.key.shape                    # the first input is done
+    torch.Size([1, 1, 3, 4])
+    """
+
+    memory: Memory
+    copies: int = 1
+
+    def select(self, rows: Tensor, numbers: Sequence[int] | None = None) -> SharedMemory:
+        """Keep, repeat or reorder the sequences; `rows`: [B'] indices, `numbers` the same as a list where it is known.
+
+        The numbers are asked for in any case, which on a GPU waits for it once.
+        """
+        owners = [row // self.copies for row in (rows.tolist() if numbers is None else numbers)]
+        copies = math.gcd(*(len(list(run)) for _, run in groupby(owners))) or 1
+        kept = owners[::copies]
+        if kept == list(range(self.memory.key.shape[0])):
+            return SharedMemory(self.memory, copies)
+        return SharedMemory(self.memory.select(torch.tensor(kept, dtype=torch.long, device=rows.device)), copies)
+
+    def read(self, attention: Reader | KeyValue, query: Tensor, state: State | None) -> Attended:
+        """Read it with queries [B, T, C]."""
+        if self.copies == 1:
+            return attention.read(query, self.memory, state)
+        reader = attention.attention if isinstance(attention, KeyValue) else attention
+        if query.shape[1] != 1 or not self._together(reader):
+            rows = torch.arange(self.memory.key.shape[0], device=query.device).repeat_interleave(self.copies)
+            return attention.read(query, self.memory.select(rows), state)
+        together = attention.read(query.view(-1, self.copies, query.shape[2]), self.memory, state)
+        after = State(1 if state is None else state.step + 1)
+        return _apart(together, self.copies, after, has_heads=reader._has_heads)
+
+    def _together(self, reader: Reader) -> bool:
+        """Whether only the query tells one read from another; whoever watches is shown each sequence's own read."""
+        score, mask = reader.score, self.memory.mask
+        plain = type(score) in _SIDE_BY_SIDE and not (isinstance(score, Additive) and len(score.terms))
+        return plain and type(reader.align) is Softmax and not reader._watchers and (mask is None or not mask.by_place)
+
+
+def _apart(together: Attended, copies: int, after: State, *, has_heads: bool) -> Attended:
+    """What [B / copies, copies, C] queries read as the reads of B sequences with one query each."""
+    rows, heads, _, keys = together.shape
+
+    def weigh(head: Tensor, row: Tensor) -> Tensor:
+        weights = together.weights(heads=head) if has_heads else together.weights().unsqueeze(1)
+        return weights.transpose(1, 2).flatten(0, 1).unsqueeze(2).index_select(2, row)
+
+    context = together.context.flatten(0, 1).unsqueeze(1)
+    return Attended(context, weigh, (rows * copies, heads, 1, keys), has_heads=has_heads, state=after)

@@ -1,0 +1,104 @@
+"""Packed maps: the same function, the same parameters, and never out of date."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from regard.nn import Cells, Recurrent, pack
+from regard.nn.packed import PackedLinear
+from regard.nn.packing import Packing
+from tests.mechanism import assert_close
+
+
+def packed(bias: bool = True) -> tuple[nn.Linear, PackedLinear]:
+    """A map, and the same packed."""
+    linear = nn.Linear(256, 130, bias=bias, device="cpu")
+    return linear, PackedLinear(linear)
+
+
+def vectors(*shape: int) -> Tensor:
+    return torch.randn(*shape, 256, device="cpu")
+
+
+def blocks(linear: PackedLinear) -> Tensor | None:
+    return linear._packing._blocks
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shape", [(1,), (5,), (3, 0), (2, 7), (160, 1)])
+def test_a_packed_map_is_the_map(shape: tuple[int, ...], bias: bool) -> None:
+    plain, fast = packed(bias)
+    x = vectors(*shape)
+    with torch.inference_mode():
+        assert_close(fast(x), plain(x), tolerance=1e-5)
+        assert_close(fast(x.flip(-1)[..., ::1]), plain(x.flip(-1)), tolerance=1e-5)
+    assert (blocks(fast) is not None) == torch.backends.mkldnn.is_available()
+
+
+def test_blocks_follow_the_weights() -> None:
+    plain, fast = packed()
+    x = vectors(3)
+    with torch.no_grad():
+        fast(x)
+        plain.weight.mul_(2.0)
+        assert_close(fast(x), plain(x), tolerance=1e-5)
+        plain.load_state_dict({"weight": torch.ones(130, 256), "bias": torch.zeros(130)})
+        assert_close(fast(x), plain(x), tolerance=1e-4)
+        plain.weight.data = torch.randn(130, 256, device="cpu")
+        assert_close(fast(x), plain(x), tolerance=1e-4)
+
+
+def test_gradients_flow_past_the_blocks() -> None:
+    plain, fast = packed()
+    fast(vectors(3)).sum().backward()
+    assert plain.weight.grad is not None, "parameters are shared"
+    assert blocks(fast) is None, "nothing was packed to be trained"
+
+
+def test_other_types_are_left_alone() -> None:
+    _, fast = packed()
+    with torch.inference_mode():
+        assert fast.double()(vectors(3).double()).dtype == torch.float64
+    assert blocks(fast) is None
+
+
+def test_copies_and_pickles_are_packed_anew() -> None:
+    plain, fast = packed()
+    x = vectors(3)
+    with torch.inference_mode():
+        fast(x)
+        for other in (copy.deepcopy(fast), pickle.loads(pickle.dumps(fast))):
+            assert blocks(other) is None
+            assert_close(other(x), plain(x), tolerance=1e-5)
+
+
+def test_only_large_maps_are_packed() -> None:
+    model = pack(nn.ModuleDict({"large": nn.Linear(256, 256), "small": nn.Linear(8, 8)}).to("cpu"))
+    assert isinstance(model["large"], PackedLinear)
+    assert type(model["small"]) is nn.Linear
+    assert list(model.state_dict()) == ["large.weight", "large.bias", "small.weight", "small.bias"]
+
+
+@pytest.mark.parametrize("kind", ["elman", "gru", "lstm"])
+def test_packed_steps_are_the_steps(kind: str) -> None:
+    layers = Recurrent(256, 192, Cells(kind=kind, num_layers=2)).to("cpu").eval()
+    x, state = vectors(5), layers.start(5, torch.randn(5, 2, 192, device="cpu"))
+    with torch.inference_mode():
+        plain, after = layers.step(x, state)
+        layers.pack()
+        fast, packed_after = layers.step(x, state)
+        assert_close(fast, plain, tolerance=1e-5)
+        assert_close(packed_after.hidden, after.hidden, tolerance=1e-5)
+        if after.cell is not None and packed_after.cell is not None:
+            assert_close(packed_after.cell, after.cell, tolerance=1e-5)
+
+
+def test_a_matrix_in_inference_mode_is_packed_too() -> None:
+    with torch.inference_mode():
+        x, weight = vectors(3), torch.randn(130, 256, device="cpu")
+        assert_close(Packing().linear(x, weight, None), x @ weight.T, tolerance=1e-4)

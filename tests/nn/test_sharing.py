@@ -1,0 +1,59 @@
+"""A source that the hypotheses of a beam share."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import regard
+from regard import Mask
+from regard.models import Attending
+from regard.nn import Memory
+from regard.nn.sharing import SharedMemory
+from tests.mechanism import assert_close
+
+READERS = {
+    "additive": Attending(),
+    "general": Attending(score="general"),
+    "scaled dot heads": Attending(score="scaled_dot", num_heads=2),
+    "key-value": Attending(key_value=True),
+    "terms": Attending(terms=("position", "markov")),
+    "local-m": Attending(score="dot", align="local_m"),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_reading_together_is_reading_alone(name: str) -> None:
+    attention = READERS[name](6, 6).eval().double()
+    source, query = torch.randn(2, 5, 6).double(), torch.randn(6, 1, 6).double()
+    rows = torch.tensor([0, 0, 0, 1, 1, 1])
+    memory = attention.remember(source, mask=Mask.padding([5, 3]))
+    shared, own, state = SharedMemory(memory).select(rows), memory.select(rows), attention.start(memory).select(rows)
+    assert shared.memory is memory
+    together, alone = shared.read(attention, query, state), attention.read(query, own, state)
+    assert_close(together.context, alone.context, tolerance=1e-12)
+    assert_close(together.weights(), alone.weights(), tolerance=1e-12)
+    assert together.shape == alone.shape
+    assert together.state.step == alone.state.step == 1
+
+
+def test_uneven_rows_are_copied() -> None:
+    memory = Memory(torch.arange(3.0)[:, None, None, None], torch.zeros(3, 1, 1, 1))
+    for order in ([0, 0, 0, 2], [2, 1], [1, 1, 0, 0], [0, 0, 1, 1, 2, 2]):
+        chosen = SharedMemory(memory).select(torch.tensor(order))
+        assert chosen.memory.key.flatten().repeat_interleave(chosen.copies).tolist() == order
+        again = chosen.select(torch.tensor([1, 0]))
+        assert again.memory.key.flatten().repeat_interleave(again.copies).tolist() == [order[1], order[0]]
+
+
+def test_nobody_may_be_left() -> None:
+    memory = Memory(torch.zeros(3, 1, 2, 4), torch.zeros(3, 1, 2, 4))
+    assert SharedMemory(memory, 2).select(torch.tensor([], dtype=torch.long)).memory.key.shape == (0, 1, 2, 4)
+
+
+def test_whoever_watches_sees_each_sequence() -> None:
+    attention = Attending(score="scaled_dot", num_heads=2)(6, 6).eval()
+    shared = SharedMemory(attention.remember(torch.randn(2, 5, 6)), 3)
+    with regard.capture(attention) as seen:
+        shared.read(attention, torch.randn(6, 1, 6), None)
+    assert seen.weights("").shape == (6, 2, 1, 5)
