@@ -35,6 +35,9 @@ class Trie:
     Args:
         outputs: the sequences of ids that may be said, without BOS; EOS is added where it is missing.
 
+    Attributes:
+        longest: the greatest length of an output, EOS counted.
+
     The state of a row is its node: 0 for the root, -1 outside of the tree.
 
     >>> trie = Trie([[5, 7], [5, 6, 7], [4]])
@@ -49,12 +52,14 @@ class Trie:
         if not outputs:
             raise ValueError("a set of allowed outputs needs at least one; got none")
         edges: list[dict[int, int]] = [{}]
+        self.longest = 0
         for index, output in enumerate(outputs):
             ids = [*output, *([] if output and output[-1] == EOS else [EOS])]
             if EOS in ids[:-1] or min(ids) < 0:
                 raise ValueError(
                     f"allowed output {index} needs ids of at least 0, EOS ({EOS}) last; got {list(output)}"
                 )
+            self.longest = max(self.longest, len(ids))
             node = 0
             for token in ids:
                 if token not in edges[node]:

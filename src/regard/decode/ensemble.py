@@ -69,25 +69,26 @@ class Ensemble:
         if len(sizes) > 1:
             raise ValueError(f"the models of an ensemble need one vocabulary; theirs have {sorted(sizes)} tokens")
         return Step(
-            self._mean(torch.stack([step.log_probs.float() for step in steps])),
+            self.mean([step.log_probs.float() for step in steps]),
             Joint(tuple(step.state for step in steps)),
-            _aligned([weights for step in steps if (weights := attention(step)) is not None]),
+            averaged([weights[:, None] for step in steps if (weights := attention(step)) is not None]),
         )
 
-    def _mean(self, log_probs: Tensor) -> Tensor:
-        """[M, B, V] -> [B, V]."""
+    def mean(self, log_probs: Sequence[Tensor]) -> Tensor:
+        """What the models say together: of each log-probabilities [..., V] -> [..., V], likewise."""
+        each = torch.stack(tuple(log_probs))
         if self.average == "probabilities":
-            return log_probs.logsumexp(0) - math.log(len(self.models))
-        mean = log_probs.mean(0)
+            return each.logsumexp(0) - math.log(len(self.models))
+        mean = each.mean(0)
         # Clamped, so that a row without any possible token stays -inf and does not become NaN.
         return mean - mean.logsumexp(-1, keepdim=True).clamp(min=torch.finfo(mean.dtype).min)
 
 
-def _aligned(weights: list[Tensor]) -> Weights | None:
-    """The mean of the models' weights, each [B, S]."""
+def averaged(weights: Sequence[Tensor]) -> Weights | None:
+    """The mean of the models' weights, each [B, T, S]; None of none."""
     if not weights:
         return None
     if len({each.shape for each in weights}) > 1:
         sizes = ", ".join(str(each.shape[-1]) for each in weights)
         raise ValueError(f"the alignments of an ensemble need one source; its models attend to {sizes} positions")
-    return Weights.of(torch.stack(weights).mean(0)[:, None, None], has_heads=False)
+    return Weights.of(torch.stack(tuple(weights)).mean(0)[:, None], has_heads=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from regard.decode.beam import beam_search
+from regard.decode.engine import Engine
 from regard.decode.greedy import greedy_search
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.request import Request
@@ -16,7 +17,7 @@ _STRATEGIES = {"greedy": greedy_search, "beam": beam_search, "sample": sample}
 
 
 def generate(
-    model: Generates,
+    model: Generates | Engine,
     source: Tensor | None = None,
     lengths: Tensor | None = None,
     search: Search | None = None,
@@ -29,7 +30,7 @@ def generate(
     padding, nor on `n_best`, up to the model's own rounding.
 
     Args:
-        model: anything that implements `Generates`, in evaluation mode.
+        model: anything that implements `Generates`, in evaluation mode; or an `Engine`, which searches by itself.
         source: [B, S] ids or [B, S, C] features; None for a language model.
         lengths: [B] true lengths of the sources; None if nothing is padded.
         search: the settings; None for a beam of 5.
@@ -50,4 +51,7 @@ def generate(
     [(3,), (4, 3), (5, 3)]
     """
     settings = search or Search()
-    return _STRATEGIES[settings.strategy](model, Request.of(model, source, lengths, batch), settings)
+    request = Request.of(model, source, lengths, batch)
+    if isinstance(model, Engine):
+        return model.search(request, settings)
+    return _STRATEGIES[settings.strategy](model, request, settings)

@@ -30,7 +30,7 @@ class Request:
     device: torch.device
 
     @classmethod
-    def of(cls, model: Generates, source: Tensor | None, lengths: Tensor | None, batch: int | None = None) -> Request:
+    def of(cls, model: object, source: Tensor | None, lengths: Tensor | None, batch: int | None = None) -> Request:
         """Check and complete what `generate` was given; `lengths` None means that nothing is padded."""
         if getattr(model, "training", False):
             raise ValueError("decoding needs a model without dropout; call model.eval() first")

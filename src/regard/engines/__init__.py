@@ -1,0 +1,7 @@
+"""Other programs that search in a model's place: what is trained here, run there."""
+
+from regard.engines.choice import EngineName, make_engine
+from regard.engines.ctranslate2 import CTranslate2
+from regard.engines.layout import Layout
+
+__all__ = ["CTranslate2", "EngineName", "Layout", "make_engine"]

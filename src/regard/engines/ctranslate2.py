@@ -1,0 +1,180 @@
+"""CTranslate2, a program that runs Transformers fast on CPUs and GPUs, in eight bits if it is asked to."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.penalties import Penalty
+from regard.decode.request import Limits, Request
+from regard.decode.search import Search
+from regard.engines.layout import Layout
+from regard.engines.options import options
+from regard.specials import BOS, EOS, UNK
+
+Found = tuple[tuple[int, ...], Tensor]
+"""Tokens and their alignment, [T, S]."""
+
+_NEVER = -1e30  # a log-probability that stands for one that may not be, where nothing better was left
+
+
+class CTranslate2:
+    """An encoder-decoder Transformer inside CTranslate2; `regard.decode.generate` takes it in the model's place.
+
+    Args:
+        model: the Transformer; it is copied.
+        compute: `"float32"`, `"int8"` or another of CTranslate2's types that the device has.
+        device: where it computes; None for a GPU if CTranslate2 sees one.
+
+    Weights are handed over by CTranslate2's own specification of a Transformer, and ids stand for tokens. In float32
+    the log-probabilities are the model's up to rounding. What is forbidden (padding and BOS) has no probability at all
+    while CTranslate2 searches; the log-probabilities and the score of what it found are the model's own again.
+
+    Raises:
+        ValueError: the package is missing, the model is none that it can run, or the type is none of the device's.
+    """
+
+    def __init__(self, model: nn.Module, *, compute: str = "float32", device: str | torch.device | None = None) -> None:
+        layout = Layout.of(model)
+        self._program = _program(layout, compute, device)
+        self._places, self._size = layout.places, layout.sizes[1]
+
+    def search(self, request: Request, search: Search) -> list[list[Hypothesis]]:
+        """Up to `n_best` hypotheses for each source, best first."""
+        sources, limits = self._sources(request), Limits.of(search, request).longest.tolist()
+        if any(number >= self._size for number in search.forbid):
+            raise ValueError(f"forbid has the id {max(search.forbid)}; the model knows {self._size} ids from 0 on")
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        for longest in set(limits):
+            rows = [row for row, limit in enumerate(limits) if limit == longest]
+            chosen = self._search([sources[row] for row in rows], search, longest)
+            for row, hypotheses in zip(rows, chosen, strict=True):
+                found[row] = hypotheses
+        return found
+
+    def _sources(self, request: Request) -> list[list[str]]:
+        if request.source is None or request.source.dim() != 2 or request.lengths is None:
+            raise ValueError("the engine ctranslate2 reads ids, [B, S]")
+        longest = max(request.lengths, default=0)
+        if self._places is not None and longest > self._places:
+            raise ValueError(f"a source has {longest} tokens; the engine ctranslate2 has positions for {self._places}")
+        rows = zip(request.source.tolist(), request.lengths, strict=True)
+        return [[str(number) for number in ids[:length]] for ids, length in rows]
+
+    def _search(self, sources: list[list[str]], search: Search, longest: int) -> list[list[Hypothesis]]:
+        """The best hypotheses of sources that may all become equally long."""
+        if self._places is not None and longest > self._places:
+            raise ValueError(f"max_length={longest} is beyond the model's {self._places} positions; lower max_length")
+        results = self._program.translate_batch(sources, **options(search, longest))
+        best = [_best(result, search) for result in results]
+        if search.strategy == "beam" and len(sources) > 1:
+            self._correct(sources, best)
+        repeated = [source for source, chosen in zip(sources, best, strict=True) for _ in chosen]
+        scored = iter(self._log_probs(repeated, [tokens for chosen in best for tokens, _ in chosen]))
+        found = [[_hypothesis(*one, next(scored), search.penalty) for one in chosen] for chosen in best]
+        return [sorted(row, key=lambda made: (not made.finished, -made.score)) for row in found]
+
+    def _correct(self, sources: list[list[str]], best: list[list[Found]]) -> None:
+        """Put the attention of the first step in its place.
+
+        CTranslate2 makes the first step of a beam before it is a beam, and takes that step's attention from the wrong
+        row of a batch. It depends on the source alone, and a greedy step has it right.
+        """
+        firsts = self._program.translate_batch(sources, **options(Search(strategy="greedy"), 1))
+        for first, chosen in zip(firsts, best, strict=True):
+            for _, alignment in chosen:
+                alignment[0] = torch.tensor(first.attention[0][0], device="cpu")
+
+    def _log_probs(self, sources: list[list[str]], outputs: list[tuple[int, ...]]) -> list[tuple[float, ...]]:
+        """The model's own log-probabilities of each token; EOS, which is always scored, only where it was reached."""
+        targets = [[str(number) for number in tokens if number != EOS] for tokens in outputs]
+        scored = self._program.score_batch(sources, targets, max_input_length=0)
+        return [tuple(one.log_probs[: len(tokens)]) for one, tokens in zip(scored, outputs, strict=True)]
+
+
+def _best(result: Any, search: Search) -> list[Found]:
+    """The best, ranked as our own search ranks; CTranslate2 scores by the mean of a token."""
+    ranked = []
+    for names, mean, attention in zip(result.hypotheses, result.scores, result.attention, strict=True):
+        tokens = tuple(int(name) for name in names)
+        if mean < _NEVER:
+            continue
+        total = mean * len(tokens)
+        rank = (tokens[-1] != EOS, -total / search.penalty.divisor(len(tokens)), len(tokens), tokens)
+        ranked.append((rank, (tokens, torch.tensor(attention, device="cpu"))))
+    return [one for _, one in sorted(ranked, key=lambda pair: pair[0])][: search.n_best]
+
+
+def _hypothesis(
+    tokens: tuple[int, ...], alignment: Tensor, log_probs: tuple[float, ...], penalty: Penalty
+) -> Hypothesis:
+    return Hypothesis.of(tokens, log_probs, penalty, finished=tokens[-1] == EOS, alignment=alignment)
+
+
+def _program(layout: Layout, compute: str, device: str | torch.device | None) -> Any:
+    """CTranslate2 with the model in it."""
+    if importlib.util.find_spec("ctranslate2") is None:
+        raise ValueError(
+            "the engine ctranslate2 needs its package, which is not installed; pip install 'regard[ctranslate2]'"
+        )
+    import ctranslate2
+
+    place = torch.device(device or ("cuda" if ctranslate2.get_cuda_device_count() else "cpu"))
+    if place.type not in ("cpu", "cuda"):
+        raise ValueError(f"the engine ctranslate2 computes on cpu or cuda; got {str(place)!r}")
+    if place.type == "cuda" and not ctranslate2.get_cuda_device_count():
+        raise ValueError("the engine ctranslate2 sees no GPU; set device to 'cpu'")
+    known = sorted(ctranslate2.get_supported_compute_types(place.type, place.index or 0))
+    if compute not in known:
+        raise ValueError(f"the engine ctranslate2 computes in {', '.join(known)} on {place.type}; got {compute!r}")
+    with TemporaryDirectory() as folder:
+        _specification(layout).save(folder)
+        return ctranslate2.Translator(
+            folder,
+            device=place.type,
+            device_index=place.index or 0,
+            compute_type=compute,
+            intra_threads=torch.get_num_threads(),
+        )
+
+
+def _specification(layout: Layout) -> Any:
+    from ctranslate2 import specs
+
+    kind = {"relu": specs.Activation.RELU, "gelu": specs.Activation.GELU}[layout.activation]
+    rotary = {} if layout.rotary_base is None else {"rotary_dim": 0, "rotary_base": layout.rotary_base}
+    same = {"pre_norm": layout.pre_norm, "activation": kind, **rotary}
+    encoder = specs.TransformerEncoderSpec(layout.num_layers, layout.num_heads, **same)
+    # All heads of the last layer are averaged for the alignment.
+    decoder = specs.TransformerDecoderSpec(layout.num_layers, layout.num_heads, alignment_heads=0, **same)
+    made = specs.TransformerSpec(encoder, decoder)
+    for name, weight in layout.weights.items():
+        _assign(made, name.split("/"), weight)
+    source, target = layout.sizes
+    made.register_source_vocabulary(_names(source))
+    made.register_target_vocabulary(_names(target))
+    made.config.unk_token, made.config.bos_token, made.config.eos_token = str(UNK), str(BOS), str(EOS)
+    made.config.decoder_start_token = str(BOS)
+    made.config.layer_norm_epsilon = layout.epsilon
+    made.validate()
+    made.optimize()
+    return made
+
+
+def _assign(part: Any, path: Sequence[str], weight: Tensor) -> None:
+    """Put a weight under its name; `layer_2` is the third of a list."""
+    for name in path[:-1]:
+        group, _, number = name.rpartition("_")
+        part = getattr(part, name) if hasattr(part, name) else getattr(part, group)[int(number)]
+    setattr(part, path[-1], weight.numpy())
+
+
+def _names(size: int) -> list[str]:
+    """A vocabulary of ids."""
+    return [str(number) for number in range(size)]

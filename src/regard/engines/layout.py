@@ -1,0 +1,161 @@
+"""A Transformer as CTranslate2 lays it out: settings, and weights under its names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.models.transformer import Transformer
+from regard.models.transformer_encoder import PlacedWords
+from regard.nn.multi_head import MultiHead
+from regard.nn.positions import Learned
+from regard.nn.rotary import Rotary
+from regard.nn.scores.base import Score
+from regard.nn.scores.scaled_dot import ScaledDot
+from regard.nn.transformer_layer import ACTIVATIONS, TransformerLayer
+from regard.ops.sinusoidal import sinusoidal_positions
+
+PLACES = 4096
+"""Sinusoidal positions that are handed over; the model itself has no last one."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What CTranslate2's specification of a Transformer asks for.
+
+    Attributes:
+        num_layers: of the encoder and of the decoder.
+        num_heads: H.
+        pre_norm: whether a part normalises what it reads; otherwise the sum of what it read and wrote.
+        activation: `"relu"` or `"gelu"`.
+        epsilon: of the layer norms.
+        rotary_base: of rotary positions; None where positions are added to the embeddings.
+        places: the longest text on either side; None for any.
+        sizes: how many source and target words.
+        weights: by name. W^Q, W^K and W^V of attention to itself are one matrix [3C, C], W^K and W^V of attention to
+            the source one [2C, C]. Embeddings come without their scale, sqrt(C), which the specification implies.
+
+    >>> from regard.nn.transformer_layer import Blocks
+    >>> layout = Layout.of(Transformer(11, 13, Blocks(dim=6, num_heads=2), num_layers=1))
+    >>> layout.weights["decoder/layer_0/attention/linear_1/weight"].shape
+    torch.Size([12, 6])
+    """
+
+    num_layers: int
+    num_heads: int
+    pre_norm: bool
+    activation: str
+    epsilon: float
+    rotary_base: float | None
+    places: int | None
+    sizes: tuple[int, int]
+    weights: dict[str, Tensor]
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, model: nn.Module) -> Layout:
+        """The layout of a model; its weights on the CPU, in float32.
+
+        Raises:
+            ValueError: no encoder-decoder Transformer, or one with another score than scaled dot products.
+        """
+        if not isinstance(model, Transformer):
+            raise ValueError(
+                f"the engine ctranslate2 runs encoder-decoder Transformers; {type(model).__name__} is none, "
+                "leave the engine out"
+            )
+        score, layer = _score(model), _layers(model.encoder.layers)[0]
+        weights = {name: weight.detach().float().cpu() for name, weight in _weights(model)}
+        tables = [weights[name] for name in weights if name.endswith("position_encodings/encodings")]
+        return Layout(
+            num_layers=len(model.encoder.layers),
+            num_heads=score.num_heads,
+            pre_norm=not layer.post,
+            activation=next(name for name, function in ACTIVATIONS.items() if function is layer.activation),
+            epsilon=layer.hidden_norm.eps,
+            rotary_base=score.base if isinstance(score, Rotary) else None,
+            places=min((len(table) - 1 for table in tables), default=None),
+            sizes=(model.encoder.words.table.num_embeddings, model.words.table.num_embeddings),
+            weights=weights,
+        )
+
+
+def _score(model: Transformer) -> Score:
+    """How the encoder attends to itself; all attentions of a Transformer have one kind of score."""
+    score = _layers(model.encoder.layers)[0].attention.score
+    inner = score.score if isinstance(score, Rotary) else score
+    if not isinstance(inner, ScaledDot):
+        raise ValueError(
+            f"the engine ctranslate2 attends by scaled dot products; the score of this Transformer is "
+            f"{type(inner).__name__}, leave the engine out"
+        )
+    return score
+
+
+def _layers(layers: nn.ModuleList) -> list[TransformerLayer]:
+    return [layer for layer in layers if isinstance(layer, TransformerLayer)]
+
+
+def _weights(model: Transformer) -> Iterator[tuple[str, Tensor]]:
+    yield from _words("encoder", "embeddings_0", model.encoder.words)
+    yield from _stack("encoder", model.encoder.layers, model.encoder.norm)
+    yield from _words("decoder", "embeddings", model.words)
+    yield from _stack("decoder", model.decoder.layers, model.decoder.norm)
+    yield from _linear("decoder/projection", model.output_map)
+
+
+def _words(side: str, embeddings: str, words: PlacedWords) -> Iterator[tuple[str, Tensor]]:
+    yield f"{side}/{embeddings}/weight", words.table.weight
+    if words.places is None:
+        return
+    if isinstance(words.places, Learned):
+        table: Tensor = words.places.table
+    else:
+        table = sinusoidal_positions(PLACES, words.table.embedding_dim, base=words.places.base)
+    # One place more: CTranslate2 scores an output with what follows its last token, which nobody asks for.
+    yield f"{side}/position_encodings/encodings", F.pad(table, (0, 0, 0, 1))
+
+
+def _stack(side: str, layers: nn.ModuleList, norm: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    for number, layer in enumerate(_layers(layers)):
+        yield from _layer(f"{side}/layer_{number}", layer)
+    if isinstance(norm, nn.LayerNorm):
+        yield from _norm(f"{side}/layer_norm", norm)
+
+
+def _layer(name: str, layer: TransformerLayer) -> Iterator[tuple[str, Tensor]]:
+    query, key, value, output = _maps(layer.attention)
+    yield from _linear(f"{name}/self_attention/linear_0", query, key, value)
+    yield from _linear(f"{name}/self_attention/linear_1", output)
+    yield from _norm(f"{name}/self_attention/layer_norm", layer.attention_norm)
+    if layer.cross is not None and layer.cross_norm is not None:
+        query, key, value, output = _maps(layer.cross)
+        yield from _linear(f"{name}/attention/linear_0", query)
+        yield from _linear(f"{name}/attention/linear_1", key, value)
+        yield from _linear(f"{name}/attention/linear_2", output)
+        yield from _norm(f"{name}/attention/layer_norm", layer.cross_norm)
+    yield from _linear(f"{name}/ffn/linear_0", layer.inner_map)
+    yield from _linear(f"{name}/ffn/linear_1", layer.outer_map)
+    yield from _norm(f"{name}/ffn/layer_norm", layer.hidden_norm)
+
+
+def _maps(attention: MultiHead) -> tuple[nn.Linear, ...]:
+    """W^Q, W^K, W^V and W^O."""
+    score = attention.score.score if isinstance(attention.score, Rotary) else attention.score
+    found = (score.query_map, score.key_map, attention.value_map, attention.output_map)
+    return tuple(each for each in found if each is not None)
+
+
+def _linear(name: str, *maps: nn.Linear) -> Iterator[tuple[str, Tensor]]:
+    """One linear map, or several of the same input as one."""
+    yield f"{name}/weight", torch.cat([each.weight for each in maps])
+    yield f"{name}/bias", torch.cat([each.bias for each in maps])
+
+
+def _norm(name: str, norm: nn.LayerNorm) -> Iterator[tuple[str, Tensor]]:
+    yield f"{name}/gamma", norm.weight
+    yield f"{name}/beta", norm.bias

@@ -1,0 +1,45 @@
+"""Engines by name, and what is said where one is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+import torch
+
+from regard.decode import Hypothesis, Penalty, Search, generate
+from regard.decode.request import Request
+from regard.engines import make_engine
+from regard.models import Transformer
+from regard.nn.transformer_layer import Blocks
+
+
+def model() -> Transformer:
+    return Transformer(11, 13, Blocks(dim=6, num_heads=2), num_layers=1)
+
+
+def test_a_missing_package_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"is not installed; pip install 'regard\[ctranslate2\]'"):
+        make_engine("ctranslate2", model())
+
+
+def test_our_own_search_is_no_engine() -> None:
+    assert make_engine("own", model()) is None
+    with pytest.raises(ValueError, match=r"compute='int8' is for the engine ctranslate2; the engine is 'own'"):
+        make_engine("own", model(), compute="int8")
+    with pytest.raises(ValueError, match=r"the engine is own or ctranslate2; got 'onnx'"):
+        make_engine("onnx", model())
+
+
+def test_generate_hands_an_engine_the_whole_request() -> None:
+    class Echo:
+        """Says what it was asked."""
+
+        def search(self, request: Request, search: Search) -> list[list[Hypothesis]]:
+            assert request.source is not None
+            rows = request.source.tolist()
+            return [[Hypothesis.of(tuple(row), (0.0,) * len(row), Penalty(), finished=False)] for row in rows]
+
+    found = generate(Echo(), torch.tensor([[5, 6], [7, 8]]), search=Search(strategy="greedy"))
+    assert [row[0].tokens for row in found] == [(5, 6), (7, 8)]
