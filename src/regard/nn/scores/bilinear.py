@@ -21,7 +21,9 @@ class Bilinear(Score):
         key_dim: width of the keys.
         num_heads: how many scores run side by side.
 
-    Parameters: `weight` W [H, Cq, Ck]; W k begins about as large as k, so that the score begins as that of `Dot`.
+    Parameters: `weight` W [H, Cq, Ck], at first the identity (of as many channels as both sides have) and a little
+    noise that tells heads apart: the score begins as that of `Dot`. From noise alone it has to find out first which
+    channels belong together, and an attention that points anywhere teaches it little.
 
     Luong, Pham & Manning 2015, section 3.1; see `regard.ops.bilinear_attention`.
 
@@ -34,7 +36,9 @@ class Bilinear(Score):
     def __init__(self, query_dim: int, key_dim: int, *, num_heads: int = 1) -> None:
         super().__init__(num_heads=num_heads)
         self.weight = nn.Parameter(torch.empty(num_heads, query_dim, key_dim))
-        nn.init.normal_(self.weight, std=key_dim**-0.5)
+        nn.init.normal_(self.weight, std=(query_dim * key_dim) ** -0.5)
+        with torch.no_grad():
+            self.weight.add_(torch.eye(query_dim, key_dim))
 
     def queries(self, query: Tensor) -> Tensor:
         fits(self, query, self.weight.shape[1], "queries")
