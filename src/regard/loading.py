@@ -11,13 +11,24 @@ from typing import Any
 import torch
 from torch import nn
 
+from regard.decode.constraint import Constrained, Trie
+from regard.decode.engine import Engine
 from regard.decode.search import Search
+from regard.engines import make_engine
 from regard.evaluate.nearest import unknown
 from regard.recipes.sections import Recipe
+from regard.tasks.allowed import allowed, bounded
+from regard.tasks.language_modelling import LanguageModelling
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Task
+from regard.tasks.together import together
+from regard.tasks.translation import Translation
+from regard.train.folder import RunError
 from regard.train.run import Run
 from regard.train.setup import make_model, make_task
+
+Only = Iterable[str] | Path | Trie
+"""Texts that a translation may be, a file of them, or both made ready."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,9 +38,10 @@ class Predictor:
     Attributes:
         run: the folder it came from.
         recipe: what it was trained by.
-        model: the best model, or the average of the last checkpoints, as the recipe says.
+        model: the best model, or the average of the last checkpoints, as the recipe says; several as one.
         task: how it answers.
         search: how answers are looked for, unless a call says otherwise.
+        engine: what looks for them in the model's place; None for our own search.
     """
 
     run: Run
@@ -37,27 +49,48 @@ class Predictor:
     model: nn.Module
     task: Task
     search: Search
+    engine: Engine | None = None
 
     def __repr__(self) -> str:
         count = sum(parameter.numel() for parameter in self.model.parameters())
         return f"Predictor({self.run.folder}, {self.recipe.task}, {count:,} parameters)"
 
-    def predict(self, texts: str | Sequence[str], **settings: Any) -> list[Prediction]:
+    def predict(self, texts: str | Sequence[str], *, only: Only | None = None, **settings: Any) -> list[Prediction]:
         """The best answer to each text; an empty text has an empty answer, unless a language model goes on from it.
 
         Args:
             texts: one text or several.
+            only: the texts that a translation may be: a list of them, a file with one a line, or what `allowed` made.
+                Lengths and forbidden ids of the search do not count then.
             settings: fields of `Search` that differ from the recipe: `strategy="beam"`, `beam_size=10`.
         """
-        return [answers[0] for answers in self.n_best(texts, 1, **settings)]
+        return [answers[0] for answers in self.n_best(texts, 1, only=only, **settings)]
 
-    def n_best(self, texts: str | Sequence[str], n: int, **settings: Any) -> list[list[Prediction]]:
+    def n_best(
+        self, texts: str | Sequence[str], n: int, *, only: Only | None = None, **settings: Any
+    ) -> list[list[Prediction]]:
         """Up to `n` answers to each text, best first."""
         asked = _asked(texts)
-        search = self._search(n, settings)
+        model, search = self._held(only, self._search(n, settings))
         says = [self.task.answer is None or bool(text.strip()) for text in asked]
-        found = iter(self.task.predict(self.model, list(compress(asked, says)), search))
+        found = iter(self.task.predict(model, list(compress(asked, says)), search))
         return [next(found) if one else [_nothing(text)] for text, one in zip(asked, says, strict=True)]
+
+    def allowed(self, only: Iterable[str] | Path) -> Trie:
+        """A set of translations, read once, for `only` of many calls."""
+        if not isinstance(self.task, Translation):
+            raise ValueError(f"predict: only is for the task 'translate'; the task is {self.recipe.task!r}")
+        return allowed(only, self.task.target)
+
+    def _held(self, only: Only | None, search: Search) -> tuple[Any, Search]:
+        """The model, held to some outputs if that is asked for, and the search for them."""
+        if only is None:
+            return self.engine or self.model, search
+        if self.engine is not None:
+            raise ValueError("predict: only is for our own search; leave it or the engine out")
+        trie = only if isinstance(only, Trie) else self.allowed(only)
+        model: Any = self.model
+        return Constrained(model, trie), bounded(search, trie)
 
     def _search(self, n: int, settings: dict[str, Any]) -> Search:
         """The recipe's, with what a call says; labels and tags are ranked, not searched for."""
@@ -75,27 +108,64 @@ class Predictor:
 
 
 def load(
-    path: str | Path, *, device: str | torch.device | None = None, overrides: list[str] | None = None
+    path: str | Path,
+    *others: str | Path,
+    device: str | torch.device | None = None,
+    overrides: list[str] | None = None,
+    engine: str = "own",
+    compute: str | None = None,
 ) -> Predictor:
-    """The model of a run, to be asked.
+    """The model of a run, to be asked; or the models of several runs as one.
 
     Args:
         path: the run's folder, `runs/dates`.
+        others: runs of the same task with the same tokenizers, which answer together with the first: the mean of what
+            they say is likely. Recipe and search are the first's.
         device: where it computes; None for a GPU if there is one.
         overrides: of its recipe: `["decode.beam_size=10"]`.
+        engine: who looks for answers: `"own"`, or `"ctranslate2"` for encoder-decoder Transformers (docs/decoding.md).
+        compute: the engine's type of numbers, `"int8"`; None for float32.
 
     Raises:
-        RunError: not a run, or one that has no model yet.
+        RunError: not a run, one that has no model yet, or one that cannot answer with the first.
+        ValueError: an engine that is not there, or that cannot run this model.
 
     Example: `regard.load("runs/dates").predict("3 mars 2021")[0].text` is `'2021-03-03'`.
     """
     run = Run(Path(path))
     recipe = run.recipe(overrides)
     task = make_task(recipe, run.needed_encoders(recipe.task))
+    models = [_trained(run, recipe, task), *(_member(Run(Path(other)), run, task) for other in others)]
+    model = together(models).to(device or _best_device()).eval()
+    if others and engine != "own":
+        raise ValueError(f"the engine {engine} runs one model; leave the engine or the other runs out")
+    made = make_engine(engine, model, compute=compute, device=device)
+    return Predictor(run, recipe, model, task, recipe.search(), made)
+
+
+def _trained(run: Run, recipe: Recipe, task: Task) -> nn.Module:
+    """The best model of a run."""
     model = make_model(recipe, task)
     run.load_model(model)
-    model.to(device or _best_device()).eval()
-    return Predictor(run, recipe, model, task, recipe.search())
+    return model
+
+
+def _member(run: Run, first: Run, task: Task) -> nn.Module:
+    """The model of a run that answers together with the first."""
+    recipe = run.recipe(["decode={}"])  # its own way of answering does not count
+    mine = make_task(recipe, run.needed_encoders(first.recipe().task))
+    for field, encoder in task.encoders.items():
+        if mine.encoders[field] != encoder:
+            raise RunError(
+                f"{run.folder} and {first.folder} have different vocabularies of {field!r}, and models answer together "
+                "by one; train both on the same data with the same tokenizer"
+            )
+    if isinstance(task, LanguageModelling) and isinstance(mine, LanguageModelling) and mine.first != task.first:
+        raise RunError(
+            f"{run.folder} and {first.folder} begin texts differently (train.batch.window or data.ends); "
+            "language models answer together if they begin alike"
+        )
+    return _trained(run, recipe, mine)
 
 
 def _best_device() -> str:

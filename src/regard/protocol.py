@@ -52,7 +52,7 @@ def attention(step: Step) -> Tensor | None:
     return weights[:, 0] if weights.dim() == 3 else weights.mean(1)[:, 0]
 
 
-def device_of(model: Generates) -> torch.device:
+def device_of(model: object) -> torch.device:
     """Where the model's parameters are; the default device for one without."""
     parameters = getattr(model, "parameters", tuple)
     return next((parameter.device for parameter in parameters()), torch.get_default_device())

@@ -123,8 +123,9 @@ def test_every_key_has_a_sentence(place: str, name: str) -> None:
     assert PLACES[place].model_fields[name].description
 
 
-def test_decode_has_the_keys_of_a_search() -> None:
-    assert list(sections.DecodeSection.model_fields) == [field.name for field in dataclasses.fields(Search)]
+def test_decode_has_the_keys_of_a_search_and_those_of_unknown_words() -> None:
+    searched = [field.name for field in dataclasses.fields(Search)]
+    assert list(sections.DecodeSection.model_fields) == [*searched, "unknown", "dictionary"]
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ WRONG: list[tuple[str, str, tuple[str, ...]]] = [
     ("run: tiny", "run: a/b", ("line 1", "run is 'a/b'")),
     ("run: tiny", "run: '..'", ("line 1", "run is '..'", "does not begin with '.'")),
     ("run: tiny", "run: .cache", ("line 1", "run is '.cache'", "does not begin with '.'")),
+    ("max_length: 6", "unknown: coppy", ("line 12", "decode.unknown is 'coppy'", "did you mean copy?")),
+    ("max_length: 6", "dictionary: a.tsv", ("line 12", "a dictionary is for unknown words that are copied")),
     ("run: tiny", "rum: tiny", ("line 1", "no key 'rum'", "did you mean run?")),
     ("run: tiny", "task: translat", ("line 1", "task is 'translat'", "did you mean translate?")),
     ("format: digits", "format: digit", ("line 2", "data.format is 'digit'", "did you mean digits?")),
@@ -117,6 +119,7 @@ def test_an_override_that_is_wrong_is_on_the_command_line(override: str, sentenc
     ("override", "sentence"),
     [
         ("decode.beam_size=3", "decode: a search is for texts that are generated; the task 'classify' has none"),
+        ("decode.unknown=copy", "decode: unknown 'copy' is for the task 'translate'; the task is 'classify'"),
         ("evaluate.metrics=[span_f1]", "metric 'span_f1' is for the task tag; the task is 'classify'"),
         ("evaluate.group=true", "group is for the task 'translate'; the task is 'classify'"),
         ("data.split={valid: 0.6, test: 0.5}", "valid 0.6 and test 0.5 leave nothing to learn from"),
@@ -131,6 +134,39 @@ def test_what_a_task_has_no_use_for_is_refused(override: str, sentence: str) -> 
     check(Document.parse(text, "mine.yaml"))
     with pytest.raises(RecipeError, match=re.escape(sentence)):
         check(Document.parse(text, "mine.yaml").overridden([override]))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        (["tokenizer.kind=bpe"], "unknown 'copy' is for tokenizers of kind words; there is one of kind bpe"),
+        (["tokenizer.target={kind: characters}"], "for tokenizers of kind words; there is one of kind characters"),
+        (["model={kind: seq2seq}"], "unknown 'copy' takes the word that was attended to; seq2seq attends to nothing"),
+        (
+            ["model={kind: seq2seq}", "decode={coverage: 0.2}"],
+            "decode: coverage is of a model that attends to its source; seq2seq does not",
+        ),
+    ],
+)
+def test_what_looks_at_attention_needs_some(overrides: list[str], sentence: str) -> None:
+    document = Document.parse(TEXT, "tiny.yaml").overridden(["decode.unknown=copy"])
+    check(document)
+    with pytest.raises(RecipeError, match=re.escape(sentence)):
+        check(document.overridden(overrides))
+
+
+def test_tokenizers_of_another_run_are_not_known_yet() -> None:
+    check(Document.parse(TEXT, "tiny.yaml").overridden(["decode.unknown=copy", "tokenizer.kind=bpe", "init=runs/a"]))
+
+
+def test_a_dictionary_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("words.tsv").touch()
+    document = Document.parse(TEXT, "tiny.yaml").overridden(["decode={unknown: copy, dictionary: word.tsv}"])
+    check(document)
+    sentence = "the command line: decode.dictionary: there is no file word.tsv in .; did you mean words.tsv?"
+    with pytest.raises(RecipeError, match=re.escape(sentence)):
+        check(document, files=True)
 
 
 def test_a_section_that_is_wrong_as_a_whole_is_not_printed() -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.models import Attending
+from regard.models import Attending, build
 from regard.models.predicted import Predicted, drawn, log_softmax
 from regard.nn import Attention, Hard, ScaledDot
 from regard.ops import hard_weights
 from regard.specials import PAD
-from regard.tasks.draws import RewardedDraws
+from regard.tasks.draws import RewardedDraws, check_draws
 from regard.tasks.loss import token_loss
 from tests.mechanism import assert_close
 from tests.models.systems import bahdanau, pairs
@@ -112,6 +113,17 @@ def test_the_score_of_a_model_learns_by_it_alone() -> None:
     RewardedDraws(entropy=0.0).loss(predicted, target[:, 1:]).backward()
     assert score.grad is not None
     assert bool(score.grad.any())
+
+
+def test_models_some_of_whose_draws_would_have_no_reward_are_refused() -> None:
+    hard = {"attention": {"align": "hard"}}
+    check_draws(build("bahdanau", 11, 13, **hard))
+    check_draws(build("simple_attention", 11, 13))
+    check_draws(build("bidirectional", 11, 13))
+    with pytest.raises(ValueError, match="'hard' is not for 'simple_attention': the read before its first word has no"):
+        check_draws(build("simple_attention", 11, 13, **hard))
+    with pytest.raises(ValueError, match="'hard' is not for 'bidirectional': draws of its second direction have no"):
+        check_draws(build("bidirectional", 11, 13, model={"kind": "luong", **hard}))
 
 
 class Copier(nn.Module):

@@ -24,6 +24,9 @@ def command(
     split: Annotated[Literal["test", "valid", "train"], typer.Option(help="What it is measured on.")] = "test",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
     decode: Annotated[list[str] | None, typer.Option(help="Another search: --decode beam_size=10")] = None,
+    ensemble: Annotated[list[Path] | None, typer.Option(help="Another run that answers with this one.")] = None,
+    engine: Annotated[Literal["own", "ctranslate2"], typer.Option(help="Who searches.")] = "own",
+    compute: Annotated[str | None, typer.Option(help="Numbers of the engine ctranslate2: --compute int8")] = None,
     against: Annotated[
         Path | None, typer.Option(help="Another run: is the difference more than chance? Paired bootstrap.")
     ] = None,
@@ -33,11 +36,12 @@ def command(
 
     try:
         task = task_of(run)
-        if against is not None:
-            check_task(against, task)
+        for other in (*(ensemble or []), *([] if against is None else [against])):
+            check_task(other, task)
     except RunError as problem:
         fail(str(problem))
 
+    from regard.evaluate.score import shown, strict
     from regard.loading import load
     from regard.train.fault import NotFiniteError
     from regard.train.files import DiskError
@@ -45,27 +49,29 @@ def command(
     from regard.train.validation import measure
 
     try:
-        loaded = load(run, overrides=[f"decode.{one}" for one in decode or []])
+        overrides = [f"decode.{one}" for one in decode or []]
+        loaded = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
         found = prepared(loaded.recipe, split, loaded.task.encoders, run.parent / ".cache")
         if found is None:
             fail(f"the recipe of {run} has no split {split!r}; try --split valid")
-        measured = measure(loaded.model, loaded.task, found, loaded.recipe)
+        measured = measure(loaded.model, loaded.task, found, loaded.recipe, engine=loaded.engine)
         differences = {} if against is None else _differences(loaded, found, measured, load(against))
     except (DiskError, NotFiniteError, ValueError) as problem:
         fail(str(problem))
     if as_json:
         signatures = {name: score.signature for name, score in measured.scores.items()}
-        row: dict[str, object] = {"split": split, **measured.values(), "signatures": signatures}
+        row: dict[str, object] = {"split": split, **strict(measured.values()), "signatures": signatures}
         if against is not None:
             row["against"] = {name: one._asdict() for name, one in differences.items()}
         typer.echo(json.dumps(row))
         return
-    table = Table(title=f"{run}: {split}, {len(found.corpus):,} examples", title_justify="left")
+    runs = " + ".join(map(str, (run, *(ensemble or []))))
+    table = Table(title=f"{escape(runs)}: {split}, {len(found.corpus):,} examples", title_justify="left")
     for column in ("measure", "value", "signature"):
         table.add_column(column, justify="right" if column == "value" else "left")
     table.add_row("loss", f"{measured.loss:.4f}", loaded.task.measured_in)
     for score in measured.scores.values():
-        table.add_row(escape(score.name), f"{score.value:#.4g}", escape(score.signature))
+        table.add_row(escape(score.name), shown(score.value), escape(score.signature))
     show(table)
     for name, difference in differences.items():
         show(f"{escape(name)}, {escape(str(against))} → {escape(str(run))}: {escape(str(difference))}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 
@@ -29,25 +29,33 @@ def command(
     alignment: Annotated[bool, typer.Option(help="Draw where each piece looked; with --json, its weights.")] = False,
     n_best: Annotated[int, typer.Option(help="So many answers to each text.", min=1)] = 1,
     decode: Annotated[list[str] | None, typer.Option(help="Another search: --decode beam_size=10")] = None,
+    ensemble: Annotated[list[Path] | None, typer.Option(help="Another run that answers with this one.")] = None,
+    only: Annotated[Path | None, typer.Option(help="Answer with a line of this file, nothing else.")] = None,
+    engine: Annotated[Literal["own", "ctranslate2"], typer.Option(help="Who searches.")] = "own",
+    compute: Annotated[str | None, typer.Option(help="Numbers of the engine ctranslate2: --compute int8")] = None,
 ) -> None:
     """Ask a trained model: texts, a file, or standard input, line by line."""
-    from regard.train.folder import RunError, recipe_file
+    from regard.train.folder import RunError, check_task, task_of
 
     if texts and file is not None:
         fail("texts and --file together; give one of them")
     try:
-        recipe_file(run)
+        task = task_of(run)
+        for other in ensemble or []:
+            check_task(other, task)
     except RunError as problem:
         fail(str(problem))
 
     from regard.loading import load
 
     try:
-        predictor = load(run, overrides=[f"decode.{one}" for one in decode or []])
+        overrides = [f"decode.{one}" for one in decode or []]
+        predictor = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
+        trie = None if only is None else predictor.allowed(only)
         draw = (_tags if predictor.task.unit == "tag" else _weights) if alignment else _nothing
         with _opened(output) as out:
             for chunk in _chunks(texts or _lines(file)):
-                for answers in predictor.n_best(chunk, n_best):
+                for answers in predictor.n_best(chunk, n_best, only=trie):
                     out.write(_json(answers, n_best, alignment) if as_json else _text(answers, n_best, draw))
                 out.flush()
     except ValueError as problem:

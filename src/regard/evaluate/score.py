@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -26,7 +28,25 @@ class Score:
     count: int
 
     def __str__(self) -> str:
-        return f"{self.name} {self.value:#.4g} ({self.signature})"
+        return f"{self.name} {shown(self.value)} ({self.signature})"
+
+
+def shown(value: float, form: str = "#.4g") -> str:
+    """A number for people.
+
+    >>> shown(41.0213), shown(float("inf"))
+    ('41.02', 'not finite')
+    """
+    return format(value, form) if math.isfinite(value) else "not finite"
+
+
+def strict(values: Mapping[str, float]) -> dict[str, float | None]:
+    """Values by name as JSON can hold them: what is not finite is null.
+
+    >>> strict({"loss": 750.0, "perplexity": float("inf")})
+    {'loss': 750.0, 'perplexity': None}
+    """
+    return {name: value if math.isfinite(value) else None for name, value in values.items()}
 
 
 def signature(**parts: object) -> str:

@@ -21,21 +21,23 @@ class IsFile:
 
 
 DataFile = Annotated[str, IsFile()]
-"""The name of a file, in the folder `data.root`."""
+"""The name of a file; of data, in the folder `data.root`."""
 
 
-def find_files(data: BaseModel, document: Document) -> None:
-    """See that every file which a data section names is there.
+def find_files(content: BaseModel, document: Document, *, section: str = "data") -> None:
+    """See that every file which a section names is there.
 
     Args:
-        data: the section; its keys of type `DataFile` are looked for, however deep they stand.
+        content: the section; its keys of type `DataFile` are looked for, however deep they stand, in its `root` if it
+            has one.
         document: where it came from, to say on which line.
+        section: its name.
 
     Raises:
         RecipeError: the first that is not; with the nearest name in its folder, or what to do.
     """
-    root: Path | None = getattr(data, "root", None)
-    for where, name in named_files(data, ("data",)):
+    root: Path | None = getattr(content, "root", Path())
+    for where, name in named_files(content, (section,)):
         path = (root or Path()) / name
         if path.is_dir():
             raise RecipeError(f"{document.place(where)}: {_key(where)}: {path} is a folder; name a file in it")

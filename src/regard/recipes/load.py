@@ -75,6 +75,7 @@ def check(document: Document, *, files: bool = False) -> Loaded:
     _attempt("evaluate", suited_evaluation, recipe, document)
     if files:
         find_files(recipe.data, document)
+        find_files(recipe.decode, document, section="decode")
     _attempt("model", _make_model, recipe, document)
     return Loaded(recipe, document)
 

@@ -13,6 +13,7 @@ from pydantic import Field, create_model, field_validator, model_validator
 from regard.decode.search import Search
 from regard.evaluate.metrics import Metric, metric
 from regard.recipes.data_sections import DataSection
+from regard.recipes.files import DataFile
 from regard.recipes.section import Section
 
 
@@ -231,12 +232,31 @@ class EvaluateSection(Section):
         return found
 
 
+_UNKNOWN_WORDS: dict[str, tuple[Any, Any, str]] = {
+    "unknown": (
+        Literal["keep", "copy"],
+        "keep",
+        "What becomes of unknown words in a translation: `keep` leaves `<unk>`, `copy` puts the source word that was "
+        "attended to most in its place (Luong et al. 2015). For tokenizers of words.",
+    ),
+    "dictionary": (
+        DataFile | None,
+        None,
+        "A file with a source word, a tab and its translation on each line: what `copy` writes for words that are in "
+        "it; None to copy them all.",
+    ),
+}
+"""What `decode` has beside the settings of a search."""
+
+
 def _search_section() -> type[Section]:
     hints, said = get_type_hints(Search), _sentences(Search)
     fields: dict[str, Any] = {
         field.name: (hints[field.name], Field(field.default, description=said.get(field.name)))
         for field in dataclasses.fields(Search)
     }
+    for name, (kind, default, sentence) in _UNKNOWN_WORDS.items():
+        fields[name] = (kind, Field(default, description=sentence))
     return create_model("DecodeSection", __base__=Section, __doc__="How outputs are looked for.", **fields)
 
 
@@ -252,7 +272,12 @@ def _sentences(described: type) -> dict[str, str]:
 
 
 if TYPE_CHECKING:
-    DecodeSection = Section
+
+    class DecodeSection(Section):
+        """How outputs are looked for."""
+
+        unknown: Literal["keep", "copy"] = "keep"
+        dictionary: str | None = None
 else:
     DecodeSection = _search_section()
 
@@ -296,4 +321,4 @@ class Recipe(Section):
 
     def search(self) -> Search:
         """The settings of `decode`, checked together."""
-        return Search(**self.decode.model_dump())
+        return Search(**self.decode.model_dump(exclude=set(_UNKNOWN_WORDS)))

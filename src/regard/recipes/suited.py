@@ -6,6 +6,7 @@ from regard.decode.search import Search
 from regard.recipes.data_sections import FORMATS
 from regard.recipes.sections import Recipe
 
+_BLIND = "seq2seq"  # the one encoder-decoder without attention
 _OF_LABELS = {"accuracy": ("classify", "tag"), "f1": ("classify", "tag"), "span_f1": ("tag",)}
 
 
@@ -39,9 +40,28 @@ def suited_training(recipe: Recipe) -> None:
 
 
 def suited_search(recipe: Recipe) -> None:
-    """Texts are searched for; labels and tags are ranked."""
-    if recipe.search() != Search() and recipe.task in ("classify", "tag"):
+    """Texts are searched for; labels and tags are ranked; unknown words are copied from a source."""
+    search, decode = recipe.search(), recipe.decode
+    if search != Search() and recipe.task in ("classify", "tag"):
         raise ValueError(f"a search is for texts that are generated; the task {recipe.task!r} has none, leave it out")
+    if search.coverage and recipe.model.get("kind") == _BLIND:
+        raise ValueError(f"coverage is of a model that attends to its source; {_BLIND} does not")
+    if decode.unknown == "copy":
+        _suited_copies(recipe)
+    elif decode.dictionary is not None:
+        raise ValueError("a dictionary is for unknown words that are copied; set unknown to copy")
+
+
+def _suited_copies(recipe: Recipe) -> None:
+    """A word can be copied where there is a source of words that is attended to."""
+    if recipe.task != "translate":
+        raise ValueError(f"unknown 'copy' is for the task 'translate'; the task is {recipe.task!r}")
+    if recipe.model.get("kind") == _BLIND:
+        raise ValueError(f"unknown 'copy' takes the word that was attended to; {_BLIND} attends to nothing")
+    parts = [recipe.tokenizer, *([] if recipe.tokenizer.target is None else [recipe.tokenizer.target])]
+    other = next((part.kind for part in parts if part.kind != "words"), None)
+    if other is not None and recipe.init is None:  # the tokenizers of another run say so themselves
+        raise ValueError(f"unknown 'copy' is for tokenizers of kind words; there is one of kind {other}")
 
 
 def suited_evaluation(recipe: Recipe) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch import Tensor
+from torch import Tensor, nn
 
+from regard.models.bidirectional import Bidirectional
 from regard.models.predicted import Predicted, log_softmax
+from regard.models.simple_attention import SimpleAttention
+from regard.nn.aligners import Hard
 from regard.specials import PAD
 
 
@@ -71,6 +74,22 @@ class RewardedDraws:
         total, words = said.sum(1), inside.sum(1)
         mean = (total.sum() - total) / (words.sum() - words).clamp(min=1)  # of a word in the other sentences
         return _from_here_on((said - mean.unsqueeze(1)).masked_fill(~inside, 0.0))
+
+
+def check_draws(model: nn.Module) -> None:
+    """See that every draw of a model would be rewarded.
+
+    Raises:
+        ValueError: hard attention where some draws never reach the loss, so that the gradient would not be that of the
+            expectation.
+    """
+    if not any(isinstance(module, Hard) for module in model.modules()):
+        return
+    for module in model.modules():
+        if isinstance(module, Bidirectional):
+            raise ValueError("align 'hard' is not for 'bidirectional': draws of its second direction have no reward")
+        if isinstance(module, SimpleAttention):
+            raise ValueError("align 'hard' is not for 'simple_attention': the read before its first word has no reward")
 
 
 def _from_here_on(steps: Tensor) -> Tensor:

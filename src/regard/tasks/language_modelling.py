@@ -23,6 +23,9 @@ from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Encoders, Task
 
+SAMPLED = 8
+"""Tokens of a text that samples go on from."""
+
 
 @dataclass(frozen=True)
 class LanguageModelling(Task):
@@ -80,7 +83,7 @@ class LanguageModelling(Task):
                     answers[index] = [self._prediction(texts[index], prompts[index], one) for one in hypotheses]
         return answers
 
-    def samples(self, model: Any, texts: Sequence[str], search: Search, *, tokens: int = 8) -> list[Prediction]:
+    def samples(self, model: Any, texts: Sequence[str], search: Search, *, tokens: int = SAMPLED) -> list[Prediction]:
         """How the first tokens of each text go on, to look at."""
         prompts = [self.tokenizer.decode(self.tokenizer.encode(text)[:tokens]) for text in texts]
         return [answers[0] for answers in self.predict(model, prompts, replace(search, n_best=1))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -14,8 +14,10 @@ from regard.data.tokenizer import Tokenizer
 from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
+from regard.decode.unknown import replace_unknown
 from regard.models.predicted import Predicted
-from regard.specials import PAD, UNK
+from regard.protocol import device_of
+from regard.specials import PAD, SPECIALS, UNK
 from regard.tasks.draws import RewardedDraws
 from regard.tasks.exposure import Exposure
 from regard.tasks.loss import Loss, token_loss
@@ -35,6 +37,8 @@ class Translation(Task):
         smoothing: of the labels.
         exposure: what is fed to the decoder in training.
         draws: how hard attention learns where to look.
+        dictionary: where the model says an unknown word, the source word it looked at most stands instead, or its
+            translation in here; None leaves unknown words as they are. For tokenizers of words.
     """
 
     question: ClassVar[str] = "source"
@@ -44,6 +48,12 @@ class Translation(Task):
     smoothing: float = 0.0
     exposure: Exposure = field(default_factory=Exposure)
     draws: RewardedDraws = field(default_factory=RewardedDraws)
+    dictionary: Mapping[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        kinds = {self.source.kind, self.target.kind} if self.dictionary is not None else set()
+        if other := sorted(kinds - {"words"}):
+            raise ValueError(f"unknown words are those of tokenizers of kind words; there is one of kind {other[0]}")
 
     @property
     def source(self) -> Tokenizer:
@@ -77,7 +87,7 @@ class Translation(Task):
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         encoded = self.source.encode_all(list(texts)) if texts else []
         answers: list[list[Prediction]] = [[] for _ in texts]
-        for part, source, lengths in in_batches(encoded, batch, next(model.parameters()).device):
+        for part, source, lengths in in_batches(encoded, batch, device_of(model)):
             with torch.inference_mode():
                 found = generate(model, source, lengths, search)
             for index, hypotheses in zip(part, found, strict=True):
@@ -88,7 +98,7 @@ class Translation(Task):
     def _prediction(self, source: str, pieces: list[str], hypothesis: Hypothesis) -> Prediction:
         return Prediction(
             source=source,
-            text=self.target.decode(hypothesis.output),
+            text=self._text(source, hypothesis),
             score=hypothesis.score,
             source_tokens=tuple(pieces),
             tokens=tuple(self.target.tokens(hypothesis.tokens)),
@@ -96,6 +106,22 @@ class Translation(Task):
             alignment=hypothesis.alignment,
             finished=hypothesis.finished,
         )
+
+    def _text(self, source: str, hypothesis: Hypothesis) -> str:
+        """What a hypothesis says, with words of the source in the place of unknown ones if that is asked for."""
+        if self.dictionary is None or UNK not in hypothesis.output:
+            return self.target.decode(hypothesis.output)
+        if hypothesis.alignment is None:
+            raise ValueError("unknown words are replaced by what the model looked at; this one attends to nothing")
+        words = [self.target.decode([index]) for index in hypothesis.output]
+        said = replace_unknown(words, hypothesis.alignment, self._written(source), dictionary=self.dictionary)
+        return " ".join(filter(None, said))
+
+    def _written(self, source: str) -> list[str]:
+        """The word behind each piece of the source as it was written; one that a normal form divides counts twice."""
+        words = source.split()
+        ids = self.source.encode_all(words) if words else []
+        return [word for word, pieces in zip(words, ids, strict=True) for _ in pieces] or [SPECIALS[UNK]]
 
 
 def _forward(model: nn.Module, batch: Batch, given: Tensor) -> Predicted:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from regard.evaluate.score import strict
 from regard.train.files import written
 
 AVERAGED = "valid_averaged"
@@ -29,6 +31,8 @@ class MetricsLog:
     ...     log.rewind(1)
     ...     list(log)
     [{'step': 1, 'split': 'train', 'loss': 2.5}]
+
+    JSON knows finite numbers only: others are written as null, and read as infinite.
     """
 
     def __init__(self, path: Path) -> None:
@@ -38,7 +42,7 @@ class MetricsLog:
         """Append a row."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"step": step, "split": split, **values}, ensure_ascii=False) + "\n")
+            file.write(_line({"step": step, "split": split, **values}))
 
     def rewind(self, step: int) -> None:
         """Forget what was logged after `step`, the results of the end, and a last line that was cut off."""
@@ -46,13 +50,19 @@ class MetricsLog:
             return
         kept = [row for row in self if row["step"] <= step and row["split"] not in _LAST]
         with written(self.path) as draft:
-            draft.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept), encoding="utf-8")
+            draft.write_text("".join(map(_line, kept)), encoding="utf-8")
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         if not self.path.exists():
             return
         for line in self.path.read_text(encoding="utf-8").splitlines():
             try:
-                yield json.loads(line)
+                row = json.loads(line)
             except json.JSONDecodeError:  # the line on which a run was killed
                 return
+            yield {name: math.inf if value is None else value for name, value in row.items()}
+
+
+def _line(row: dict[str, Any]) -> str:
+    measured = {name: value for name, value in row.items() if name != "split"}
+    return json.dumps({**row, **strict(measured)}, ensure_ascii=False, allow_nan=False) + "\n"

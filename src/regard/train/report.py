@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from regard.evaluate.score import shown
 from regard.recipes.sections import Recipe
 from regard.tasks.prediction import Prediction
 from regard.train.files import written
@@ -35,7 +36,7 @@ def summary(run: Run, recipe: Recipe, outcome: Outcome) -> list[RenderableType]:
     for score in outcome.valid.scores.values():
         table.add_column(escape(score.name), justify="right")
     for name, measured in _measured(outcome):
-        table.add_row(name, f"{measured.loss:.4f}", *(f"{score.value:.5g}" for score in measured.scores.values()))
+        table.add_row(name, f"{measured.loss:.4f}", *(shown(score.value, ".5g") for score in measured.scores.values()))
     measured = outcome.test or outcome.valid
     parts: list[RenderableType] = [Text.assemble((recipe.run, "bold"), f": {head}"), table]
     parts += [f"  {escape(str(score))}" for score in measured.scores.values()]
@@ -53,7 +54,9 @@ def report(run: Run, recipe: Recipe, outcome: Outcome) -> None:
         for name, one in _measured(outcome):
             lines.append(f"| {name} | loss | {one.loss:.4f} | nats |")
             for score in one.scores.values():
-                lines.append(f"| {name} | {_cell(score.name)} | {score.value:.5g} | {_cell(score.signature)} |")
+                lines.append(
+                    f"| {name} | {_cell(score.name)} | {shown(score.value, '.5g')} | {_cell(score.signature)} |"
+                )
     if _curves(run, recipe, outcome):
         lines += ["", "![loss and metrics by step](curves.png)"]
     measured = outcome.test or outcome.valid

@@ -16,6 +16,7 @@ from rich.progress import (
 )
 from torch import nn
 
+from regard.evaluate.score import shown
 from regard.recipes.sections import Recipe
 from regard.train.checkpoint import Progress as Place
 from regard.train.feed import Feed
@@ -100,8 +101,8 @@ class Screen:
 
     def validated(self, step: int, values: dict[str, float], *, better: bool) -> None:
         """After a validation."""
-        shown = "  ".join(f"{name} {value:.4g}" for name, value in values.items())
-        self._say(f"step {step:>6,}  {shown}{'  [green]best[/]' if better else ''}")
+        measured = "  ".join(f"{name} {shown(value, '.4g')}" for name, value in values.items())
+        self._say(f"step {step:>6,}  {measured}{'  [green]best[/]' if better else ''}")
         self._pace = _Pace()  # the validation is no part of the speed
 
     def notice(self, sentence: str) -> None:

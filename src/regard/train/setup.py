@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from torch import nn
 
 from regard.data import DataError
@@ -12,13 +13,15 @@ from regard.models.build import build
 from regard.recipes.data_sections import TextData
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS
-from regard.tasks.draws import RewardedDraws
+from regard.tasks.dictionary import read_dictionary
+from regard.tasks.draws import RewardedDraws, check_draws
 from regard.tasks.exposure import Exposure, ScheduledSampling
 from regard.tasks.labelling import Classification, Tagging
 from regard.tasks.language_modelling import LanguageModelling
 from regard.tasks.task import Encoders, Task
 from regard.tasks.translation import Translation
 from regard.train.feed import ExampleFeed, Feed, StreamFeed
+from regard.train.places import check_places
 from regard.train.splits import Split, examples, learned_encoders, prepared
 
 MEASURED = 64
@@ -61,7 +64,22 @@ def prepare(recipe: Recipe, cache: Path, encoders: Encoders | None = None) -> Se
     if splits["train"] is None or splits["valid"] is None:
         raise DataError("a recipe needs the splits train and valid")
     feed = make_feed(recipe, task, splits["train"])
-    return Setup(task, splits["train"], splits["valid"], splits["test"], feed)
+    setup = Setup(task, splits["train"], splits["valid"], splits["test"], feed)
+    _foresee(recipe, setup)
+    return setup
+
+
+def _foresee(recipe: Recipe, setup: Setup) -> None:
+    """What would only fail at an update or a validation to come fails now."""
+    for split in (setup.valid, setup.test):
+        if split is not None:
+            measuring_feed(recipe, setup.task, split, carries=False)
+    with torch.device("meta"):
+        model = make_model(recipe, setup.task)
+    check_draws(model)
+    splits = {"train": setup.train, "valid": setup.valid, "test": setup.test}
+    dropped = setup.feed.batches.dropped if isinstance(setup.feed, ExampleFeed) else ()
+    check_places(model, recipe, setup.task, splits, dropped)
 
 
 def make_task(recipe: Recipe, encoders: Encoders) -> Task:
@@ -77,7 +95,16 @@ def make_task(recipe: Recipe, encoders: Encoders) -> Task:
     if recipe.task == "language_model":
         first = BOS if recipe.train.batch.window is None else EOS if _ended(recipe) else None
         return LanguageModelling(encoders, first, smoothing, exposure)
-    return Translation(encoders, smoothing, exposure, RewardedDraws(**recipe.train.hard.model_dump()))
+    return Translation(
+        encoders, smoothing, exposure, RewardedDraws(**recipe.train.hard.model_dump()), _dictionary(recipe)
+    )
+
+
+def _dictionary(recipe: Recipe) -> dict[str, str] | None:
+    """What unknown words become; None where they stay."""
+    if recipe.decode.unknown == "keep":
+        return None
+    return {} if recipe.decode.dictionary is None else read_dictionary(Path(recipe.decode.dictionary))
 
 
 def make_model(recipe: Recipe, task: Task) -> nn.Module:
@@ -109,8 +136,14 @@ def measuring_feed(recipe: Recipe, task: Task, split: Split, *, carries: bool) -
     """
     window = recipe.train.batch.window
     if window is not None:
-        steps = max(window, LONG_WINDOW) if carries else window
-        return StreamFeed(split.corpus, rows=recipe.evaluate.rows, window=steps, ends=_ended(recipe))
+        steps, rows = max(window, LONG_WINDOW) if carries else window, recipe.evaluate.rows
+        tokens = len(split.corpus.ids(task.question)) + _ended(recipe) * len(split.corpus)
+        if tokens < 2 * rows:
+            raise DataError(
+                f"evaluate.rows is {rows}, and a text of {tokens} tokens is measured, which needs two a row; make it "
+                "smaller, or the text longer"
+            )
+        return StreamFeed(split.corpus, rows=rows, window=steps, ends=_ended(recipe))
     counted = task.answer or task.question
     return ExampleFeed(
         split.corpus, framed=_framed(task), counted=counted, tokens=None, sentences=MEASURED, shuffle=False

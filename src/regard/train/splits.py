@@ -47,15 +47,11 @@ from regard.recipes.data_sections import (
 )
 from regard.recipes.sections import Recipe, TokenizerPart
 from regard.specials import IGNORE
+from regard.tasks.kinds import TASKS
 
 Name = Literal["train", "valid", "test"]
 Column = TypeVar("Column", str, int, str | int)
-FIELDS: dict[str, tuple[str, str | None]] = {
-    "translate": ("source", "target"),
-    "language_model": ("text", None),
-    "classify": ("text", "label"),
-    "tag": ("text", "tags"),
-}
+FIELDS: dict[str, tuple[str, str | None]] = {name: (task.question, task.answer) for name, task in TASKS.items()}
 """What each task calls what is read, and what is to be said."""
 
 

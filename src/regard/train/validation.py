@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from regard.decode.engine import Engine
 from regard.evaluate.perplexity import bits_per_character, perplexity
 from regard.evaluate.score import Score
 from regard.ops.weights import Weights
@@ -45,7 +46,9 @@ class Measured:
         return {"loss": self.loss} | {name: score.value for name, score in self.scores.items()}
 
 
-def measure(model: nn.Module, task: Task, split: Split, recipe: Recipe, *, samples: int = 0) -> Measured:
+def measure(
+    model: nn.Module, task: Task, split: Split, recipe: Recipe, *, samples: int = 0, engine: Engine | None = None
+) -> Measured:
     """The loss, then the metrics on what the model answers.
 
     Args:
@@ -54,6 +57,7 @@ def measure(model: nn.Module, task: Task, split: Split, recipe: Recipe, *, sampl
         split: what it is measured on.
         recipe: metrics, search, and how a long text is read.
         samples: of a language model, how many texts to go on with.
+        engine: what answers in the model's place; None for the model.
 
     Raises:
         NotFiniteError: the loss is no number.
@@ -73,7 +77,7 @@ def measure(model: nn.Module, task: Task, split: Split, recipe: Recipe, *, sampl
             texts = split.texts(task.question)[: samples * 7 : 7] if samples else []
             predictions = task.samples(model, texts, recipe.search())
         else:
-            predictions, answered = _answers(model, task, split, recipe)
+            predictions, answered = _answers(engine or model, task, split, recipe)
             scores |= answered
     finally:
         model.train(training)
@@ -109,7 +113,9 @@ def _likelihood_scores(task: Task, split: Split, total: float, tokens: int) -> d
     }
 
 
-def _answers(model: nn.Module, task: Task, split: Split, recipe: Recipe) -> tuple[list[Prediction], dict[str, Score]]:
+def _answers(
+    model: nn.Module | Engine, task: Task, split: Split, recipe: Recipe
+) -> tuple[list[Prediction], dict[str, Score]]:
     """The best answer to each question, and the metrics."""
     questions, references = asked(task, split, recipe)
     found = task.predict(model, questions, recipe.search(), batch=MEASURED)

@@ -1,0 +1,68 @@
+"""The outputs that a model is held to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from regard.data.lines import lines
+from regard.data.problems import DataError
+from regard.data.tokenizer import Tokenizer
+from regard.decode.constraint import Trie
+from regard.decode.search import Search
+from regard.specials import UNK
+
+
+def allowed(outputs: Iterable[str] | Path, tokenizer: Tokenizer) -> Trie:
+    """The set of outputs that a model may say.
+
+    Args:
+        outputs: the texts, or a file with one on each line.
+        tokenizer: of what is written.
+
+    Raises:
+        DataError: there are none, or one that the model cannot say; by file and line, or by its number.
+
+    >>> tokenizer = Tokenizer.train(["yes", "no"], kind="characters")
+    >>> allowed(["yes", "no"], tokenizer).longest          # with its end
+    4
+    >>> allowed(["yes", "maybe"], tokenizer)
+    Traceback (most recent call last):
+    regard.data.problems.DataError: only, text 2: 'maybe' has characters that the model does not know; leave it out
+    """
+    if isinstance(outputs, str):
+        raise DataError(f"only: {outputs!r} is one text; give a list of texts, or a Path to a file of them")
+    places, texts = [], []
+    for place, text in _placed(outputs):
+        if not isinstance(text, str):
+            raise DataError(f"{place}: {text!r} is not a text")
+        places.append(place)
+        texts.append(text)
+    if not texts:
+        where = outputs if isinstance(outputs, Path) else "only"
+        raise DataError(f"{where}: there is no output that would be allowed; give one or more")
+    encoded = tokenizer.encode_all(texts)
+    for place, text, ids in zip(places, texts, encoded, strict=True):
+        if not ids or not text.strip():
+            raise DataError(f"{place}: nothing that could be said; leave it out")
+        if UNK in ids:
+            pieces = {"characters": "characters", "words": "words"}.get(tokenizer.kind, "pieces")
+            raise DataError(f"{place}: {text!r} has {pieces} that the model does not know; leave it out")
+    return Trie(encoded)
+
+
+def bounded(search: Search, trie: Trie) -> Search:
+    """The search for one of a set of outputs: their lengths are known, and nothing in them is forbidden."""
+    return replace(search, min_length=1, max_length=trie.longest, min_ratio=None, max_ratio=None, forbid=())
+
+
+def _placed(outputs: Iterable[str] | Path) -> Iterator[tuple[str, str]]:
+    """Each text with where it stands."""
+    if not isinstance(outputs, Path):
+        yield from ((f"only, text {number}", text) for number, text in enumerate(outputs, start=1))
+        return
+    for line in lines(outputs):
+        if line.problem is not None:
+            raise DataError(f"{outputs}:{line.number}: not UTF-8; convert it with iconv -t utf-8")
+        yield f"{outputs}:{line.number}", line.text

@@ -1,0 +1,37 @@
+"""Translations of single words, from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from regard.data.lines import lines
+from regard.data.problems import DataError
+
+
+def read_dictionary(path: Path) -> dict[str, str]:
+    """A source word, a tab and its translation on each line; blank lines are passed over.
+
+    Of several translations of a word the first holds. A translation may be several words.
+
+    Raises:
+        DataError: a line that is none of this, by file and number.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "words.tsv"
+    >>> _ = path.write_text("Haus\\thouse\\nUS\\tUnited States\\n")
+    >>> read_dictionary(path)
+    {'Haus': 'house', 'US': 'United States'}
+    """
+    found: dict[str, str] = {}
+    for line in lines(path):
+        if line.problem is not None:
+            raise DataError(f"{path}:{line.number}: not UTF-8; convert it with iconv -t utf-8")
+        if not line.text.strip():
+            continue
+        word, _, translation = (part.strip() for part in line.text.partition("\t"))
+        if word.split() != [word] or not translation:
+            raise DataError(
+                f"{path}:{line.number}: {line.text!r} is no entry; write one source word, a tab and its translation"
+            )
+        found.setdefault(word, " ".join(translation.split()))
+    return found

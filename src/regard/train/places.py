@@ -1,0 +1,82 @@
+"""Whether a table of learned positions has a place for every token that it will meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from regard.data.tokenizer import Tokenizer
+from regard.nn.positions import Learned
+from regard.recipes.problem import RecipeError
+from regard.recipes.sections import Recipe
+from regard.tasks.language_modelling import SAMPLED
+from regard.tasks.task import Task
+from regard.train.splits import Split
+
+
+def check_places(
+    model: nn.Module, recipe: Recipe, task: Task, splits: Mapping[str, Split | None], dropped: Iterable[int] = ()
+) -> None:
+    """See that learned positions reach as far as texts do; other positions have no end.
+
+    Args:
+        model: of the recipe, its tables; on any device.
+        recipe: windows, and how long outputs may be.
+        task: which texts are read and written.
+        splits: the texts.
+        dropped: examples of the split train that no batch has room for.
+
+    Raises:
+        RecipeError: what is longer, and which key to change.
+    """
+    tables = [len(module.table) for module in model.modules() if isinstance(module, Learned)]
+    if not tables:
+        return
+    for what, needed in (*_outputs(recipe), *_inputs(recipe, task, splits, dropped)):
+        if needed > min(tables):
+            key = ".".join(("model", *(_learned(recipe.model) or ()), "max_length"))
+            raise RecipeError(f"{key} is {min(tables)}, too short for {what}; raise it to {needed} or more")
+
+
+def _outputs(recipe: Recipe) -> Iterator[tuple[str, int]]:
+    """What is written: how it is called, and how many places it takes, the beginning counted and the end not."""
+    longest = recipe.search().max_length
+    if recipe.task == "translate":
+        yield f"decode.max_length, {longest} tokens", longest
+    if recipe.task == "language_model":
+        yield f"decode.max_length, {longest} tokens behind the {SAMPLED} of an example", longest + SAMPLED
+
+
+def _inputs(
+    recipe: Recipe, task: Task, splits: Mapping[str, Split | None], dropped: Iterable[int]
+) -> Iterator[tuple[str, int]]:
+    """What is read likewise."""
+    window = recipe.train.batch.window
+    if window is not None:
+        yield f"train.batch.window, {window} tokens", window
+        return
+    generated = [] if task.unit != "token" else [task.answer or task.question]
+    if recipe.model["kind"] == "bidirectional":
+        generated.append(task.question)
+    texts = [field for field, encoder in task.encoders.items() if isinstance(encoder, Tokenizer)]
+    for name, split in splits.items():
+        for field in texts:
+            if split is None:
+                continue
+            lengths = np.delete(split.corpus.lengths(field), list(dropped) if name == "train" else [])
+            most = int(lengths.max())
+            yield f"the longest {field} of the split {name}, {most} tokens", most + (field in generated)
+
+
+def _learned(arguments: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The keys to the part of a model that has learned positions; None if there is none."""
+    if arguments.get("positions") == "learned":
+        return ()
+    for key, value in arguments.items():
+        rest = _learned(value) if isinstance(value, Mapping) else None
+        if rest is not None:
+            return (key, *rest)
+    return None
