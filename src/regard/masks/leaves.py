@@ -47,7 +47,7 @@ class Padding(Node):
         lengths = self._lengths[:, None, None, None]
         return edges.first_key < lengths, edges.last_key < lengths
 
-    def lengths(self, batch: int, keys: int) -> Tensor | None:
+    def lengths(self, batch: int, keys: int) -> Tensor:
         return self._lengths.expand(batch)
 
     def row(self, index: int, queries: int) -> Node:
@@ -90,6 +90,16 @@ class Window(Node):
         return isinstance(other, Window) and (self._width, self._ahead) == (other._width, other._ahead)
 
     __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def first(self) -> int | None:
+        """Keys after place + first are seen; None without a width."""
+        return None if self._width is None else self._ahead - self._width
+
+    @property
+    def last(self) -> int:
+        """Keys up to and with place + last are seen."""
+        return self._ahead
 
     def check(self, shape: Shape) -> None:
         pass

@@ -10,13 +10,14 @@ so that the last query sees the last key whether or not earlier keys come from a
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from regard.masks.composed import Either, Not, both
+from regard.masks.composed import Either, Not, both, conjuncts
 from regard.masks.leaves import Dense, Padding, Window
 from regard.masks.node import Edges, Grid, MaskShapeError, Node, Shape
 
@@ -34,6 +35,22 @@ class Blocks(NamedTuple):
 
     ruled_out: Tensor
     full: Tensor
+
+
+class Spans(NamedTuple):
+    """A mask taken apart for a kernel: what arithmetic decides, and the rest. A pair must pass all of it.
+
+    Attributes:
+        lengths: [B] integers: keys before these; None for no limit.
+        first: keys after place + first only; None for no limit.
+        last: keys up to and with place + last only; None for no limit.
+        rest: any other mask; None for nothing else.
+    """
+
+    lengths: Tensor | None
+    first: int | None
+    last: int | None
+    rest: Mask | None
 
 
 class Mask:
@@ -173,6 +190,25 @@ class Mask:
         some, every = self._node.to(device).bounds(edges)
         size = (-1, -1, row.shape[0], col.shape[1])
         return Blocks(~some.expand(size), every.expand(size))
+
+    def spans(self, shape: Shape) -> Spans:
+        """The mask as lengths, a window around each query's place, and what neither can say.
+
+        >>> mask = Mask.causal() & Mask.window(3, ahead=1) & Mask.of(torch.tensor([True, False]))
+        >>> mask.spans((1, 1, 2, 2))
+        Spans(lengths=None, first=-2, last=0, rest=Mask.of(<1x1x1x2, 1 allowed>))
+        """
+        self._node.check(shape)
+        parts = conjuncts(self._node)
+        lengths = [part.lengths(shape[0], shape[3]) for part in parts if isinstance(part, Padding)]
+        windows = [part for part in parts if isinstance(part, Window)]
+        others = [part for part in parts if not isinstance(part, Padding | Window)]
+        return Spans(
+            functools.reduce(torch.minimum, lengths) if lengths else None,
+            max((part.first for part in windows if part.first is not None), default=None),
+            min((part.last for part in windows), default=None),
+            Mask(functools.reduce(both, others)) if others else None,
+        )
 
     def lengths(self, batch: int, keys: int) -> Tensor | None:
         """How many leading keys of `keys` matter to each of `batch` sequences, [B]; None where there is no limit.
