@@ -1,7 +1,7 @@
 """Additive attention a tile at a time: the [B, H, T, S, A] tensor never exists. README.md has the derivation.
 
-Forward keeps the context and the log-sum-exp of each row; backward makes each tile again. Memory beside inputs
-and outputs is a few tiles, whatever T and S.
+Forward keeps the context, and level and total of each row's softmax; backward makes each tile again. Memory beside
+inputs and outputs is a few tiles, whatever T and S.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def attention(
 ) -> Attended:
     """The same function as `reference.attention`, tile by tile."""
     shape = Operands(query, key, weight, features, feature_weight).shape
-    context, lse = _apply(_Attention, query, key, value, weight, features, feature_weight, mask)
-    weigh = rebuilt(score, Operands(query, key, weight, features, feature_weight), mask, lse)
+    context = _apply(_Attention, query, key, value, weight, features, feature_weight, mask)
+    weigh = rebuilt(score, Operands(query, key, weight, features, feature_weight), mask)
     return Attended(context, weigh, shape)
 
 
@@ -82,7 +82,7 @@ class _Attention(torch.autograd.Function):
         features: Tensor | None,
         feature_weight: Tensor | None,
         mask: Mask | None,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> Tensor:
         operands = Operands(query, key, weight, features, feature_weight).widen()
         batch, heads, queries, _ = operands.shape
         values = value.to(operands.query.dtype)
@@ -99,26 +99,25 @@ class _Attention(torch.autograd.Function):
             total[at] = total[at] * shrink + exp.sum(-1, keepdim=True)
             context[at] = context[at] * shrink + exp @ values[tile.keys]
             highest[at] = new
-        context /= total.masked_fill(total == 0, 1.0)
-        lse = (highest + total.log()).squeeze(3)
-        ctx.save_for_backward(query, key, value, weight, features, feature_weight, context, lse)
+        total.masked_fill_(total == 0, 1.0)
+        context /= total
+        level = highest.masked_fill_(highest == -torch.inf, 0.0)
+        ctx.save_for_backward(query, key, value, weight, features, feature_weight, context, level, total)
         ctx.mask = mask
-        return context.to(value.dtype), lse
+        return context.to(value.dtype)
 
     @staticmethod
-    def backward(ctx: Any, grad_context: Tensor, grad_lse: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad_context: Tensor) -> tuple[Tensor | None, ...]:
         only_once("blocked")
-        query, key, value, weight, features, feature_weight, context, lse = ctx.saved_tensors
+        query, key, value, weight, features, feature_weight, context, level, total = ctx.saved_tensors
         operands = Operands(query, key, weight, features, feature_weight).widen()
         grads, grad_value = operands.zeros(), torch.zeros_like(value, dtype=operands.query.dtype)
         values, grad_context = value.to(grad_value.dtype), grad_context.to(grad_value.dtype)
-        # d loss / d e_ts = a_ts (g_t . value_s - delta_t): the softmax's own term, and what reaches the log-sum-exp
-        delta = ((grad_context * context).sum(-1) - grad_lse).unsqueeze(3)
-        level = lse.masked_fill(lse == -torch.inf, 0.0).unsqueeze(3)
+        delta = (grad_context * context).sum(-1, keepdim=True)  # ∂/∂e_ts = a_ts (g_t · value_s - δ_t)
         with full_precision(query):
             for tile in tiles(operands, ctx.mask):
                 hidden = operands.hidden(tile)
-                weights = operands.energy(hidden, tile).sub_(level[tile.queries]).exp_()
+                weights = operands.energy(hidden, tile).sub_(level[tile.queries]).exp_().div_(total[tile.queries])
                 upstream = grad_context[tile.queries]
                 grad_value[tile.keys] += weights.mT @ upstream
                 grad_energy = weights.mul_(upstream @ values[tile.keys].mT - delta[tile.queries])

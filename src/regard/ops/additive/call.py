@@ -24,7 +24,7 @@ _FAR = 1 << 30
 
 @dataclass(frozen=True)
 class Side:
-    """Queries or keys as the kernels read them: [G, A, rows] and [G, rows, A], padded; the largest of each group."""
+    """Queries or keys as the kernels read them: [G, slices, A, granule], [G, rows, A], padded; each group's largest."""
 
     across: Tensor
     along: Tensor
@@ -58,25 +58,27 @@ class Call:
         self._take_mask(mask)
         self._take_weights()
 
-    def attend(self) -> tuple[Tensor, Tensor]:
-        """Context [B, H, T, Dv] and log-sum-exp [B, H, T], in float32."""
+    def attend(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Context [B, H, T, Dv], and level and total [B, H, T] of each row's softmax, exp(e - level) / total."""
         value, tile = self.value, self.launch.forward
         shape = (self.batch, self.heads, self.queries)
         if self.empty:
-            return self._new(*shape, value.shape[3]).zero_(), self._new(*shape).fill_(-torch.inf)
-        context, lse = self._new(*shape, value.shape[3]), self._new(*shape)
-        block = min(512, max(16, _power(value.shape[3])))
-        wide = Tile(tile.rows, tile.columns, 8 if block > 256 else tile.warps, tile.stages)
+            return self._new(*shape, value.shape[3]).zero_(), self._new(*shape).zero_(), self._new(*shape).fill_(1.0)
+        context, level, total = self._new(*shape, value.shape[3]), self._new(*shape), self._new(*shape)
+        block = min(256, max(16, _power(value.shape[3])))
         with self._on_device():
             query, key = self._side(self.operands.query, self.padded_t), self._side(self.operands.key, self.padded_s)
             grid = (-(-self.queries // tile.rows), self.groups, -(-value.shape[3] // block))
             attend[grid](
-                *self._energies(query, key), value, context, lse, *self._sizes(),
-                BLOCK_T=tile.rows, BLOCK_S=tile.columns, BLOCK_D=block, **self._switches(wide),
+                *self._energies(query, key), value, context, level, total, *self._sizes(),
+                BLOCK_T=tile.rows, BLOCK_S=tile.columns, BLOCK_D=block, **self._switches(tile),
+                CALM=value.dtype != torch.float16,  # whose numbers end at 65,504
             )  # fmt: skip
-        return context, lse
+        return context, level, total
 
-    def gradients(self, upstream: Tensor, lse: Tensor, delta: Tensor) -> tuple[Operands, Tensor]:
+    def gradients(
+        self, upstream: Tensor, level: Tensor, total: Tensor, delta: Tensor
+    ) -> tuple[Operands, Tensor]:  # fmt: skip
         """Gradients of the operands and of the value, from that of the context, [B, H, T, Dv], and δ [B, H, T]."""
         operands, both = self.operands, not torch.are_deterministic_algorithms_enabled()
         if self.empty:
@@ -88,14 +90,14 @@ class Call:
             query = self._side(operands.query, self.padded_t, along=True)
             key = self._side(operands.key, self.padded_s, along=True)
             for slab in self._slabs():
-                gradient = self._energy_gradients(slab, query, key, upstream, lse, delta, sums)
+                gradient = self._energy_gradients(slab, query, key, upstream, (level, total, delta), sums)
                 self._query_slopes(slab, query, key, gradient, sums, both=both)
                 if not both:
                     self._key_slopes(slab, query, key, gradient, sums)
         return sums.finish()
 
     def _energy_gradients(
-        self, slab: Slab, query: Side, key: Side, upstream: Tensor, lse: Tensor, delta: Tensor, sums: _Sums
+        self, slab: Slab, query: Side, key: Side, upstream: Tensor, rows_of: tuple[Tensor, ...], sums: _Sums
     ) -> Tensor:
         """∂/∂e of a slab, [g, padded S, padded rows]; the value's gradient and the sums are added to on the way."""
         value, tile = self.value, self.launch.energy
@@ -107,7 +109,7 @@ class Call:
         features = self._new(1) if sums.features is None else sums.features
         block = min(64, max(16, _power(value.shape[3])))
         energy_gradients[grid](
-            *self._energies(query, key), value, upstream, lse, delta, shares, gradient, total, features,
+            *self._energies(query, key), value, upstream, *rows_of, shares, gradient, total, features,
             slab.group, slab.row, slab.rows, *self._sizes(),
             BLOCK_T=tile.rows, BLOCK_S=tile.columns, BLOCK_D=block, **self._switches(tile),
         )  # fmt: skip
@@ -157,14 +159,15 @@ class Call:
 
     def _side(self, source: Tensor, padded: int, *, along: bool = False) -> Side:
         block, columns = (16, 16) if INTERPRETED else (32, 64)
-        across = self._new(self.groups, self.even_width, padded)
+        across = self._new(self.groups, padded // self.launch.granule, self.even_width, self.launch.granule)
         walk = self._new(self.groups, padded, self.padded_width) if along else across
         bound = torch.zeros(self.groups, device=self.device)
         prepare[(padded // block, self.groups)](
             source, across, walk, bound,
             source.shape[2], self.width, self.heads, padded, self.padded_width, self.even_width,
             *source.stride(),
-            EXPONENTIAL=self.launch.group > 0, ALONG=along, BLOCK=block, BLOCK_A=columns, num_warps=4, **_FUSION,
+            EXPONENTIAL=self.launch.group > 0, ALONG=along, GRANULE=self.launch.granule,
+            BLOCK=block, BLOCK_A=columns, num_warps=4, **_FUSION,
         )  # fmt: skip
         return Side(across, walk, bound)
 
@@ -190,6 +193,7 @@ class Call:
             "LENGTHS": self.limited,
             "DENSE": self.has_dense,
             "WIDTH": _power(self.width),
+            "GRANULE": self.launch.granule,
             "PRECISION": "tf32x3",  # float32 in three products of the tensor cores; for half precision it means nothing
         }
 

@@ -37,8 +37,8 @@ def attention(
     if launch is None:
         queries, hidden = query.shape[2:]
         launch = choose(queries, hidden, query.dtype, features=features is not None, interpreted=interpreted)
-    context, lse = apply_once("fused", _Attention, query, key, value, weight, features, feature_weight, mask, launch)
-    return Attended(context, rebuilt(blocked.score, operands, mask, lse), operands.shape)
+    context = apply_once("fused", _Attention, query, key, value, weight, features, feature_weight, mask, launch)
+    return Attended(context, rebuilt(blocked.score, operands, mask), operands.shape)
 
 
 class _Attention(torch.autograd.Function):
@@ -53,25 +53,24 @@ class _Attention(torch.autograd.Function):
         feature_weight: Tensor | None,
         mask: Mask | None,
         launch: Launch,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> Tensor:
         from regard.ops.additive.call import Call
 
         operands = Operands(query, key, weight, features, feature_weight)
-        context, lse = Call(operands, value, mask, launch).attend()
-        ctx.save_for_backward(query, key, value, weight, features, feature_weight, context, lse)
+        context, level, total = Call(operands, value, mask, launch).attend()
+        ctx.save_for_backward(query, key, value, weight, features, feature_weight, context, level, total)
         ctx.mask, ctx.launch = mask, launch
-        return context.to(value.dtype), lse
+        return context.to(value.dtype)
 
     @staticmethod
-    def backward(ctx: Any, grad_context: Tensor, grad_lse: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad_context: Tensor) -> tuple[Tensor | None, ...]:
         from regard.ops.additive.call import Call
 
         only_once("fused")
-        query, key, value, weight, features, feature_weight, context, lse = ctx.saved_tensors
+        query, key, value, weight, features, feature_weight, context, level, total = ctx.saved_tensors
         operands = Operands(query, key, weight, features, feature_weight)
-        # d loss / d e_ts = a_ts (g_t . value_s - delta_t): the softmax's own term, and what reaches the log-sum-exp
-        delta = (grad_context.float() * context).sum(-1) - grad_lse
-        grads, grad_value = Call(operands, value, ctx.mask, ctx.launch).gradients(grad_context, lse, delta)
+        delta = (grad_context.float() * context).sum(-1)  # ∂/∂e_ts = a_ts (g_t · value_s - δ_t)
+        grads, grad_value = Call(operands, value, ctx.mask, ctx.launch).gradients(grad_context, level, total, delta)
         given = (query, key, weight, features, feature_weight)
         grad_query, grad_key, *rest = narrow(grads.tensors(), given)
         return grad_query, grad_key, grad_value.to(value.dtype), *rest, None, None

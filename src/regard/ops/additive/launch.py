@@ -43,7 +43,7 @@ class Launch:
     energy: Tile = Tile(32, 128, 4)
     slopes: Tile = Tile(32, 128, 4)
     group: int = 0
-    granule: int = 128
+    granule: int = 256
 
     def __post_init__(self) -> None:
         side = max(max(tile.rows, tile.columns) for tile in (self.forward, self.energy, self.slopes))

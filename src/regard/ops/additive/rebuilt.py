@@ -1,4 +1,4 @@
-"""Weights on demand: a_ts = exp(e_ts - L_t), from the log-sum-exp that a fast read leaves behind."""
+"""Weights on demand: the rows that are asked for, made again."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from torch import Tensor
 
 from regard.masks import Mask
 from regard.ops.additive.tiles import Operands
+from regard.ops.softmax import masked_softmax
 from regard.ops.weights import Weigh
 
 
@@ -20,15 +21,19 @@ class Score(Protocol):
     ) -> Tensor: ...
 
 
-def rebuilt(score: Score, operands: Operands, mask: Mask | None, lse: Tensor) -> Weigh:
-    """The weights of any heads and rows, differentiable; `lse` [B, H, T] is that of the read."""
+def rebuilt(score: Score, operands: Operands, mask: Mask | None) -> Weigh:
+    """The weights of any heads and rows, differentiable.
+
+    Not from a log-sum-exp that the read might leave behind: it is rounded as the large number that it is, and weights
+    would err by more than a softmax does.
+    """
     query, key, features, shape = operands.query, operands.key, operands.features, operands.shape
     # Parameters, which an optimizer may change before the weights are asked for: kept as they were for this read.
     weight, feature_weight = operands.weight.clone(), operands.feature_weight
     feature_weight = None if feature_weight is None else feature_weight.clone()
 
     def weigh(head: Tensor, row: Tensor) -> Tensor:
-        """a = exp(e - lse) of the chosen heads and rows."""
+        """a = softmax(e) of the chosen heads and rows."""
         energy = score(
             query.index_select(1, head).index_select(2, row),
             key.index_select(1, head),
@@ -38,8 +43,7 @@ def rebuilt(score: Score, operands: Operands, mask: Mask | None, lse: Tensor) ->
         )
         if mask is not None:
             energy = energy.masked_fill(~mask.allowed(shape, heads=head, rows=row, device=energy.device), -torch.inf)
-        level = lse.index_select(1, head).index_select(2, row).unsqueeze(3)
-        return torch.exp(energy - level.masked_fill(level == -torch.inf, 0.0))
+        return masked_softmax(energy)
 
     return weigh
 

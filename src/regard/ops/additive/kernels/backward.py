@@ -11,7 +11,7 @@ two neighbours share a reciprocal, 1/d1 = d2 (1/(d1 d2)): 3 operations lead to a
 import triton
 import triton.language as tl
 
-from regard.ops.additive.kernels.device import complement, multiply, reciprocal
+from regard.ops.additive.kernels.device import complement, exponential, multiply, reciprocal
 from regard.ops.additive.kernels.energy import energies, feature_tile, mapped, weight_sum
 from regard.ops.additive.kernels.pairs import allowed_pairs, key_count, some
 
@@ -19,13 +19,13 @@ from regard.ops.additive.kernels.pairs import allowed_pairs, key_count, some
 @triton.jit
 def energy_gradients(
     across_q, across_k, bound_q, bound_k, query, key, weight, feature_weight, features, lengths, dense,
-    value, upstream, lse, delta, shares, gradient, sums, grad_features,
+    value, upstream, levels, totals, delta, shares, gradient, sums, grad_features,
     first_group, first_row, rows,
     heads, queries, keys, width, even_width, padded_t, padded_s, value_width, feature_count, first, last,
     q_b, q_h, q_row, q_a, k_b, k_h, k_row, k_a, f_b, f_h, f_t, f_s, f_f, m_b, m_h, m_t, m_s, v_b, v_h, v_s, v_d,
     BLOCK_T: tl.constexpr, BLOCK_S: tl.constexpr, BLOCK_D: tl.constexpr, GROUP: tl.constexpr, LIMIT: tl.constexpr,
     FEATURES: tl.constexpr, QUICK: tl.constexpr, LENGTHS: tl.constexpr, DENSE: tl.constexpr,
-    WIDTH: tl.constexpr, PRECISION: tl.constexpr,
+    WIDTH: tl.constexpr, GRANULE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """A slab's weights `shares` [g, rows, S], `gradient` [g, S, rows] of its energies, and each tile's sum of these.
 
@@ -54,11 +54,12 @@ def energy_gradients(
             group, head, first_row + tl.program_id(1) * BLOCK_T, tl.program_id(0) * BLOCK_S,
             queries, keys, width, even_width, padded_t, padded_s,
             batch * q_b + head * q_h, q_row, q_a, batch * k_b + head * k_h, k_row, k_a, feature_count,
-            BLOCK_T, BLOCK_S, GROUP, LIMIT, FEATURES, QUICK,
+            BLOCK_T, BLOCK_S, GROUP, LIMIT, FEATURES, QUICK, GRANULE,
         )  # fmt: skip
-        level = tl.load(lse + group * queries + t, mask=t < queries, other=0.0)
-        level = tl.where(level == float("-inf"), 0.0, level)
-        share = tl.where(pairs, tl.exp(energy - level[:, None]), 0.0)
+        place = group * queries + t
+        peak = tl.load(levels + place, mask=t < queries, other=0.0)
+        share = exponential(energy - peak[:, None], value.dtype.element_ty != tl.float32)
+        share = tl.where(pairs, share / tl.load(totals + place, mask=t < queries, other=1.0)[:, None], 0.0)
         matched = tl.zeros([BLOCK_T, BLOCK_S], tl.float32)
         for start in range(0, value_width, BLOCK_D):
             d = start + tl.arange(0, BLOCK_D)
@@ -142,12 +143,17 @@ def slopes(
     length = tl.cdiv(tl.cdiv(tl.maximum(end - begin, 0), PIECES), 2) * 2
     begin += piece * length
     end = tl.minimum(end, begin + length)
+    # Programs that add to the same rows begin at different ones, so that they seldom meet.
+    ahead = 0
+    if BOTH:
+        blocks = tl.num_programs(0) // PIECES
+        ahead = block * tl.maximum(length // blocks // 2 * 2, 2)
     fall = gradient + (local * g_group + block * BLOCK * g_mine) + tl.arange(0, BLOCK) * g_mine
-    # Said not to be contiguous, so that the compiler does not give a thread four neighbours: it gets one hidden unit
-    # of all rows, and the sums over rows stay in it.
+    # Tiles are [A, rows], and hidden units said not to be contiguous, so that the compiler gives a thread one unit of
+    # all rows and no neighbours: sums over rows stay in it.
     unit = tl.max_contiguous(tl.program_id(1) * BLOCK_A + tl.arange(0, BLOCK_A), 1)
-    here = (group * my_padded + first_mine + row)[:, None] * padded_width + unit[None, :]
-    there = (group * your_padded + first_yours + begin) * padded_width + tl.program_id(1) * BLOCK_A
+    here = (group * my_padded + first_mine + row)[None, :] * padded_width + unit[:, None]
+    there = (group * your_padded + first_yours) * padded_width + tl.program_id(1) * BLOCK_A
     there += tl.arange(0, BLOCK_A)
     if GROUP == 0:
         total, pulled = walk(
@@ -155,47 +161,55 @@ def slopes(
             feature_weight + head * width * feature_count, features + batch * f_b + head * f_h,
             fall, grad_yours + there,
             grad_maps + local * tl.num_programs(0) * padded_width * FEATURES,
-            first_mine + row, first_yours, a, begin, end, my_total, width, padded_width, feature_count,
+            first_mine + row, first_yours, a, begin, end, ahead, my_total, width, padded_width, feature_count,
             g_yours, m_row, m_a, y_row, y_a, f_mine, f_yours, f_f, BLOCK, BLOCK_A, BOTH, WEIGHT, FEATURES, QUICK,
         )  # fmt: skip
     elif tl.load(bound_mine + group) + tl.load(bound_yours + group) <= LIMIT:
         total, pulled = walk_in_pairs(
             tl.load(along_mine + here), along_yours + there, fall, grad_yours + there,
-            begin, end, padded_width, g_yours, BLOCK, BLOCK_A, BOTH, WEIGHT,
+            begin, end, ahead, padded_width, g_yours, BLOCK, BLOCK_A, BOTH, WEIGHT,
         )  # fmt: skip
     else:
         total, pulled = walk(
             mine + batch * m_b + head * m_h, yours + batch * y_b + head * y_h, feature_weight,
             features, fall, grad_yours + there, grad_maps,
-            first_mine + row, first_yours, a, begin, end, my_total, width, padded_width, feature_count,
+            first_mine + row, first_yours, a, begin, end, ahead, my_total, width, padded_width, feature_count,
             g_yours, m_row, m_a, y_row, y_a, f_mine, f_yours, f_f, BLOCK, BLOCK_A, BOTH, WEIGHT, 0, False,
         )  # fmt: skip
-    inside = (row < my_rows)[:, None] & (a < padded_width)[None, :]
+    inside = (row < my_rows)[None, :] & (a < padded_width)[:, None]
     if BOTH:
         tl.atomic_add(grad_mine + here, total, mask=inside, sem="relaxed")
     else:
         tl.store(grad_mine + here, tl.load(grad_mine + here, mask=inside, other=0.0) + total, mask=inside)
     if WEIGHT:
         place = (local * tl.num_programs(0) + tl.program_id(0)) * padded_width + a
-        tl.store(grad_weight + place, tl.sum(pulled, axis=0))
+        tl.store(grad_weight + place, tl.sum(pulled, axis=1))
+
+
+@triton.jit
+def turned(step, begin, span, ahead):
+    """The row of a step of a walk over `span` rows that begins `ahead` rows late and ends with those."""
+    s = step + ahead % span
+    return tl.where(s >= begin + span, s - span, s)
 
 
 @triton.jit
 def walk_in_pairs(
-    x, yours, fall, grad_yours, begin, end, your_step, fall_step,
+    x, yours, fall, grad_yours, begin, end, ahead, your_step, fall_step,
     BLOCK: tl.constexpr, BLOCK_A: tl.constexpr, BOTH: tl.constexpr, WEIGHT: tl.constexpr,
 ):  # fmt: skip
-    """Σ g (r - r²) and, with `WEIGHT`, Σ g r of [rows, A], by the product; two neighbours share a reciprocal."""
-    total = tl.zeros([BLOCK, BLOCK_A], tl.float32)
-    pulled = tl.zeros([BLOCK, BLOCK_A], tl.float32)
-    fall += begin * fall_step
-    for _ in range(begin, end, 2):
-        one = tl.fma(x, tl.load(yours)[None, :], 1.0)
-        two = tl.fma(x, tl.load(yours + your_step)[None, :], 1.0)
+    """Σ g (r - r²) and, with `WEIGHT`, Σ g r of [A, rows], by the product; two neighbours share a reciprocal."""
+    total = tl.zeros([BLOCK_A, BLOCK], tl.float32)
+    pulled = tl.zeros([BLOCK_A, BLOCK], tl.float32)
+    for step in range(begin, end, 2):
+        s = turned(step, begin, tl.cdiv(end - begin, 2) * 2, ahead)
+        yours_here, fall_here = yours + s * your_step, fall + s * fall_step
+        one = tl.fma(x, tl.load(yours_here)[:, None], 1.0)
+        two = tl.fma(x, tl.load(yours_here + your_step)[:, None], 1.0)
         inverse = reciprocal(one * two)
         r, next_r = inverse * two, inverse * one
-        pull = tl.load(fall)[:, None] * r
-        next_pull = tl.load(fall + fall_step)[:, None] * next_r
+        pull = tl.load(fall_here)[None, :] * r
+        next_pull = tl.load(fall_here + fall_step)[None, :] * next_r
         reach = tl.fma(-pull, r, pull)
         next_reach = tl.fma(-next_pull, next_r, next_pull)
         total += reach
@@ -204,50 +218,47 @@ def walk_in_pairs(
             pulled += pull
             pulled += next_pull
         if BOTH:
-            tl.atomic_add(grad_yours, tl.sum(reach, axis=0), sem="relaxed")
-            tl.atomic_add(grad_yours + your_step, tl.sum(next_reach, axis=0), sem="relaxed")
-            grad_yours += 2 * your_step
-        yours += 2 * your_step
-        fall += 2 * fall_step
+            tl.atomic_add(grad_yours + s * your_step, tl.sum(reach, axis=1), sem="relaxed")
+            tl.atomic_add(grad_yours + (s + 1) * your_step, tl.sum(next_reach, axis=1), sem="relaxed")
     return total, pulled
 
 
 @triton.jit
 def walk(
     mine, yours, maps, features, fall, grad_yours, grad_maps,
-    row, first_yours, a, begin, end, my_total, width, padded_width, feature_count,
+    row, first_yours, a, begin, end, ahead, my_total, width, padded_width, feature_count,
     fall_step, m_row, m_a, y_row, y_a, f_mine, f_yours, f_f,
     BLOCK: tl.constexpr, BLOCK_A: tl.constexpr, BOTH: tl.constexpr, WEIGHT: tl.constexpr,
     FEATURES: tl.constexpr, QUICK: tl.constexpr,
 ):  # fmt: skip
     """The same by the tanh itself, one row after the other, with features; rows past the end read the last one."""
     column = tl.minimum(a, width - 1)
-    z = tl.load(mine + tl.minimum(row, my_total - 1)[:, None] * m_row + column[None, :] * m_a).to(tl.float32)
-    total = tl.zeros([BLOCK, BLOCK_A], tl.float32)
-    pulled = tl.zeros([BLOCK, BLOCK_A], tl.float32)
+    z = tl.load(mine + tl.minimum(row, my_total - 1)[None, :] * m_row + column[:, None] * m_a).to(tl.float32)
+    total = tl.zeros([BLOCK_A, BLOCK], tl.float32)
+    pulled = tl.zeros([BLOCK_A, BLOCK], tl.float32)
     if FEATURES:
         f = tl.arange(0, FEATURES)
         known = (a < width)[:, None] & (f < feature_count)[None, :]
         units = tl.load(maps + a[:, None] * feature_count + f[None, :], mask=known, other=0.0)
         map_total = tl.zeros([BLOCK_A, FEATURES], tl.float32)
-    for s in range(begin, end):
-        inside = z + tl.load(yours + (first_yours + s) * y_row + column * y_a).to(tl.float32)[None, :]
+    for step in range(begin, end):
+        s = turned(step, begin, end - begin, ahead)
+        inside = z + tl.load(yours + (first_yours + s) * y_row + column * y_a).to(tl.float32)[:, None]
         if FEATURES:
             place = (first_yours + s) * f_yours + row[:, None] * f_mine + f[None, :] * f_f
             inner = (row < my_total)[:, None] & (f < feature_count)[None, :]
             seen = tl.load(features + place, mask=inner, other=0.0).to(tl.float32)
-            inside += tl.sum(seen[:, None, :] * units[None, :, :], axis=2)
+            inside += tl.sum(seen[None, :, :] * units[:, None, :], axis=2)
         r = complement(inside, QUICK)
-        pull = tl.load(fall + s * fall_step)[:, None] * r
+        pull = tl.load(fall + s * fall_step)[None, :] * r
         reach = tl.fma(-pull, r, pull)
         total += reach
         if WEIGHT:
             pulled += pull
         if BOTH:
-            tl.atomic_add(grad_yours, tl.sum(reach, axis=0), sem="relaxed")
-            grad_yours += padded_width
+            tl.atomic_add(grad_yours + s * padded_width, tl.sum(reach, axis=1), sem="relaxed")
         if FEATURES and WEIGHT:
-            map_total += tl.sum(reach[:, :, None] * seen[:, None, :], axis=0)
+            map_total += tl.sum(reach[:, :, None] * seen[None, :, :], axis=1)
     if FEATURES and WEIGHT:
         place = (tl.program_id(0) * padded_width + a)[:, None] * FEATURES + f[None, :]
         tl.store(grad_maps + place, map_total)

@@ -13,7 +13,7 @@ memory because they lie transposed, and no sum across threads. Two ways to a tan
 import triton
 import triton.language as tl
 
-from regard.ops.additive.kernels.device import complement, quick_tanh, reciprocal
+from regard.ops.additive.kernels.device import hyperbolic_tangent, reciprocal
 
 
 @triton.jit
@@ -58,10 +58,7 @@ def direct(query, key, weight, query_step, key_step, width, features, feature_we
         if FEATURES:
             inside += mapped(features, feature_weight + a * feature_count, feature_count, FEATURES)
         v = tl.load(weight + a).to(tl.float32)
-        if QUICK:
-            total = tl.fma(quick_tanh(inside), v, total)
-        else:
-            total = tl.fma(1.0 - 2.0 * complement(inside, False), v, total)
+        total = tl.fma(hyperbolic_tangent(inside, QUICK), v, total)
         query += query_step
         key += key_step
     return total
@@ -89,24 +86,26 @@ def energies(
     group, head, first_t, first_s, queries, keys, width, even_width, padded_t, padded_s,
     q_start, q_row, q_a, k_start, k_row, k_a, feature_count,
     BLOCK_T: tl.constexpr, BLOCK_S: tl.constexpr, GROUP: tl.constexpr, LIMIT: tl.constexpr,
-    FEATURES: tl.constexpr, QUICK: tl.constexpr,
+    FEATURES: tl.constexpr, QUICK: tl.constexpr, GRANULE: tl.constexpr,
 ):  # fmt: skip
     """The energies of a tile [T, S], unmasked.
 
-    `weight` points to v of the head, `weight_total` is its sum. `across_q`, `across_k` [G, even A, padded rows]:
+    `weight` points to v of the head, `weight_total` is its sum. `across_q`, `across_k` [G, slices, even A, GRANULE]:
     exponentials with `GROUP` 2 or 4, with 0 what they are exponentials of. The product is taken where
     |q| + |k| <= LIMIT in the whole group, so that the product of GROUP denominators is a float32 number; elsewhere the
     direct way, from `query` and `key` themselves.
     """
     # One scalar, then a range: so the loads of a thread share an address.
-    units = across_q + (group * even_width * padded_t + first_t) + tl.arange(0, BLOCK_T)
-    others = across_k + (group * even_width * padded_s + first_s) + tl.arange(0, BLOCK_S)
+    units = across_q + corner(group * padded_t, first_t, even_width, GRANULE) + tl.arange(0, BLOCK_T)
+    # Keys said not to be contiguous, so that a thread with two of them has not neighbours, which would change hands.
+    others = across_k + corner(group * padded_s, first_s, even_width, GRANULE)
+    others += tl.max_contiguous(tl.arange(0, BLOCK_S), 1)
     maps = feature_weight + head * width * feature_count
     if GROUP == 0:
-        energy = direct(units, others, weight, padded_t, padded_s, width, features, maps, feature_count,
+        energy = direct(units, others, weight, GRANULE, GRANULE, width, features, maps, feature_count,
                         BLOCK_T, BLOCK_S, FEATURES, QUICK, 4)  # fmt: skip
     elif tl.load(bound_q + group) + tl.load(bound_k + group) <= LIMIT:
-        shares = product(units, others, weight, padded_t, padded_s, width, even_width, BLOCK_T, BLOCK_S, GROUP)
+        shares = product(units, others, weight, GRANULE, GRANULE, width, even_width, BLOCK_T, BLOCK_S, GROUP)
         energy = weight_total - 2.0 * shares
     else:  # rows past the end read the last row, so that no load needs a mask
         direct_q = query + q_start + tl.minimum(first_t + tl.arange(0, BLOCK_T), queries - 1) * q_row
@@ -117,7 +116,20 @@ def energies(
 
 
 @triton.jit
+def corner(rows, first, even_width, GRANULE: tl.constexpr):
+    """Where the first hidden unit of row `first`, a multiple of 16, lies; `rows` of other groups come before it."""
+    return tl.multiple_of((rows + first // GRANULE * GRANULE) * even_width + first % GRANULE, 16)
+
+
+@triton.jit
 def weight_sum(weight, width, WIDTH: tl.constexpr):
     """Σ_a v_a; `WIDTH` is a power of two that `width` does not exceed."""
     a = tl.arange(0, WIDTH)
     return tl.sum(tl.load(weight + a, mask=a < width, other=0.0).to(tl.float32), axis=0)
+
+
+@triton.jit
+def weight_size(weight, width, WIDTH: tl.constexpr):
+    """Σ_a |v_a|, which no energy exceeds."""
+    a = tl.arange(0, WIDTH)
+    return tl.sum(tl.abs(tl.load(weight + a, mask=a < width, other=0.0).to(tl.float32)), axis=0)

@@ -24,6 +24,12 @@ def allowed_pairs(t, s, queries, count, first, last, dense, stride_t, stride_s, 
 
 
 @triton.jit
+def whole(t, s, count, first, last, BLOCK_T: tl.constexpr, BLOCK_S: tl.constexpr):
+    """Whether all keys of a tile with this corner are in reach of all its queries, a dense mask aside."""
+    return (s + BLOCK_S <= count) & (s + BLOCK_S - 1 - t <= last) & (s - (t + BLOCK_T - 1) > first)
+
+
+@triton.jit
 def some(pairs):
     """Whether any pair may meet."""
     return tl.max(tl.max(pairs.to(tl.int32), axis=1), axis=0) > 0

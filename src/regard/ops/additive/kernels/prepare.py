@@ -11,9 +11,9 @@ def prepare(
     source, across, along, bound,
     rows, width, heads, padded_rows, padded_width, even_width,
     stride_b, stride_h, stride_row, stride_a,
-    EXPONENTIAL: tl.constexpr, ALONG: tl.constexpr, BLOCK: tl.constexpr, BLOCK_A: tl.constexpr,
+    EXPONENTIAL: tl.constexpr, ALONG: tl.constexpr, GRANULE: tl.constexpr, BLOCK: tl.constexpr, BLOCK_A: tl.constexpr,
 ):  # fmt: skip
-    """source [B, H, rows, A] -> across [G, even A, padded rows] and along [G, padded rows, padded A], padded with 0.
+    """source [B, H, rows, A] -> across [G, slices, even A, GRANULE], along [G, padded rows, padded A], padded with 0.
 
     `bound` [G] is the largest |entry| of each group.
     """
@@ -29,8 +29,9 @@ def prepare(
         largest = tl.maximum(largest, tl.max(tl.abs(entry), axis=1))
         if EXPONENTIAL:  # beyond 22 the product is not taken; a NaN stays one
             entry = tl.where(entry > 22.0, 22.0, tl.where(entry < -22.0, -22.0, entry))
-            entry = tl.where(inside, exponential(2.0 * entry), 0.0)
-        place = (group * even_width + a)[None, :] * padded_rows + row[:, None]
+            entry = tl.where(inside, exponential(2.0 * entry, False), 0.0)
+        place = group * even_width * padded_rows + a[None, :] * GRANULE + (row % GRANULE)[:, None]
+        place += (row // GRANULE)[:, None] * even_width * GRANULE
         tl.store(across + place, entry, mask=(a < even_width)[None, :] & (row < padded_rows)[:, None])
         if ALONG:
             place = (group * padded_rows + row)[:, None] * padded_width + a[None, :]
