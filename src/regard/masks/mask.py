@@ -82,7 +82,7 @@ class Mask:
         shortest, longest = torch.stack(lengths.aminmax()).tolist()
         if shortest < 0:
             raise ValueError(f"padding needs lengths of at least 0; got {shortest}")
-        return Mask(Padding(lengths, longest))
+        return Mask(Padding(lengths, longest, some=shortest > 0))
 
     @staticmethod
     def causal() -> Mask:
@@ -225,6 +225,28 @@ class Mask:
         if lengths is None or not (self.allowed(shape)[:, 0, 0] == (places < lengths[:, None])).all():
             raise MaskShapeError(f"only padding fits here, Mask.padding(lengths); got {self!r}")
         return lengths
+
+    def serves_every_query(self, shape: Shape) -> bool:
+        """Whether every query surely has a key to attend to; False where only a look at all pairs can tell.
+
+        Known of padding without empty sequences and of causal masks, together too, and of a window alone.
+
+        >>> (Mask.padding([2, 3]) & Mask.causal()).serves_every_query((2, 1, 3, 3))
+        True
+        >>> Mask.padding([0, 3]).serves_every_query((2, 1, 3, 3))
+        False
+        """
+        _, _, queries, keys = shape
+        parts = conjuncts(self._node)
+        windows = [part for part in parts if isinstance(part, Window)]
+        if (queries > keys and windows) or any(part.last < 0 for part in windows):
+            return False
+        if len(parts) == 1 and windows:
+            return keys > 0
+        return all(
+            (isinstance(part, Padding) and part.some) or (isinstance(part, Window) and part.first is None)
+            for part in parts
+        )
 
     @property
     def by_place(self) -> bool:
