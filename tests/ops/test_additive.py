@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import pytest
 import torch
@@ -119,6 +120,13 @@ def test_bad_shapes_are_named() -> None:
         additive_attention(query, key, key, torch.randn(3, 7), impl="blocked", dropout=0.5)
     with pytest.raises(ValueError, match="come together"):
         additive_attention(query, key, key, torch.randn(3, 7), features=torch.randn(2, 1, 5, 11, 3))
+
+
+def test_fused_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "triton", None)  # as on a machine without it
+    query, key = torch.randn(2, 3, 5, 7), torch.randn(2, 3, 11, 7)
+    with pytest.raises(ValueError, match="fused implementation needs Triton, which is not installed; use impl"):
+        additive_attention(query, key, key, torch.randn(3, 7), impl="fused")
 
 
 @pytest.mark.parametrize("impl", IMPLS)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from regard import __version__
-from regard.cli import compare, doctor, evaluate, mechanisms, predict, recipes, train
+from regard.cli import bench, compare, doctor, evaluate, mechanisms, predict, recipes, train
 from regard.cli.screen import show
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app.command("predict")(predict.command)
 app.command("evaluate")(evaluate.command)
 app.command("recipes")(recipes.command)
 app.command("mechanisms")(mechanisms.command)
+app.command("bench")(bench.command)
 app.command("doctor")(doctor.command)
 
 

@@ -1,6 +1,6 @@
 """What a query may attend to."""
 
-from regard.masks.mask import Blocks, Mask
+from regard.masks.mask import Blocks, Mask, Spans
 from regard.masks.node import MaskShapeError, Shape
 
-__all__ = ["Blocks", "Mask", "MaskShapeError", "Shape"]
+__all__ = ["Blocks", "Mask", "MaskShapeError", "Shape", "Spans"]

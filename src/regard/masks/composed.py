@@ -94,7 +94,7 @@ class Both(Pair):
 def both(left: Node, right: Node) -> Node:
     """What both allow, in as few parts as say it: a memory that grows step by step keeps a mask of one size."""
     parts: list[Node] = []
-    for part in (*_conjuncts(left), *_conjuncts(right)):
+    for part in (*conjuncts(left), *conjuncts(right)):
         if isinstance(part, Window) and part in parts:
             continue
         dense = next((i for i, other in enumerate(parts) if isinstance(other, Dense) and isinstance(part, Dense)), None)
@@ -105,9 +105,9 @@ def both(left: Node, right: Node) -> Node:
     return functools.reduce(Both, parts)
 
 
-def _conjuncts(node: Node) -> tuple[Node, ...]:
+def conjuncts(node: Node) -> tuple[Node, ...]:
     """The parts that a chain of & is made of."""
-    return _conjuncts(node._sides[0]) + _conjuncts(node._sides[1]) if isinstance(node, Both) else (node,)
+    return conjuncts(node._sides[0]) + conjuncts(node._sides[1]) if isinstance(node, Both) else (node,)
 
 
 class Either(Pair):

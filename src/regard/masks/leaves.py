@@ -13,12 +13,13 @@ class Padding(Node):
     """Keys at and after each sequence's length are padding.
 
     The largest length is kept as a number, since asking a GPU for it at every call would make the CPU wait; None
-    where it is not known.
+    where it is not known. So is whether every sequence has a key; False where it is not known.
     """
 
-    def __init__(self, lengths: Tensor, longest: int | None) -> None:
+    def __init__(self, lengths: Tensor, longest: int | None, *, some: bool = False) -> None:
         self._lengths = lengths
         self._longest = longest
+        self.some = some
 
     def __repr__(self) -> str:
         return f"Mask.padding({self._lengths.tolist()})"
@@ -47,7 +48,7 @@ class Padding(Node):
         lengths = self._lengths[:, None, None, None]
         return edges.first_key < lengths, edges.last_key < lengths
 
-    def lengths(self, batch: int, keys: int) -> Tensor | None:
+    def lengths(self, batch: int, keys: int) -> Tensor:
         return self._lengths.expand(batch)
 
     def row(self, index: int, queries: int) -> Node:
@@ -62,11 +63,13 @@ class Padding(Node):
         return (
             self
             if self._lengths.shape[0] == 1
-            else Padding(self._lengths.index_select(0, rows.to(self._lengths.device)), None)
+            else Padding(self._lengths.index_select(0, rows.to(self._lengths.device)), None, some=self.some)
         )
 
     def to(self, device: torch.device) -> Node:
-        return self if self._lengths.device == device else Padding(self._lengths.to(device), self._longest)
+        return (
+            self if self._lengths.device == device else Padding(self._lengths.to(device), self._longest, some=self.some)
+        )
 
     def tensors(self) -> tuple[Tensor, ...]:
         return (self._lengths,)
@@ -90,6 +93,16 @@ class Window(Node):
         return isinstance(other, Window) and (self._width, self._ahead) == (other._width, other._ahead)
 
     __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def first(self) -> int | None:
+        """Keys after place + first are seen; None without a width."""
+        return None if self._width is None else self._ahead - self._width
+
+    @property
+    def last(self) -> int:
+        """Keys up to and with place + last are seen."""
+        return self._ahead
 
     def check(self, shape: Shape) -> None:
         pass

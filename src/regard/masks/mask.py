@@ -10,13 +10,14 @@ so that the last query sees the last key whether or not earlier keys come from a
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from regard.masks.composed import Either, Not, both
+from regard.masks.composed import Either, Not, both, conjuncts
 from regard.masks.leaves import Dense, Padding, Window
 from regard.masks.node import Edges, Grid, MaskShapeError, Node, Shape
 
@@ -34,6 +35,22 @@ class Blocks(NamedTuple):
 
     ruled_out: Tensor
     full: Tensor
+
+
+class Spans(NamedTuple):
+    """A mask taken apart for a kernel: what arithmetic decides, and the rest. A pair must pass all of it.
+
+    Attributes:
+        lengths: [B] integers: keys before these; None for no limit.
+        first: keys after place + first only; None for no limit.
+        last: keys up to and with place + last only; None for no limit.
+        rest: any other mask; None for nothing else.
+    """
+
+    lengths: Tensor | None
+    first: int | None
+    last: int | None
+    rest: Mask | None
 
 
 class Mask:
@@ -65,7 +82,7 @@ class Mask:
         shortest, longest = torch.stack(lengths.aminmax()).tolist()
         if shortest < 0:
             raise ValueError(f"padding needs lengths of at least 0; got {shortest}")
-        return Mask(Padding(lengths, longest))
+        return Mask(Padding(lengths, longest, some=shortest > 0))
 
     @staticmethod
     def causal() -> Mask:
@@ -174,6 +191,25 @@ class Mask:
         size = (-1, -1, row.shape[0], col.shape[1])
         return Blocks(~some.expand(size), every.expand(size))
 
+    def spans(self, shape: Shape) -> Spans:
+        """The mask as lengths, a window around each query's place, and what neither can say.
+
+        >>> mask = Mask.causal() & Mask.window(3, ahead=1) & Mask.of(torch.tensor([True, False]))
+        >>> mask.spans((1, 1, 2, 2))
+        Spans(lengths=None, first=-2, last=0, rest=Mask.of(<1x1x1x2, 1 allowed>))
+        """
+        self._node.check(shape)
+        parts = conjuncts(self._node)
+        lengths = [part.lengths(shape[0], shape[3]) for part in parts if isinstance(part, Padding)]
+        windows = [part for part in parts if isinstance(part, Window)]
+        others = [part for part in parts if not isinstance(part, Padding | Window)]
+        return Spans(
+            functools.reduce(torch.minimum, lengths) if lengths else None,
+            max((part.first for part in windows if part.first is not None), default=None),
+            min((part.last for part in windows), default=None),
+            Mask(functools.reduce(both, others)) if others else None,
+        )
+
     def lengths(self, batch: int, keys: int) -> Tensor | None:
         """How many leading keys of `keys` matter to each of `batch` sequences, [B]; None where there is no limit.
 
@@ -189,6 +225,28 @@ class Mask:
         if lengths is None or not (self.allowed(shape)[:, 0, 0] == (places < lengths[:, None])).all():
             raise MaskShapeError(f"only padding fits here, Mask.padding(lengths); got {self!r}")
         return lengths
+
+    def serves_every_query(self, shape: Shape) -> bool:
+        """Whether every query surely has a key to attend to; False where only a look at all pairs can tell.
+
+        Known of padding without empty sequences and of causal masks, together too, and of a window alone.
+
+        >>> (Mask.padding([2, 3]) & Mask.causal()).serves_every_query((2, 1, 3, 3))
+        True
+        >>> Mask.padding([0, 3]).serves_every_query((2, 1, 3, 3))
+        False
+        """
+        _, _, queries, keys = shape
+        parts = conjuncts(self._node)
+        windows = [part for part in parts if isinstance(part, Window)]
+        if (queries > keys and windows) or any(part.last < 0 for part in windows):
+            return False
+        if len(parts) == 1 and windows:
+            return keys > 0
+        return all(
+            (isinstance(part, Padding) and part.some) or (isinstance(part, Window) and part.first is None)
+            for part in parts
+        )
 
     @property
     def by_place(self) -> bool:

@@ -61,7 +61,8 @@ def cosine_attention(
         strength: [B, H, T], β > 0 of each query; None for 1.
         mask: what may be attended; None for everything.
         dropout: probability of dropping a weight.
-        impl: `"reference"` (the definition), `"sdpa"` (PyTorch's fused kernel) or None to choose: sdpa.
+        impl: `"reference"` (the definition), `"sdpa"` (PyTorch's fused kernel) or None for the fastest:
+            sdpa, blocks for a window much narrower than the memory, plain for a few words on a CPU.
 
     Returns:
         Attended with context [B, H, T, Dv].

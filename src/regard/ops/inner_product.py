@@ -1,4 +1,4 @@
-"""Softmax attention over inner products through PyTorch's fused kernel; shared by dot, scaled dot, bilinear, cosine."""
+"""Softmax attention over inner products by the fastest way there is; shared by dot, scaled dot, bilinear, cosine."""
 
 from __future__ import annotations
 
@@ -6,9 +6,20 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.masks import Mask
+from regard.masks import Mask, Shape
 from regard.ops.attended import Attended
+from regard.ops.fastest import fused_attention
 from regard.ops.softmax import full_precision, masked_softmax, softmax_attention, statistics_dtype
+from regard.ops.weights import Weigh
+from regard.ops.windowed import Band, windowed_attention
+
+_CAUSAL = Mask.causal()
+
+# On a CPU the fused kernel loses where it has many heads of few pairs each, and wins again where the whole read is so
+# small that the number of operations counts: with gradients there are more of these.
+_PAIRS_OF_A_SHORT_HEAD = 1 << 10
+_LEAST_PAIRS = 3 << 10
+_LEAST_PAIRS_WITH_GRADIENT = 1 << 15
 
 
 def inner_product(query: Tensor, key: Tensor, scale: float) -> Tensor:
@@ -21,22 +32,97 @@ def inner_product(query: Tensor, key: Tensor, scale: float) -> Tensor:
 def dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, *, scale: float, dropout: float, impl: str | None
 ) -> Attended:
-    """softmax(scale q.k) value, by the definition (`"reference"`) or fused (`"sdpa"`, which None means).
+    """softmax(scale q.k) value, by the definition (`"reference"`), fused (`"sdpa"`) or by what is fastest (None).
 
-    The context is in the dtype of `value`. The kernel wants one dtype, so it runs in the widest of the three.
+    The fastest is a band of blocks for a window much narrower than the memory, the definition in as few passes as it
+    takes for reads of a few words on a CPU, and the fused kernel for all others. The context is in the dtype of
+    `value`. The kernel wants one dtype, so it runs in the widest of the three.
     """
     Mask.check(mask)
-    if impl == "reference":
-        return softmax_attention(inner_product(query, key, scale), value, mask, dropout=dropout)
-    return _sdpa(query, key, value, mask, scale=scale, dropout=dropout)
-
-
-def _sdpa(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, *, scale: float, dropout: float) -> Attended:
     batch, heads, queries, _ = query.shape
-    keys = key.shape[2]
-    shape = (batch, heads, queries, keys)
-    if mask == Mask.causal() and queries == 1:
+    shape = (batch, heads, queries, key.shape[2])
+    if impl == "reference" or key.shape[2] == 0:  # nothing for a kernel to do, and not all of them accept it
+        return softmax_attention(inner_product(query, key, scale), value, mask, dropout=dropout)
+    if mask is not None and queries == 1 and mask == _CAUSAL:
         mask = None  # the last query sees every key
+    causal = mask is not None and queries == key.shape[2] and mask == _CAUSAL
+    if impl is None and not causal and _is_short(query, key, value):  # the kernel is causal without a mask
+        return _short(query, key, value, mask, shape, scale=scale, dropout=dropout)
+    band = Band.of(mask, shape) if impl is None else None
+    dtype = value.dtype
+    weigh = _rebuilt(query, key, mask, shape, scale)
+    if not query.dtype == key.dtype == dtype:
+        widest = torch.promote_types(torch.promote_types(query.dtype, key.dtype), dtype)
+        query, key, value = query.to(widest), key.to(widest), value.to(widest)
+    if band is not None:
+        context = windowed_attention(query, key, value, band, scale=scale, dropout=dropout)
+    else:
+        rest = None if causal else mask
+        context = _fused(query, key, value, rest, shape, causal=causal, scale=scale, dropout=dropout)
+    return Attended(context.to(dtype), weigh, shape)
+
+
+def _is_short(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether this is a read of a few words in many heads on a CPU, in full precision."""
+    if query.device.type != "cpu" or not query.dtype == key.dtype == value.dtype == statistics_dtype(query.dtype):
+        return False
+    batch, heads, queries, _ = query.shape
+    pairs = queries * key.shape[2]
+    gradient = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+    least = _LEAST_PAIRS_WITH_GRADIENT if gradient else _LEAST_PAIRS
+    return (queries == 1 or pairs <= _PAIRS_OF_A_SHORT_HEAD) and batch * heads * pairs >= least
+
+
+def _short(
+    query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shape: Shape, *, scale: float, dropout: float
+) -> Attended:
+    """The definition in as few operations as it takes; `_is_short` says when."""
+    with full_precision(query):
+        energy = (query if scale == 1.0 else query * scale) @ key.mT
+        empty = None
+        if mask is not None:
+            forbidden, empty = _forbidden(mask, shape, energy.device)
+            energy = energy.masked_fill_(forbidden, -torch.inf)
+        weights = energy.softmax(dim=-1)
+        if empty is not None:
+            weights = weights.masked_fill(empty, 0.0)
+        context = (F.dropout(weights, dropout) if dropout else weights) @ value
+    return Attended.from_weights(context, weights)
+
+
+def _fused(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Mask | None,
+    shape: Shape,
+    *,
+    causal: bool,
+    scale: float,
+    dropout: float,
+) -> Tensor:
+    if mask is None:
+        return fused_attention(query, key, value, causal=causal, scale=scale, dropout=dropout)
+    forbidden, empty = _forbidden(mask, shape, query.device)
+    context = fused_attention(query, key, value, ~forbidden, scale=scale, dropout=dropout)
+    return context if empty is None else context.masked_fill(empty, 0.0)
+
+
+def _forbidden(mask: Mask, shape: Shape, device: torch.device) -> tuple[Tensor, Tensor | None]:
+    """What may not be attended, and the rows with nothing to attend to, None if there are surely none.
+
+    Such a row is left to attend to everything, for the caller to erase: no kernel sees an empty row, and what is
+    erased sends no gradient back.
+    """
+    forbidden = ~mask.allowed(shape, device=device)
+    if mask.serves_every_query(shape):
+        return forbidden, None
+    empty = forbidden.all(dim=-1, keepdim=True)
+    return forbidden & ~empty, empty
+
+
+def _rebuilt(query: Tensor, key: Tensor, mask: Mask | None, shape: Shape, scale: float) -> Weigh:
+    """The weights of any heads and rows. A row is made whole, so its softmax needs no log-sum-exp."""
 
     def weigh(head: Tensor, row: Tensor) -> Tensor:
         chosen = query.index_select(1, head).index_select(2, row)
@@ -45,20 +131,4 @@ def _sdpa(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, *, scale
             energy = energy.masked_fill(~mask.allowed(shape, heads=head, rows=row, device=energy.device), -torch.inf)
         return masked_softmax(energy)
 
-    if keys == 0:  # nothing for a kernel to do, and not all of them accept it
-        return softmax_attention(inner_product(query, key, scale), value)
-    dtype, widest = value.dtype, torch.promote_types(torch.promote_types(query.dtype, key.dtype), value.dtype)
-    query, key, value = query.to(widest), key.to(widest), value.to(widest)
-    if mask == Mask.causal() and queries == keys:
-        context = F.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scale, dropout_p=dropout)
-    elif mask is None:
-        context = F.scaled_dot_product_attention(query, key, value, scale=scale, dropout_p=dropout)
-    else:
-        allowed = mask.allowed(shape, device=query.device)
-        # A row with nothing to attend to is left to attend to everything and then erased: no kernel sees an
-        # empty row, and the erased output sends no gradient back.
-        empty = ~allowed.any(dim=-1, keepdim=True)
-        context = F.scaled_dot_product_attention(
-            query, key, value, attn_mask=allowed | empty, scale=scale, dropout_p=dropout
-        ).masked_fill(empty, 0.0)
-    return Attended(context.to(dtype), weigh, shape)
+    return weigh

@@ -54,7 +54,8 @@ def scaled_dot_attention(
         mask: what may be attended; None for everything.
         scale: what to multiply the inner products with; None for 1 / sqrt(D).
         dropout: probability of dropping a weight.
-        impl: `"reference"` (the definition), `"sdpa"` (PyTorch's fused kernel) or None to choose: sdpa.
+        impl: `"reference"` (the definition), `"sdpa"` (PyTorch's fused kernel) or None for the fastest:
+            sdpa, blocks for a window much narrower than the memory, plain for a few words on a CPU.
 
     Returns:
         Attended with context [B, H, T, Dv].

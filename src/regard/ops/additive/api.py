@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from regard.masks import Mask
-from regard.ops.additive import blocked, reference
+from regard.ops.additive import blocked, fused, harmonic, reference
 from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_impl, check_reading, check_weight
@@ -20,6 +20,9 @@ CARD = Card(
     module="Additive",
     implementations=("reference", "blocked"),
 )
+
+# Asked for by name only, and so not on the card: not every machine has what they need, and the second is not exact.
+_BY_NAME = ("fused", "harmonic")
 
 # Up to this many elements of [B, H, T, S, A] the plain way is as fast, and its memory does not matter.
 _SMALL_ON_CPU = 1 << 20
@@ -64,6 +67,8 @@ def additive_attention(
     feature_weight: Tensor | None = None,
     dropout: float = 0.0,
     impl: str | None = None,
+    tolerance: float | None = None,
+    span: float | None = None,
 ) -> Attended:
     r"""Additive (MLP) attention: a small network says how well a query and a key match.
 
@@ -83,8 +88,12 @@ def additive_attention(
         features: [B, H or 1, T, S, F], or None.
         feature_weight: [H, A, F], with `features` only.
         dropout: probability of dropping a weight; `reference` only, which None then means.
-        impl: `"reference"` (the definition, builds [B, H, T, S, A]), `"blocked"` (tiles, any device) or None to
-            choose by size.
+        impl: `"reference"` (the definition, builds [B, H, T, S, A]), `"blocked"` (tiles, any device), `"fused"`
+            (tiles in Triton kernels; CUDA, float32 or half precision), `"harmonic"` (a bounded error, on the tensor
+            cores; CUDA, half precision, no features) or None to choose between the first two by size.
+        tolerance: `harmonic` only: the largest error of a tanh, 2^-8 unless given.
+        span: `harmonic` only: a promise that no |q + k| exceeds it, so that nobody has to measure. A head that breaks
+            it gets a context of NaN.
 
     Returns:
         Attended with context [B, H, T, Dv].
@@ -100,22 +109,29 @@ def additive_attention(
     >>> additive_attention(q, k, k, torch.tensor([[1.0]])).weights()   # tanh 0 = 0, tanh 1 = 0.76
     tensor([[[[0.32, 0.68]]]])
     """
-    check_impl("additive", CARD.implementations, impl)
+    check_impl("additive", (*CARD.implementations, *_BY_NAME), impl)
     check_weight("additive", "weight", weight)
     check_reading("additive", query, key, value, width=weight.shape[-1])
     Mask.check(mask)
     _check_weights(query, key, weight, features, feature_weight)
-    if impl == "blocked" and dropout:
+    if impl in ("blocked", *_BY_NAME) and dropout:
         raise ValueError(
-            f"additive: the blocked implementation has no dropout (asked for {dropout}); leave impl out, which takes "
+            f"additive: the {impl} implementation has no dropout (asked for {dropout}); leave impl out, which takes "
             'the plain way where weights are dropped, or use impl="reference"'
         )
+    if impl == "harmonic":
+        if features is not None:
+            raise ValueError('additive: the harmonic implementation has no features; use impl="fused"')
+        return harmonic.attention(query, key, value, weight, mask, tolerance=tolerance, span=span)
+    if tolerance is not None or span is not None:
+        raise ValueError(f'additive: tolerance and span are for impl="harmonic"; got impl={impl!r}')
     method = impl or ("reference" if dropout else _method(query, key))
     if method == "reference":
         return reference.attention(
             query, key, value, weight, mask, features=features, feature_weight=feature_weight, dropout=dropout
         )
-    return blocked.attention(query, key, value, weight, mask, features=features, feature_weight=feature_weight)
+    read = fused.attention if method == "fused" else blocked.attention
+    return read(query, key, value, weight, mask, features=features, feature_weight=feature_weight)
 
 
 def _method(query: Tensor, key: Tensor) -> str:

@@ -1,7 +1,7 @@
 """Additive attention a tile at a time: the [B, H, T, S, A] tensor never exists. README.md has the derivation.
 
-Forward keeps the context and the log-sum-exp of each row; backward makes each tile again. Memory beside inputs
-and outputs is a few tiles, whatever T and S.
+Forward keeps the context, and level and total of each row's softmax; backward makes each tile again. Memory beside
+inputs and outputs is a few tiles, whatever T and S.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 
 from regard.masks import Mask
+from regard.ops.additive.function import apply_once, narrow, only_once
+from regard.ops.additive.rebuilt import rebuilt
 from regard.ops.additive.tiles import Operands, tiles
 from regard.ops.attended import Attended
 from regard.ops.softmax import full_precision
@@ -37,44 +39,13 @@ def attention(
 ) -> Attended:
     """The same function as `reference.attention`, tile by tile."""
     shape = Operands(query, key, weight, features, feature_weight).shape
-    context, lse = _apply(_Attention, query, key, value, weight, features, feature_weight, mask)
-    # Parameters, which an optimizer may change before the weights are asked for: kept as they were for this read.
-    weight, feature_weight = weight.clone(), None if feature_weight is None else feature_weight.clone()
-
-    def weigh(head: Tensor, row: Tensor) -> Tensor:
-        """a = exp(e - lse) of the chosen heads and rows."""
-        energy = score(
-            query.index_select(1, head).index_select(2, row),
-            key.index_select(1, head),
-            weight.index_select(0, head),
-            features=None if features is None else _pick(features, head, row),
-            feature_weight=None if feature_weight is None else feature_weight.index_select(0, head),
-        )
-        if mask is not None:
-            energy = energy.masked_fill(~mask.allowed(shape, heads=head, rows=row, device=energy.device), -torch.inf)
-        level = lse.index_select(1, head).index_select(2, row).unsqueeze(3)
-        return torch.exp(energy - level.masked_fill(level == -torch.inf, 0.0))
-
+    context = _apply(_Attention, query, key, value, weight, features, feature_weight, mask)
+    weigh = rebuilt(score, Operands(query, key, weight, features, feature_weight), mask)
     return Attended(context, weigh, shape)
 
 
 def _apply(function: type[torch.autograd.Function], *operands: Any) -> Any:
-    """The function, without autocast; under torch.func, whose transforms cannot see into it, one clear sentence."""
-    try:
-        with full_precision(operands[0]):
-            return function.apply(*operands)
-    except RuntimeError as error:
-        if "setup_context" not in str(error):
-            raise
-        raise RuntimeError(
-            'additive: the blocked implementation cannot be transformed by torch.func; use impl="reference"'
-        ) from error
-
-
-def _pick(features: Tensor, head: Tensor, row: Tensor) -> Tensor:
-    """The features of some heads and rows; those of one head for all stay so."""
-    features = features if features.shape[1] == 1 else features.index_select(1, head)
-    return features.index_select(2, row)
+    return apply_once("blocked", function, *operands)
 
 
 class _Score(torch.autograd.Function):
@@ -91,13 +62,13 @@ class _Score(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_energy: Tensor) -> tuple[Tensor | None, ...]:
-        _only_once()
+        only_once("blocked")
         operands = Operands(*ctx.saved_tensors).widen()
         grads = operands.zeros()
         with full_precision(grad_energy):
             for tile in tiles(operands):
                 operands.add_gradients(grads, tile, operands.hidden(tile), grad_energy[tile.pairs])
-        return _narrow(grads.tensors(), ctx.saved_tensors)
+        return narrow(grads.tensors(), ctx.saved_tensors)
 
 
 class _Attention(torch.autograd.Function):
@@ -111,7 +82,7 @@ class _Attention(torch.autograd.Function):
         features: Tensor | None,
         feature_weight: Tensor | None,
         mask: Mask | None,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> Tensor:
         operands = Operands(query, key, weight, features, feature_weight).widen()
         batch, heads, queries, _ = operands.shape
         values = value.to(operands.query.dtype)
@@ -128,41 +99,29 @@ class _Attention(torch.autograd.Function):
             total[at] = total[at] * shrink + exp.sum(-1, keepdim=True)
             context[at] = context[at] * shrink + exp @ values[tile.keys]
             highest[at] = new
-        context /= total.masked_fill(total == 0, 1.0)
-        lse = (highest + total.log()).squeeze(3)
-        ctx.save_for_backward(query, key, value, weight, features, feature_weight, context, lse)
+        total.masked_fill_(total == 0, 1.0)
+        context /= total
+        level = highest.masked_fill_(highest == -torch.inf, 0.0)
+        ctx.save_for_backward(query, key, value, weight, features, feature_weight, context, level, total)
         ctx.mask = mask
-        return context.to(value.dtype), lse
+        return context.to(value.dtype)
 
     @staticmethod
-    def backward(ctx: Any, grad_context: Tensor, grad_lse: Tensor) -> tuple[Tensor | None, ...]:
-        _only_once()
-        query, key, value, weight, features, feature_weight, context, lse = ctx.saved_tensors
+    def backward(ctx: Any, grad_context: Tensor) -> tuple[Tensor | None, ...]:
+        only_once("blocked")
+        query, key, value, weight, features, feature_weight, context, level, total = ctx.saved_tensors
         operands = Operands(query, key, weight, features, feature_weight).widen()
         grads, grad_value = operands.zeros(), torch.zeros_like(value, dtype=operands.query.dtype)
         values, grad_context = value.to(grad_value.dtype), grad_context.to(grad_value.dtype)
-        # d loss / d e_ts = a_ts (g_t . value_s - delta_t): the softmax's own term, and what reaches the log-sum-exp
-        delta = ((grad_context * context).sum(-1) - grad_lse).unsqueeze(3)
-        level = lse.masked_fill(lse == -torch.inf, 0.0).unsqueeze(3)
+        delta = (grad_context * context).sum(-1, keepdim=True)  # ∂/∂e_ts = a_ts (g_t · value_s - δ_t)
         with full_precision(query):
             for tile in tiles(operands, ctx.mask):
                 hidden = operands.hidden(tile)
-                weights = operands.energy(hidden, tile).sub_(level[tile.queries]).exp_()
+                weights = operands.energy(hidden, tile).sub_(level[tile.queries]).exp_().div_(total[tile.queries])
                 upstream = grad_context[tile.queries]
                 grad_value[tile.keys] += weights.mT @ upstream
                 grad_energy = weights.mul_(upstream @ values[tile.keys].mT - delta[tile.queries])
                 operands.add_gradients(grads, tile, hidden, grad_energy)
         given = (query, key, weight, features, feature_weight)
-        grad_query, grad_key, *rest = _narrow(grads.tensors(), given)
+        grad_query, grad_key, *rest = narrow(grads.tensors(), given)
         return grad_query, grad_key, grad_value.to(value.dtype), *rest, None
-
-
-def _only_once() -> None:
-    """Tiles are made again by hand, which autograd cannot see into: a gradient of the gradient would be wrong."""
-    if torch.is_grad_enabled():
-        raise RuntimeError('additive: the blocked implementation has no second derivative; use impl="reference"')
-
-
-def _narrow(grads: tuple[Tensor | None, ...], like: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
-    """Gradients in the dtypes of what they are gradients of."""
-    return tuple(None if g is None or t is None else g.to(t.dtype) for g, t in zip(grads, like, strict=True))

@@ -20,7 +20,8 @@ def score(
         if features is not None and feature_weight is not None:
             features = features.to(statistics).expand(-1, key.shape[1], -1, -1, -1)
             hidden = hidden + torch.einsum("bhqkf,haf->bhqka", features, feature_weight.to(statistics))
-        return torch.einsum("bhqka,ha->bhqk", hidden.tanh(), weight.to(statistics))
+        # Not an einsum: its gradient of v would be one long sum over batch, queries and keys, and lose two digits.
+        return (hidden.tanh() @ weight.to(statistics)[:, None, :, None]).squeeze(4)
 
 
 def attention(

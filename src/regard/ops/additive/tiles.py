@@ -84,7 +84,8 @@ class Operands:
 
     def add_gradients(self, grads: Operands, tile: Tile, hidden: Tensor, grad_energy: Tensor) -> None:
         """Add a tile's share to `grads`, from the gradient of its energies. Destroys `hidden`."""
-        grads.weight.add_(torch.einsum("bhqk,bhqka->ha", grad_energy, hidden))
+        # A sum over keys for each query, then over queries: one long sum over both would lose a digit.
+        grads.weight.add_((grad_energy.unsqueeze(3) @ hidden).squeeze(3).sum((0, 2)))
         inside = hidden.square_().neg_().add_(1.0).mul_(self.weight[:, None, None]).mul_(grad_energy.unsqueeze(4))
         grads.query[tile.queries] += inside.sum(3)
         grads.key[tile.keys] += inside.sum(2)

@@ -1,0 +1,1 @@
+"""`regard bench`: ours beside plain PyTorch and its fused attention, correct first, then timed."""

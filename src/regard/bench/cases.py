@@ -1,0 +1,99 @@
+"""Which cases there are: those that are timed, and those that the gate looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from difflib import get_close_matches
+
+from regard.bench.case import Case
+from regard.bench.machine import Machine
+from regard.bench.network import Network
+from regard.bench.reading import Reading, Sizes
+
+NAMES = ("scaled_dot", "bilinear", "cosine", "additive", "graph")
+"""The mechanisms, in the order of the table."""
+
+
+def check(names: Collection[str]) -> None:
+    """Each is the name of a mechanism that the benchmark has."""
+    for name in names:
+        if name not in NAMES:
+            near = get_close_matches(name, NAMES, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(NAMES)}"
+            raise ValueError(f"nothing called {name!r} is timed; {hint}")
+
+
+def timed(machine: Machine, names: Collection[str], *, quick: bool) -> list[Case]:
+    """What the table shows."""
+    sizes = _QUICK if quick else _ON_GPU if machine.cuda else _ON_CPU
+    return [case for case in sizes if case.mechanism in names]
+
+
+def gated(names: Collection[str], *, quick: bool) -> list[Case]:
+    """Odd sizes under every kind of mask, with sequences and nodes that have nothing to read."""
+    found: list[Case] = []
+    for name in NAMES[:-1]:
+        short = Sizes(2, 3, 7, 11, 13)
+        found += [
+            Reading(name, short),
+            Reading(name, short, "padding", empty=True),
+            Reading(name, short, "causal"),
+            Reading(name, short._replace(queries=11), "causal"),
+            Reading(name, short._replace(queries=17), "causal"),
+            Reading(name, Sizes(2, 1, 149, 151, 16), "window", window=5),
+        ]
+        if not quick:
+            long = Sizes(2, 1, 547, 547, 40)
+            found += [Reading(name, long), Reading(name, long, "causal"), Reading(name, long, "padding", empty=True)]
+    found.append(Network("graph", nodes=37, edges=101, heads=3, width=5))
+    return [case for case in found if case.mechanism in names]
+
+
+def _readings(name: str, *sizes: Sizes, window: int | None = None) -> list[Case]:
+    """Each size without a mask, padded, and causal where queries are keys; the last also in a window."""
+    found: list[Case] = []
+    for size in sizes:
+        found += [Reading(name, size), Reading(name, size, "padding")]
+        if size.queries == size.keys:
+            found.append(Reading(name, size, "causal"))
+    if window is not None:
+        found.append(Reading(name, sizes[-1], "window", window=window))
+    return found
+
+
+_QUICK: list[Case] = [
+    Reading("scaled_dot", Sizes(2, 2, 32, 32, 16), "causal"),
+    Reading("bilinear", Sizes(2, 2, 32, 32, 16)),
+    Reading("cosine", Sizes(2, 2, 32, 32, 16)),
+    Reading("additive", Sizes(2, 1, 32, 32, 16), "padding"),
+    Network("graph", nodes=100, edges=500, heads=2, width=8),
+]
+_ON_CPU: list[Case] = [
+    *_readings(
+        "scaled_dot",
+        Sizes(1, 4, 1, 30, 64),
+        Sizes(32, 4, 1, 30, 64),
+        Sizes(32, 4, 30, 30, 64),
+        Sizes(4, 8, 256, 256, 64),
+        Sizes(1, 8, 1024, 1024, 64),
+        window=64,
+    ),
+    *_readings("bilinear", Sizes(32, 1, 1, 30, 256), Sizes(32, 1, 30, 30, 256), Sizes(4, 4, 256, 256, 64)),
+    *_readings("cosine", Sizes(32, 1, 1, 128, 32), Sizes(4, 4, 256, 256, 64)),
+    *_readings("additive", Sizes(32, 1, 1, 30, 256), Sizes(32, 1, 30, 30, 256), Sizes(4, 1, 256, 256, 128)),
+    Network("graph", nodes=1000, edges=5000, heads=8, width=8),
+]
+_ON_GPU: list[Case] = [
+    *_readings(
+        "scaled_dot",
+        Sizes(64, 8, 32, 32, 64),
+        Sizes(16, 16, 512, 512, 64),
+        Sizes(4, 16, 4096, 4096, 128),
+        window=256,
+    ),
+    *_readings("bilinear", Sizes(64, 1, 32, 32, 256), Sizes(16, 8, 512, 512, 64)),
+    *_readings("cosine", Sizes(16, 8, 512, 512, 64)),
+    *_readings("additive", Sizes(64, 1, 32, 32, 256), Sizes(16, 1, 512, 512, 128), Sizes(4, 1, 2048, 2048, 128)),
+    Network("graph", nodes=1000, edges=5000, heads=8, width=8),
+    Network("graph", nodes=4000, edges=400_000, heads=8, width=8),
+]

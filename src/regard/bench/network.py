@@ -1,0 +1,85 @@
+"""Reads along the edges of a graph."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard import ops
+from regard.bench import plain
+from regard.bench.case import Case, Way
+from regard.bench.machine import Machine
+
+_PLAIN_PAIRS = 1 << 24
+"""Pairs of nodes in all heads up to which the plain way, which has them all, is tried."""
+
+
+@dataclass(frozen=True)
+class Network(Case):
+    """Graph attention on a random graph; some nodes read nobody.
+
+    Attributes:
+        nodes: N.
+        edges: E.
+        heads: H.
+        width: D.
+    """
+
+    nodes: int
+    edges: int
+    heads: int
+    width: int
+
+    @property
+    def mask(self) -> str:
+        return f"{self.edges} edges"
+
+    @property
+    def size(self) -> str:
+        return f"{self.nodes}×{self.heads}×{self.width}"
+
+    def shapes(self) -> list[tuple[int, ...]]:
+        return [(self.nodes, self.heads, self.width), (self.heads, self.width), (self.heads, self.width)]
+
+    def pairs(self, device: torch.device) -> Tensor:
+        """[2, E], sorted by target, each once; the first node reads nobody."""
+        generator = torch.Generator("cpu").manual_seed(0)
+        every = torch.randperm(self.nodes * (self.nodes - 1), generator=generator, device="cpu")
+        chosen = every[: self.edges].sort().values
+        return torch.stack((chosen % self.nodes, chosen // self.nodes + 1)).to(device)
+
+    def ways(self, machine: Machine) -> dict[str, Way]:
+        edges = self.pairs(machine.device)
+
+        def simple(node: Tensor, source: Tensor, target: Tensor) -> Tensor:
+            return plain.graph(node, source, target, edges)
+
+        found: dict[str, Way] = {
+            "ours": lambda node, source, target: ops.graph_attention(node, edges, source, target).context
+        }
+        if self.heads * self.nodes**2 <= _PLAIN_PAIRS:
+            found["plain"] = simple
+            if machine.compiles:
+                found["compile"] = torch.compile(simple, dynamic=False)
+        if importlib.util.find_spec("torch_geometric"):
+            found["pyg"] = self._geometric(edges)
+        return found
+
+    def _geometric(self, edges: Tensor) -> Way:
+        """PyTorch Geometric's layer without the map in front, which the op does not have either."""
+        geometric: Any = importlib.import_module("torch_geometric.nn")
+        width = self.heads * self.width
+        layer = geometric.GATConv(width, self.width, self.heads, add_self_loops=False, bias=False).to(edges.device)
+        layer.lin = torch.nn.Identity()
+
+        def read(node: Tensor, source: Tensor, target: Tensor) -> Tensor:
+            weights = {"att_src": source.unsqueeze(0), "att_dst": target.unsqueeze(0)}
+            out: Tensor = torch.func.functional_call(layer, weights, (node.flatten(1), edges))
+            return out.view(-1, self.heads, self.width)
+
+        return read

@@ -1,0 +1,95 @@
+"""A line of the table: one case, forward or with its gradients, by every way that can."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from regard.bench.case import Case, Way
+from regard.bench.machine import Machine
+from regard.bench.timing import Time, race
+
+Verdict = Literal["faster", "open", "slower"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured of one case.
+
+    Attributes:
+        case: which.
+        gradient: whether the gradients of all inputs are in the time.
+        times: seconds of a call, by way; ours first.
+        failed: why a way has no time, by way.
+    """
+
+    case: Case
+    gradient: bool
+    times: dict[str, Time]
+    failed: dict[str, str]
+
+    @property
+    def ratios(self) -> dict[str, float]:
+        """How many times faster ours is than each other way: above 1 a win, below it a loss."""
+        ours = self.times["ours"].median
+        return {name: took.median / ours for name, took in self.times.items() if name != "ours"}
+
+    def verdict(self, way: str) -> Verdict:
+        """Whether ours is faster than a way or slower, or whether the spreads of the two leave it open."""
+        ours, other = self.times["ours"], self.times[way]
+        if abs(other.median - ours.median) <= ours.spread + other.spread:
+            return "open"
+        return "faster" if ours.median < other.median else "slower"
+
+    def as_json(self) -> dict[str, Any]:
+        """For a file."""
+        return {
+            "mechanism": self.case.mechanism,
+            "mask": self.case.mask,
+            "size": self.case.size,
+            "gradient": self.gradient,
+            "seconds": {name: took._asdict() for name, took in self.times.items()},
+            "ratios": self.ratios,
+            "failed": self.failed,
+        }
+
+
+def measure(cases: Iterable[Case], machine: Machine, *, seconds: float) -> Iterator[Row]:
+    """Two rows for each case, forward and with gradients; a row takes about `seconds`."""
+    for case in cases:
+        ways = case.ways(machine)
+        for gradient in (False, True):
+            inputs = [tensor.to(machine.dtype).requires_grad_(gradient) for tensor in case.inputs(machine.device)]
+            calls = {name: _call(way, inputs, gradient=gradient) for name, way in ways.items()}
+            failed = {name: reason for name, call in calls.items() if name != "ours" and (reason := _reason(call))}
+            able = {name: call for name, call in calls.items() if name not in failed}
+            yield Row(case, gradient, race(able, machine.device, seconds=seconds), failed)
+        torch.compiler.reset()
+
+
+def _call(way: Way, inputs: list[Tensor], *, gradient: bool) -> Callable[[], object]:
+    def forward() -> object:
+        with torch.no_grad():
+            return way(*inputs)
+
+    def both() -> object:
+        output = way(*inputs)
+        return torch.autograd.grad(output, inputs, torch.ones_like(output))
+
+    return both if gradient else forward
+
+
+def _reason(call: Callable[[], object]) -> str:
+    """Why this way cannot do it here, in its first line; "" if it can."""
+    try:
+        with warnings.catch_warnings():  # backends say at length why they refuse
+            warnings.simplefilter("ignore")
+            call()
+    except Exception as problem:  # another's code may fail in any way: its time is missing, and the reason is told
+        return f"{type(problem).__name__}: {problem}".splitlines()[0]
+    return ""

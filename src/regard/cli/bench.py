@@ -1,0 +1,83 @@
+"""`regard bench`: ours beside plain PyTorch and its fused attention, on this machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from regard.cli.screen import fail, show
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from regard.bench.gate import Finding
+    from regard.bench.machine import Machine
+    from regard.bench.row import Row
+
+
+def command(
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="Time this mechanism alone; may be given more than once.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="One small size each, in a few seconds.")] = False,
+    compiled: Annotated[
+        bool, typer.Option("--compile", help="Beside torch.compile on a CPU too; on a GPU it always is.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="The folder for bench.json and bench.png.")] = Path("bench"),
+) -> None:
+    """Hold every mechanism to the float64 truth, then time it beside plain PyTorch; a red gate prints no times."""
+    from regard.bench.cases import NAMES, check, gated, timed
+    from regard.bench.gate import verify
+    from regard.bench.machine import Machine
+    from regard.bench.row import measure
+
+    names = only or list(NAMES)
+    try:
+        check(names)
+    except ValueError as problem:
+        fail(f"--only: {problem}")
+    machine = Machine.here(compiles=compiled)
+    if compiled and not machine.cuda and not Machine.has_compiler():
+        fail("--compile: torch.compile needs a C++ compiler on a CPU; install g++ or clang++, or leave --compile out")
+    note = Console(stderr=True, highlight=False).print
+    findings = _gate(list(verify(gated(names, quick=quick), machine)))
+    note(f"gate: {findings} outputs and gradients held to the float64 truth")
+    rows = []
+    for row in measure(timed(machine, names, quick=quick), machine, seconds=0.1 if quick else 2.0):
+        note(escape(f"timed {row.case}, {'both' if row.gradient else 'forward'}"))
+        rows.append(row)
+    _write(rows, machine, findings, out)
+
+
+def _gate(findings: Sequence[Finding]) -> int:
+    """How many were looked at, if all passed; otherwise the end, with those that did not."""
+    red = [finding for finding in findings if not finding.passed]
+    if red:
+        show(*(f"[red]red[/] {escape(str(finding))}" for finding in red))
+        show(f"[bold red]the gate is red:[/] {len(red)} of {len(findings)} are further from the truth than allowed")
+        raise typer.Exit(1)
+    return len(findings)
+
+
+def _write(rows: Sequence[Row], machine: Machine, findings: int, out: Path) -> None:
+    """The table on the screen; the numbers and the picture into the folder."""
+    from regard.bench.picture import draw
+    from regard.bench.table import on_screen, summary
+    from regard.train.files import written
+
+    dtype = str(machine.dtype).removeprefix("torch.")
+    title = f"{machine}, {dtype}"
+    out.mkdir(parents=True, exist_ok=True)
+    report = {"machine": str(machine), "dtype": dtype, "gate": findings, "rows": [row.as_json() for row in rows]}
+    with written(out / "bench.json") as draft:
+        draft.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    draw(rows, title, out / "bench.png")
+    show(on_screen(rows, title), "× is how many times faster ours is: below 1 it is slower", summary(rows))
+    for name, reason in {name: reason for row in rows for name, reason in row.failed.items()}.items():
+        show(escape(f"{name} has no time where it cannot do the case, at last: {reason}"))
+    show(f"the numbers and the picture are in {escape(str(out))}")

@@ -1,0 +1,76 @@
+"""Additive attention in fused kernels: `blocked`, with its tiles in a GPU's registers. README.md has the derivation.
+
+Memory beside inputs and outputs: queries and keys once or twice in float32, and `launch.SCRATCH` in the backward pass.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.masks import Mask
+from regard.ops.additive import blocked
+from regard.ops.additive.function import apply_once, narrow, only_once
+from regard.ops.additive.launch import Launch, check, choose
+from regard.ops.additive.rebuilt import rebuilt
+from regard.ops.additive.tiles import Operands
+from regard.ops.attended import Attended
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    weight: Tensor,
+    mask: Mask | None,
+    *,
+    features: Tensor | None,
+    feature_weight: Tensor | None,
+    launch: Launch | None = None,
+) -> Attended:
+    """The same function as `reference.attention`, in kernels; `launch` overrides the rule for the tiles."""
+    for tensor in (query, key, value):
+        interpreted = check(tensor.device, tensor.dtype)
+    operands = Operands(query, key, weight, features, feature_weight)
+    if launch is None:
+        queries, hidden = query.shape[2:]
+        launch = choose(queries, hidden, query.dtype, features=features is not None, interpreted=interpreted)
+    context = apply_once("fused", _Attention, query, key, value, weight, features, feature_weight, mask, launch)
+    return Attended(context, rebuilt(blocked.score, operands, mask), operands.shape)
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        weight: Tensor,
+        features: Tensor | None,
+        feature_weight: Tensor | None,
+        mask: Mask | None,
+        launch: Launch,
+    ) -> Tensor:
+        from regard.ops.additive.call import Call
+
+        operands = Operands(query, key, weight, features, feature_weight)
+        context, level, total = Call(operands, value, mask, launch).attend()
+        ctx.save_for_backward(query, key, value, weight, features, feature_weight, context, level, total)
+        ctx.mask, ctx.launch = mask, launch
+        return context.to(value.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, grad_context: Tensor) -> tuple[Tensor | None, ...]:
+        from regard.ops.additive.call import Call
+
+        only_once("fused")
+        query, key, value, weight, features, feature_weight, context, level, total = ctx.saved_tensors
+        operands = Operands(query, key, weight, features, feature_weight)
+        delta = (grad_context.float() * context).sum(-1)  # ∂/∂e_ts = a_ts (g_t · value_s - δ_t)
+        grads, grad_value = Call(operands, value, ctx.mask, ctx.launch).gradients(grad_context, level, total, delta)
+        given = (query, key, weight, features, feature_weight)
+        grad_query, grad_key, *rest = narrow(grads.tensors(), given)
+        return grad_query, grad_key, grad_value.to(value.dtype), *rest, None, None

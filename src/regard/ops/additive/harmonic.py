@@ -1,0 +1,114 @@
+"""Additive attention on the tensor cores, with a bounded error: a tanh as a few sines. README.md has the derivation.
+
+Forward, the energies are dot products of float16 features. Backward, the fused kernels make exact energies again, and
+take the log-sum-exp of the forward pass. Memory beside inputs and outputs: 4N bytes for each entry of query and key.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.masks import Mask
+from regard.ops.additive import blocked, fused, harmonic_reference
+from regard.ops.additive.function import apply_once, narrow, only_once
+from regard.ops.additive.harmonic_launch import HarmonicTile, check_harmonic
+from regard.ops.additive.harmonics import LIMIT, TOLERANCE, Fit, choose, widest
+from regard.ops.additive.launch import Launch
+from regard.ops.additive.launch import choose as choose_launch
+from regard.ops.additive.rebuilt import rebuilt
+from regard.ops.additive.tiles import Operands
+from regard.ops.attended import Attended
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    weight: Tensor,
+    mask: Mask | None,
+    *,
+    tolerance: float | None = None,
+    span: float | None = None,
+    tile: HarmonicTile | None = None,
+) -> Attended:
+    """The function of `reference.attention`, with energies within Σ|v| (fit.error + 2^-10 Σ|c|) of the exact ones.
+
+    Without `span` the largest |q + k| is measured, which the CPU waits for; where no fit covers it, the exact kernels
+    read instead, with a warning. With `span` nothing waits, and the promise is checked on the device: a head whose
+    |q + k| exceeds it has a context of NaN. `tile` overrides the rule.
+    """
+    for tensor in (query, key, value):
+        interpreted = check_harmonic(tensor.device, tensor.dtype)
+    tolerance = TOLERANCE if tolerance is None else tolerance
+    fit = _measured(query, key, tolerance) if span is None else _promised(span, tolerance)
+    if fit is None:
+        return fused.attention(query, key, value, weight, mask, features=None, feature_weight=None)
+    queries, hidden = query.shape[2:]
+    launch = choose_launch(queries, hidden, query.dtype, features=False, interpreted=interpreted)
+    context = apply_once("harmonic", _Attention, query, key, value, weight, mask, launch, fit, tile)
+    operands = Operands(query, key, weight, None, None)
+    return Attended(context, rebuilt(blocked.score, operands, mask), operands.shape)
+
+
+def _measured(query: Tensor, key: Tensor, tolerance: float) -> Fit | None:
+    """The fit for these queries and keys; None, with a warning, where there is none."""
+    reach, size = harmonic_reference.span(query.detach(), key.detach())
+    fit = choose(reach, tolerance) if size <= LIMIT else None
+    if fit is None:
+        warnings.warn(
+            f"additive: no harmonic fit has an error of {tolerance:.1e} where |q + k| reaches {reach:.1f} (up to "
+            f"{widest(tolerance)}) and |q| or |k| {size:.1f} (up to {LIMIT:.0f}): the exact kernels read instead",
+            stacklevel=4,
+        )
+    return fit
+
+
+def _promised(span: float, tolerance: float) -> Fit:
+    fit = choose(span, tolerance)
+    if fit is None:
+        raise ValueError(
+            f"additive: no harmonic fit has an error of {tolerance:.1e} up to a span of {span}, only up to "
+            f'{widest(tolerance)}; give a larger tolerance, or use impl="fused"'
+        )
+    return fit
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        weight: Tensor,
+        mask: Mask | None,
+        launch: Launch,
+        fit: Fit,
+        tile: HarmonicTile | None,
+    ) -> Tensor:
+        from regard.ops.additive.harmonic_call import HarmonicCall
+
+        operands = Operands(query, key, weight, None, None)
+        # The backward pass needs the context before it is rounded; where there is none, it is rounded in the kernel.
+        precision = torch.float32 if any(ctx.needs_input_grad) else value.dtype
+        context, lse = HarmonicCall(operands, value, mask, launch, fit, tile, precision).read()
+        ctx.save_for_backward(query, key, value, weight, context, lse)
+        ctx.mask, ctx.launch = mask, launch
+        return context.to(value.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, grad_context: Tensor) -> tuple[Tensor | None, ...]:
+        from regard.ops.additive.call import Call
+
+        only_once("harmonic")
+        query, key, value, weight, context, lse = ctx.saved_tensors
+        operands = Operands(query, key, weight, None, None)
+        delta, level = (grad_context.float() * context).sum(-1), lse.masked_fill(lse == -torch.inf, 0.0)
+        call = Call(operands, value, ctx.mask, ctx.launch)
+        grads, grad_value = call.gradients(grad_context, level, torch.ones_like(level), delta)
+        grad_query, grad_key, grad_weight = narrow((grads.query, grads.key, grads.weight), (query, key, weight))
+        return grad_query, grad_key, grad_value.to(value.dtype), grad_weight, None, None, None, None

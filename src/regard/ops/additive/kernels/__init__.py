@@ -1,0 +1,1 @@
+"""The Triton kernels of additive attention; imported only when they are asked for, since Triton may be missing."""

@@ -1,0 +1,35 @@
+"""Which pairs of a query and a key may meet: the mask, as the kernels see it."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def key_count(lengths, batch, keys, LENGTHS: tl.constexpr):
+    """How many leading keys of a sequence count."""
+    if LENGTHS:
+        return tl.minimum(tl.load(lengths + batch).to(tl.int32), keys)
+    return keys
+
+
+@triton.jit
+def allowed_pairs(t, s, queries, count, first, last, dense, stride_t, stride_s, DENSE: tl.constexpr):
+    """[t, s]: a key of the sequence, in (t + first, t + last], and allowed by the dense part of the mask."""
+    pairs = (t < queries)[:, None] & (s < count)[None, :]
+    ahead = s[None, :] - t[:, None]
+    pairs = pairs & (ahead <= last) & (ahead > first)
+    if DENSE:
+        pairs = pairs & (tl.load(dense + t[:, None] * stride_t + s[None, :] * stride_s, mask=pairs, other=0) != 0)
+    return pairs
+
+
+@triton.jit
+def whole(t, s, count, first, last, BLOCK_T: tl.constexpr, BLOCK_S: tl.constexpr):
+    """Whether all keys of a tile with this corner are in reach of all its queries, a dense mask aside."""
+    return (s + BLOCK_S <= count) & (s + BLOCK_S - 1 - t <= last) & (s - (t + BLOCK_T - 1) > first)
+
+
+@triton.jit
+def some(pairs):
+    """Whether any pair may meet."""
+    return tl.max(tl.max(pairs.to(tl.int32), axis=1), axis=0) > 0

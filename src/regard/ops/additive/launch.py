@@ -1,0 +1,99 @@
+"""How the kernels are launched: the size of a tile, by a rule, and how a tanh is reached.
+
+The rule is for an H200: tiles so wide that each thread owns a column (32 threads a warp, side by side along the keys or
+the hidden units), and so high that it has rows to work on while it waits for one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+SCRATCH = 32 * 2**20
+"""Bytes for the gradients of energies, which exist for as many rows at a time as fit."""
+
+_PROGRAMS = 1024
+"""How many programs fill a chip of 132 multiprocessors evenly."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Rows and columns that one program works on at a time, and by how many warps."""
+
+    rows: int
+    columns: int
+    warps: int
+    stages: int = 2
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A choice for all kernels.
+
+    Attributes:
+        forward: queries by keys.
+        energy: queries by keys, in the first step of the backward pass.
+        slopes: queries (or keys) by hidden units, in the second.
+        group: how many elements share a reciprocal, 2 or 4; 0 for the tanh itself.
+        granule: rows of what the kernels read are padded to multiples of this, no less than the sides of all tiles.
+    """
+
+    forward: Tile = Tile(32, 128, 4)
+    energy: Tile = Tile(32, 128, 4)
+    slopes: Tile = Tile(32, 128, 4)
+    group: int = 0
+    granule: int = 256
+
+    def __post_init__(self) -> None:
+        side = max(max(tile.rows, tile.columns) for tile in (self.forward, self.energy, self.slopes))
+        if side > self.granule:
+            raise ValueError(
+                f"additive: a tile with a side of {side} needs a granule of at least that; got {self.granule}"
+            )
+
+    @property
+    def limit(self) -> float:
+        """The largest |q| + |k| at which the product of `group` denominators is a float32 number.
+
+        A denominator is at most 1 + e^2(|q| + |k|): the product of two at 21.5, or four at 10.75, is e^86 = 2.2e37.
+        """
+        return 43.0 / self.group if self.group else 0.0
+
+    def pieces(self, programs: int) -> int:
+        """Into how many pieces the way of each program of `slopes` is cut, so that there is work for the whole chip."""
+        return min(8, max(1, _PROGRAMS // max(1, programs)))
+
+
+def choose(queries: int, hidden: int, dtype: torch.dtype, *, features: bool, interpreted: bool) -> Launch:
+    """The rule. The interpreter, which only checks, gets tiles that make small problems have several.
+
+    >>> choose(2048, 128, torch.bfloat16, features=False, interpreted=False).forward
+    Tile(rows=32, columns=128, warps=4, stages=2)
+    """
+    # In float32 the product errs a few times as much as a tanh: it is for half precision, which cannot see that.
+    group = 0 if features or dtype == torch.float32 else 2
+    if interpreted:
+        small = Tile(16, 16, 1)
+        return Launch(small, small, small, group, granule=16)
+    if features:  # a tile of features lies in registers as well
+        small = Tile(16, 32, 4)
+        return Launch(small, small, small, group)
+    rows = 16 if queries <= 16 or dtype == torch.float32 else 32
+    slopes = Tile(rows, 64, 2) if hidden <= 64 else Tile(rows, 128, 4)
+    return Launch(Tile(rows, 128, 4), Tile(rows, 128, 4), slopes, group)
+
+
+def check(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether Triton interprets; one clear sentence where the kernels cannot run."""
+    other = 'use impl="blocked", or leave impl out'
+    try:
+        import triton
+    except ImportError:
+        raise ValueError(f"additive: the fused implementation needs Triton, which is not installed; {other}") from None
+    interpreted = bool(triton.knobs.runtime.interpret)
+    if device.type != "cuda" and not interpreted:
+        raise ValueError(f"additive: the fused implementation needs a CUDA device; got tensors on {device}; {other}")
+    if dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        raise ValueError(f"additive: the fused implementation has float32, float16 and bfloat16, not {dtype}; {other}")
+    return interpreted

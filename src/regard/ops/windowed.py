@@ -1,0 +1,121 @@
+"""Softmax attention over inner products in a window, without the pairs outside it.
+
+Queries are taken in blocks of C. A block sees the C + W - 1 keys from the first of its first query to the last of its
+last one, so that T·(C + W) pairs are computed instead of T·S, and no tensor of T·S pairs exists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.masks import Mask, Shape
+from regard.ops.fastest import fused_attention
+
+_BLOCK = 64  # queries of a block, at least: what a fused kernel is made for
+_GAIN = 2  # pairs that a window must save to pay for laying out the keys: half of them
+
+
+@dataclass(frozen=True)
+class Band:
+    """A window as blocks: query t, which stands at key t + S - T, sees `width` keys from its place + `first` + 1 on.
+
+    Attributes:
+        shape: [B, H, T, S].
+        first: keys after place + first are seen.
+        width: how many.
+        lengths: [B], keys from these on are padding; None for no limit.
+    """
+
+    shape: Shape
+    first: int
+    width: int
+    lengths: Tensor | None
+
+    @staticmethod
+    def of(mask: Mask | None, shape: Shape) -> Band | None:
+        """The band of a mask that is a window, padded or not; None if it is another or too wide to gain by it.
+
+        >>> Band.of(Mask.window(16), (1, 1, 1024, 1024)).slab
+        79
+        >>> Band.of(Mask.window(600), (1, 1, 1024, 1024)) is None
+        True
+        """
+        if mask is None or not mask.by_place:
+            return None
+        lengths, first, last, rest = mask.spans(shape)
+        if first is None or last is None or last <= first or rest is not None:
+            return None
+        band = Band(shape, first, last - first, lengths)
+        return band if band.slab * _GAIN <= shape[3] else None
+
+    @property
+    def block(self) -> int:
+        """Queries of a block."""
+        return max(1, min(self.shape[2], max(_BLOCK, self.width)))
+
+    @property
+    def slab(self) -> int:
+        """Keys that a block sees."""
+        return self.block + self.width - 1
+
+    @property
+    def blocks(self) -> int:
+        """How many of them."""
+        return -(-self.shape[2] // self.block)
+
+    @property
+    def start(self) -> int:
+        """The first key of the first slab; negative if there are places before the memory."""
+        return self.shape[3] - self.shape[2] + self.first + 1
+
+    def slabs(self, memory: Tensor) -> Tensor:
+        """Keys or values laid out by block: [B, H, S, D] -> [B * n, H, slab, D], zeros outside the memory."""
+        keys, end = self.shape[3], self.start + (self.blocks - 1) * self.block + self.slab
+        here = memory[:, :, min(max(self.start, 0), keys) : min(max(end, 0), keys)]
+        before = min(max(-self.start, 0), end - self.start)
+        padded = F.pad(here, (0, 0, before, end - self.start - before - here.shape[2]))
+        slabs: Tensor = padded.unfold(2, self.slab, self.block).permute(0, 2, 1, 4, 3).flatten(0, 1)
+        return slabs
+
+    def cut(self, query: Tensor) -> Tensor:
+        """Queries by block: [B, H, T, D] -> [B * n, H, block, D], zeros after the last."""
+        padded = F.pad(query, (0, 0, 0, self.blocks * self.block - self.shape[2]))
+        blocks: Tensor = padded.unflatten(2, (self.blocks, self.block)).transpose(1, 2).flatten(0, 1)
+        return blocks
+
+    def joined(self, context: Tensor) -> Tensor:
+        """`cut` undone."""
+        by_block: Tensor = context.unflatten(0, (self.shape[0], self.blocks)).transpose(1, 2)
+        return by_block.flatten(2, 3)[:, :, : self.shape[2]]
+
+    def allowed(self, device: torch.device) -> Tensor:
+        """What each block may see of its slab, [B * n, 1, block, slab]."""
+        place = torch.arange(self.slab, device=device)
+        ahead = place - torch.arange(self.block, device=device).unsqueeze(1)
+        near = (ahead >= 0) & (ahead < self.width)
+        key = place + (self.start + self.block * torch.arange(self.blocks, device=device)).unsqueeze(1)
+        end = torch.full((1,), self.shape[3], device=device) if self.lengths is None else self.lengths.to(device)
+        there = (key >= 0) & (key < end[:, None, None].clamp(max=self.shape[3]))
+        return (there.unsqueeze(2) & near).expand(self.shape[0], -1, -1, -1).flatten(0, 1).unsqueeze(1)
+
+
+def windowed_attention(
+    query: Tensor, key: Tensor, value: Tensor, band: Band, *, scale: float, dropout: float = 0.0
+) -> Tensor:
+    """softmax(scale q.k) value within the band, [B, H, T, Dv]; zeros for a query with nothing in its window.
+
+    >>> ones = torch.ones(1, 1, 4, 2)
+    >>> band = Band((1, 1, 4, 4), first=-2, width=2, lengths=None)
+    >>> windowed_attention(ones, ones, ones.cumsum(2), band, scale=1.0)[0, 0, :, 0]
+    tensor([1.0, 1.5, 2.5, 3.5])
+    """
+    allowed = band.allowed(query.device)
+    empty = ~allowed.any(dim=-1, keepdim=True)
+    context = fused_attention(
+        band.cut(query), band.slabs(key), band.slabs(value), allowed | empty, scale=scale, dropout=dropout
+    )
+    return band.joined(context.masked_fill(empty, 0.0))
