@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 ENTRIES = catalogue()
 
 # Modules of `ops` that define no mechanism: what mechanisms are made of.
-PARTS = {"attended", "card", "catalogue", "checks", "inner_product", "presence", "weights"}
+PARTS = {"attended", "attending_gru", "card", "catalogue", "checks", "inner_product", "presence", "weights"}
 
 # Mechanisms that read no keys under a mask of their own: they are tested in their own files only.
 NOT_A_READ = {
