@@ -19,7 +19,10 @@ ROOT = Path(__file__).parents[1]
 ENTRIES = catalogue()
 
 # Modules of `ops` that define no mechanism: what mechanisms are made of.
-PARTS = {"attended", "card", "catalogue", "checks", "fastest", "inner_product", "presence", "weights", "windowed"}
+PARTS = {
+    "attended", "attending_gru", "card", "catalogue", "checks", "fastest", "inner_product", "presence", "weights",
+    "windowed",
+}  # fmt: skip
 
 # Mechanisms that read no keys under a mask of their own: they are tested in their own files only.
 NOT_A_READ = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from regard.nn import Cells, Recurrent
 from regard.nn.cells import CellState, CellWeights, cell_step
+from regard.nn.recording import recording
 from tests.mechanism import assert_close, check_gradients
 
 LENGTHS = [7, 4, 1]
@@ -80,10 +82,29 @@ def test_the_loop_is_the_fused_layer(kind: str, bidirectional: bool) -> None:
     ones = torch.ones(3, 4, 10, dtype=torch.float64)
     state = replace(recurrent.start(3), noise=(ones[..., :5], ones[..., : recurrent.output_dim]))
     for given in (lengths, None):
-        looped, end = recurrent._loop(x, given, state)
+        looped, end = recurrent._by_layer(x, given, state)
         fused, expected = recurrent(x, given)
         assert_close(looped, fused, tolerance=1e-10)
         assert_close(end.hidden, expected.hidden, tolerance=1e-10)
+
+
+@kinds
+@both
+def test_a_recording_is_the_packed_layer(kind: str, bidirectional: bool) -> None:
+    """Without the lengths on the CPU: the same outputs, ends and gradients, also from a state of its own."""
+    recurrent, x, lengths = layers(kind, bidirectional=bidirectional), words(), torch.tensor([7, 0, 4])
+    start = recurrent.start(3, torch.randn(3, 2 * recurrent.directions, 5, dtype=torch.float64))
+    x[2, 4:] = 99.0
+    for given in (lengths, None):
+        found = []
+        for context in (nullcontext, recording):
+            with context():
+                outputs, end = recurrent(x, given, start)
+            ends = [end.hidden] if end.cell is None else [end.hidden, end.cell]
+            total = sum((part * part).sum() for part in (outputs, *ends))
+            found.append([outputs, *ends, *torch.autograd.grad(total, list(recurrent.parameters()))])
+        for recorded, packed in zip(*reversed(found), strict=True):
+            assert_close(recorded, packed.detach(), tolerance=1e-10)
 
 
 def test_variational_dropout_keeps_to_its_channels() -> None:

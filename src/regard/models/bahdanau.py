@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from regard.masks import Mask
 from regard.models.attending import Attender, Attending, Factory, attender
@@ -12,10 +15,17 @@ from regard.models.encoder import Encoded, Encoder
 from regard.models.generator import Advanced, EncoderDecoder, Feed, needs_source, padded_lengths
 from regard.models.predicted import Predicted
 from regard.models.words import Words, output_layer
+from regard.nn.aligners import Softmax
+from regard.nn.attention import Attention
 from regard.nn.cells import Cells
 from regard.nn.global_fertility import GlobalFertility
-from regard.nn.rnn import Recurrent
+from regard.nn.recording import is_recording
+from regard.nn.rnn import Recurrent, RecurrentState
+from regard.nn.scores import Additive
 from regard.nn.sharing import SharedMemory
+from regard.ops.attending_gru import attending_gru
+from regard.ops.softmax import weigh_values
+from regard.ops.weights import Weights
 from regard.specials import BOS, EOS, PAD
 
 
@@ -99,6 +109,11 @@ class Bahdanau(EncoderDecoder[DecoderState]):
         loss = self.fertility(coverage, encoded.states, Mask.of(words.unsqueeze(1)))
         return predicted._replace(extras={**predicted.extras, "fertility": loss})
 
+    def unroll(self, tokens: Tensor, state: DecoderState, feed: Feed | None = None) -> Predicted:
+        if feed is None and tokens.shape[1] and is_recording() and self._plain():
+            return self._in_one_loop(tokens, state)
+        return super().unroll(tokens, state, feed)
+
     def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
         words: Tensor = self.words(tokens)
         return words
@@ -119,3 +134,47 @@ class Bahdanau(EncoderDecoder[DecoderState]):
         first = torch.tanh(self.bridge(backward)).unflatten(1, (-1, self.layers.hidden_dim))
         memory = self.attention.remember(encoded.states, mask=encoded.mask)
         return DecoderState(self.layers.start(len(first), first), SharedMemory(memory), self.attention.start(memory))
+
+    def _plain(self) -> bool:
+        """Whether the decoder is that of the paper, whose loop is an op of its own: `regard.ops.attending_gru`."""
+        reader, cells = self.attention, self.layers.cells
+        return (
+            type(reader) is Attention
+            and reader.impl is None
+            and type(reader.score) is Additive
+            and type(reader.align) is Softmax
+            and not (len(reader.score.terms) or reader.dropout or cells.recurrent_dropout)
+            and (cells.kind, cells.num_layers) == ("gru", 1)
+        )
+
+    def _in_one_loop(self, tokens: Tensor, state: DecoderState) -> Predicted:
+        """Teacher forcing with all that does not depend on the step outside the loop; the same up to rounding."""
+        assert isinstance(self.attention, Attention)
+        assert isinstance(self.attention.score, Additive)
+        words, width = self.embed(tokens, state), self.words.table.embedding_dim
+        from_inputs, from_state, input_bias, state_bias = self.layers.weights(0)
+        asks = self.attention.score.query_map
+        assert asks is not None
+        ask_bias = asks.weight.new_zeros(len(asks.weight)) if asks.bias is None else asks.bias
+        memory = state.shared.memory
+        batch, _, size, _ = memory.key.shape
+        values = memory.value.squeeze(1)
+        allowed = torch.ones(batch, size, dtype=torch.bool, device=tokens.device)
+        if memory.mask is not None:
+            allowed = allowed & memory.mask.allowed((batch, 1, 1, size), device=tokens.device)[:, 0, 0]
+        hidden, weights = attending_gru(
+            F.linear(words.transpose(0, 1), from_inputs[:, :width], input_bias),
+            state.layers.top,
+            memory.key.squeeze(1),
+            F.linear(values, from_inputs[:, width:]),
+            allowed,
+            torch.cat((asks.weight, from_state)),
+            torch.cat((ask_bias, state_bias)),
+            self.attention.score.weight.squeeze(0),
+        )
+        hidden, weights = hidden.transpose(0, 1), weights.transpose(0, 1)
+        assert state.read is not None
+        read = replace(state.read, step=state.read.step + tokens.shape[1])
+        after = DecoderState(RecurrentState(hidden[:, -1:]), state.memory, read)
+        seen = Weights.of(weights.unsqueeze(1), has_heads=False)
+        return Predicted(self.output(hidden, words, weigh_values(weights, values)), after, seen)

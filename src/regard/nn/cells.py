@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -85,3 +86,46 @@ def cell_step(kind: str, x: Tensor, before: CellState, weights: CellWeights) -> 
         return CellState(torch.gru_cell(x, before.hidden, *weights))
     assert before.cell is not None
     return CellState(*torch.lstm_cell(x, (before.hidden, before.cell), *weights))
+
+
+def layer_run(kind: str, x: Tensor, before: CellState, weights: CellWeights) -> tuple[Tensor, CellState]:
+    """`cell_step` over all of x [B, T, C], by torch's fused layers: outputs [B, T, D] and the state after the last.
+
+    >>> one = CellWeights(torch.ones(1, 1), torch.ones(1, 1), torch.zeros(1), torch.zeros(1))
+    >>> layer_run("elman", torch.tensor([[[0.25], [0.25]]]), CellState(torch.tensor([[0.25]])), one)[0]
+    tensor([[[0.4621],
+             [0.6120]]])
+    """
+    hidden, settings = before.hidden.unsqueeze(0).contiguous(), (True, 1, 0.0, torch.is_grad_enabled(), False, True)
+    with warnings.catch_warnings():
+        # cuDNN wants the weights of a layer in one piece, and says so; here it copies them into one.
+        warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk")
+        if before.cell is not None:
+            outputs, *after = torch.lstm(x, (hidden, before.cell.unsqueeze(0).contiguous()), weights, *settings)
+        else:
+            run = torch.gru if kind == "gru" else torch.rnn_tanh
+            outputs, *after = run(x, hidden, weights, *settings)
+    return outputs, CellState(*(part.squeeze(0) for part in after))
+
+
+_SHUT = 1e4  # σ(-1e4) is 0 and σ(1e4) is 1, exactly
+
+
+def holding(x: Tensor, inside: Tensor, weights: CellWeights) -> tuple[Tensor, CellWeights]:
+    """An LSTM that keeps c as it is wherever `inside` [B, T] is False: its end is then that of each sequence.
+
+    A further input, 1 at padding, shuts the input gate and opens the forget gate. h goes on changing there.
+
+    >>> one = CellWeights(torch.ones(4, 1), torch.ones(4, 1), torch.zeros(4), torch.zeros(4))
+    >>> x, some = torch.ones(1, 3, 1), torch.tensor([[True, False, False]])
+    >>> x, weights = holding(x, some, one)
+    >>> _, end = layer_run("lstm", x, CellState(torch.zeros(1, 1), torch.zeros(1, 1)), weights)
+    >>> end.cell, torch.sigmoid(torch.ones(())) * torch.tanh(torch.ones(()))
+    (tensor([[0.5568]]), tensor(0.5568))
+    """
+    size = weights.state.shape[1]
+    column = weights.input.new_zeros(4 * size, 1)
+    column[:size] = -_SHUT
+    column[size : 2 * size] = _SHUT
+    outside = (~inside).to(x.dtype).unsqueeze(2)
+    return torch.cat((x, outside), dim=2), weights._replace(input=torch.cat((weights.input, column), dim=1))

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from regard.nn.cells import Cells, CellState, CellWeights, cell_step
+from regard.nn.cells import Cells, CellState, CellWeights, cell_step, holding, layer_run
 from regard.nn.packed_cell import PackedCell
+from regard.nn.recording import is_recording
 
 _TORCH: dict[str, Callable[..., nn.RNNBase]] = {"elman": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
@@ -62,7 +63,7 @@ class Recurrent(nn.Module):
     """Elman, GRU or LSTM layers over padded batches.
 
     All at once (`forward`) or step by step (`step`): the same function. PyTorch's fused layers do the work wherever
-    they can; with variational dropout in training it is a loop over the same weights. Padding is not read, has
+    they can; with variational dropout in training it is a loop over the same weights. Padding changes nothing, has
     output zero, and the backward direction starts at each sequence's true end.
 
     cuDNN's recurrent layers round float32 products to TF32 unless told otherwise, which moves log-probabilities by
@@ -149,8 +150,8 @@ class Recurrent(nn.Module):
         state = replace(state, noise=self._noise(x))
         if x.shape[1] == 0 or x.shape[0] == 0:
             return x.new_zeros(*x.shape[:2], self.output_dim), state
-        if state.noise:
-            return self._loop(x, lengths, state)
+        if state.noise or is_recording():
+            return self._by_layer(x, lengths, state)
         with nullcontext() if self.training or not x.is_cuda else _full_precision():
             return self._fused(x, lengths, state)
 
@@ -168,7 +169,7 @@ class Recurrent(nn.Module):
             if layer > 0:
                 x = self._between(x, noise, layer)
             before = self._forgetful(state.layer(layer), noise, layer)
-            after.append(self._cell(layer, x)(self.cells.kind, x, before, self._weights(layer)))
+            after.append(self._cell(layer, x)(self.cells.kind, x, before, self.weights(layer)))
             x = after[-1].hidden
         return x, RecurrentState.of(after, noise)
 
@@ -184,9 +185,9 @@ class Recurrent(nn.Module):
         outputs, _ = pad_packed_sequence(packed, batch_first=True, total_length=x.shape[1])
         return _without_empty(outputs, _batch_first(after), state, true.to(x.device))
 
-    def _loop(self, x: Tensor, lengths: Tensor | None, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
+    def _by_layer(self, x: Tensor, lengths: Tensor | None, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         after: list[CellState] = []
-        inside = None if lengths is None else _inside(lengths.to(x.device), x.shape[1])
+        lengths = None if lengths is None else lengths.to(x.device)
         for layer in range(self.cells.num_layers):
             if layer > 0:
                 x = self._between(x, state.noise, layer)
@@ -194,25 +195,26 @@ class Recurrent(nn.Module):
             for direction in range(self.directions):
                 index = layer * self.directions + direction
                 sequence = _reversed(x, lengths) if direction else x
-                output, end = self._run(sequence, inside, state, index)
+                output, end = (self._loop if state.noise else self._whole)(sequence, lengths, state, index)
                 outputs.append(_reversed(output, lengths) if direction else output)
                 after.append(end)
             x = torch.cat(outputs, dim=-1)
         return x, RecurrentState.of(after, state.noise)
 
-    def _run(self, x: Tensor, inside: Tensor | None, state: RecurrentState, index: int) -> tuple[Tensor, CellState]:
+    def _loop(self, x: Tensor, lengths: Tensor | None, state: RecurrentState, index: int) -> tuple[Tensor, CellState]:
         """One layer in one direction, step by step."""
-        now, weights, outputs = state.layer(index), self._weights(index), []
+        now, weights, outputs = state.layer(index), self.weights(index), []
+        here = None if lengths is None else inside(lengths, x.shape[1])
         for t, word in enumerate(x.unbind(1)):
             new = cell_step(self.cells.kind, word, self._forgetful(now, state.noise, index), weights)
-            if inside is None:
+            if here is None:
                 now = new
                 outputs.append(new.hidden)
                 continue
-            here = inside[:, t : t + 1]
-            outputs.append(new.hidden.masked_fill(~here, 0.0))
-            cell = None if new.cell is None or now.cell is None else torch.where(here, new.cell, now.cell)
-            now = CellState(torch.where(here, new.hidden, now.hidden), cell)
+            there = here[:, t : t + 1]
+            outputs.append(new.hidden.masked_fill(~there, 0.0))
+            cell = None if new.cell is None or now.cell is None else torch.where(there, new.cell, now.cell)
+            now = CellState(torch.where(there, new.hidden, now.hidden), cell)
         return torch.stack(outputs, dim=1), now
 
     def _cell(self, layer: int, x: Tensor) -> Callable[[str, Tensor, CellState, CellWeights], CellState]:
@@ -221,7 +223,21 @@ class Recurrent(nn.Module):
             return cell_step
         return self._packed[layer].step
 
-    def _weights(self, index: int) -> CellWeights:
+    def _whole(self, x: Tensor, lengths: Tensor | None, state: RecurrentState, index: int) -> tuple[Tensor, CellState]:
+        """One layer in one direction at once, padding included: packing would ask for the lengths on the CPU."""
+        before, weights = state.layer(index), self.weights(index)
+        if lengths is None:
+            return layer_run(self.cells.kind, x, before, weights)
+        here = inside(lengths, x.shape[1])
+        if self.cells.kind == "lstm":
+            x, weights = holding(x, here, weights)
+        outputs, end = layer_run(self.cells.kind, x, before, weights)
+        last = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, self.hidden_dim)
+        hidden = torch.where((lengths > 0).unsqueeze(1), outputs.gather(1, last).squeeze(1), before.hidden)
+        return outputs.masked_fill(~here.unsqueeze(2), 0.0), CellState(hidden, end.cell)
+
+    def weights(self, index: int) -> CellWeights:
+        """The parameters of one layer, or of one direction of it, the lowest first."""
         layer, direction = divmod(index, self.directions)
         name = f"l{layer}" + "_reverse" * direction
         return CellWeights(*(getattr(self.layers, f"{part}_{name}") for part in _PARTS))
@@ -292,7 +308,7 @@ def _without_empty(
     return outputs.masked_fill(empty, 0.0), RecurrentState(hidden, cell)
 
 
-def _inside(lengths: Tensor, size: int) -> Tensor:
+def inside(lengths: Tensor, size: int) -> Tensor:
     """[B, T], True at words, False at padding."""
     return torch.arange(size, device=lengths.device) < lengths.unsqueeze(1)
 

@@ -175,6 +175,8 @@ class TrainSection(Section):
     """ε of the smoothed targets; validation is never smoothed."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """bfloat16 computes in half precision where that is safe; parameters stay float32."""
+    graphs: bool = True
+    """Whether one GPU records the updates of models that learn step by step, as CUDA graphs, where they can be."""
     sharding: Literal["none", "full"] = "none"
     """Of several processes: full divides parameters, gradients and the optimizer's moments among them, none copies."""
     log_every: int = Field(50, ge=1)

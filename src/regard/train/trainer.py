@@ -27,6 +27,7 @@ from regard.train.checkpoint import Progress, average
 from regard.train.fault import NotFiniteError, locate
 from regard.train.feed import Place
 from regard.train.folder import RunError
+from regard.train.graphs import Graphs, in_steps, obstacle
 from regard.train.metrics_log import AVERAGED
 from regard.train.notices import Notices
 from regard.train.run import Run
@@ -109,6 +110,7 @@ class Trainer:
         self.schedule = make_schedule(self.recipe)
         self.objective = self._spread(Objective(self.model, self.task, narrow=train.precision == "bfloat16"))
         self.optimizer = make_optimizer(train, self.model.parameters())
+        self.graphs = self._graphs()
         self.checkpoints = self.run.checkpoints(keep=train.average, every=train.checkpoint_every)
         self.notices = Notices.of(self.setup.train.corpus, self.task.answer or self.task.question)
         self.carried: Any = None  # the state in mid-text, where the task reads one long text
@@ -133,6 +135,18 @@ class Trainer:
         device = self.accelerator.device
         shard(objective.to(device), device, layers=by_layer(self.model, self.recipe))
         return objective
+
+    def _graphs(self) -> Graphs | None:
+        """Recorded updates, where a GPU would wait for Python."""
+        alone = self.accelerator.device.type == "cuda" and self.accelerator.num_processes == 1
+        if not self.recipe.train.graphs or not alone or not in_steps(self.model, self.task):
+            return None
+        why = obstacle(self.model, self.task)
+        if why is not None:
+            self.screen.notice(f"updates are not recorded as CUDA graphs, which would be faster: {why}")
+            return None
+        assert isinstance(self.objective, Objective)
+        return Graphs(self.objective)
 
     def _whole(self) -> nn.Module:
         """The model with all its parameters on this process: a copy where it is sharded, to be let go soon."""
@@ -230,17 +244,16 @@ class Trainer:
         tokens = sum(self.feed.tokens(place) for place in group)
         total = torch.zeros(2, device=self.accelerator.device)  # -log p, and how many processes were interrupted
         torch.manual_seed(int(mixed(np.array([progress.step], np.uint64), self.recipe.train.seed, rank)[0]))
-        self.optimizer.zero_grad()
+        self.optimizer.zero_grad(set_to_none=self.graphs is None)
         for place in group:
             mine = self.feed.batch(place, rank, world)
             # A process without rows reads another's, for nothing, so that all of them meet in the same exchanges.
             weight = 1.0 if mine.size else 0.0
             batch = (mine if mine.size else self.feed.batch(place, 0, world)).to(self.accelerator.device)
             before = None if batch.begins else self.carried
-            loss, nll, after = self.objective(batch, progress.step, before)
+            loss, nll, after = self._learn(batch, progress.step, before, weight * world / tokens)
             if not torch.isfinite(loss):
                 raise self._fault(batch, place, before, progress)
-            self.accelerator.backward(loss * (weight * world / tokens))
             total[0] += weight * nll
             self.carried = after if mine.size else None
         if self.recipe.train.clip is not None:
@@ -249,6 +262,14 @@ class Trainer:
         total[1] = float(self._stopping)  # exchanged, so that all processes stop after the same step
         nll_sum, stopping = self.accelerator.reduce(total).tolist()
         return nll_sum, tokens, stopping > 0
+
+    def _learn(self, batch: Batch, update: int, before: Any, scale: float) -> tuple[Tensor, Tensor, Any]:
+        """Add the gradients of `scale` times the loss of a batch; what the objective says of it."""
+        if self.graphs is not None and self.graphs.has_room_for(batch):
+            return *self.graphs.learn(batch, update, scale), None
+        loss, nll, after = self.objective(batch, update, before)
+        self.accelerator.backward(loss * scale)
+        return loss, nll, after
 
     def _fault(self, batch: Batch, place: Place, before: Any, progress: Progress) -> NotFiniteError:
         if self.sharded:  # the other processes, which would have to take part in looking for it, go on

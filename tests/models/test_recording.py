@@ -1,0 +1,51 @@
+"""Models while an update is recorded: the same function, without a look at the lengths."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.nn.recording import recording
+from tests.mechanism import assert_close
+from tests.models.systems import ENCODER_DECODERS, TARGET, bahdanau, pairs
+
+RECURRENT = [name for name in ENCODER_DECODERS if name.split()[0] in ("seq2seq", "bahdanau", "luong", "simple")]
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_a_recording_is_the_same_function(name: str) -> None:
+    model, inputs = ENCODER_DECODERS[name]().double(), pairs()
+    found: list[list[Tensor]] = []
+    for context in (nullcontext, recording):
+        with context():
+            predicted = model(*inputs)
+        seen = [] if predicted.attended is None else [predicted.attended.weights(), predicted.attended.weights(rows=2)]
+        slopes = torch.autograd.grad((predicted.logits**2).sum(), list(model.parameters()))
+        found.append([predicted.logits, predicted.state.layers.hidden, *seen, *slopes])
+    for plain, recorded in zip(*found, strict=True):
+        assert_close(recorded, plain.detach(), tolerance=1e-10)
+
+
+def test_a_decoder_goes_on_from_a_recorded_state() -> None:
+    model, (source, lengths, target) = bahdanau().double(), pairs()
+    with recording():
+        state = model(source, lengths, target[:, :4]).state
+    step = model.step(target[:, 4], state)
+    assert_close(step.log_probs, model(source, lengths, target).logits.log_softmax(-1)[:, 4].detach(), tolerance=1e-10)
+    assert step.state.read.step == 5
+    assert step.log_probs.shape == (3, TARGET)
+
+
+def test_half_precision_stays_near() -> None:
+    model, inputs = bahdanau(), pairs()
+    wide = model(*inputs).logits
+    with torch.autocast(wide.device.type, torch.bfloat16), recording():
+        narrow = model(*inputs).logits
+    assert not torch.equal(narrow, wide)
+    assert_close(narrow.float(), wide.detach(), tolerance=0.02)
+    (gradient,) = torch.autograd.grad(narrow.float().square().sum(), [model.layers.layers.weight_hh_l0])
+    (expected,) = torch.autograd.grad(wide.square().sum(), [model.layers.layers.weight_hh_l0])
+    assert_close(gradient, expected, tolerance=0.05)

@@ -1,0 +1,195 @@
+"""Recorded updates: bookkeeping, padding and gradients, with a recorder that computes again instead of a GPU's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.data.batch import Batch
+from regard.train import graphs
+from regard.train.folder import RunError
+from regard.train.graphs import CudaGraphs, Graphs, Shape, in_steps, obstacle
+from regard.train.run import Run
+from regard.train.screen import Screen
+from regard.train.trainer import Trainer
+from regard.train.update import Objective
+from tests.mechanism import assert_close
+from tests.train.tiny import metrics, recipe, train
+
+
+class Again:
+    """Records nothing: does it once, as a recorder must, and again at each replay."""
+
+    def __init__(self) -> None:
+        self.recorded = 0
+
+    def __call__(self, run: Callable[[], None]) -> Callable[[], None]:
+        self.recorded += 1
+        run()
+        return run
+
+
+def trainer(folder: Path, *overrides: str, most: int = 64) -> Trainer:
+    """A run whose updates are recorded."""
+    made = Trainer(recipe(*overrides), Run(folder), screen=Screen(quiet=True))
+    assert made.graphs is None  # on a CPU nothing waits for Python
+    assert isinstance(made.objective, Objective)
+    made.graphs = Graphs(made.objective, record=Again(), most=most)
+    return made
+
+
+def recordings(made: Trainer) -> int:
+    assert made.graphs is not None
+    assert isinstance(made.graphs.record, Again)
+    return made.graphs.record.recorded
+
+
+def batches(made: Trainer, count: int) -> list[Batch]:
+    places = made.feed.after(0, 0)
+    return [made.feed.batch(next(places)) for _ in range(count)]
+
+
+def slopes(made: Trainer) -> list[Tensor]:
+    return [parameter.grad.clone() for parameter in made.model.parameters() if parameter.grad is not None]
+
+
+def learned(made: Trainer, batch: Batch, *, recorded: bool) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """Loss, -log p and gradients of half the loss."""
+    made.optimizer.zero_grad(set_to_none=not recorded)
+    if recorded:
+        assert made.graphs is not None
+        total, nll = made.graphs.learn(batch, 0, 0.5)
+    else:
+        total, nll, _ = made.objective(batch, 0)
+        (0.5 * total).backward()
+    return total, nll, slopes(made)
+
+
+MODELS = {
+    "bahdanau": "{kind: bahdanau, embedding_dim: 16, hidden_dim: 16}",
+    "multi-head": "{kind: bahdanau, embedding_dim: 16, hidden_dim: 16, attention: {num_heads: 2}, cells: lstm}",
+    "luong": "{kind: luong, embedding_dim: 16, hidden_dim: 16, attention: {align: local_p}}",
+    "simple": "{kind: simple_attention, embedding_dim: 16, hidden_dim: 16}",
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_loss_and_gradients_are_those_of_the_batch_itself(model: str, tmp_path: Path) -> None:
+    made = trainer(tmp_path, f"model={MODELS[model]}", "train.label_smoothing=0.1", "train.batch.sentences=13")
+    made.model.train()
+    for batch in batches(made, 3):
+        assert tuple(Shape.of(batch)) > tuple(batch.source.shape)  # rows, source and target are all padded
+        expected = learned(made, batch, recorded=False)
+        total, nll, gradients = learned(made, batch, recorded=True)
+        assert_close(total, expected[0].detach(), tolerance=1e-5)
+        assert_close(nll, expected[1], tolerance=1e-5)
+        assert len(gradients) == len(expected[2]) == len(list(made.model.parameters()))
+        for ours, theirs in zip(gradients, expected[2], strict=True):
+            assert_close(ours, theirs, tolerance=2e-5)
+
+
+def test_a_whole_run_is_the_same_up_to_rounding(tmp_path: Path) -> None:
+    settings = ("model.dropout=0", "train.batch.accumulate=2", "train.batch.sentences=11", "train.steps=10")
+    train(tmp_path / "plain", *settings)
+    made = trainer(tmp_path / "recorded", *settings, most=1)  # so that some batches are computed as they come
+    made.fit()
+    assert recordings(made) == 1
+    plain, recorded = (losses(tmp_path / name) for name in ("plain", "recorded"))
+    assert recorded == pytest.approx(plain, rel=1e-4)
+
+
+def losses(folder: Path) -> list[float]:
+    return [row["loss"] for row in map(json.loads, metrics(folder).splitlines())]
+
+
+def test_a_shape_is_recorded_once_and_each_replay_draws_anew(tmp_path: Path) -> None:
+    made = trainer(tmp_path, "model.dropout=0.5")
+    made.model.train()
+    assert made.graphs is not None
+    (batch,) = batches(made, 1)
+    torch.manual_seed(7)
+    first, second = (float(made.graphs.learn(batch, 0, 1.0)[0]) for _ in range(2))
+    assert first != second
+    torch.manual_seed(7)  # the draws are those of the seed, whether or not something was recorded on the way
+    assert float(made.graphs.learn(batch, 0, 1.0)[0]) == first
+    assert recordings(made) == 1
+
+
+def test_gradients_are_added_and_recording_adds_nothing(tmp_path: Path) -> None:
+    made = trainer(tmp_path, "model.dropout=0")
+    one, other = batches(made, 2)
+    parts = [learned(made, batch, recorded=True)[2] for batch in (one, other)]
+    fresh = trainer(tmp_path / "again", "model.dropout=0")
+    assert fresh.graphs is not None
+    held = []
+    for batch in (one, other):
+        fresh.graphs.learn(batch, 0, 0.5)
+        held.append([id(parameter.grad) for parameter in fresh.model.parameters()])
+    assert held[0] == held[1]
+    for total, *summands in zip(slopes(fresh), *parts, strict=True):
+        assert_close(total, sum(summands), tolerance=1e-5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("override", "why"),
+    [
+        ("train.exposure.sampling={}", "train.exposure.sampling"),
+        ("model.attention={align: hard}", "hard attention"),
+        ("model.fertility=4", "model.fertility"),
+        ("model.dropout=0.2", None),
+    ],
+)
+def test_what_cannot_be_recorded_says_why(override: str, why: str | None, tmp_path: Path) -> None:
+    made = Trainer(recipe(override), Run(tmp_path), screen=Screen(quiet=True))
+    assert in_steps(made.model, made.task)
+    found = obstacle(made.model, made.task)
+    assert found is None if why is None else why in (found or "")
+
+
+def test_models_that_learn_all_words_at_once_need_no_recording(tmp_path: Path) -> None:
+    model = "model={kind: luong, embedding_dim: 16, hidden_dim: 16, feeding: false}"
+    made = Trainer(recipe(model), Run(tmp_path), screen=Screen(quiet=True))
+    assert not in_steps(made.model, made.task)
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("train.exposure.sampling={}", ["train.exposure.sampling"]),
+        ("train.graphs=false", []),
+        ("model.fertility=4", ["fert"]),
+    ],
+)
+def test_on_a_gpu_a_note_says_why_nothing_is_recorded(override: str, said: list[str], tmp_path: Path) -> None:
+    made = Trainer(recipe(override), Run(tmp_path), screen=Screen(quiet=True))
+    notes: list[str] = []
+    made.screen.notice = notes.append  # type: ignore[method-assign]
+    made.accelerator = SimpleNamespace(device=torch.device("cuda"), num_processes=1)
+    assert made._graphs() is None
+    assert len(notes) == len(said)
+    assert all(part in note for part, note in zip(said, notes, strict=True))
+
+
+def test_what_a_gpu_refuses_to_record_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda, done = MagicMock(), []
+    cuda.graph.return_value.__exit__.return_value = False
+    monkeypatch.setattr(graphs.torch, "cuda", cuda)
+    replay = CudaGraphs()(lambda: done.append("run"))
+    assert done == ["run", "run"]  # once beside, once recorded
+    assert replay is cuda.CUDAGraph.return_value.replay
+    runs = iter([None, RuntimeError("operation not permitted\nand a long story")])
+
+    def refused() -> None:
+        outcome = next(runs)
+        if outcome is not None:
+            raise outcome
+
+    with pytest.raises(RunError, match=r"CUDA graph \(operation not permitted\); give train.graphs=false"):
+        CudaGraphs()(refused)
