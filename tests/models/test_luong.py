@@ -21,7 +21,7 @@ def test_is_the_equations(feeding: bool) -> None:
     now, fed = end.layer(0), torch.zeros(1, 8).double()  # the decoder starts where the encoder ended
     for t, token in enumerate(target[0]):
         word = model.words.table.weight[token].unsqueeze(0)
-        now = cell_step("lstm", torch.cat((word, fed), 1) if feeding else word, now, model.layers._weights(0))
+        now = cell_step("lstm", torch.cat((word, fed), 1) if feeding else word, now, model.layers.weights(0))
         alpha = (states[0] @ now.hidden[0]).softmax(0)
         fed = torch.tanh(torch.cat((alpha @ states[0], now.hidden[0])) @ model.attentional_map.weight.T).unsqueeze(0)
         assert_close(predicted.attended.weights()[0, t], alpha, tolerance=1e-10)

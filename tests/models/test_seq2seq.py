@@ -24,7 +24,7 @@ def test_is_the_equations(context: str) -> None:
     for t, token in enumerate(target[0]):
         word = model.words.table.weight[token].unsqueeze(0)
         x = torch.cat((word, c), 1) if context == "input" else word
-        now = cell_step("gru", x, now, model.layers._weights(0))
+        now = cell_step("gru", x, now, model.layers.weights(0))
         features = torch.cat((now.hidden, word, c), 1) if context == "input" else now.hidden
         assert_close(logits[0, t], model.output_map(features)[0], tolerance=1e-10)
 
