@@ -161,7 +161,7 @@ def test_only_what_depends_on_the_past_is_done_step_by_step(name: str) -> None:
 def test_learns_a_handful_by_heart(name: str) -> None:
     model, (source, lengths, target) = ENCODER_DECODERS[name](), pairs()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-    for _ in range(160):
+    for _ in range(220):
         logits = model(source, lengths, target[:, :-1]).logits
         loss = F.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten())
         optimizer.zero_grad()
@@ -200,7 +200,7 @@ def test_language_models_select(make: Make) -> None:
 def test_language_models_train_everywhere_and_learn(make: Make) -> None:
     model, (_, _, text) = make(), pairs()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-    for _ in range(100):
+    for _ in range(160):
         loss = F.cross_entropy(model(text[:, :-1]).logits.flatten(0, 1), text[:, 1:].flatten())
         optimizer.zero_grad()
         loss.backward()

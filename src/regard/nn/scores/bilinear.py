@@ -21,9 +21,10 @@ class Bilinear(Score):
         key_dim: width of the keys.
         num_heads: how many scores run side by side.
 
-    Parameters: `weight` W [H, Cq, Ck], at first the identity (of as many channels as both sides have) and a little
-    noise that tells heads apart: the score begins as that of `Dot`. From noise alone it has to find out first which
-    channels belong together, and an attention that points anywhere teaches it little.
+    Parameters: `weight` [H, Cq, Ck] = √Ck W. At first W is the identity (of as many channels as both sides have) and a
+    little noise that tells heads apart: the score begins as that of `Dot`. From noise alone it has to find out first
+    which channels belong together, and an attention that points anywhere teaches it little. The root is there because
+    Adam moves every entry by as much as the learning rate, and a score adds up Cq Ck of them.
 
     Luong, Pham & Manning 2015, section 3.1; see `regard.ops.bilinear_attention`.
 
@@ -36,13 +37,13 @@ class Bilinear(Score):
     def __init__(self, query_dim: int, key_dim: int, *, num_heads: int = 1) -> None:
         super().__init__(num_heads=num_heads)
         self.weight = nn.Parameter(torch.empty(num_heads, query_dim, key_dim))
-        nn.init.normal_(self.weight, std=(query_dim * key_dim) ** -0.5)
+        nn.init.normal_(self.weight, std=query_dim**-0.5)
         with torch.no_grad():
-            self.weight.add_(torch.eye(query_dim, key_dim))
+            self.weight.add_(torch.eye(query_dim, key_dim), alpha=key_dim**0.5)
 
     def queries(self, query: Tensor) -> Tensor:
         fits(self, query, self.weight.shape[1], "queries")
-        return query.unsqueeze(1).expand(-1, self.num_heads, -1, -1)
+        return (query * self.weight.shape[2] ** -0.5).unsqueeze(1).expand(-1, self.num_heads, -1, -1)
 
     def keys(self, key: Tensor) -> Tensor:
         fits(self, key, self.weight.shape[2], "keys")
