@@ -1,9 +1,13 @@
-"""The four ids that every vocabulary begins with: known to data, models and decoders alike."""
+"""The four ids that every vocabulary begins with, and the fifth of some: known to data, models and decoders alike."""
 
 from __future__ import annotations
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
+
+MASK = len(SPECIALS)
+"""The id of a word that is hidden, in vocabularies that have one (`Tokenizer.train(masked=True)`)."""
+MASKED = (*SPECIALS, "<mask>")
 
 IGNORE = -100
 """What pads tags and labels, whose own ids begin at 0; the `ignore_index` of PyTorch's losses."""

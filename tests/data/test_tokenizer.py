@@ -128,7 +128,7 @@ def test_wrong_arguments_are_one_sentence(tmp_path: Path) -> None:
         Tokenizer.train(TEXTS, kind="words", normalise="nfq")  # type: ignore[arg-type]
     with pytest.raises(DataError, match="bpe needs a size of at least 260"):
         Tokenizer.train(TEXTS, kind="bpe", size=100)
-    with pytest.raises(DataError, match="lists of words need a tokenizer of kind words, bpe or unigram"):
+    with pytest.raises(DataError, match="lists of words need a tokenizer of kind words, bpe, unigram or wordpiece"):
         TRAINED["characters"].encode(["a", "b"])
     with pytest.raises(DataError, match="is empty or has white space in it"):
         TRAINED["words"].encode(["the", "small house"])

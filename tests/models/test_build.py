@@ -18,10 +18,14 @@ TINY = {"dim": 8, "num_heads": 2, "num_layers": 1}
 PLAIN: dict[str, dict[str, Any]] = {
     "acceptor": {"encoder": {"embedding_dim": 6, "hidden_dim": 8}, "pooling": "max"},
     "bahdanau": {**SMALL, "attention": {"score": "additive", "terms": ["position"]}},
+    "bert": {"encoder": {**TINY, "max_length": 9, "pooled": True}, "next_sentence": True},
     "bidirectional": {"model": {"kind": "luong", **SMALL}, "gamma": 0.5},
     "char_rnn": {**SMALL, "attention": "dot", "window": 3},
     "language_model": {**SMALL, "cells": {"kind": "lstm", "num_layers": 2, "variational": True}},
     "luong": {**SMALL, "attention": "dot", "feeding": False},
+    "memory_network": {"dim": 6, "num_hops": 2, "tying": "layerwise"},
+    "ntm": {"controller": "lstm", "hidden_dim": 7, "rows": 5, "row_dim": 3, "read_heads": 2},
+    "rnn": {"hidden_dim": 7, "cells": {"kind": "lstm", "num_layers": 3}},
     "seq2seq": {**SMALL, "context": "input", "cells": "gru"},
     "simple_attention": SMALL,
     "transducer": {"encoder": {"kind": "transformer", **TINY}},
@@ -33,8 +37,14 @@ PLAIN: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_from_plain_values(kind: str) -> None:
     source, lengths, target = pairs()
-    if kind in ("char_rnn", "language_model", "transformer_lm"):
+    if kind in ("bert", "char_rnn", "language_model", "transformer_lm"):
         assert build(kind, 13, **PLAIN[kind])(target).logits.shape == (3, 7, 13)
+        return
+    if kind == "memory_network":
+        assert build(kind, 13, 13, **PLAIN[kind])(target.unsqueeze(1), source).logits.shape == (3, 13)
+        return
+    if kind in ("ntm", "rnn"):
+        assert build(kind, 11, 13, **PLAIN[kind])(torch.rand(3, 7, 11)).logits.shape == (3, 7, 13)
         return
     inputs = (source, lengths) if kind in ("acceptor", "transducer") else (source, lengths, target)
     logits = build(kind, 11, 13, **PLAIN[kind])(*inputs).logits

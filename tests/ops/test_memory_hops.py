@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard import Mask
-from regard.ops import insert_empty, memory_hop, memory_hops, position_encoding, time_index
+from regard.ops import insert_empty, memory_hop, memory_hops, position_encoding, slot_softmax, time_index
 from tests.mechanism import assert_close, check_gradients
 
 
@@ -111,6 +111,20 @@ def test_a_second_hop_finds_what_only_the_first_points_to() -> None:
     assert one.reads[0].alignment().item() == 0
     assert two.reads[1].alignment().item() == 1
     assert two.output.argmax().item() == 2
+
+
+def test_empty_slots_are_memories_of_nothing() -> None:
+    """A memory that is filled up with zeros, written out, has the same weights on what is there."""
+    energy, mask = torch.randn(3, 2, 5, 7).double(), Mask.padding([7, 4, 0])
+    weights = slot_softmax(energy, 11, mask)
+    for row, length in enumerate((7, 4, 0)):
+        filled = torch.cat((energy[row, ..., :length], torch.zeros(2, 5, 11 - length)), -1).softmax(-1)
+        assert_close(weights[row, ..., :length], filled[..., :length])
+        assert not weights[row, ..., length:].any()
+    assert_close(slot_softmax(energy, 7), energy.softmax(-1))
+    assert_close(slot_softmax(energy, 3), energy.softmax(-1))  # no slot is empty
+    assert not slot_softmax(energy[2:], 0, Mask.padding([0])).any()
+    check_gradients(lambda energy: slot_softmax(energy, 9, Mask.padding([2, 4, 0])), torch.randn(3, 1, 2, 4))
 
 
 def test_bad_shapes_are_named() -> None:

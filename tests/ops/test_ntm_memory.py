@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.nn import Addressing, Attention, Cosine, MultiHead, Tape, WriteHead
+from regard.nn import Addressing, Attention, Cosine, Heads, MultiHead, Tape
 from regard.ops import Attended, ntm_read, ntm_write
 from tests.mechanism import assert_close, check_gradients
 
@@ -84,7 +84,7 @@ def walking(align: Addressing) -> None:
 
 def test_copying_by_hand() -> None:
     """Write five vectors with a shift of +1, read them back with a shift of +1: a Turing machine that copies."""
-    writer, reader = WriteHead(query_dim=3, row_dim=3), Attention(Cosine(3, 3), Addressing(3))
+    writer, reader = Heads(query_dim=3, row_dim=3, reads=0), Attention(Cosine(3, 3), Addressing(3))
     assert isinstance(reader.align, Addressing)
     walking(writer.align)
     walking(reader.align)
@@ -93,52 +93,50 @@ def test_copying_by_hand() -> None:
     nn.init.zeros_(writer.add_map.bias)
     words, tape, state = torch.randn(2, 5, 3), Tape.constant(batch=2, rows=8, width=3, value=0.5), None
     for word in words.split(1, 1):
-        tape, state = writer(word, tape, state)
+        _, tape, state = writer(word, tape, state)
     out = reader(torch.zeros(2, 5, 3), tape.matrix)
     assert_close(out.context, words.tanh().double(), tolerance=1e-5)
     assert out.alignment().tolist() == [[1, 2, 3, 4, 5]] * 2  # w_0 is on row 0, and the first step leaves it
     assert_close(tape.matrix[:, [0, 6, 7]], torch.full((2, 3, 3), 0.5))
 
 
-def test_the_write_head_is_addressing_erase_and_add() -> None:
-    head = WriteHead(query_dim=7, row_dim=5, num_heads=2).double()
+def test_heads_are_addressing_reading_erasing_and_adding() -> None:
+    head = Heads(query_dim=7, row_dim=5, reads=3, writes=2).double()
     twin = MultiHead(head.score, head.align, value_dim=5)
     query, tape = torch.randn(3, 1, 7).double(), Tape(torch.randn(3, 11, 5).double())
     seen: list[Attended] = []
     handle = head.watch(seen.append)
-    written, state = head(query, tape)
+    read, written, state = head(query, tape)
     handle.remove()
     out = twin(query, tape.matrix)
     erase = head.erase_map(query).sigmoid().view(3, 2, 5)
     add = head.add_map(query).tanh().view(3, 2, 5)
-    assert_close(written.matrix, ntm_write(tape.matrix, out.weights()[:, :, 0], erase, add))
+    assert_close(written.matrix, ntm_write(tape.matrix, out.weights()[:, 3:, 0], erase, add))
+    assert_close(read, out.context[:, 0, :15])
     assert len(seen) == 1
     assert_close(seen[0].weights(), out.weights())
     assert_close(seen[0].context, out.context)
-    again, _ = head(query, written, state)
+    _, again, _ = head(query, written, state)
     order = torch.tensor([2, 0])
-    chosen, _ = head(query[order], written.select(order), state.select(order))
+    _, chosen, _ = head(query[order], written.select(order), state.select(order))
     assert_close(chosen.matrix, again.matrix[order])
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e2, 1e4])
 def test_never_nan(scale: float) -> None:
     """500 steps of writing and reading with whatever a controller may say: finite values, finite gradients."""
-    writer = WriteHead(query_dim=4, row_dim=5, num_heads=2)
-    reader = MultiHead(Cosine(4, 5, num_heads=2), Addressing(4, num_heads=2), value_dim=5)
-    tape, written, read = Tape.constant(batch=2, rows=6, width=5, value=0.0), None, None
+    heads, tape, state = Heads(query_dim=4, row_dim=5, reads=2, writes=2), Tape.constant(2, 6, 5, value=0.0), None
     reads: list[Tensor] = []
     for _ in range(500):
-        word = scale * torch.randn(2, 1, 4)
-        tape, written = writer(word, tape, written)
-        out = reader.read(word, reader.remember(tape.matrix), read)
-        read = out.state
-        reads.append(out.context)
-        assert torch.isfinite(out.context).all()
-        assert_close(out.weights().sum(-1), torch.ones(2, 2, 1), tolerance=1e-4)
-    F.mse_loss(torch.cat(reads[-20:], 1), torch.ones(2, 20, 10)).backward()
+        read, tape, state = heads(scale * torch.randn(2, 1, 4), tape, state)
+        reads.append(read)
+        assert torch.isfinite(read).all()
+        (weights,) = state.align
+        assert isinstance(weights, Tensor)
+        assert_close(weights.sum(-1), torch.ones(2, 4, 1), tolerance=1e-4)
+    F.mse_loss(torch.cat(reads[-20:], 1), torch.ones(2, 20 * 10)).backward()
     assert torch.isfinite(tape.matrix).all()
-    for parameter in (*writer.parameters(), *reader.parameters()):
+    for parameter in heads.parameters():
         assert parameter.grad is not None
         assert torch.isfinite(parameter.grad).all()
 
@@ -149,5 +147,7 @@ def test_bad_shapes_are_named() -> None:
         ntm_read(memory, weights[..., :10])
     with pytest.raises(ValueError, match=r"erase and add must be \[B, H, M\] = \[2, 3, 5\]; got \[2, 3, 4\]"):
         ntm_write(memory, weights, vector[..., :4], vector)
-    with pytest.raises(ValueError, match=r"writes once a call: query must be \[B, 1, Cq\]; got \[2, 3, 7\]"):
-        WriteHead(7, 5)(torch.randn(2, 3, 7), Tape(memory))
+    with pytest.raises(ValueError, match=r"once a call: query must be \[B, 1, Cq\]; got \[2, 3, 7\]"):
+        Heads(7, 5)(torch.randn(2, 3, 7), Tape(memory))
+    with pytest.raises(ValueError, match="at least one writes, and not less than none reads; got 0 and 1"):
+        Heads(7, 5, writes=0)

@@ -55,7 +55,10 @@ def test_activations_are_those_of_the_largest_batch(tmp_path: Path, overrides: l
     assert needed.activations == pytest.approx(true, rel=0.03)
 
 
-@pytest.mark.parametrize("optimizer", ["{name: adam}", "{name: sgd}", "{name: sgd, momentum: 0.9}"])
+RMSPROP = ("{name: rmsprop}", "{name: rmsprop, momentum: 0.9}")
+
+
+@pytest.mark.parametrize("optimizer", ["{name: adam}", "{name: sgd}", "{name: sgd, momentum: 0.9}", *RMSPROP])
 def test_parameters_gradients_and_moments_are_exact(tmp_path: Path, optimizer: str) -> None:
     given = recipe(f"train.optimizer={optimizer}")
     setup = prepare(given, tmp_path)

@@ -13,9 +13,11 @@ import torch
 from torch import Tensor
 
 from regard.data.batch import Batch
+from regard.recipes.document import Document
+from regard.recipes.load import check
 from regard.train import graphs
 from regard.train.folder import RunError
-from regard.train.graphs import CudaGraphs, Graphs, Shape, in_steps, obstacle
+from regard.train.graphs import CudaGraphs, Graphs, in_steps, obstacle, recorded_sizes
 from regard.train.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
@@ -85,7 +87,9 @@ def test_loss_and_gradients_are_those_of_the_batch_itself(model: str, tmp_path: 
     made = trainer(tmp_path, f"model={MODELS[model]}", "train.label_smoothing=0.1", "train.batch.sentences=13")
     made.model.train()
     for batch in batches(made, 3):
-        assert tuple(Shape.of(batch)) > tuple(batch.source.shape)  # rows, source and target are all padded
+        sizes = dict(recorded_sizes(batch))
+        for name in ("source", "target"):
+            assert sizes[name] > tuple(batch[name].shape)  # rows and words are padded
         expected = learned(made, batch, recorded=False)
         total, nll, gradients = learned(made, batch, recorded=True)
         assert_close(total, expected[0].detach(), tolerance=1e-5)
@@ -151,6 +155,36 @@ def test_what_cannot_be_recorded_says_why(override: str, why: str | None, tmp_pa
     assert in_steps(made.model, made.task)
     found = obstacle(made.model, made.task)
     assert found is None if why is None else why in (found or "")
+
+
+MACHINE = """\
+run: machine
+task: bits
+data: {format: copy, bits: 3, longest: 4, valid_size: 8, test_size: 8}
+model: {kind: ntm, controller: CONTROLLER, hidden_dim: 5, rows: 7, row_dim: 3, write_heads: 2}
+train: {steps: 6, batch: {sentences: 3}, valid_every: 6}
+"""
+
+
+@pytest.mark.parametrize("controller", ["feedforward", "lstm"])
+def test_machines_with_a_tape_are_recorded_length_by_length(controller: str, tmp_path: Path) -> None:
+    made = Trainer(
+        check(Document.parse(MACHINE.replace("CONTROLLER", controller), "machine.yaml")).recipe,
+        Run(tmp_path),
+        screen=Screen(quiet=True),
+    )
+    assert in_steps(made.model, made.task)
+    assert obstacle(made.model, made.task) is None
+    assert isinstance(made.objective, Objective)
+    made.graphs = Graphs(made.objective, record=Again())
+    found = batches(made, 6)
+    for batch in found:
+        expected = learned(made, batch, recorded=False)
+        total, _, gradients = learned(made, batch, recorded=True)
+        assert_close(total, expected[0].detach(), tolerance=1e-5)
+        for ours, theirs in zip(gradients, expected[2], strict=True):
+            assert_close(ours, theirs, tolerance=1e-5)
+    assert recordings(made) == len({batch.inputs.shape for batch in found})
 
 
 def test_models_that_learn_all_words_at_once_need_no_recording(tmp_path: Path) -> None:

@@ -17,14 +17,18 @@ from regard.recipes.data_sections import FORMATS
 from regard.recipes.document import Document
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
+from regard.tasks.kinds import TASKS
 from regard.train.setup import prepare
 from regard.train.splits import FIELDS, examples, learned_encoders, prepared
 
 MODELS = {
     "translate": "{kind: bahdanau, hidden_dim: 4}",
     "language_model": "{kind: language_model, hidden_dim: 4}",
+    "masked_language_model": "{kind: bert, encoder: {dim: 4, num_heads: 2}}",
     "classify": "{kind: acceptor}",
     "tag": "{kind: transducer}",
+    "answer": "{kind: memory_network}",
+    "bits": "{kind: ntm}",
 }
 ROWS = 40
 
@@ -66,6 +70,7 @@ def written(folder: Path, form: str, task: str) -> str:
         "text": ["", "a gem", ""],
         "labelled": ["a gem | good"],
         "columns": ["# text", "a x DT", "gem x NN", ""],
+        "stories": ["1 Ada went home.", "2 Where is Ada?\thome\t1"],
     }[form]
     write(folder / "a", lines)
     more = {
@@ -75,6 +80,7 @@ def written(folder: Path, form: str, task: str) -> str:
         "columns": "target: -1, comment: '#'",
         "cmudict": "stress: true",
         "text": "blank: keep",
+        "stories": "test: a",
     }[form]
     return f"{{format: {form}, {root}train: a, valid: a, {more}}}"
 
@@ -87,36 +93,62 @@ WANTED: dict[tuple[str, str], dict[str, Value]] = {
     ("language_model", "text"): {"text": ""},
     ("language_model", "table"): {"text": "a gem"},
     ("language_model", "jsonl"): {"text": "a gem"},
+    ("masked_language_model", "text"): {"text": ""},
+    ("masked_language_model", "table"): {"text": "a gem"},
+    ("masked_language_model", "jsonl"): {"text": "a gem"},
     ("classify", "labelled"): {"text": "a gem", "label": "good"},
     ("classify", "folder"): {"text": "a gem", "label": "good"},
     ("classify", "table"): {"text": "a gem", "label": "good"},
     ("classify", "jsonl"): {"text": "a gem", "label": "1"},
     ("tag", "columns"): {"text": ["a", "gem"], "tags": ["DT", "NN"]},
     ("tag", "jsonl"): {"text": ["a", "gem"], "tags": ["DT", "NN"]},
+    ("answer", "stories"): {"story": ["Ada went home"], "question": "Where is Ada", "answer": "home"},
 }
-GENERATED = {("translate", "dates"), ("translate", "digits")}
-FROM_THE_HUB = {(task, "hub") for task in FORMATS}
+GENERATED = {
+    ("translate", "dates"),
+    ("translate", "digits"),
+    ("masked_language_model", "opinions"),
+    ("classify", "opinions"),
+    ("answer", "world"),
+}
+DRAWN = {("bits", form) for form in FORMATS["bits"]}
+FROM_THE_HUB = {(task, "hub") for task, forms in FORMATS.items() if "hub" in forms}
 
 
 def test_every_format_of_every_task_is_read_below() -> None:
-    assert {(task, form) for task, forms in FORMATS.items() for form in forms} == {*WANTED} | GENERATED | FROM_THE_HUB
+    made = GENERATED | DRAWN
+    assert {(task, form) for task, forms in FORMATS.items() for form in forms} == {*WANTED} | made | FROM_THE_HUB
 
 
 @pytest.mark.parametrize(("task", "form"), WANTED, ids=["-".join(key) for key in WANTED])
 def test_a_file_becomes_the_fields_of_the_task(task: str, form: str, tmp_path: Path) -> None:
     section = written(tmp_path, form, task).replace("train: names", "train: names, split: {by: order, valid: 0.5}")
     assert fields(recipe(task, section))[0] == WANTED[task, form]
-    assert tuple(WANTED[task, form]) == tuple(name for name in FIELDS[task] if name)
+    assert tuple(WANTED[task, form]) == tuple(name for name in (TASKS[task].context, *FIELDS[task]) if name)
 
 
-@pytest.mark.parametrize("form", ["dates", "digits"])
-def test_generated_data_has_three_splits(form: str, tmp_path: Path) -> None:
-    made = recipe("translate", f"{{format: {form}, train_size: 9, valid_size: 5, test_size: 3}}")
+@pytest.mark.parametrize(("task", "form"), sorted(GENERATED))
+def test_generated_data_has_three_splits(task: str, form: str) -> None:
+    made = recipe(task, f"{{format: {form}, train_size: 9, valid_size: 5, test_size: 3}}")
     assert [len(fields(made, name)) for name in ("train", "valid", "test")] == [9, 5, 3]
-    assert set(fields(made)[0]) == {"source", "target"}
+    assert [*fields(made)[0]] == [name for name in (TASKS[task].context, *FIELDS[task]) if name]
 
 
-@pytest.mark.parametrize("task", FORMATS)
+@pytest.mark.parametrize(("task", "form"), sorted(DRAWN))
+def test_drawn_data_has_no_end_and_no_ids(task: str, form: str, tmp_path: Path) -> None:
+    made = recipe(task, f"{{format: {form}, valid_size: 5, test_size: 3}}")
+    assert learned_encoders(made, examples(made, "train")) == {}  # type: ignore[arg-type]
+    train, valid, test = (prepared(made, name, {}, tmp_path) for name in ("train", "valid", "test"))
+    assert train is not None
+    assert valid is not None
+    assert test is not None
+    assert (len(valid), len(test)) == (5, 3)
+    assert len(train) > 10**18
+    assert train.encoded is None
+    assert [*fields(made, "test")[0]] == ["source", "target"]
+
+
+@pytest.mark.parametrize("task", sorted(task for task, _ in FROM_THE_HUB))
 def test_the_hub_gives_the_fields_of_the_task(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"read": {"it": ["a", "gem"] if task == "tag" else "a gem"}, "said": ["DT", "NN"] if task == "tag" else 0}
     asked = []

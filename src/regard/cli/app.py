@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from regard import __version__
-from regard.cli import bench, compare, doctor, evaluate, mechanisms, predict, recipes, train
+from regard.cli import bench, compare, doctor, evaluate, exchange, mechanisms, predict, recipes, train, view
 from regard.cli.screen import show
 
 app = typer.Typer(
@@ -20,6 +20,9 @@ app.command("train")(train.command)
 app.command("compare")(compare.command)
 app.command("predict")(predict.command)
 app.command("evaluate")(evaluate.command)
+app.command("view")(view.command)
+app.command("import")(exchange.import_command)
+app.command("export")(exchange.export_command)
 app.command("recipes")(recipes.command)
 app.command("mechanisms")(mechanisms.command)
 app.command("bench")(bench.command)

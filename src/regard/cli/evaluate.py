@@ -23,6 +23,7 @@ def command(
     run: Annotated[Path, typer.Argument(help="The folder of a run: runs/dates")],
     split: Annotated[Literal["test", "valid", "train"], typer.Option(help="What it is measured on.")] = "test",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    data: Annotated[list[str] | None, typer.Option(help="Other data: --data test=FILE, --data longest=50")] = None,
     decode: Annotated[list[str] | None, typer.Option(help="Another search: --decode beam_size=10")] = None,
     ensemble: Annotated[list[Path] | None, typer.Option(help="Another run that answers with this one.")] = None,
     engine: Annotated[Literal["own", "ctranslate2"], typer.Option(help="Who searches.")] = "own",
@@ -49,7 +50,7 @@ def command(
     from regard.train.validation import measure
 
     try:
-        overrides = [f"decode.{one}" for one in decode or []]
+        overrides = [f"data.{one}" for one in data or []] + [f"decode.{one}" for one in decode or []]
         loaded = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
         found = prepared(loaded.recipe, split, loaded.task.encoders, run.parent / ".cache")
         if found is None:
@@ -66,7 +67,7 @@ def command(
         typer.echo(json.dumps(row))
         return
     runs = " + ".join(map(str, (run, *(ensemble or []))))
-    table = Table(title=f"{escape(runs)}: {split}, {len(found.corpus):,} examples", title_justify="left")
+    table = Table(title=f"{escape(runs)}: {split}, {len(found):,} examples", title_justify="left")
     for column in ("measure", "value", "signature"):
         table.add_column(column, justify="right" if column == "value" else "left")
     table.add_row("loss", f"{measured.loss:.4f}", loaded.task.measured_in)

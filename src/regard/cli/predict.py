@@ -52,7 +52,7 @@ def command(
         overrides = [f"decode.{one}" for one in decode or []]
         predictor = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
         trie = None if only is None else predictor.allowed(only)
-        draw = (_tags if predictor.task.unit == "tag" else _weights) if alignment else _nothing
+        draw = _DRAWINGS.get(predictor.task.unit, _weights) if alignment else _nothing
         with _opened(output) as out:
             for chunk in _chunks(texts or _lines(file)):
                 for answers in predictor.n_best(chunk, n_best, only=trie):
@@ -136,6 +136,16 @@ def _tags(answer: Prediction) -> str:
     return stacked(answer.source_tokens, answer.tokens).plain
 
 
+def _hops(answer: Prediction) -> str:
+    """Where each hop looked in the story."""
+    from regard.view.terminal import story_map
+
+    return "" if answer.alignment is None else story_map(answer.alignment, answer.source_tokens).plain
+
+
 def _nothing(answer: Prediction) -> str:
     """No drawing."""
     return ""
+
+
+_DRAWINGS = {"tag": _tags, "answer": _hops}

@@ -9,16 +9,21 @@ from regard.data.dates import Dates
 from regard.data.digits import Digits
 from regard.data.example import Example, Examples, Reader
 from regard.data.hub import Hub
+from regard.data.joined import Joined
 from regard.data.jsonl import Jsonl
 from regard.data.labelled import Labelled
 from regard.data.labels import Labels
+from regard.data.opinions import Opinions
 from regard.data.pairs import Pairs
 from regard.data.problems import DataError, Skipped
+from regard.data.sentences import Sentences
 from regard.data.split import Slice, Split
+from regard.data.stories import Stories
 from regard.data.stream import Stream, Window
 from regard.data.table import Table
 from regard.data.text import Text
 from regard.data.tokenizer import Tokenizer
+from regard.data.world import World
 from regard.specials import BOS, EOS, IGNORE, PAD, SPECIALS, UNK
 
 __all__ = [
@@ -40,17 +45,22 @@ __all__ = [
     "Example",
     "Examples",
     "Hub",
+    "Joined",
     "Jsonl",
     "Labelled",
     "Labels",
+    "Opinions",
     "Pairs",
     "Reader",
+    "Sentences",
     "Skipped",
     "Slice",
     "Split",
+    "Stories",
     "Stream",
     "Table",
     "Text",
     "Tokenizer",
     "Window",
+    "World",
 ]

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from regard.data.corpus import Corpus
 from regard.data.problems import DataError
+from regard.data.sentences import folded
 from regard.specials import BOS, EOS, IGNORE, PAD
 
 
@@ -20,7 +21,7 @@ class Batch:
     """Padded tensors by name: `batch.source` or `batch["source"]`.
 
     For pairs: source [B, S], source_lengths [B], target [B, T] (with beginning and end), target_lengths [B]. A label
-    is [B]; tags are [B, T], padded with -100.
+    is [B]; tags are [B, T], padded with -100. A story of sentences is [B, N, J], with the number of its sentences [B].
 
     Attributes:
         tensors: all of them.
@@ -102,8 +103,11 @@ class Collator:
             raise DataError(f"the corpus has no field {counted!r} to count; it has {', '.join(corpus.fields)}")
 
     def lengths(self, *fields: str) -> NDArray[np.int64]:
-        """[N, F], how long each example is in the tensors of these fields (by default all of tokens); for `Batches`."""
-        chosen = fields or tuple(name for name, kind in self.corpus.kinds.items() if kind == "tokens")
+        """[N, F], how long each example is in the tensors of these fields (by default all of tokens); for `Batches`.
+
+        A story counts its words, and one for each sentence.
+        """
+        chosen = fields or tuple(name for name, kind in self.corpus.kinds.items() if kind in ("tokens", "sentences"))
         columns = [self.corpus.lengths(name) + (name in self.bos) + (name in self.eos) for name in chosen]
         return np.stack(columns, axis=1)
 
@@ -114,6 +118,8 @@ class Collator:
             values = [self._framed(name, row[name]) for row in rows]
             if kind == "label":
                 tensors[name] = torch.from_numpy(np.array([value[0] for value in values], np.int64))
+            elif kind == "sentences":
+                tensors[name], tensors[f"{name}_lengths"] = folded(values)
             else:
                 tensors[name] = padded(values, PAD if kind == "tokens" else IGNORE)
                 tensors[f"{name}_lengths"] = torch.from_numpy(np.array([len(value) for value in values], np.int64))

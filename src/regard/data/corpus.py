@@ -22,7 +22,7 @@ from regard.data.problems import DataError, Skipped
 FORMAT = 1
 _ABANDONED = 24 * 3600.0
 
-FieldKind = Literal["tokens", "tags", "label"]
+FieldKind = Literal["tokens", "sentences", "tags", "label"]
 Ids = NDArray[np.int32]
 
 
@@ -31,7 +31,7 @@ class Corpus:
 
     A folder holds for each field the ids of all examples one after another (`<field>.ids`, int32) and where each
     begins (`<field>.offsets`, int64), and `corpus.json`. Ids are without beginning and end. A field is "tokens", or
-    "tags" (a label a word), or a "label" (one an example).
+    "sentences" (tokens with an end behind each sentence), or "tags" (a label a word), or a "label" (one an example).
 
     >>> from regard.data import Digits, Tokenizer
     >>> data = Digits("reverse", size=100)
@@ -165,6 +165,8 @@ def _write(
                 totals[name] += len(ids)
                 if isinstance(encoders[name], Labels):
                     kinds[name] = "label" if name in chunk.single else "tags"
+                elif name in chunk.told:
+                    kinds[name] = "sentences"
     finally:
         for pair in files.values():
             for file in pair:

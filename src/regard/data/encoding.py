@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from regard.data.example import Example, Examples
 from regard.data.problems import DataError
+from regard.data.sentences import Sentences, encoded_sentences
 
 CHUNK = 4096
 LARGE = 64 * 2**20
@@ -36,11 +37,15 @@ class Encoder(Protocol):
 
 
 class Chunk(NamedTuple):
-    """Some examples: for each field all ids and the length of each example; `single` are fields of one text."""
+    """Some examples: for each field all ids and the length of each example.
+
+    `single` are fields of one text, `told` those of sentences.
+    """
 
     size: int
     fields: dict[str, tuple[NDArray[np.int32], NDArray[np.int64]]]
     single: frozenset[str]
+    told: frozenset[str] = frozenset()
 
 
 def encoded(
@@ -71,7 +76,8 @@ def encode(examples: Sequence[Example], encoders: Mapping[str, Encoder]) -> Chun
         ids = np.fromiter((index for row in rows for index in row), np.int32, int(lengths.sum()))
         fields[name] = ids, lengths
     single = frozenset(name for name in encoders if isinstance(examples[0].fields[name], str))
-    return Chunk(len(examples), fields, single)
+    told = frozenset(name for name in encoders if isinstance(examples[0].fields[name], Sentences))
+    return Chunk(len(examples), fields, single, told)
 
 
 def _rows(examples: Sequence[Example], name: str, encoder: Encoder) -> list[list[int]]:
@@ -79,7 +85,10 @@ def _rows(examples: Sequence[Example], name: str, encoder: Encoder) -> list[list
         if name not in example.fields:
             raise DataError(f"{example.where}: there is no field {name!r}, only {', '.join(example.fields)}")
     try:
-        return encoder.encode_all([example.fields[name] for example in examples])
+        values = [example.fields[name] for example in examples]
+        if isinstance(values[0], Sentences):
+            return encoded_sentences(values, encoder.encode_all)
+        return encoder.encode_all(values)
     except DataError:
         for example in examples:  # which one was it?
             try:

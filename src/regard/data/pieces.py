@@ -16,6 +16,8 @@ def surface(token: str, kind: str) -> bytes:
     if kind == "bpe":
         table = byte_of()
         return bytes(table[character] for character in token)
+    if kind == "wordpiece":
+        token = token.removeprefix("##") if token.startswith("##") else f" {token}"
     return (token.replace("▁", " ") if kind == "unigram" else token).encode("utf-8", "surrogatepass")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Literal, get_args
@@ -14,12 +15,13 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from regard.data.pieces import printable, surface
 from regard.data.problems import DataError
-from regard.specials import BOS, EOS, PAD, SPECIALS, UNK
+from regard.specials import BOS, EOS, MASK, MASKED, PAD, SPECIALS, UNK
 
-Kind = Literal["characters", "words", "bpe", "unigram"]
+Kind = Literal["characters", "words", "bpe", "unigram", "wordpiece"]
 Normalisation = Literal["nfc", "nfd", "nfkc", "nfkd"]
 
 _RESERVED = frozenset((PAD, BOS, EOS))
+_INSIDE = "##"  # what a piece of a word begins with that is not its first
 _FORMS = {"nfc": normalizers.NFC, "nfd": normalizers.NFD, "nfkc": normalizers.NFKC, "nfkd": normalizers.NFKD}
 
 
@@ -37,6 +39,9 @@ class Tokenizer:
     | words | what stands between white space | up to white space and unknown words |
     | bpe | byte pairs (Sennrich et al. 2016) over bytes, a space belongs to the word behind it | yes, any text |
     | unigram | the unigram model of Kudo (2018) | up to white space and unseen characters |
+    | wordpiece | BERT's: the longest first, punctuation apart | up to spaces, unknown words, accents if lower-cased |
+
+    A tokenizer with a `<mask>`, its fifth id, also reads two texts as one: a tab between them becomes `</s>`.
 
     >>> words = Tokenizer.train(["a house", "a small house"], kind="words", min_frequency=2)
     >>> words.size, words.encode("a big house"), words.decode([2, 4, 5, 3, 4])
@@ -55,6 +60,9 @@ class Tokenizer:
         first = tuple(self._library.id_to_token(index) for index in range(len(SPECIALS)))
         if first != SPECIALS:
             raise DataError(f"a tokenizer must begin with {', '.join(SPECIALS)}; this one begins with {first}")
+        self.masked: bool = self._library.id_to_token(MASK) == MASKED[MASK]
+        self._special = len(MASKED) if self.masked else len(SPECIALS)
+        self._reserved = _RESERVED | {MASK} if self.masked else _RESERVED
 
     @classmethod
     def train(
@@ -66,16 +74,18 @@ class Tokenizer:
         min_frequency: int = 1,
         lowercase: bool = False,
         normalise: Normalisation | None = None,
+        masked: bool = False,
     ) -> Tokenizer:
         """Learn a vocabulary.
 
         Args:
             texts: what to learn from, read once; a text may be a list of words.
-            kind: "characters", "words", "bpe" or "unigram".
-            size: the largest vocabulary, the four special ids included; None for no limit (characters, words) or 8000.
+            kind: "characters", "words", "bpe", "unigram" or "wordpiece".
+            size: the largest vocabulary, the special ids included; None for no limit (characters, words) or 8000.
             min_frequency: pieces that are rarer are left out (for bpe: pairs that are rarer are not merged).
             lowercase: lower-case every text first.
             normalise: the Unicode normal form to bring texts into first; None to leave them.
+            masked: whether there is a `<mask>`, the fifth id, for models that fill in what is hidden.
         """
         if kind not in get_args(Kind):
             raise DataError(f"there is no tokenizer of kind {kind!r}; there are {', '.join(get_args(Kind))}")
@@ -83,11 +93,14 @@ class Tokenizer:
             raise DataError(f"there is no normal form {normalise!r}; there are {', '.join(_FORMS)}")
         counted = _Counted(text if isinstance(text, str) else " ".join(text) for text in texts)
         forms = ([_FORMS[normalise]()] if normalise else []) + ([normalizers.Lowercase()] if lowercase else [])
+        specials = MASKED if masked else SPECIALS
         if kind in ("characters", "words"):
-            library = _closed(counted, kind, size, min_frequency, forms)
+            library = _closed(counted, kind, size, min_frequency, forms, specials)
         else:
-            library = _learned(counted, kind, size or 8000, min_frequency, forms)
-        if not counted.count or library.get_vocab_size() == len(SPECIALS):
+            if kind == "wordpiece":
+                forms.append(normalizers.BertNormalizer(lowercase=lowercase))
+            library = _learned(counted, kind, size or 8000, min_frequency, forms, specials)
+        if not counted.count or library.get_vocab_size() == len(specials):
             seen = f"{counted.count} text{'' if counted.count == 1 else 's'}"
             raise DataError(f"the vocabulary is empty: {seen} gave no {kind} at min_frequency {min_frequency}")
         return cls(tokenizers.Tokenizer.from_str(library.to_str()).to_str())
@@ -124,20 +137,48 @@ class Tokenizer:
 
     def encode_all(self, texts: Sequence[str | Sequence[str]]) -> list[list[int]]:
         """The ids of many texts, on all cores."""
+        if self.masked and any(isinstance(text, str) and "\t" in text for text in texts):
+            return [self._both(text) for text in texts]
         plain = [text if isinstance(text, str) else self._joined(text) for text in texts]
-        encoded = self._library.encode_batch_fast(plain, add_special_tokens=False)
-        return [_safe(encoding.ids) for encoding in encoded]
+        apart = self.kind == "wordpiece" and any(not isinstance(text, str) for text in texts)
+        library = self._of_whole_words if apart else self._library
+        encoded = library.encode_batch_fast(plain, add_special_tokens=False)
+        return [self._safe(encoding.ids) for encoding in encoded]
+
+    def _both(self, text: str | Sequence[str]) -> list[int]:
+        """The ids of a text, or of two with a tab between, which becomes an end."""
+        if not isinstance(text, str) or "\t" not in text:
+            return self.encode(text)
+        first, _, second = text.partition("\t")
+        if "\t" in second:
+            raise DataError(f"a tab stands between two texts, and here are more: {text[:60]!r}")
+        return [*self.encode(first), EOS, *self.encode(second)]
+
+    @cached_property
+    def _of_whole_words(self) -> tokenizers.Tokenizer:
+        """The library for words in their normal form: what is punctuation inside of a word does not begin another."""
+        library = tokenizers.Tokenizer.from_str(self.json)
+        library.encode_special_tokens = True
+        library.normalizer = normalizers.Sequence([])
+        library.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        return library
 
     def begins(self) -> list[bool]:
         """For each id whether it is the first of a word, in a text of words with single spaces between."""
         if self.kind == "characters":
-            raise DataError("characters do not say where a word begins; use a tokenizer of kind words, bpe or unigram")
-        return [self.kind == "words" or piece[:1].isspace() for _, piece in self._pieces(range(self.size))]
+            raise DataError(
+                "characters do not say where a word begins; use a tokenizer of kind words, bpe, unigram or wordpiece"
+            )
+        return [self._begins(index, piece) for index, (_, piece) in enumerate(self._pieces(range(self.size)))]
+
+    def _begins(self, index: int, piece: bytes) -> bool:
+        whole = self.kind == "words" or (self.kind == "wordpiece" and index == UNK)  # unknown is no part of a word
+        return whole or piece[:1].isspace()
 
     def _joined(self, words: Sequence[str]) -> str:
         """A list of words as a text from which they can be told apart again."""
         if self.kind == "characters":
-            raise DataError("lists of words need a tokenizer of kind words, bpe or unigram, not characters")
+            raise DataError("lists of words need a tokenizer of kind words, bpe, unigram or wordpiece, not characters")
         for word in words:
             if word.split() != [word]:
                 raise DataError(f"the word {word!r} of {list(words)[:5]} ... is empty or has white space in it")
@@ -151,7 +192,7 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids up to the first end; unknown words are "<unk>", the other special ids are left out."""
-        kept = [index for index in _ended(ids) if index not in _RESERVED]
+        kept = [index for index in _ended(ids) if index not in self._reserved]
         return str(self._library.decode(kept, skip_special_tokens=False))
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
@@ -163,11 +204,11 @@ class Tokenizer:
         found: list[int] = []
         word, open_word = -1, False
         for index, (special, piece) in zip(ids, self._pieces(ids), strict=True):
-            if index in _RESERVED or (special is None and piece.isspace()):
+            if index in self._reserved or (special is None and piece.isspace()):
                 found.append(-1)
                 open_word = False
                 continue
-            if not open_word or self.kind == "words" or piece[:1].isspace():
+            if not open_word or self._begins(index, piece):
                 word += 1
             found.append(word)
             open_word = True
@@ -179,7 +220,11 @@ class Tokenizer:
             token = self._library.id_to_token(int(index))
             if token is None:
                 raise DataError(f"there is no id {index}: the vocabulary has {self.size}")
-            yield (token, b"") if index < len(SPECIALS) else (None, surface(token, self.kind))
+            yield (token, b"") if index < self._special else (None, surface(token, self.kind))
+
+    def _safe(self, ids: list[int]) -> list[int]:
+        """Text that is spelt like padding, a beginning, an end or a mask is unknown."""
+        return ids if self._reserved.isdisjoint(ids) else [UNK if index in self._reserved else index for index in ids]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tokenizer) and self.json == other.json
@@ -207,20 +252,25 @@ class _Counted:
 
 
 def _closed(
-    texts: _Counted, kind: Kind, size: int | None, min_frequency: int, forms: list[normalizers.Normalizer]
+    texts: _Counted,
+    kind: Kind,
+    size: int | None,
+    min_frequency: int,
+    forms: list[normalizers.Normalizer],
+    specials: tuple[str, ...],
 ) -> tokenizers.Tokenizer:
     """A vocabulary of whole characters or words, the most frequent first."""
     # The library's trainer gives a word that is spelt like a special token a second id, and PTB is full of <unk>.
     normaliser = normalizers.Sequence(forms)
     plain: Iterable[str] = (normaliser.normalize_str(text) for text in texts) if forms else texts
     counts = Counter(chain.from_iterable(plain if kind == "characters" else (text.split() for text in plain)))
-    for special in SPECIALS:
+    for special in specials:
         counts.pop(special, None)
     ranked = sorted((item for item in counts.items() if item[1] >= min_frequency), key=lambda item: (-item[1], item[0]))
-    room = None if size is None else max(size - len(SPECIALS), 0)
-    vocabulary = {token: index for index, token in enumerate((*SPECIALS, *(token for token, _ in ranked[:room])))}
+    room = None if size is None else max(size - len(specials), 0)
+    vocabulary = {token: index for index, token in enumerate((*specials, *(token for token, _ in ranked[:room])))}
     library = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token=SPECIALS[UNK]))
-    library.add_special_tokens(list(SPECIALS))
+    library.add_special_tokens(list(specials))
     if forms:
         library.normalizer = normaliser
     if kind == "characters":
@@ -232,15 +282,19 @@ def _closed(
 
 
 def _learned(
-    texts: _Counted, kind: Kind, size: int, min_frequency: int, forms: list[normalizers.Normalizer]
+    texts: _Counted,
+    kind: Kind,
+    size: int,
+    min_frequency: int,
+    forms: list[normalizers.Normalizer],
+    specials: tuple[str, ...],
 ) -> tokenizers.Tokenizer:
     """A vocabulary of parts of words."""
     trainer: trainers.Trainer
-    specials = list(SPECIALS)
     if kind == "bpe":
         alphabet = pre_tokenizers.ByteLevel.alphabet()
-        if size < len(SPECIALS) + len(alphabet):
-            raise DataError(f"bpe needs a size of at least {len(SPECIALS) + len(alphabet)} (all bytes), not {size}")
+        if size < len(specials) + len(alphabet):
+            raise DataError(f"bpe needs a size of at least {len(specials) + len(alphabet)} (all bytes), not {size}")
         library = tokenizers.Tokenizer(models.BPE())
         # A space before the first word makes it the same piece as inside a sentence; the decoder takes it off again.
         library.normalizer = normalizers.Sequence([*forms, normalizers.Prepend(" ")])
@@ -249,9 +303,14 @@ def _learned(
         trainer = trainers.BpeTrainer(
             vocab_size=size,
             min_frequency=min_frequency,
-            special_tokens=specials,
+            special_tokens=list(specials),
             initial_alphabet=alphabet,
             show_progress=False,
+        )
+    elif kind == "wordpiece":
+        library = wordpieces({special: index for index, special in enumerate(specials)}, forms)
+        trainer = trainers.WordPieceTrainer(
+            vocab_size=size, min_frequency=min_frequency, special_tokens=list(specials), show_progress=False
         )
     else:
         library = tokenizers.Tokenizer(models.Unigram())
@@ -260,9 +319,19 @@ def _learned(
         library.pre_tokenizer = pre_tokenizers.Metaspace()
         library.decoder = decoders.Metaspace()
         trainer = trainers.UnigramTrainer(
-            vocab_size=size, special_tokens=specials, unk_token=SPECIALS[UNK], show_progress=False
+            vocab_size=size, special_tokens=list(specials), unk_token=SPECIALS[UNK], show_progress=False
         )
     library.train_from_iterator(texts, trainer)
+    return library
+
+
+def wordpieces(vocabulary: dict[str, int], forms: list[normalizers.Normalizer]) -> tokenizers.Tokenizer:
+    """The library's tokenizer of BERT's kind over these pieces, the special ones first."""
+    library = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token=SPECIALS[UNK]))
+    library.add_special_tokens([piece for piece in MASKED if piece in vocabulary])
+    library.normalizer = normalizers.Sequence(forms)
+    library.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    library.decoder = decoders.WordPiece(_INSIDE, cleanup=False)
     return library
 
 
@@ -273,15 +342,11 @@ def _kind(description: dict[str, dict[str, object]]) -> Kind:
         ("WordLevel", "WhitespaceSplit"): "words",
         ("BPE", "ByteLevel"): "bpe",
         ("Unigram", "Metaspace"): "unigram",
+        ("WordPiece", "BertPreTokenizer"): "wordpiece",
     }
     if (model, before) not in known:
         raise DataError(f"a tokenizer with model {model} behind {before} is none of {', '.join(get_args(Kind))}")
     return known[model, before]
-
-
-def _safe(ids: list[int]) -> list[int]:
-    """Text that is spelt like padding, a beginning or an end is unknown."""
-    return ids if _RESERVED.isdisjoint(ids) else [UNK if index in _RESERVED else index for index in ids]
 
 
 def _ended(ids: Iterable[int]) -> Iterator[int]:

@@ -15,7 +15,7 @@ from regard.evaluate.f1 import ClassF1, f1, f1_per_class, f1_tally
 from regard.evaluate.meteor import Weighing, meteor, meteor_tally
 from regard.evaluate.metrics import METRICS, Metric, metric
 from regard.evaluate.note_bleu import brevity_penalty, note_bleu, note_bleu_tally
-from regard.evaluate.perplexity import bits_per_character, nats_per_token, perplexity
+from regard.evaluate.perplexity import bits_per_character, bits_per_sequence, nats_per_token, perplexity
 from regard.evaluate.porter import porter_stem
 from regard.evaluate.score import Score
 from regard.evaluate.spans import Span, span_f1, span_f1_per_kind, span_f1_tally, spans
@@ -39,6 +39,7 @@ __all__ = [
     "accuracy_tally",
     "align_words",
     "bits_per_character",
+    "bits_per_sequence",
     "bleu",
     "bleu_tally",
     "brevity_penalty",

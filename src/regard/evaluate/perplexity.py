@@ -64,3 +64,20 @@ def bits_per_character(negative_log_likelihood: float, characters: int) -> Score
     """
     bits = nats_per_token(negative_log_likelihood, characters) / math.log(2)
     return Score("bits per character", bits, signature(unit="character", context="true"), characters)
+
+
+def bits_per_sequence(negative_log_likelihood: float, sequences: int) -> Score:
+    """−Σ log₂ P over the number of sequences: what Graves, Wayne & Danihelka 2014 call the cost.
+
+    Args:
+        negative_log_likelihood: −Σ ln P in nats over all bits that were asked for.
+        sequences: how many there were.
+
+    Returns:
+        Score.
+
+    >>> print(bits_per_sequence(10 * 20 * math.log(2), 10))   # ten sequences of twenty guesses
+    bits per sequence 20.00 (unit:sequence)
+    """
+    bits = nats_per_token(negative_log_likelihood, sequences) / math.log(2)
+    return Score("bits per sequence", bits, signature(unit="sequence"), sequences)

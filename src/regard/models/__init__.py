@@ -3,6 +3,7 @@
 from regard.models.acceptor import Acceptor
 from regard.models.attending import Attending
 from regard.models.bahdanau import Bahdanau
+from regard.models.bert import Bert, BertEncoder
 from regard.models.bidirectional import Bidirectional
 from regard.models.build import build
 from regard.models.char_rnn import CharRNN, CharState
@@ -11,18 +12,24 @@ from regard.models.encoder import Encoded, Encoder
 from regard.models.generator import Advanced, EncoderDecoder, Feed, Generator
 from regard.models.language_model import LanguageModel
 from regard.models.luong import Luong
+from regard.models.memory_network import MemoryNetwork
+from regard.models.ntm import NTM, NTMState, NTMTrace
 from regard.models.predicted import Predicted
 from regard.models.seq2seq import Seq2Seq
 from regard.models.simple_attention import SimpleAttention
 from regard.models.transducer import Transducer
 from regard.models.transformer import Transformer, TransformerLM, TransformerState
 from regard.models.transformer_encoder import TransformerEncoder
+from regard.models.vector_rnn import VectorRNN
 
 __all__ = [
+    "NTM",
     "Acceptor",
     "Advanced",
     "Attending",
     "Bahdanau",
+    "Bert",
+    "BertEncoder",
     "Bidirectional",
     "CharRNN",
     "CharState",
@@ -34,6 +41,9 @@ __all__ = [
     "Generator",
     "LanguageModel",
     "Luong",
+    "MemoryNetwork",
+    "NTMState",
+    "NTMTrace",
     "Predicted",
     "Seq2Seq",
     "SimpleAttention",
@@ -42,5 +52,6 @@ __all__ = [
     "TransformerEncoder",
     "TransformerLM",
     "TransformerState",
+    "VectorRNN",
     "build",
 ]

@@ -12,18 +12,22 @@ from torch import nn
 from regard.models.acceptor import Acceptor
 from regard.models.attending import Attending, nearest
 from regard.models.bahdanau import Bahdanau
+from regard.models.bert import Bert, BertEncoder
 from regard.models.bidirectional import Bidirectional
 from regard.models.char_rnn import CharRNN
 from regard.models.encoder import Encoder
 from regard.models.generator import EncoderDecoder
 from regard.models.language_model import LanguageModel
 from regard.models.luong import Luong
+from regard.models.memory_network import MemoryNetwork
+from regard.models.ntm import NTM
 from regard.models.plain import check_values, mapping
 from regard.models.seq2seq import Seq2Seq
 from regard.models.simple_attention import SimpleAttention
 from regard.models.transducer import Transducer
 from regard.models.transformer import Transformer, TransformerLM
 from regard.models.transformer_encoder import TransformerEncoder
+from regard.models.vector_rnn import VectorRNN
 from regard.nn.cells import KINDS as CELLS
 from regard.nn.cells import Cells
 from regard.nn.transformer_layer import Blocks
@@ -41,14 +45,19 @@ LANGUAGE_MODELS: dict[str, type[nn.Module]] = {
     "transformer_lm": TransformerLM,
 }
 LABELLERS: dict[str, type[nn.Module]] = {"acceptor": Acceptor, "transducer": Transducer}
-ENCODERS: dict[str, type[nn.Module]] = {"rnn": Encoder, "transformer": TransformerEncoder}
+READERS: dict[str, type[nn.Module]] = {"memory_network": MemoryNetwork}
+MACHINES: dict[str, type[nn.Module]] = {"ntm": NTM, "rnn": VectorRNN}
+ENCODERS: dict[str, type[nn.Module]] = {"rnn": Encoder, "transformer": TransformerEncoder, "bert": BertEncoder}
 KINDS_OF_TASK: dict[str, tuple[str, ...]] = {
     "translate": (*sorted(ENCODER_DECODERS), "bidirectional"),
     "language_model": (*sorted(LANGUAGE_MODELS),),
+    "masked_language_model": ("bert",),
     "classify": ("acceptor",),
     "tag": ("transducer",),
+    "answer": (*sorted(READERS),),
+    "bits": (*sorted(MACHINES),),
 }
-KINDS = (*sorted((*ENCODER_DECODERS, *LANGUAGE_MODELS, *LABELLERS, "bidirectional")),)
+KINDS = (*sorted((*ENCODER_DECODERS, *LANGUAGE_MODELS, *LABELLERS, *READERS, *MACHINES, "bert", "bidirectional")),)
 
 
 _OF_A_SCORE = frozenset(("score", "hidden_dim", "terms", "max_length"))
@@ -59,13 +68,14 @@ def build(kind: str, source_size: int, target_size: int | None = None, **argumen
 
     Args:
         kind: one of `KINDS`.
-        source_size: how many source words; of a language model, how many words.
+        source_size: how many source words; of a language model, how many words; of a machine, the width of an input.
         target_size: how many target words; of an acceptor how many classes, of a transducer how many tags. A language
-            model has none.
+            model has none, nor has BERT.
         arguments: the model's own, as plain values: `cells` is a name or a mapping of `Cells`; `attention` the name of
             a score or a mapping of `Attending`; the fields of `Blocks` stand beside a Transformer's other arguments;
-            `encoder` of an acceptor or a transducer is a mapping with `kind` `"rnn"` or `"transformer"`; `model` of
-            `"bidirectional"` is a mapping with `kind` and arguments, for both directions.
+            `encoder` of an acceptor or a transducer is a mapping with `kind` `"rnn"`, `"transformer"` or `"bert"`, of
+            BERT one without a kind; `model` of `"bidirectional"` is a mapping with `kind` and arguments, for both
+            directions.
 
     Raises:
         ValueError: a name or an argument that does not exist, with the nearest that does; sizes that do not fit.
@@ -79,9 +89,12 @@ def build(kind: str, source_size: int, target_size: int | None = None, **argumen
     """
     if kind not in KINDS:
         raise ValueError(nearest("model", kind, KINDS))
-    if (target_size is None) != (kind in LANGUAGE_MODELS):
-        wanted = "no target_size" if kind in LANGUAGE_MODELS else "a target_size"
+    if (target_size is None) != (kind in (*LANGUAGE_MODELS, "bert")):
+        wanted = "a target_size" if target_size is None else "no target_size"
         raise ValueError(f"the model {kind!r} needs {wanted}; got {target_size}")
+    if kind == "bert":
+        encoder = _encoder(source_size, {"kind": "bert"} | mapping("encoder", arguments.pop("encoder", {})))
+        return _made("model 'bert'", Bert, (encoder,), arguments)
     if target_size is None:
         return _made(f"model {kind!r}", LANGUAGE_MODELS[kind], (source_size,), arguments)
     if kind in LABELLERS:
@@ -89,7 +102,8 @@ def build(kind: str, source_size: int, target_size: int | None = None, **argumen
         return _made(f"model {kind!r}", LABELLERS[kind], (encoder, target_size), arguments)
     if kind == "bidirectional":
         return _both(source_size, target_size, arguments)
-    return _made(f"model {kind!r}", ENCODER_DECODERS[kind], (source_size, target_size), arguments)
+    made = (READERS | MACHINES | ENCODER_DECODERS)[kind]
+    return _made(f"model {kind!r}", made, (source_size, target_size), arguments)
 
 
 def _made(what: str, made: type[nn.Module], sizes: tuple[object, ...], arguments: Mapping[str, Any]) -> nn.Module:
@@ -154,6 +168,8 @@ def _encoder(size: int, options: Any) -> nn.Module:
         raise ValueError(nearest("encoder", kind, ENCODERS))
     if kind == "rnn":
         arguments = {"embedding_dim": 128, "hidden_dim": 256, "bidirectional": True} | arguments
+    if kind == "bert":
+        arguments = {"norm": "post", "activation": "gelu", "epsilon": 1e-12} | arguments
     return _made(f"encoder {kind!r}", ENCODERS[kind], (size,), arguments)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from regard.models.bert import BertEncoder
 from regard.models.encoder import Encoder
 from regard.models.transformer_encoder import TransformerEncoder
 
-ReadingEncoder = Encoder | TransformerEncoder
+ReadingEncoder = Encoder | TransformerEncoder | BertEncoder

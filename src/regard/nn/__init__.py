@@ -1,6 +1,6 @@
 """Modules with parameters, built from `regard.ops`."""
 
-from regard.nn.aligners import Addressing, Aligned, Aligner, Hard, LocalM, LocalP, Raw, Softmax
+from regard.nn.aligners import Addressing, Aligned, Aligner, Hard, LocalM, LocalP, Raw, Slots, Softmax
 from regard.nn.attention import Attention
 from regard.nn.attention_over_attention import AttentionOverAttention
 from regard.nn.cells import Cells
@@ -26,7 +26,7 @@ from regard.nn.scores import Additive, Bilinear, Concat, Cosine, Dot, Location, 
 from regard.nn.state import Past, State
 from regard.nn.structured import StructuredSelfAttention
 from regard.nn.symmetry import Symmetry
-from regard.nn.tape import Tape, WriteHead, Written
+from regard.nn.tape import Heads, Tape, Touched
 from regard.nn.terms import Fertility, LocationFeatures, Markov, Position, Recall, RecurrentTerm, Term
 from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
 
@@ -54,6 +54,7 @@ __all__ = [
     "GlobalFertility",
     "GraphAttention",
     "Hard",
+    "Heads",
     "KeyValue",
     "LSTMNCell",
     "LSTMNState",
@@ -85,6 +86,7 @@ __all__ = [
     "SentenceEncoder",
     "ShallowFusion",
     "Sinusoidal",
+    "Slots",
     "Softmax",
     "State",
     "StoryEncoder",
@@ -92,10 +94,9 @@ __all__ = [
     "Symmetry",
     "Tape",
     "Term",
+    "Touched",
     "TransformerLayer",
     "Watched",
-    "WriteHead",
-    "Written",
     "pack",
     "reverse_sequences",
     "rotate",

@@ -1,4 +1,4 @@
-"""A memory that is written to, and the head that writes."""
+"""A memory that is written to, and the heads that read and write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from regard.nn.reader import Watched
 from regard.nn.scores.cosine import Cosine
 from regard.nn.state import State
 from regard.ops.attended import Attended
-from regard.ops.heads import merge_heads
 from regard.ops.ntm_memory import ntm_read, ntm_write
 
 
@@ -67,60 +66,76 @@ class Tape:
         return Tape(self.matrix.index_select(0, rows))
 
 
-class Written(NamedTuple):
-    """What comes back from a write: the new tape, and where the heads stand."""
+class Touched(NamedTuple):
+    """What comes back from a step of heads: what was read [B, R * M], the tape after it, and where the heads stand."""
 
+    read: Tensor
     tape: Tape
     state: State
 
 
-class WriteHead(Watched):
-    r"""Find a place as a read head does, then erase and add there.
+class Heads(Watched):
+    r"""Heads that find places on a tape; the first R of them read there, the others erase and add.
 
-    .. math:: w = \mathrm{address}(x, M), \quad e = \sigma(W_e x), \quad a = \tanh(W_a x), \quad
+    .. math:: w = \mathrm{address}(x, M), \quad r_h = \sum_i w_h(i)\, M_i, \quad
+              e = \sigma(W_e x), \quad a = \tanh(W_a x), \quad
               M'_i = M_i \odot \prod_h (1 - w_h(i)\, e_h) + \sum_h w_h(i)\, a_h
+
+    All heads look at the tape as it is given, and what is read is read from it; only then it is written to.
 
     Args:
         query_dim: width of the controller's output x.
         row_dim: M, width of a row of the tape.
-        num_heads: how many heads write side by side.
+        reads: R, how many heads read.
+        writes: W, how many heads write.
         shifts: offsets of the shift, see `Addressing`.
         initial: where the heads start, see `Addressing`.
 
-    Parameters: those of `score` (`Cosine`) and `align` (`Addressing`), `erase_map` W_e, `add_map` W_a, with biases.
+    Parameters: those of `score` (`Cosine`) and `align` (`Addressing`), of all R + W heads, `erase_map` W_e, `add_map`
+    W_a, with biases.
 
-    What watchers see is the weighting, with the rows as they were *before* the write for context [B, 1, H * M].
+    What watchers see are the weightings [B, R + W, 1, N], with the rows as they were *before* the write for context.
 
-    Graves, Wayne & Danihelka 2014, section 3.2. The paper does not bound a; tanh keeps the tape from running away.
+    Graves, Wayne & Danihelka 2014, section 3. The paper does not bound a; tanh keeps the tape from running away.
 
-    >>> head, tape = WriteHead(query_dim=7, row_dim=5), Tape.constant(batch=2, rows=16, width=5)
-    >>> tape, state = head(torch.randn(2, 1, 7), tape)
-    >>> tape, state = head(torch.randn(2, 1, 7), tape, state)
-    >>> tape.matrix.shape, state.step
-    (torch.Size([2, 16, 5]), 2)
+    >>> heads, tape = Heads(query_dim=7, row_dim=5, reads=2), Tape.constant(batch=2, rows=16, width=5)
+    >>> read, tape, state = heads(torch.randn(2, 1, 7), tape)
+    >>> read, tape, state = heads(torch.randn(2, 1, 7), tape, state)
+    >>> read.shape, tape.matrix.shape, state.step
+    (torch.Size([2, 10]), torch.Size([2, 16, 5]), 2)
     """
 
     def __init__(
-        self, query_dim: int, row_dim: int, *, num_heads: int = 1, shifts: int = 3, initial: Initial = "peaked"
+        self,
+        query_dim: int,
+        row_dim: int,
+        *,
+        reads: int = 1,
+        writes: int = 1,
+        shifts: int = 3,
+        initial: Initial = "peaked",
     ) -> None:
         super().__init__()
-        self.score = Cosine(query_dim, row_dim, num_heads=num_heads)
-        self.align = Addressing(query_dim, num_heads=num_heads, shifts=shifts, initial=initial)
-        self.erase_map = nn.Linear(query_dim, num_heads * row_dim)
-        self.add_map = nn.Linear(query_dim, num_heads * row_dim)
+        if reads < 0 or writes < 1:
+            raise ValueError(f"Heads: at least one writes, and not less than none reads; got {writes} and {reads}")
+        self.reads, self.writes = reads, writes
+        self.score = Cosine(query_dim, row_dim, num_heads=reads + writes)
+        self.align = Addressing(query_dim, num_heads=reads + writes, shifts=shifts, initial=initial)
+        self.erase_map = nn.Linear(query_dim, writes * row_dim)
+        self.add_map = nn.Linear(query_dim, writes * row_dim)
 
-    def forward(self, query: Tensor, tape: Tape, state: State | None = None) -> Written:
-        """Write once: query [B, 1, Cq]; `state` None for the start."""
+    def forward(self, query: Tensor, tape: Tape, state: State | None = None) -> Touched:
+        """Read and write once: query [B, 1, Cq]; `state` None for the start."""
         if query.dim() != 3 or query.shape[1] != 1:
-            raise ValueError(f"WriteHead writes once a call: query must be [B, 1, Cq]; got {list(query.shape)}")
+            raise ValueError(f"Heads read and write once a call: query must be [B, 1, Cq]; got {list(query.shape)}")
         memory = Memory(self.score.keys(tape.matrix), tape.matrix.unsqueeze(1))
         state = State(0, (), self.align.start(memory)) if state is None else state
         energy = self.score.energy(self.score.queries(query), memory, state)
         weights, past, _ = self.align(energy, query, memory, state)
-        place, heads = weights.squeeze(2), self.score.num_heads
+        places = weights.squeeze(2)
+        seen = tape.read(places)  # by the writing heads too, which costs nothing in the same product
         after = State(state.step + 1, state.score, past)
-        before = merge_heads(tape.read(place).unsqueeze(2))
-        self.show(Attended.from_weights(before, weights, state=after))
-        erase = self.erase_map(query).sigmoid().view(-1, heads, tape.matrix.shape[2])
-        add = self.add_map(query).tanh().view(-1, heads, tape.matrix.shape[2])
-        return Written(tape.write(place, erase, add), after)
+        self.show(Attended.from_weights(seen.flatten(1).unsqueeze(1), weights, state=after))
+        shape = (len(query), self.writes, tape.matrix.shape[2])
+        erase, add = self.erase_map(query).sigmoid().view(shape), self.add_map(query).tanh().view(shape)
+        return Touched(seen[:, : self.reads].flatten(1), tape.write(places[:, self.reads :], erase, add), after)

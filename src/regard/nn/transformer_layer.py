@@ -37,6 +37,7 @@ class Blocks:
         activation_dropout: of dropping a hidden unit of the feed-forward network; None for `dropout`, likewise.
         norm: `"pre"` normalises what a part reads, `"post"` (the paper's) the sum of what it read and wrote.
         activation: `"relu"` (the paper's) or `"gelu"`.
+        epsilon: what the LayerNorms add to the variance.
         rotary: whether attention of a sequence to itself turns queries and keys by their places.
         score: (C, H) -> the score of one attention; None for scaled dot products.
     """
@@ -49,6 +50,7 @@ class Blocks:
     activation_dropout: float | None = None
     norm: str = "pre"
     activation: str = "relu"
+    epsilon: float = 1e-5
     rotary: bool = False
     score: Callable[[int, int], Score] | None = None
 
@@ -65,6 +67,8 @@ class Blocks:
             raise ValueError(f"a Transformer's norm is {' or '.join(NORMS)}; got {self.norm!r}")
         if self.activation not in ACTIVATIONS:
             raise ValueError(f"a Transformer's activation is {' or '.join(ACTIVATIONS)}; got {self.activation!r}")
+        if self.epsilon <= 0:
+            raise ValueError(f"a Transformer's epsilon is a small number above 0; got {self.epsilon}")
         probability(
             "Transformer",
             dropout=self.dropout,
@@ -166,12 +170,12 @@ class TransformerLayer(nn.Module):
         self.post = blocks.norm == "post"
         self.activation = ACTIVATIONS[blocks.activation]
         self.attention = blocks.attention(rotary=True)
-        self.attention_norm = nn.LayerNorm(blocks.dim)
+        self.attention_norm = nn.LayerNorm(blocks.dim, eps=blocks.epsilon)
         self.cross = blocks.attention() if cross else None
-        self.cross_norm = nn.LayerNorm(blocks.dim) if cross else None
+        self.cross_norm = nn.LayerNorm(blocks.dim, eps=blocks.epsilon) if cross else None
         self.inner_map = nn.Linear(blocks.dim, hidden)
         self.outer_map = nn.Linear(hidden, blocks.dim)
-        self.hidden_norm = nn.LayerNorm(blocks.dim)
+        self.hidden_norm = nn.LayerNorm(blocks.dim, eps=blocks.epsilon)
         self.dropout = nn.Dropout(blocks.dropout)
         self.activation_dropout = blocks.hidden_dropout()
         self._initialise()

@@ -25,7 +25,16 @@ from regard.ops.local_p import local_p_weights
 from regard.ops.location import location_attention, location_score
 from regard.ops.location_term import location_features
 from regard.ops.markov_term import markov_features
-from regard.ops.memory_hops import Hops, Story, insert_empty, memory_hop, memory_hops, position_encoding, time_index
+from regard.ops.memory_hops import (
+    Hops,
+    Story,
+    insert_empty,
+    memory_hop,
+    memory_hops,
+    position_encoding,
+    slot_softmax,
+    time_index,
+)
 from regard.ops.ntm_addressing import circular_shift, interpolate, ntm_address, sharpen
 from regard.ops.ntm_memory import ntm_read, ntm_write
 from regard.ops.pointer_sentinel import Pointed, pointer_sentinel
@@ -106,6 +115,7 @@ __all__ = [
     "scaled_dot_score",
     "sharpen",
     "sinusoidal_positions",
+    "slot_softmax",
     "softmax_attention",
     "split_heads",
     "split_key_value",

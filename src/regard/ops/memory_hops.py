@@ -15,7 +15,7 @@ from regard.ops.card import Card
 from regard.ops.checks import check_reading
 from regard.ops.dot import dot_score
 from regard.ops.linear import masked_linear
-from regard.ops.softmax import masked_softmax, weigh_values
+from regard.ops.softmax import masked_softmax, restrict, weigh_values
 
 CARD = Card(
     name="memory_hops",
@@ -67,6 +67,31 @@ def memory_hop(
     energy = dot_score(query, key)
     weights = masked_linear(energy, mask) if linear else masked_softmax(energy, mask)
     return Attended.from_weights(weigh_values(weights, value), weights)
+
+
+def slot_softmax(energy: Tensor, size: int, mask: Mask | None = None) -> Tensor:
+    r"""Softmax over a memory of `size` slots, some of which are empty: those hold nothing, and have the energy 0.
+
+    .. math:: p_i = \exp(e_i) / (\sum_j \exp(e_j) + M - n)
+
+    A question that finds nothing can look there, and reads nothing. With n ≥ M it is the softmax.
+
+    Args:
+        energy: [B, H, T, S].
+        size: M.
+        mask: which n of the S memories there are; None for all.
+
+    Returns:
+        Weights [B, H, T, S] of the memories that there are, which sum to at most one.
+
+    Sukhbaatar et al. 2015, section 4.2: stories are padded to a fixed size with a null symbol that embeds to zero.
+
+    >>> slot_softmax(torch.zeros(1, 1, 1, 2), 5)                                # three more slots are empty
+    tensor([[[[0.2000, 0.2000]]]])
+    """
+    energy = restrict(energy, mask)
+    empty = (size - (energy.detach() > -torch.inf).sum(-1, keepdim=True)).clamp(min=0)
+    return masked_softmax(torch.cat((energy, empty.to(energy.dtype).log()), dim=-1))[..., :-1]
 
 
 def memory_hops(

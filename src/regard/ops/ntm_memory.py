@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from regard.ops.card import Card
-from regard.ops.softmax import statistics_dtype
+from regard.ops.softmax import full_precision, statistics_dtype
 
 CARD = Card(
     name="ntm_memory",
@@ -14,7 +14,7 @@ CARD = Card(
     paper="Graves, Wayne & Danihelka 2014, eq. 2-4",
     cost="N·M for each head to read, 3·N·M to write; N rows of width M",
     op="ntm_write",
-    module="WriteHead",
+    module="Heads",
 )
 
 
@@ -70,9 +70,10 @@ def ntm_write(memory: Tensor, weights: Tensor, erase: Tensor, add: Tensor) -> Te
             f"got {list(erase.shape)} and {list(add.shape)}"
         )
     rows, weights, erase, add = (part.to(statistics_dtype(part.dtype)) for part in (memory, weights, erase, add))
-    keep = (1 - weights.unsqueeze(3) * erase.unsqueeze(2)).prod(dim=1)  # [b, n, m]
-    new = (weights.unsqueeze(3) * add.unsqueeze(2)).sum(dim=1)
-    return (rows * keep + new).to(memory.dtype)
+    for weight, gone in zip(weights.unbind(1), erase.unbind(1), strict=True):  # torch.prod would wait for the device
+        rows = rows * (1 - weight.unsqueeze(2) * gone.unsqueeze(1))
+    with full_precision(rows):
+        return (rows + weights.mT @ add).to(memory.dtype)
 
 
 def _check_weights(memory: Tensor, weights: Tensor) -> None:

@@ -7,6 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from regard.recipes.episode_sections import (
+    AssociativeRecallData,
+    CopyData,
+    NgramsData,
+    PrioritySortData,
+    RepeatCopyData,
+)
 from regard.recipes.files import DataFile
 from regard.recipes.section import Section
 
@@ -45,6 +52,42 @@ class DigitsData(Section):
     """The most digits of a row; the fewest are 3."""
     seed: int = 0
     """Another seed, other rows."""
+
+
+class WorldData(Section):
+    """Stories of a small world with a question each, after the first tasks of bAbI; made on the spot."""
+
+    format: Literal["world"]
+    """Says that it is this kind of data."""
+    asked: Literal["one_fact", "two_facts", "yes_no", "counting"] = "one_fact"
+    """What is asked: where someone is, where a thing is, whether someone is somewhere, how many things someone has."""
+    train_size: int = Field(1000, ge=1)
+    """How many questions to learn from."""
+    valid_size: int = Field(500, ge=1)
+    """How many questions to validate on."""
+    test_size: int = Field(1000, ge=1)
+    """How many questions to test on; no story of them is learned from."""
+    longest: int = Field(10, ge=4)
+    """The most sentences of a story; the fewest are 4."""
+    seed: int = 0
+    """Another seed, other stories."""
+
+
+class OpinionsData(Section):
+    """Sentences that praise or blame in made-up words, with labels; made on the spot."""
+
+    format: Literal["opinions"]
+    """Says that it is this kind of data."""
+    train_size: int = Field(20000, ge=1)
+    """How many sentences to learn from."""
+    valid_size: int = Field(500, ge=1)
+    """How many sentences to validate on."""
+    test_size: int = Field(1000, ge=1)
+    """How many sentences to test on; none of them is learned from."""
+    words: int = Field(40, ge=1, le=2450)
+    """Adjectives that praise; as many blame."""
+    seed: int = 0
+    """Another seed, other sentences; what words mean stays."""
 
 
 class SplitSection(Section):
@@ -127,8 +170,9 @@ class TableData(SplitFiles):
 
     format: Literal["table"]
     """Says that it is this kind of data."""
-    source: str | int = 0
-    """The column that is read from: its number from 0, or its name in the header."""
+    source: str | int | list[str | int] = 0
+    """The column that is read from: its number from 0, or its name in the header. Two of them, `[0, 1]`, for a model
+    with a BERT as encoder, which reads two texts."""
     target: str | int = 1
     """The column with what is to be said: a text, or a label. A language model has none."""
     delimiter: Literal["tab", "comma"] = "tab"
@@ -147,8 +191,8 @@ class JsonlData(SplitFiles):
 
     format: Literal["jsonl"]
     """Says that it is this kind of data."""
-    source: str = "source"
-    """The key of what is read from."""
+    source: str | list[str] = "source"
+    """The key of what is read from. Two of them for a model with a BERT as encoder, which reads two texts."""
     target: str = "target"
     """The key of what is to be said: a text, a label, or a list of tags. A language model has none."""
 
@@ -168,8 +212,9 @@ class HubData(Section):
     """The split to validate on."""
     test: str | None = None
     """The split to test on at the end; None for no test."""
-    source: str = "source"
-    """The column that is read from; one inside another with a dot: `translation.de`."""
+    source: str | list[str] = "source"
+    """The column that is read from; one inside another with a dot: `translation.de`. Two of them for a model with a
+    BERT as encoder, which reads two texts."""
     target: str = "target"
     """The column with what is to be said. A language model has none."""
 
@@ -233,9 +278,18 @@ class ColumnsData(SplitFiles):
     """Lines that begin with this are passed over."""
 
 
+class StoriesData(SplitFiles):
+    """Stories with questions in the format of bAbI: numbered lines, a question with a tab and its answer."""
+
+    format: Literal["stories"]
+    """Says that it is this kind of data; `*` in the name of a file stands for several: `qa*_train.txt`."""
+
+
 DataSection = Annotated[
     DatesData
     | DigitsData
+    | OpinionsData
+    | WorldData
     | PairsData
     | TableData
     | JsonlData
@@ -244,14 +298,23 @@ DataSection = Annotated[
     | TextData
     | LabelledData
     | FolderData
-    | ColumnsData,
+    | ColumnsData
+    | StoriesData
+    | CopyData
+    | RepeatCopyData
+    | AssociativeRecallData
+    | NgramsData
+    | PrioritySortData,
     Field(discriminator="format"),
 ]
 
 FORMATS: dict[str, tuple[str, ...]] = {
     "translate": ("dates", "digits", "pairs", "table", "jsonl", "hub", "cmudict"),
     "language_model": ("text", "table", "jsonl", "hub"),
-    "classify": ("labelled", "folder", "table", "jsonl", "hub"),
+    "masked_language_model": ("text", "table", "jsonl", "hub", "opinions"),
+    "classify": ("opinions", "labelled", "folder", "table", "jsonl", "hub"),
     "tag": ("columns", "jsonl", "hub"),
+    "answer": ("stories", "world"),
+    "bits": ("copy", "repeat_copy", "associative_recall", "ngrams", "priority_sort"),
 }
 """The formats that each task can learn from."""

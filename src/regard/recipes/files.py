@@ -41,7 +41,7 @@ def find_files(content: BaseModel, document: Document, *, section: str = "data")
         path = (root or Path()) / name
         if path.is_dir():
             raise RecipeError(f"{document.place(where)}: {_key(where)}: {path} is a folder; name a file in it")
-        if path.exists():
+        if path.exists() or ("*" in path.name and any(path.parent.glob(path.name))):
             continue
         if root is not None and not root.is_dir():
             raise RecipeError(f"{document.place(('data', 'root'))}: data.root: there is no folder {root}{_home(root)}")

@@ -20,7 +20,7 @@ from regard.recipes.section import Section
 class TokenizerPart(Section):
     """How text is cut into tokens."""
 
-    kind: Literal["characters", "words", "bpe", "unigram"] = "bpe"
+    kind: Literal["characters", "words", "bpe", "unigram", "wordpiece"] = "bpe"
     """What a token is."""
     size: int | None = Field(None, ge=5)
     """The most tokens of the vocabulary, special ones included; None for the kind's own choice."""
@@ -49,7 +49,8 @@ class BatchSection(Section):
     sentences: int | None = Field(None, ge=1)
     """The most examples; with `window`, the rows that a text is read in side by side."""
     window: int | None = Field(None, ge=1)
-    """Of a language model: read all texts as one, so many tokens of each row at a time, and carry the state on."""
+    """Of a language model: read all texts as one, so many tokens of each row at a time, and carry the state on. Of a
+    masked one: cut all texts as one into so many tokens each, anew in each epoch."""
     accumulate: int = Field(1, ge=1)
     """Batches that make up one update."""
 
@@ -62,12 +63,15 @@ class BatchSection(Section):
         return self
 
 
-Task = Literal["translate", "language_model", "classify", "tag"]
+Task = Literal["translate", "language_model", "masked_language_model", "classify", "tag", "answer", "bits"]
 DEFAULT_METRICS: dict[Task, list[str | dict[str, Any]]] = {
     "translate": ["bleu"],
     "language_model": [],
+    "masked_language_model": [],
     "classify": ["accuracy"],
     "tag": ["accuracy"],
+    "answer": ["accuracy"],
+    "bits": ["exact_match"],
 }
 
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -76,18 +80,20 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 class OptimizerSection(Section):
     """What makes steps of gradients."""
 
-    name: Literal["sgd", "adam", "adamw"] = "adam"
+    name: Literal["sgd", "rmsprop", "adam", "adamw"] = "adam"
     """The rule."""
     rate: float = Field(1e-3, gt=0, le=1e20)
     """The learning rate, which the schedule multiplies."""
     betas: tuple[Share, Share] = (0.9, 0.999)
     """Of adam and adamw: decay of both moments."""
     eps: float = Field(1e-8, gt=0)
-    """Of adam and adamw."""
+    """Of rmsprop, adam and adamw."""
+    decay: Share = 0.95
+    """Of rmsprop: decay of the mean gradient and of the mean square."""
     momentum: float = Field(0.0, ge=0, lt=1)
-    """Of sgd."""
+    """Of sgd and rmsprop."""
     weight_decay: float = Field(0.0, ge=0)
-    """Decay of the weights: of the gradient (sgd, adam) or decoupled from it (adamw)."""
+    """Decay of the weights: of the gradient (sgd, rmsprop, adam) or decoupled from it (adamw)."""
 
 
 class ScheduleSection(Section):
@@ -152,6 +158,25 @@ class HardSection(Section):
     """The weight of the entropy, which keeps it from settling too soon."""
 
 
+class MaskingSection(Section):
+    """Which words are hidden from a model that learns to fill them in."""
+
+    share: float = Field(0.15, gt=0, le=1)
+    """Of the words of a text, at least one: what the model is asked for."""
+    masked: float = Field(0.8, ge=0, le=1)
+    """Of those, what becomes `<mask>`."""
+    random: float = Field(0.1, ge=0, le=1)
+    """Of those, what becomes any word; the rest stays as it is."""
+    whole_words: bool = False
+    """Whether all pieces of a word are hidden with it."""
+
+    @model_validator(mode="after")
+    def _shares(self) -> MaskingSection:
+        if self.masked + self.random > 1:
+            raise ValueError(f"masked {self.masked:g} and random {self.random:g} are shares of 1, and together more")
+        return self
+
+
 class TrainSection(Section):
     """How the model is trained."""
 
@@ -169,6 +194,8 @@ class TrainSection(Section):
     """Remedies for exposure bias."""
     hard: HardSection = HardSection()
     """How hard attention learns where to look; other attention has no use for it."""
+    masking: MaskingSection = MaskingSection()
+    """Which words are hidden; of the task masked_language_model."""
     clip: float | None = Field(1.0, gt=0)
     """The largest norm of the gradient; None for no limit."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
@@ -213,7 +240,7 @@ class EvaluateSection(Section):
     def chosen(self, task: Task) -> list[Metric]:
         """The metrics with their options, or those of the task."""
         given = DEFAULT_METRICS[task] if self.metrics is None else self.metrics
-        if given and task == "language_model":
+        if given and task in ("language_model", "masked_language_model"):
             raise ValueError("metrics compare answers with references; a language model has perplexity, leave them out")
         found: list[Metric] = []
         for entry in given:
@@ -223,7 +250,7 @@ class EvaluateSection(Section):
                     raise ValueError(
                         f"the options of {name!r} are a mapping, such as {{tokenize: none}}; got {chosen!r}"
                     )
-                fixed = {"whole": True} if task == "classify" and name in ("accuracy", "f1") else {}
+                fixed = {"whole": True} if task in ("classify", "answer") and name in ("accuracy", "f1") else {}
                 found.append(metric(name, **{**fixed, **(chosen or {})}))
         names = [one.name for one in found]
         for name in names:
@@ -319,7 +346,13 @@ class Recipe(Section):
         if self.evaluate.select is not None:
             return self.evaluate.select
         metrics = self.evaluate.chosen(self.task)
-        return metrics[0].name if metrics and self.task in ("classify", "tag") else "loss"
+        return metrics[0].name if metrics and self.task in ("classify", "tag", "answer") else "loss"
+
+    @property
+    def reads_pairs(self) -> bool:
+        """Whether the model is a BERT, whose vocabulary has a mask, and an end between two texts."""
+        encoder = self.model.get("encoder")
+        return self.model.get("kind") == "bert" or (isinstance(encoder, dict) and encoder.get("kind") == "bert")
 
     def search(self) -> Search:
         """The settings of `decode`, checked together."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from regard.decode.search import Search
 from regard.recipes.data_sections import FORMATS
-from regard.recipes.sections import Recipe
+from regard.recipes.episode_sections import EpisodeData
+from regard.recipes.sections import MaskingSection, Recipe
 
 _BLIND = "seq2seq"  # the one encoder-decoder without attention
-_OF_LABELS = {"accuracy": ("classify", "tag"), "f1": ("classify", "tag"), "span_f1": ("tag",)}
+_RANKED = ("classify", "tag", "answer")  # tasks whose answers are ranked, not generated
+_UNSEARCHED = (*_RANKED, "masked_language_model", "bits")
+_OF_LABELS = {"accuracy": _RANKED, "f1": _RANKED, "span_f1": ("tag",)}
 
 
 def suited_data(recipe: Recipe) -> None:
@@ -17,32 +20,57 @@ def suited_data(recipe: Recipe) -> None:
         raise ValueError(
             f"format {recipe.data.format!r} is not for the task {recipe.task!r}, which learns from {known}"
         )
+    source = getattr(recipe.data, "source", None)
+    if isinstance(source, list) and (len(source) != 2 or not recipe.reads_pairs or recipe.task == "tag"):
+        raise ValueError(
+            "source has one column, or two for labels by a model with encoder {kind: bert}, which reads two texts"
+        )
+    if isinstance(recipe.data, EpisodeData):
+        from regard.data.episodes import ALGORITHMS  # which needs PyTorch
+
+        ALGORITHMS[recipe.data.format](**recipe.data.rule())
 
 
 def suited_tokenizer(recipe: Recipe) -> None:
-    """Tags belong to words, which characters do not tell apart; joint and target are of pairs."""
+    """Tags belong to words, which characters do not tell apart; answers are words; joint and target are of pairs."""
     section = recipe.tokenizer
+    if recipe.task == "answer" and section.kind != "words":
+        raise ValueError(f"an answer is one word, so kind is 'words' for the task 'answer'; it is {section.kind!r}")
     if recipe.task == "tag" and section.kind == "characters":
-        raise ValueError("kind 'characters' does not know words, which have the tags; use words, bpe or unigram")
+        raise ValueError(
+            "kind 'characters' does not know words, which have the tags; use words, bpe, unigram or wordpiece"
+        )
+    if recipe.train.masking.whole_words and section.kind == "characters":
+        raise ValueError("kind 'characters' does not know words, and masking.whole_words is true; use another kind")
     if recipe.task != "translate" and (section.joint or section.target is not None):
         raise ValueError(f"joint and target are for the task 'translate'; the task is {recipe.task!r}")
 
 
 def suited_training(recipe: Recipe) -> None:
     """Windows are of language models; a decoder's own words are fed only where it has a source."""
-    if recipe.train.batch.window is not None and recipe.task != "language_model":
-        raise ValueError(f"window is for the task 'language_model'; the task is {recipe.task!r}")
+    if recipe.train.batch.window is not None and recipe.task not in ("language_model", "masked_language_model"):
+        raise ValueError(
+            f"window is for the task 'language_model' or 'masked_language_model'; the task is {recipe.task!r}"
+        )
+    if recipe.train.masking != MaskingSection() and recipe.task != "masked_language_model":
+        raise ValueError(f"masking is for the task 'masked_language_model'; the task is {recipe.task!r}")
+    if recipe.model.get("next_sentence") is True and recipe.train.batch.window is None:
+        raise ValueError("batch has no window, and next_sentence of the model learns from the two parts of a window")
+    if recipe.task == "bits" and recipe.train.batch.sentences is None:
+        raise ValueError("batch has no sentences, and the task 'bits' draws so many at a time; set sentences")
+    if recipe.task == "bits" and recipe.train.label_smoothing:
+        raise ValueError(f"label_smoothing is of words and labels; the task is {recipe.task!r}")
     exposure = recipe.train.exposure
     if exposure.sampling is not None and recipe.task != "translate":
         raise ValueError(f"sampling is for the task 'translate'; the task is {recipe.task!r}")
-    if (exposure.word_dropout or exposure.corruption) and recipe.task in ("classify", "tag"):
+    if (exposure.word_dropout or exposure.corruption) and recipe.task in _UNSEARCHED:
         raise ValueError(f"word_dropout and corruption are of generated words; the task is {recipe.task!r}")
 
 
 def suited_search(recipe: Recipe) -> None:
     """Texts are searched for; labels and tags are ranked; unknown words are copied from a source."""
     search, decode = recipe.search(), recipe.decode
-    if search != Search() and recipe.task in ("classify", "tag"):
+    if search != Search() and recipe.task in _UNSEARCHED:
         raise ValueError(f"a search is for texts that are generated; the task {recipe.task!r} has none, leave it out")
     if search.coverage and recipe.model.get("kind") == _BLIND:
         raise ValueError(f"coverage is of a model that attends to its source; {_BLIND} does not")
@@ -69,7 +97,8 @@ def suited_evaluation(recipe: Recipe) -> None:
     section = recipe.evaluate
     for metric in section.chosen(recipe.task):
         if recipe.task not in _OF_LABELS.get(metric.name, (recipe.task,)):
-            tasks = " and ".join(_OF_LABELS[metric.name])
+            *others, last = _OF_LABELS[metric.name]
+            tasks = f"{', '.join(others)} or {last}" if others else last
             raise ValueError(f"metric {metric.name!r} is for the task {tasks}; the task is {recipe.task!r}")
         metric(["O"], [["O"]])  # an option with a wrong value shows at once
     if section.group and recipe.task != "translate":

@@ -10,11 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.batch import Batch, padded
+from regard.data.example import Value
 from regard.data.labels import Labels
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.specials import PAD, UNK
 from regard.tasks.loss import Loss
+from regard.tasks.panel import Panel
 from regard.tasks.prediction import Prediction
 
 Encoders = Mapping[str, Tokenizer | Labels]
@@ -25,15 +27,19 @@ class Task(abc.ABC):
     """How a model learns from batches, and how it answers.
 
     Attributes:
+        context: the field with what the question is about; None where the question is all there is.
         question: the field that is read.
         answer: the field with what is to be said; None where the text itself is (language models).
         unit: what the loss is the mean of.
+        encoded: whether fields are turned into ids, by encoders that are learned and kept.
         encoders: what turns each field into ids.
     """
 
+    context: ClassVar[str | None] = None
     question: ClassVar[str]
     answer: ClassVar[str | None]
     unit: ClassVar[str] = "token"
+    encoded: ClassVar[bool] = True
     encoders: Encoders
 
     @property
@@ -56,6 +62,26 @@ class Task(abc.ABC):
             update: counts updates from 0 in training; None in evaluation.
             state: where the model stood after the window before; None at the beginning and for examples.
         """
+
+    def ask(self, fields: Mapping[str, Value]) -> str:
+        """An example as `predict` is asked it."""
+        value = fields[self.question]
+        return value if isinstance(value, str) else " ".join(value)
+
+    def reference(self, text: str) -> str:
+        """A right answer as `predict` would write it."""
+        return text
+
+    def validated(self, model: Any, loss: float) -> str | None:
+        """What the loss of a validation changes in training, in a sentence; nothing in most tasks."""
+        return None
+
+    def panels(self, model: Any, text: str, search: Search) -> list[Panel]:
+        """What a model looks at while it answers a text, to be drawn."""
+        (found,) = self.predict(model, [text], search)[0][:1]
+        if found.alignment is None:
+            raise ValueError("the model attends to nothing that could be drawn")
+        return [Panel(f"{text} → {found.text}", found.alignment, rows=found.tokens, columns=found.source_tokens)]
 
     @abc.abstractmethod
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:

@@ -10,9 +10,11 @@ from torch import Tensor, nn
 from regard.data.batch import Batch
 from regard.recipes.sections import Recipe
 from regard.train.feed import ExampleFeed, Feed, Place
+from regard.train.masked_feed import MaskedFeed
 from regard.train.setup import Setup
 from regard.train.update import Objective
 
+_TRIED = 64  # batches among which the largest is looked for, where not all lengths are known
 _FEW, _MORE = 4, 8  # rows that are tried; one alone is no measure, since padding and copies only begin with two
 
 
@@ -51,14 +53,15 @@ def forecast(recipe: Recipe, setup: Setup, model: nn.Module) -> Footprint:
     most, number = max((activations(objective, batch, update), number) for number, batch in enumerate(batches))
     weights = sum(parameter.nbytes for parameter in model.parameters())
     given = recipe.train.optimizer
-    moments = 2 if given.name != "sgd" else 1 if given.momentum else 0
+    moments = (0 if given.name == "sgd" else 2) + bool(given.momentum and given.name in ("sgd", "rmsprop"))
     return Footprint(weights, moments * weights, most, batches[number])
 
 
 def large_places(feed: Feed) -> list[Place]:
     """Where in the first epoch most may be needed: the batch with the most cells, and the one with the most pairs."""
+    feed = feed.inner if isinstance(feed, MaskedFeed) else feed
     if not isinstance(feed, ExampleFeed):
-        return [Place(0, 0)]
+        return [max((Place(0, number) for number in range(min(_TRIED, feed.per_epoch))), key=feed.tokens)]
     lengths = [feed.batches.lengths[rows] for rows in feed.batches.epoch(0)]
     sizes = [(len(rows), int(rows.max(0).sum()), int(rows.sum())) for rows in lengths]
     places = range(len(sizes))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from regard.data.batch import Batch
 from regard.models.generator import EncoderDecoder
+from regard.models.ntm import NTM
 from regard.nn.aligners import Hard
 from regard.nn.recording import recording
 from regard.specials import PAD
+from regard.tasks.bits import Bits
 from regard.tasks.task import Task
 from regard.tasks.translation import Translation
 from regard.train.folder import RunError
@@ -25,23 +27,24 @@ Recorder = Callable[[Callable[[], None]], Callable[[], None]]
 """Something to do -> something that does it again, on the same tensors."""
 
 
-class Shape(NamedTuple):
-    """Sentences, source words, and target words that are read."""
+Sizes = tuple[tuple[str, tuple[int, ...]], ...]
+"""Tensors by name, and how large they are."""
 
-    sentences: int
-    source: int
-    target: int
 
-    @staticmethod
-    def of(batch: Batch) -> Shape:
-        """The shape that a batch is recorded in: its own, each size rounded up.
+def recorded_sizes(batch: Batch) -> Sizes:
+    """The sizes that a batch is recorded in: those of texts rounded up, those of drawn vectors as they are.
 
-        >>> batch = Batch({"source": torch.ones(128, 30), "target": torch.ones(128, 31)}, tuple(range(128)), 3840)
-        >>> Shape.of(batch)
-        Shape(sentences=128, source=32, target=32)
-        """
-        (sentences, source), target = batch.source.shape, batch.target.shape[1] - 1
-        return Shape(rounded(sentences), rounded(source), rounded(target))
+    >>> batch = Batch({"source": torch.ones(128, 30), "target": torch.ones(128, 31)}, tuple(range(128)), 3840)
+    >>> recorded_sizes(batch)
+    (('source', (128, 32)), ('target', (128, 33)))
+    """
+    found = {name: tuple(tensor.shape) for name, tensor in batch.tensors.items()}
+    if "source" in found:
+        (rows, source), read = found["source"], found["target"][1] - 1
+        rows = rounded(rows)
+        found |= {"source": (rows, rounded(source)), "target": (rows, rounded(read) + 1)}
+        found |= {name: (rows,) for name in found if name.endswith("_lengths")}
+    return tuple(found.items())
 
 
 def rounded(size: int) -> int:
@@ -56,6 +59,8 @@ def rounded(size: int) -> int:
 
 def in_steps(model: nn.Module, task: Task) -> bool:
     """Whether a model learns step by step in Python, which is what a GPU would wait for."""
+    if isinstance(task, Bits):
+        return isinstance(model, NTM)
     return isinstance(task, Translation) and isinstance(model, EncoderDecoder) and not model.at_once
 
 
@@ -91,7 +96,7 @@ class Graphs:
         self.device = next(objective.parameters()).device
         self._scale = torch.zeros((), device=self.device)
         self._losses = torch.zeros(2, device=self.device)
-        self._recorded: dict[Shape, tuple[Batch, Callable[[], None]]] = {}
+        self._recorded: dict[Sizes, tuple[Batch, Callable[[], None]]] = {}
 
     def __len__(self) -> int:
         """How many shapes are recorded."""
@@ -99,22 +104,22 @@ class Graphs:
 
     def has_room_for(self, batch: Batch) -> bool:
         """Whether a batch can be learned from: its shape is recorded, or there is room for it."""
-        return Shape.of(batch) in self._recorded or len(self._recorded) < self.most
+        return recorded_sizes(batch) in self._recorded or len(self._recorded) < self.most
 
     def learn(self, batch: Batch, update: int, scale: float) -> tuple[Tensor, Tensor]:
         """Add the gradients of `scale` times the loss; (what is minimised, -log p), as the objective gives them."""
-        shape = Shape.of(batch)
-        if shape not in self._recorded:
-            self._recorded[shape] = self._new(shape, batch, update)
-        place, replay = self._recorded[shape]
+        sizes = recorded_sizes(batch)
+        if sizes not in self._recorded:
+            self._recorded[sizes] = self._new(sizes, batch, update)
+        place, replay = self._recorded[sizes]
         write(batch, place)
         self._scale.fill_(scale)
         replay()
         total, nll = self._losses.clone()
         return total, nll
 
-    def _new(self, shape: Shape, batch: Batch, update: int) -> tuple[Batch, Callable[[], None]]:
-        place = blank(shape, self.device)
+    def _new(self, sizes: Sizes, batch: Batch, update: int) -> tuple[Batch, Callable[[], None]]:
+        place = blank(batch, sizes, self.device)
         write(batch, place)
         self._scale.zero_()  # what is computed to be recorded adds nothing to the gradients
         with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
@@ -157,24 +162,23 @@ class CudaGraphs:
         return graph.replay
 
 
-def blank(shape: Shape, device: torch.device) -> Batch:
-    """A batch of nothing but padding."""
-    sizes = {"source": (shape.sentences, shape.source), "target": (shape.sentences, shape.target + 1)}
-    tensors = {name: torch.full(size, PAD, device=device) for name, size in sizes.items()}
-    tensors["source_lengths"] = torch.zeros(shape.sentences, dtype=torch.long, device=device)
-    return Batch(tensors, tuple(range(shape.sentences)), 0)
+def blank(batch: Batch, sizes: Sizes, device: torch.device) -> Batch:
+    """A batch like this one, of nothing but padding."""
+    tensors = {name: torch.full(size, PAD, dtype=batch[name].dtype, device=device) for name, size in sizes}
+    return Batch(tensors, tuple(range(sizes[0][1][0])), 0)
 
 
 def write(batch: Batch, place: Batch) -> None:
     """Copy a batch into the corner of a larger one; the rest of that becomes padding.
 
-    >>> place = blank(Shape(2, 3, 1), torch.device("cpu"))
     >>> tensors = {"source": torch.tensor([[5, 6]]), "source_lengths": torch.tensor([2]), "target": torch.tensor([[2]])}
-    >>> write(Batch(tensors, (0,), 0), place)
+    >>> batch = Batch(tensors, (0,), 0)
+    >>> place = blank(batch, (("source", (2, 3)), ("source_lengths", (2,)), ("target", (2, 2))), torch.device("cpu"))
+    >>> write(batch, place)
     >>> place.source.tolist(), place.source_lengths.tolist(), place.target.tolist()
     ([[5, 6, 0], [0, 0, 0]], [2, 0], [[2, 0], [0, 0]])
     """
     for name, tensor in place.tensors.items():
         given = batch[name]
-        tensor.fill_(0 if name == "source_lengths" else PAD)
+        tensor.fill_(PAD)  # which is 0: an empty row has length 0, and nothing is asked of it
         tensor[tuple(slice(size) for size in given.shape)].copy_(given)

@@ -23,10 +23,10 @@ class Notices:
     said: set[str] = field(default_factory=set)
 
     @staticmethod
-    def of(corpus: Corpus, field: str) -> Notices:
-        """The floor of what is predicted, ends of texts included."""
+    def of(corpus: Corpus, field: str, *, ends: bool) -> Notices:
+        """The floor of what is predicted, with the ends of texts where they are."""
         counts = np.bincount(corpus.ids(field), minlength=EOS + 1).astype(np.float64)
-        if corpus.kinds[field] == "tokens":
+        if ends:
             counts[EOS] += len(corpus)
         shares = counts[counts > 0] / counts.sum()
         return Notices(float(-(shares * np.log(shares)).sum()))

@@ -9,6 +9,7 @@ import numpy as np
 from torch import nn
 
 from regard.data.tokenizer import Tokenizer
+from regard.models.bert import FRAME, Bert, BertEncoder
 from regard.nn.positions import Learned
 from regard.recipes.problem import RecipeError
 from regard.recipes.sections import Recipe
@@ -35,10 +36,17 @@ def check_places(
     tables = [len(module.table) for module in model.modules() if isinstance(module, Learned)]
     if not tables:
         return
-    for what, needed in (*_outputs(recipe), *_inputs(recipe, task, splits, dropped)):
+    frame = sum(_framed(module) for module in model.modules() if isinstance(module, BertEncoder | Bert))
+    read = [(what, needed + frame) for what, needed in _inputs(recipe, task, splits, dropped)]
+    for what, needed in (*_outputs(recipe), *read):
         if needed > min(tables):
             key = ".".join(("model", *(_learned(recipe.model) or ()), "max_length"))
             raise RecipeError(f"{key} is {min(tables)}, too short for {what}; raise it to {needed} or more")
+
+
+def _framed(module: BertEncoder | Bert) -> int:
+    """Ids that a BERT reads beside the text: its frame, and an end between the two parts of a window."""
+    return FRAME if isinstance(module, BertEncoder) else int(module.next_map is not None)
 
 
 def _outputs(recipe: Recipe) -> Iterator[tuple[str, int]]:
@@ -73,8 +81,8 @@ def _inputs(
 
 def _learned(arguments: Mapping[str, Any]) -> tuple[str, ...] | None:
     """The keys to the part of a model that has learned positions; None if there is none."""
-    if arguments.get("positions") == "learned":
-        return ()
+    if arguments.get("positions") == "learned" or arguments.get("kind") == "bert":
+        return ("encoder",) if "encoder" in arguments else ()
     for key, value in arguments.items():
         rest = _learned(value) if isinstance(value, Mapping) else None
         if rest is not None:

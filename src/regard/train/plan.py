@@ -12,6 +12,7 @@ from rich.table import Table
 from torch import nn
 
 from regard.recipes.sections import Recipe
+from regard.train.beginning import begun_encoders
 from regard.train.footprint import Footprint, forecast
 from regard.train.run import Run
 from regard.train.setup import Setup, make_model, prepare
@@ -20,7 +21,7 @@ from regard.train.setup import Setup, make_model, prepare
 def plan(recipe: Recipe) -> Iterator[RenderableType]:
     """The model, the data and the memory of a step, as tables; and what will not fit."""
     with tempfile.TemporaryDirectory() as cache, torch.device("cpu"):
-        known = None if recipe.init is None else Run(recipe.init).needed_encoders(recipe.task)
+        known = None if recipe.init is None else begun_encoders(Run(recipe.init), recipe)
         setup = prepare(recipe, Path(cache), known)
         model = make_model(recipe, setup.task)
         needed = forecast(recipe, setup, model)
@@ -62,7 +63,8 @@ def _data(setup: Setup, needed: Footprint) -> Table:
     table = _table("data", "what", "size")
     for field, encoder in setup.task.encoders.items():
         table.add_row(f"ids of {field}", f"{encoder.size:,}")
-    table.add_row("examples to learn from", f"{len(setup.train.corpus):,}")
+    if setup.train.encoded is not None:
+        table.add_row("examples to learn from", f"{len(setup.train):,}")
     table.add_row("batches", str(setup.feed))
     if setup.feed.dropped:
         table.add_row("longer than a batch may be, left out", f"{setup.feed.dropped:,}")

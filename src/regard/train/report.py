@@ -20,7 +20,7 @@ from regard.train.run import Run
 from regard.train.screen import ENDED
 from regard.train.trainer import Outcome
 from regard.train.validation import Measured
-from regard.view.terminal import heat_map, stacked
+from regard.view.terminal import heat_map, stacked, story_map
 
 _FEW = 30  # points of a curve that are marked one by one
 
@@ -41,7 +41,7 @@ def summary(run: Run, recipe: Recipe, outcome: Outcome) -> list[RenderableType]:
     parts: list[RenderableType] = [Text.assemble((recipe.run, "bold"), f": {head}"), table]
     parts += [f"  {escape(str(score))}" for score in measured.scores.values()]
     for prediction in _chosen(measured.predictions, recipe.evaluate.examples):
-        parts += _drawn(prediction, tags=recipe.task == "tag")
+        parts += _drawn(prediction, recipe.task)
     return [*parts, "", f"the run is in {run.folder}"]
 
 
@@ -113,11 +113,11 @@ def _command(run: Run, recipe: Recipe, *, longer: bool) -> str:
     return shlex.join(words)
 
 
-def _drawn(prediction: Prediction, *, tags: bool) -> Iterator[RenderableType]:
+def _drawn(prediction: Prediction, task: str) -> Iterator[RenderableType]:
     """A prediction on the screen, with what would have been right where it is something else."""
     right = prediction.reference
     wrong = right is not None and prediction.text not in (right, *right.split(" / "))
-    if tags:
+    if task == "tag":
         yield ""
         rows = [prediction.source_tokens, prediction.tokens]
         if right is not None and wrong:
@@ -125,10 +125,14 @@ def _drawn(prediction: Prediction, *, tags: bool) -> Iterator[RenderableType]:
             rows.append(tuple("" if tag == wanted else f"({wanted})" for tag, wanted in pairs))
         yield stacked(*rows)
         return
-    if prediction.alignment is not None:
+    if prediction.alignment is not None and task == "answer":
+        yield ""
+        yield story_map(prediction.alignment, prediction.source_tokens)
+    elif prediction.alignment is not None:
         yield ""
         yield heat_map(prediction.alignment, prediction.source_tokens, prediction.tokens)
-    said = f"  {escape(prediction.source)}  →  [bold]{escape(prediction.text)}[/]"
+    asked = prediction.source.rpartition("\t")[2] if task == "answer" else prediction.source
+    said = f"  {escape(asked)}  →  [bold]{escape(prediction.text)}[/]"
     yield f"{said}  (reference: {escape(right)})" if right is not None and wrong else said
 
 

@@ -14,6 +14,7 @@ from regard.data.tokenizer import Tokenizer
 from regard.recipes.document import Document
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
+from regard.tasks.kinds import TASKS
 from regard.tasks.task import Encoders
 from regard.train.checkpoint import Checkpoints
 from regard.train.files import read_tensors, write_tensors, written
@@ -82,7 +83,9 @@ class Run:
     def encoders(self, task: str) -> Encoders | None:
         """What an existing run turns text into ids by; None before it is made."""
         found: dict[str, Tokenizer | Labels] = {}
-        for name in FIELDS[task]:
+        if not TASKS[task].encoded:
+            return found if self.trained else None
+        for name in (TASKS[task].context, *FIELDS[task]):
             if name is None:
                 continue
             tokenizer, labels = (self.folder / f"{kind}.{name}.json" for kind in ("tokenizer", "labels"))

@@ -9,20 +9,29 @@ import torch
 from torch import nn
 
 from regard.data import DataError
+from regard.data.episodes import ALGORITHMS
+from regard.data.episodes.drawn import ENDLESS, TOGETHER
+from regard.data.masking import Masking
 from regard.models.build import build
 from regard.recipes.data_sections import TextData
+from regard.recipes.episode_sections import EpisodeData
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS
+from regard.tasks.answering import Answering
+from regard.tasks.bits import Bits
 from regard.tasks.dictionary import read_dictionary
 from regard.tasks.draws import RewardedDraws, check_draws
 from regard.tasks.exposure import Exposure, ScheduledSampling
 from regard.tasks.labelling import Classification, Tagging
 from regard.tasks.language_modelling import LanguageModelling
+from regard.tasks.masked_language_modelling import MaskedLanguageModelling
 from regard.tasks.task import Encoders, Task
 from regard.tasks.translation import Translation
+from regard.train.drawn_feed import DrawnFeed
 from regard.train.feed import ExampleFeed, Feed, StreamFeed
+from regard.train.masked_feed import FIXED, MaskedFeed, WindowFeed
 from regard.train.places import check_places
-from regard.train.splits import Split, examples, learned_encoders, prepared
+from regard.train.splits import FIELDS, Split, examples, learned_encoders, prepared
 
 MEASURED = 64
 """Examples side by side when a model is measured."""
@@ -53,12 +62,12 @@ def prepare(recipe: Recipe, cache: Path, encoders: Encoders | None = None) -> Se
     Args:
         recipe: what to prepare.
         cache: the folder of encoded corpora.
-        encoders: those of an existing run; None to learn them from the training split.
+        encoders: those of an existing run; what they lack, all of it for None, is learned from the training split.
     """
-    if encoders is None:
+    if encoders is None or any(field not in encoders for field in FIELDS[recipe.task] if field is not None):
         train = examples(recipe, "train")
         assert train is not None
-        encoders = learned_encoders(recipe, train)
+        encoders = learned_encoders(recipe, train, encoders)
     task = make_task(recipe, encoders)
     splits = {name: prepared(recipe, name, encoders, cache) for name in ("train", "valid", "test")}
     if splits["train"] is None or splits["valid"] is None:
@@ -77,8 +86,11 @@ def _foresee(recipe: Recipe, setup: Setup) -> None:
     with torch.device("meta"):
         model = make_model(recipe, setup.task)
     check_draws(model)
+    if isinstance(setup.task, Bits):
+        setup.task.check(model)
     splits = {"train": setup.train, "valid": setup.valid, "test": setup.test}
-    dropped = setup.feed.batches.dropped if isinstance(setup.feed, ExampleFeed) else ()
+    feed = setup.feed.inner if isinstance(setup.feed, MaskedFeed) else setup.feed
+    dropped = feed.batches.dropped if isinstance(feed, ExampleFeed) else ()
     check_places(model, recipe, setup.task, splits, dropped)
 
 
@@ -89,6 +101,12 @@ def make_task(recipe: Recipe, encoders: Encoders) -> Task:
         return Classification(encoders, smoothing)
     if recipe.task == "tag":
         return Tagging(encoders, smoothing)
+    if recipe.task == "masked_language_model":
+        return MaskedLanguageModelling(encoders, smoothing)
+    if recipe.task == "answer":
+        return Answering(encoders, smoothing)
+    if isinstance(recipe.data, EpisodeData):
+        return Bits(ALGORITHMS[recipe.data.format](**recipe.data.rule()))
     given = recipe.train.exposure
     sampling = None if given.sampling is None else ScheduledSampling(**given.sampling.model_dump())
     exposure = Exposure(sampling, given.word_dropout, given.corruption)
@@ -116,6 +134,11 @@ def make_model(recipe: Recipe, task: Task) -> nn.Module:
 def make_feed(recipe: Recipe, task: Task, split: Split) -> Feed:
     """The batches that a model is trained on."""
     given = recipe.train.batch
+    if isinstance(task, Bits):
+        assert given.sentences is not None
+        return DrawnFeed(split.drawn, given.sentences)
+    if isinstance(task, MaskedLanguageModelling):
+        return _masked_feed(recipe, task, split)
     if given.window is not None:
         assert given.sentences is not None
         return StreamFeed(split.corpus, rows=given.sentences, window=given.window, ends=_ended(recipe))
@@ -135,6 +158,12 @@ def measuring_feed(recipe: Recipe, task: Task, split: Split, *, carries: bool) -
     A model that carries its state reads longer windows than it was trained on, which is the same and faster.
     """
     window = recipe.train.batch.window
+    if isinstance(task, Bits):
+        if len(split) == ENDLESS:
+            raise DataError("sequences to learn from are drawn without end; measure on valid or test")
+        return DrawnFeed(split.drawn, TOGETHER)
+    if isinstance(task, MaskedLanguageModelling):
+        return _masked_feed(recipe, task, split, measuring=True)
     if window is not None:
         steps, rows = max(window, LONG_WINDOW) if carries else window, recipe.evaluate.rows
         tokens = len(split.corpus.ids(task.question)) + _ended(recipe) * len(split.corpus)
@@ -148,6 +177,21 @@ def measuring_feed(recipe: Recipe, task: Task, split: Split, *, carries: bool) -
     return ExampleFeed(
         split.corpus, framed=_framed(task), counted=counted, tokens=None, sentences=MEASURED, shuffle=False
     )
+
+
+def _masked_feed(recipe: Recipe, task: MaskedLanguageModelling, split: Split, *, measuring: bool = False) -> Feed:
+    """Windows or texts with words hidden: anew in each epoch, or always the same where a model is measured."""
+    given, inner, seed = recipe.train.batch, None, FIXED if measuring else recipe.train.seed
+    rows = MEASURED if measuring else given.sentences
+    if given.window is not None:
+        assert rows is not None
+        pairs = bool(recipe.model.get("next_sentence", False))
+        inner = WindowFeed(split.corpus, rows=rows, window=given.window, pairs=pairs, seed=seed, shuffle=not measuring)
+    tokens = None if measuring else given.tokens
+    feed = inner or ExampleFeed(
+        split.corpus, framed=(), counted="text", tokens=tokens, sentences=rows, seed=seed, shuffle=not measuring
+    )
+    return MaskedFeed(feed, Masking(**recipe.train.masking.model_dump()), task.tokenizer, seed=seed)
 
 
 def _framed(task: Task) -> tuple[str, ...]:

@@ -17,19 +17,26 @@ from regard.data import (
     Digits,
     Examples,
     Hub,
+    Joined,
     Jsonl,
     Labelled,
     Labels,
+    Opinions,
     Pairs,
     Reader,
     Slice,
+    Stories,
     Table,
     Text,
     Tokenizer,
+    World,
 )
 from regard.data import Split as HashSplit
 from regard.data.date_formats import LANGUAGES
+from regard.data.episodes import ALGORITHMS, Drawn
+from regard.data.episodes.drawn import ENDLESS
 from regard.data.example import Value
+from regard.data.joined import SECOND
 from regard.recipes.data_sections import (
     CmudictData,
     ColumnsData,
@@ -39,12 +46,16 @@ from regard.recipes.data_sections import (
     HubData,
     JsonlData,
     LabelledData,
+    OpinionsData,
     PairsData,
     SplitFiles,
     SplitSection,
+    StoriesData,
     TableData,
     TextData,
+    WorldData,
 )
+from regard.recipes.episode_sections import EpisodeData
 from regard.recipes.sections import Recipe, TokenizerPart
 from regard.specials import IGNORE
 from regard.tasks.kinds import TASKS
@@ -57,10 +68,25 @@ FIELDS: dict[str, tuple[str, str | None]] = {name: (task.question, task.answer) 
 
 @dataclass(frozen=True)
 class Split:
-    """One split: its examples as text, and as ids."""
+    """One split: its examples as text, and as ids where they have any."""
 
     examples: Examples
-    corpus: Corpus
+    encoded: Corpus | None
+
+    @property
+    def corpus(self) -> Corpus:
+        """The ids."""
+        assert self.encoded is not None, "what is drawn has no ids"
+        return self.encoded
+
+    @property
+    def drawn(self) -> Drawn:
+        """What is drawn when it is needed."""
+        assert isinstance(self.examples, Drawn)
+        return self.examples
+
+    def __len__(self) -> int:
+        return len(self.drawn if self.encoded is None else self.corpus)
 
     def texts(self, field: str) -> list[str]:
         """All texts of a field, in the order of the corpus; words and tags with spaces between."""
@@ -73,8 +99,17 @@ def examples(recipe: Recipe, name: Name) -> Examples | None:
     if isinstance(data, DatesData):
         size = getattr(data, f"{name}_size")
         return Dates(name, size=size, seed=data.seed, languages=tuple(data.languages or LANGUAGES))
+    if isinstance(data, EpisodeData):
+        sizes = {"train": ENDLESS, "valid": data.valid_size, "test": data.test_size}
+        return Drawn(ALGORITHMS[data.format](**data.rule()), name, size=sizes[name], seed=data.seed)
     if isinstance(data, DigitsData):
         return Digits(data.task, name, size=getattr(data, f"{name}_size"), longest=data.longest, seed=data.seed)
+    if isinstance(data, OpinionsData):
+        size, labelled = getattr(data, f"{name}_size"), recipe.task == "classify"
+        return Opinions(name, size=size, words=data.words, seed=data.seed, labelled=labelled)
+    if isinstance(data, WorldData):
+        size = getattr(data, f"{name}_size")
+        return World(data.asked, name, size=size, longest=data.longest, seed=data.seed)
     if isinstance(data, PairsData):
         pair, root = getattr(data, name), data.root or Path()
         if pair is None:
@@ -85,7 +120,9 @@ def examples(recipe: Recipe, name: Name) -> Examples | None:
         return (
             None
             if given is None
-            else Hub(data.name, given, _columns(recipe, data.source, data.target), config=data.config)
+            else _joined_texts(
+                recipe, Hub(data.name, given, _columns(recipe, data.source, data.target), config=data.config)
+            )
         )
     if isinstance(data, FolderData):
         apart = name == "test" and data.test is not None
@@ -94,8 +131,10 @@ def examples(recipe: Recipe, name: Name) -> Examples | None:
         return found if apart else _part(found, data.split, name, recipe)
     file = getattr(data, name)
     if file is not None and (name != "train" or data.split is None):
-        return _reader(recipe, data, file)
-    return None if data.split is None else _part(_reader(recipe, data, data.train), data.split, name, recipe)
+        return _joined_texts(recipe, _reader(recipe, data, file))
+    if data.split is None:
+        return None
+    return _part(_joined_texts(recipe, _reader(recipe, data, data.train)), data.split, name, recipe)
 
 
 def _reader(recipe: Recipe, data: SplitFiles, file: str) -> Reader:
@@ -119,6 +158,8 @@ def _reader(recipe: Recipe, data: SplitFiles, file: str) -> Reader:
         return Text(path, blank=data.blank, ends=data.ends, encoding=encoding, bad_lines=bad_lines)
     if isinstance(data, LabelledData):
         return Labelled(path, data.label, separator=data.separator, encoding=encoding, bad_lines=bad_lines)
+    if isinstance(data, StoriesData):
+        return Stories(path, encoding=encoding, bad_lines=bad_lines)
     assert isinstance(data, ColumnsData)
     return Columns(
         path,
@@ -130,10 +171,16 @@ def _reader(recipe: Recipe, data: SplitFiles, file: str) -> Reader:
     )
 
 
-def _columns(recipe: Recipe, source: Column, target: Column) -> dict[str, Column]:
-    """Where each field of the task stands."""
+def _columns(recipe: Recipe, source: Column | list[Column], target: Column) -> dict[str, Column]:
+    """Where each field of the task stands; two texts are two fields, until they are joined."""
     question, answer = FIELDS[recipe.task]
-    return {question: source} if answer is None else {question: source, answer: target}
+    read = dict(zip((question, SECOND), source, strict=True)) if isinstance(source, list) else {question: source}
+    return read if answer is None else {**read, answer: target}
+
+
+def _joined_texts(recipe: Recipe, found: Examples) -> Examples:
+    """Two texts as one, where a recipe names two."""
+    return Joined(found) if isinstance(getattr(recipe.data, "source", None), list) else found
 
 
 def _part(everything: Examples, split: SplitSection, name: Name, recipe: Recipe) -> Examples | None:
@@ -142,25 +189,34 @@ def _part(everything: Examples, split: SplitSection, name: Name, recipe: Recipe)
         return None
     if split.by != "order":
         question, answer = FIELDS[recipe.task]
-        by = (answer or question) if split.by == "target" else question
+        by = (answer or question) if split.by == "target" else TASKS[recipe.task].context or question
         return HashSplit(everything, name, by=by, valid=split.valid, test=split.test, salt=split.salt)
     learned, validated = 1 - split.valid - split.test, 1 - split.test
     begin, end = {"train": (0.0, learned), "valid": (learned, validated), "test": (validated, 1.0)}[name]
     return Slice(everything, begin, end)
 
 
-def learned_encoders(recipe: Recipe, train: Examples) -> dict[str, Tokenizer | Labels]:
-    """What turns each field into ids, learned from the training split."""
+def learned_encoders(
+    recipe: Recipe, train: Examples, known: Mapping[str, Tokenizer | Labels] | None = None
+) -> dict[str, Tokenizer | Labels]:
+    """What turns each field into ids, learned from the training split but for what is `known`."""
+    if not TASKS[recipe.task].encoded:
+        return {}
     section = recipe.tokenizer
     question, answer = FIELDS[recipe.task]
 
     def values(field: str) -> Iterator[Value]:
         return (example.fields[field] for example in train)
 
+    masked = recipe.reads_pairs
     if answer is None:
-        return {question: _learned(section, values(question))}
+        return {question: _learned(section, values(question), masked=masked)}
+    if context := TASKS[recipe.task].context:
+        joint = _learned(section, chain(values(context), values(question), values(answer)))
+        return {context: joint, question: joint, answer: joint}
     if recipe.task != "translate":
-        return {question: _learned(section, values(question)), answer: Labels.train(values(answer))}
+        read = (known or {}).get(question) or _learned(section, values(question), masked=masked)
+        return {question: read, answer: Labels.train(values(answer))}
     if section.joint:
         joint = _learned(section, chain(values(question), values(answer)))
         return {question: joint, answer: joint}
@@ -170,7 +226,7 @@ def learned_encoders(recipe: Recipe, train: Examples) -> dict[str, Tokenizer | L
     }
 
 
-def _learned(part: TokenizerPart, texts: Iterator[Value]) -> Tokenizer:
+def _learned(part: TokenizerPart, texts: Iterator[Value], *, masked: bool = False) -> Tokenizer:
     return Tokenizer.train(
         texts,
         kind=part.kind,
@@ -178,6 +234,7 @@ def _learned(part: TokenizerPart, texts: Iterator[Value]) -> Tokenizer:
         min_frequency=part.min_frequency,
         lowercase=part.lowercase,
         normalise=part.normalise,
+        masked=masked,
     )
 
 
@@ -190,6 +247,8 @@ def prepared(recipe: Recipe, name: Name, encoders: Mapping[str, Tokenizer | Labe
         }
     if found is None:
         return None
+    if isinstance(found, Drawn):
+        return Split(found, None)
     corpus = Corpus.build(found, encoders, cache)
     for field, one in encoders.items():
         if isinstance(one, Labels) and (corpus.ids(field) == IGNORE).all():

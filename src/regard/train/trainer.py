@@ -18,16 +18,19 @@ from accelerate.utils import DistributedType, gather_object, set_seed
 from torch import Tensor, nn
 
 from regard.data import Batch
+from regard.data.episodes.drawn import ENDLESS
 from regard.data.order import mixed
 from regard.evaluate.metrics import METRICS
 from regard.recipes.sections import Recipe
-from regard.train.beginning import begin_with
+from regard.tasks.bits import FLOOR
+from regard.train.beginning import begin_with, begun_encoders
 from regard.train.carried import named_tensors, with_tensors
 from regard.train.checkpoint import Progress, average
 from regard.train.fault import NotFiniteError, locate
 from regard.train.feed import Place
 from regard.train.folder import RunError
 from regard.train.graphs import Graphs, in_steps, obstacle
+from regard.train.memories import forgotten_stories
 from regard.train.metrics_log import AVERAGED
 from regard.train.notices import Notices
 from regard.train.run import Run
@@ -94,7 +97,7 @@ class Trainer:
         with self.accelerator.main_process_first():
             self.run.agree(self.recipe)
             kept = self.run.encoders(self.recipe.task)
-            known = kept or (None if self.first is None else self.first.needed_encoders(self.recipe.task))
+            known = kept or (None if self.first is None else begun_encoders(self.first, self.recipe))
             self.setup = prepare(self.recipe, self.run.folder.parent / ".cache", known)
             if self.accelerator.is_main_process:  # not before: data that cannot be read leave nothing behind
                 self.run.begin(self.recipe)
@@ -112,7 +115,10 @@ class Trainer:
         self.optimizer = make_optimizer(train, self.model.parameters())
         self.graphs = self._graphs()
         self.checkpoints = self.run.checkpoints(keep=train.average, every=train.checkpoint_every)
-        self.notices = Notices.of(self.setup.train.corpus, self.task.answer or self.task.question)
+        predicted = self.task.answer or self.task.question
+        corpus = self.setup.train.encoded
+        ends = self.task.unit == "token"
+        self.notices = Notices(FLOOR) if corpus is None else Notices.of(corpus, predicted, ends=ends)
         self.carried: Any = None  # the state in mid-text, where the task reads one long text
 
     def _begin_with(self, run: Run) -> None:
@@ -172,6 +178,9 @@ class Trainer:
         self.screen.begin(
             self.recipe, self.model, self.feed, progress, processes=world, sharded=self.sharded, ended=ended
         )
+        corpus = self.setup.train.encoded
+        if corpus is not None and (forgotten := forgotten_stories(self.model, corpus)) is not None:
+            self.screen.notice(forgotten)
         try:
             outcome = self._outcome(progress)
         finally:
@@ -184,7 +193,7 @@ class Trainer:
             seconds=time.perf_counter() - begin,
             begun=begun,
             parameters=sum(parameter.numel() for parameter in self.model.parameters()),
-            examples={name: len(split.corpus) for name, split in splits.items() if split is not None},
+            examples={name: len(split) for name, split in splits.items() if split is not None and len(split) < ENDLESS},
         )
 
     def _outcome(self, progress: Progress) -> Outcome:
@@ -312,12 +321,15 @@ class Trainer:
         else:
             progress.waited += 1
         self.schedule.observe(value, higher_is_better=higher)
+        changed = self.task.validated(self.model, measured.loss)
         self._record(progress.step, "valid", values)
         if better and self.accelerator.is_main_process:
             self.run.save_model(model.state_dict())
         self.screen.validated(progress.step, values, better=better)
         for notice in self.notices.after(progress.step, self.recipe.train.steps, measured, self._learned):
             self.screen.notice(notice)
+        if changed is not None:
+            self.screen.notice(changed)
 
     def _checkpoint(self, progress: Progress) -> None:
         progress.schedule = self.schedule.state()

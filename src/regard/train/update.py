@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.optim import SGD, Adam, AdamW, Optimizer
+from torch.optim import SGD, Adam, AdamW, Optimizer, RMSprop
 
 from regard.data.batch import Batch
 from regard.recipes.sections import Recipe, TrainSection
@@ -43,6 +43,16 @@ def make_optimizer(section: TrainSection, parameters: Iterable[nn.Parameter]) ->
     given = section.optimizer
     if given.name == "sgd":
         return SGD(parameters, lr=given.rate, momentum=given.momentum, weight_decay=given.weight_decay)
+    if given.name == "rmsprop":  # centred, as in Graves 2013
+        return RMSprop(
+            parameters,
+            lr=given.rate,
+            alpha=given.decay,
+            eps=given.eps,
+            weight_decay=given.weight_decay,
+            momentum=given.momentum,
+            centered=True,
+        )
     kind = Adam if given.name == "adam" else AdamW
     return kind(parameters, lr=given.rate, betas=given.betas, eps=given.eps, weight_decay=given.weight_decay)
 

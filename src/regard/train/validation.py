@@ -9,12 +9,16 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from regard.data.episodes import Drawn
+from regard.data.episodes.drawn import TOGETHER
 from regard.decode.engine import Engine
-from regard.evaluate.perplexity import bits_per_character, perplexity
+from regard.evaluate.perplexity import bits_per_character, bits_per_sequence, perplexity
 from regard.evaluate.score import Score
 from regard.ops.weights import Weights
 from regard.recipes.sections import Recipe
+from regard.tasks.bits import Bits
 from regard.tasks.language_modelling import LanguageModelling
+from regard.tasks.masked_language_modelling import MaskedLanguageModelling
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Task
 from regard.train.fault import NotFiniteError
@@ -73,7 +77,7 @@ def measure(
                 "try a smaller train.optimizer.rate or train.clip"
             )
         scores = _likelihood_scores(task, split, total, tokens)
-        if isinstance(task, LanguageModelling):
+        if isinstance(task, LanguageModelling | MaskedLanguageModelling):
             texts = split.texts(task.question)[: samples * 7 : 7] if samples else []
             predictions = task.samples(model, texts, recipe.search())
         else:
@@ -101,6 +105,10 @@ def _likelihood(model: nn.Module, task: Task, feed: Feed) -> tuple[float, int, f
 
 def _likelihood_scores(task: Task, split: Split, total: float, tokens: int) -> dict[str, Score]:
     """What follows from the likelihood alone."""
+    if isinstance(task, MaskedLanguageModelling):
+        return {"perplexity": perplexity(total, tokens, unit=f"masked {task.tokenizer.kind.removesuffix('s')}")}
+    if isinstance(task, Bits):
+        return _bits_scores(split.drawn, total)
     if task.unit != "token":
         return {}
     if not isinstance(task, LanguageModelling):
@@ -111,6 +119,14 @@ def _likelihood_scores(task: Task, split: Split, total: float, tokens: int) -> d
         "perplexity": perplexity(total, tokens, unit="character"),
         "bits_per_character": bits_per_character(total, tokens),
     }
+
+
+def _bits_scores(drawn: Drawn, total: float) -> dict[str, Score]:
+    """Bits per sequence, and where no one can know the answers, the least that is possible."""
+    cost = bits_per_sequence(total, len(drawn))
+    least = drawn.optimum(TOGETHER)
+    best = {"optimum": Score("optimum", least, cost.signature, cost.count)} if least else {}
+    return {"bits_per_sequence": cost, **best}
 
 
 def _answers(
@@ -127,7 +143,8 @@ def _answers(
 def asked(task: Task, split: Split, recipe: Recipe) -> tuple[list[str], list[list[str]]]:
     """What a model is asked on a split, and the right answers to each question."""
     assert task.answer is not None
-    questions, references = split.texts(task.question), [[text] for text in split.texts(task.answer)]
+    questions = [task.ask(example.fields) for example in split.examples]
+    references = [[task.reference(text)] for text in split.texts(task.answer)]
     return grouped(questions, references) if recipe.evaluate.group else (questions, references)
 
 

@@ -44,6 +44,26 @@ def heat_map(weights: Tensor | None, columns: Sequence[str], rows: Sequence[str]
     return Text("\n".join(line.rstrip() for line in lines), no_wrap=True, overflow="ellipsis")
 
 
+def story_map(weights: Tensor, sentences: Sequence[str]) -> Text:
+    """A row for each sentence that was read, a column for each hop, darker where more weight lies; shades as above.
+
+    Args:
+        weights: [K, N], of each hop on each sentence.
+        sentences: the N sentences.
+
+    >>> import torch
+    >>> print(story_map(torch.tensor([[0.0, 0.9], [1.0, 0.0]]), ["Mary ran home", "Mary took the milk"]).plain)
+                       1 2
+    Mary ran home        █
+    Mary took the milk █
+    """
+    wide = max(map(cell_len, sentences), default=0) + 1
+    lines = [" " * wide + " ".join(str(hop) for hop in range(1, len(weights) + 1))]
+    for sentence, values in zip(sentences, weights.T.tolist(), strict=True):
+        lines.append(_filled(sentence, wide) + _levels(values, 1.0))
+    return Text("\n".join(line.rstrip() for line in lines), no_wrap=True, overflow="ellipsis")
+
+
 def stacked(*rows: Sequence[str], width: int = 100) -> Text:
     """Rows of tokens one under the other, as many columns side by side as fit: tags under their words.
 
@@ -96,9 +116,14 @@ def _shaded(values: Sequence[float]) -> str:
     """A row of weights."""
     largest = max(values, default=0.0)
     small = 0 < largest <= 1 / 8
-    levels = [round(value / (largest if small else 1.0) * (len(_SHADES) - 1)) for value in values]
-    shown = " ".join(_SHADES[min(len(_SHADES) - 1, level)] for level in levels)
+    shown = _levels(values, largest if small else 1.0)
     return f"{shown}  █ = {largest:.2g}" if small else shown
+
+
+def _levels(values: Sequence[float], full: float) -> str:
+    """A shade for each value, █ for `full`."""
+    levels = [round(value / full * (len(_SHADES) - 1)) for value in values]
+    return " ".join(_SHADES[max(0, min(len(_SHADES) - 1, level))] for level in levels)
 
 
 def _filled(text: str, width: int) -> str:

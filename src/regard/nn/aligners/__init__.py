@@ -6,6 +6,7 @@ from regard.nn.aligners.hard import Hard
 from regard.nn.aligners.linear import Raw
 from regard.nn.aligners.local_m import LocalM
 from regard.nn.aligners.local_p import LocalP
+from regard.nn.aligners.slots import Slots
 from regard.nn.aligners.softmax import Softmax
 
-__all__ = ["Addressing", "Aligned", "Aligner", "Hard", "LocalM", "LocalP", "Raw", "Softmax"]
+__all__ = ["Addressing", "Aligned", "Aligner", "Hard", "LocalM", "LocalP", "Raw", "Slots", "Softmax"]

@@ -1,0 +1,115 @@
+"""Neural Turing Machines at the size of the paper: every task, several seeds, the LSTM beside them.
+
+    python benchmarks/turing.py --runs runs/turing --seeds 5 --jobs 5
+
+trains what is not trained yet, measures it, also on more than it was trained on, and prints a table with the median of
+the seeds. A run that was interrupted goes on.
+
+Graves, Wayne & Danihelka 2014, section 4.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+LSTM = "model={kind: rnn, hidden_dim: WIDTH, cells: {kind: lstm, num_layers: 3}}"
+
+
+class Trial(NamedTuple):
+    """A recipe with a model, and what else it is asked beside its own test: options of `regard evaluate --data`."""
+
+    name: str
+    recipe: str
+    settings: tuple[str, ...] = ()
+    asked: tuple[tuple[str, ...], ...] = ((),)
+
+
+LONGER = ((), *((f"shortest={size}", f"longest={size}", "test_size=64") for size in (50, 120)))
+MORE = ((), *((f"fewest={size}", f"most={size}", "test_size=320") for size in (10, 15)))
+OFTEN = ((), ("least=20", "most=20", "test_size=64"))
+TRIALS = (
+    Trial("copy, NTM", "ntm_copy_long", asked=LONGER),
+    Trial("copy, NTM with LSTM", "ntm_copy_long", ("model.controller=lstm", "train.optimizer.rate=3.0e-3"), LONGER),
+    Trial("copy, LSTM", "ntm_copy_long", (LSTM.replace("WIDTH", "256"), "train.optimizer.rate=1.0e-3"), LONGER),
+    Trial("recall, NTM", "ntm_recall", asked=MORE),
+    Trial("recall, LSTM", "ntm_recall", (LSTM.replace("WIDTH", "256"),), MORE),
+    Trial("repeat copy, NTM with LSTM", "ntm_repeat_copy", asked=OFTEN),
+    Trial("N-grams, NTM with LSTM", "ntm_ngrams"),
+    Trial("N-grams, LSTM", "ntm_ngrams", (LSTM.replace("WIDTH", "128"),)),
+    Trial("sort, NTM", "ntm_sort"),
+    Trial("sort, LSTM", "ntm_sort", (LSTM.replace("WIDTH", "128"),)),
+)
+
+
+def main() -> None:
+    options = parse()
+    chosen = [trial for trial in TRIALS if any(part in trial.name for part in options.only)]
+    work = [(trial, seed) for trial in chosen for seed in range(1, options.seeds + 1)]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        found = list(pool.map(lambda one: measured(*one, options.runs, options.settings), work))
+    print(table(chosen, [found[begin : begin + options.seeds] for begin in range(0, len(found), options.seeds)]))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("settings", nargs="*", help="keys of all recipes: train.steps=500")
+    parser.add_argument("--runs", type=Path, default=Path("runs/turing"), help="where the runs go")
+    parser.add_argument("--seeds", type=int, default=5, help="how many")
+    parser.add_argument("--jobs", type=int, default=1, help="runs that are trained at a time")
+    parser.add_argument("--only", action="append", help="trials whose name has this in it")
+    options = parser.parse_args()
+    options.only = options.only or [""]
+    return options
+
+
+def measured(trial: Trial, seed: int, runs: Path, settings: Sequence[str]) -> list[dict[str, float]]:
+    """Train a trial with a seed, and ask it all that it is asked."""
+    name = "".join(letter if letter.isalnum() else "_" for letter in f"{trial.name} {seed}")
+    own = (*trial.settings, *settings, f"train.seed={seed}", f"run={name}", "evaluate.examples=0")
+    regard("train", trial.recipe, *own, "--runs", str(runs))
+    print(f"trained {trial.name}, seed {seed}", flush=True)
+    return [ask(runs / name, data) for data in trial.asked]
+
+
+def ask(run: Path, data: Sequence[str]) -> dict[str, float]:
+    options = [part for one in data for part in ("--data", one)]
+    found: dict[str, float] = json.loads(regard("evaluate", str(run), "--json", *options))
+    return found
+
+
+def regard(*arguments: str) -> str:
+    """Run a command; what it prints."""
+    done = subprocess.run([sys.executable, "-m", "regard", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"regard {' '.join(arguments)}: {done.stderr[-2000:]}")
+    return done.stdout
+
+
+def table(trials: Sequence[Trial], found: Sequence[Sequence[Sequence[dict[str, float]]]]) -> str:
+    """A row for each trial and each thing it was asked: medians of the seeds, and every seed's bits."""
+    lines = ["| | asked | bits per sequence | of all seeds | exact | word edits |", "|---|---|---|---|---|---|"]
+    for trial, seeds in zip(trials, found, strict=True):
+        for place, data in enumerate(trial.asked):
+            rows = [seed[place] for seed in seeds]
+            bits = [row["bits_per_sequence"] for row in rows]
+            least = f" (least {rows[0]['optimum']:.1f})" if "optimum" in rows[0] else ""
+            others = [
+                f"{statistics.median(row[name] for row in rows):.3g}" if name in rows[0] else ""
+                for name in ("exact_match", "wer")
+            ]
+            every = ", ".join(f"{one:.3g}" for one in sorted(bits))
+            cells = (trial.name, " ".join(data[:2]), f"{statistics.median(bits):.3g}{least}", every, *others)
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""`regard import` and `regard export`: BERTs from and for Hugging Face's transformers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from regard.cli.screen import fail, show
+
+
+def import_command(
+    folder: Annotated[Path, typer.Argument(help="What transformers saved: config.json, model.safetensors, vocab.txt")],
+    run: Annotated[Path, typer.Argument(help="The run that it becomes: runs/bert")],
+) -> None:
+    """Make a run of a BERT that Hugging Face's transformers saved."""
+    from regard.hugging_face import import_bert
+    from regard.train.files import DiskError
+    from regard.train.run import Run
+
+    try:
+        import_bert(folder, Run(run))
+    except (DiskError, ValueError) as problem:
+        fail(str(problem))
+    show(f"{escape(str(run))} is ready: regard predict {escape(str(run))} 'a text with a <mask>'")
+
+
+def export_command(
+    run: Annotated[Path, typer.Argument(help="A run of the task masked_language_model: runs/bert")],
+    folder: Annotated[Path, typer.Argument(help="The folder to write.")],
+) -> None:
+    """Write a pretrained BERT as Hugging Face's transformers reads it."""
+    from regard.hugging_face import export_bert
+    from regard.train.files import DiskError
+    from regard.train.run import Run
+
+    try:
+        export_bert(Run(run), folder)
+    except (DiskError, ValueError) as problem:
+        fail(str(problem))
+    show(f"{escape(str(folder))} is written: BertForMaskedLM.from_pretrained reads it")

@@ -1,0 +1,53 @@
+"""Two texts read as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard.data.example import Example, Examples, Value
+from regard.data.problems import Skipped
+
+SECOND = "second"
+"""The field of the second text, before they are joined."""
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Examples whose fields "text" and "second" become one text with a tab between, as tokenizers with a mask read it.
+
+    >>> from tempfile import mkdtemp
+    >>> from regard.data import Table
+    >>> path = Path(mkdtemp()) / "pairs.tsv"
+    >>> _ = path.write_text("A man sleeps\\tNobody is awake\\tyes\\n")
+    >>> [example.fields for example in Joined(Table(path, {"text": 0, "second": 1, "label": 2}))]
+    [{'text': 'A man sleeps\\tNobody is awake', 'label': 'yes'}]
+    """
+
+    examples: Examples
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those of the examples."""
+        return self.examples.files
+
+    @property
+    def skipped(self) -> Skipped:
+        """What the examples left out."""
+        return self.examples.skipped
+
+    def settings(self) -> str:
+        """What is joined."""
+        return f"Joined({self.examples.settings()})"
+
+    def __iter__(self) -> Iterator[Example]:
+        for example in self.examples:
+            rest = {name: value for name, value in example.fields.items() if name not in ("text", SECOND)}
+            both = "\t".join(_plain(example.fields[name]) for name in ("text", SECOND))
+            yield Example({"text": both, **rest}, example.where)
+
+
+def _plain(value: Value) -> str:
+    """A text without tabs."""
+    return " ".join((value if isinstance(value, str) else " ".join(value)).split("\t"))

@@ -1,0 +1,99 @@
+"""Opinions in made-up adjectives: text that is cheap to read much of, and to label little of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from regard.data.example import Example
+from regard.data.order import mixed
+from regard.data.problems import DataError, Skipped
+from regard.data.split import Part, share
+
+_THINGS = ("book", "concert", "film", "garden", "hotel", "meal", "song", "walk")
+_BEFORE = ("", "", "", "very ", "quite ", "so ")
+_BETWEEN = (" , ", " and ")
+_SYLLABLES = tuple(f"{consonant}{vowel}" for consonant in "bdfgklmnprstvz" for vowel in "aeiou")
+
+
+@dataclass(frozen=True)
+class Opinions:
+    """Sentences that praise or blame, with the label "good" or "bad": "the hotel was duma and quite lifi".
+
+    Nothing tells what an adjective means but its company: those of one sentence all praise, or all blame. A model that
+    has read many sentences knows which adjectives go together, and needs few labels. A sentence that is in one split
+    is in no other.
+
+    Args:
+        split: "train" (80% of all sentences), "valid" or "test" (10% each).
+        size: how many examples.
+        words: adjectives of each kind.
+        labelled: whether labels are given with the sentences.
+        seed: another seed, other sentences; words and their meaning stay.
+
+    >>> [example.fields for example in Opinions(size=1)]
+    [{'text': 'the concert was very pazo and quite vevi , nopi', 'label': 'bad'}]
+    """
+
+    split: Part = "train"
+    size: int = field(default=1000, kw_only=True)
+    words: int = field(default=40, kw_only=True)
+    labelled: bool = field(default=True, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+    skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.split not in ("train", "valid", "test"):
+            raise DataError(f"split is {self.split!r}; it can be 'train', 'valid' or 'test'")
+        if not 1 <= self.words <= len(_SYLLABLES) ** 2 // 2:
+            raise DataError(f"there are 1 to {len(_SYLLABLES) ** 2 // 2} adjectives of each kind, not {self.words}")
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """None."""
+        return ()
+
+    def settings(self) -> str:
+        """All of it."""
+        return repr(self)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[Example]:
+        return (self[index] for index in range(self.size))
+
+    def __getitem__(self, index: int) -> Example:
+        if not 0 <= index < self.size:
+            raise IndexError(f"example {index} of {self.size}")
+        attempt = 0
+        while True:
+            text, good = self._drawn(index, attempt)
+            place = share(text, "opinions")
+            if self.split == ("valid" if place < 0.1 else "test" if place < 0.2 else "train"):
+                label = {"label": "good" if good else "bad"} if self.labelled else {}
+                return Example({"text": text, **label}, f"opinions.{self.split}:{index}")
+            attempt += 1
+
+    def _drawn(self, index: int, attempt: int) -> tuple[str, bool]:
+        """A sentence, and whether it praises."""
+        label, thing, count, *rest = mixed(np.arange(18, dtype=np.uint64), self.seed, index, attempt).tolist()
+        good, lexicon = label % 2 == 0, adjectives()
+        parts: list[str] = []
+        for place in range(2 + count % 4):
+            between = _BETWEEN[rest[3 * place] % len(_BETWEEN)] if place else ""
+            before = _BEFORE[rest[3 * place + 1] % len(_BEFORE)]
+            parts.append(between + before + lexicon[2 * (rest[3 * place + 2] % self.words) + good])
+        return f"the {_THINGS[thing % len(_THINGS)]} was {''.join(parts)}", good
+
+
+@cache
+def adjectives() -> tuple[str, ...]:
+    """All words of two syllables in an order of their own: those at odd places praise, the others blame."""
+    words = [first + second for first in _SYLLABLES for second in _SYLLABLES]
+    order = np.argsort(mixed(np.arange(len(words), dtype=np.uint64), 7), kind="stable")
+    return tuple(words[place] for place in order.tolist())

@@ -1,0 +1,89 @@
+"""What each weight of a BERT is called here and in Hugging Face's transformers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from regard.train.folder import RunError
+
+WORDS = "encoder.words.table.weight"
+BIAS = "output_map.bias"
+_TIED = {"output_map.weight": WORDS}
+
+# theirs, ours; {} is the number of a layer
+_MATRICES = (
+    ("bert.encoder.layer.{}.attention.self.query", "encoder.layers.{}.attention.score.query_map"),
+    ("bert.encoder.layer.{}.attention.self.key", "encoder.layers.{}.attention.score.key_map"),
+    ("bert.encoder.layer.{}.attention.self.value", "encoder.layers.{}.attention.value_map"),
+    ("bert.encoder.layer.{}.attention.output.dense", "encoder.layers.{}.attention.output_map"),
+    ("bert.encoder.layer.{}.attention.output.LayerNorm", "encoder.layers.{}.attention_norm"),
+    ("bert.encoder.layer.{}.intermediate.dense", "encoder.layers.{}.inner_map"),
+    ("bert.encoder.layer.{}.output.dense", "encoder.layers.{}.outer_map"),
+    ("bert.encoder.layer.{}.output.LayerNorm", "encoder.layers.{}.hidden_norm"),
+    ("bert.embeddings.LayerNorm", "encoder.words.norm"),
+    ("bert.pooler.dense", "encoder.pool_map"),
+    ("cls.predictions.transform.dense", "word_map"),
+    ("cls.predictions.transform.LayerNorm", "word_norm"),
+    ("cls.seq_relationship", "next_map"),
+)
+_TABLES = {
+    "bert.embeddings.word_embeddings.weight": WORDS,
+    "bert.embeddings.position_embeddings.weight": "encoder.words.places.table",
+    "bert.embeddings.token_type_embeddings.weight": "encoder.words.segments.weight",
+    "cls.predictions.bias": BIAS,
+}
+_OLD = {".gamma": ".weight", ".beta": ".bias"}  # layer norms of checkpoints from before 2019
+_COPIES = ("cls.predictions.decoder.weight", "cls.predictions.decoder.bias", "bert.embeddings.position_ids")
+
+
+def ours(theirs: Mapping[str, Tensor], source: str) -> dict[str, Tensor]:
+    """The weights of a `BertForMaskedLM` or a `BertForPreTraining` as those of `regard.models.Bert`.
+
+    Raises:
+        RunError: a weight that a BERT with a head for masked words does not have; `source` says whose.
+    """
+    found: dict[str, Tensor] = {}
+    for given, tensor in theirs.items():
+        if given in _COPIES:
+            continue
+        name = given
+        for old, new in _OLD.items():
+            name = re.sub(f"{re.escape(old)}$", new, name)
+        mine = _TABLES.get(name) or _renamed(name, _MATRICES)
+        if mine is None:
+            raise RunError(f"{source} has a weight {given!r}, which a BERT for masked language modelling has not")
+        found[mine] = tensor
+    for tied, own in _TIED.items():
+        if own in found:
+            found[tied] = found[own]
+    return found
+
+
+def theirs(ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """`ours` undone.
+
+    >>> import torch
+    >>> theirs({"encoder.layers.3.inner_map.bias": torch.zeros(1)})
+    {'bert.encoder.layer.3.intermediate.dense.bias': tensor([0.])}
+    """
+    tables = {mine: name for name, mine in _TABLES.items()}
+    matrices = tuple((mine, name) for name, mine in _MATRICES)
+    found: dict[str, Tensor] = {}
+    for name, tensor in ours.items():
+        if name not in _TIED:
+            found[tables.get(name) or str(_renamed(name, matrices))] = tensor
+    return found
+
+
+def _renamed(name: str, pairs: tuple[tuple[str, str], ...]) -> str | None:
+    """A weight or bias under its other name; None if it has none."""
+    stem, _, part = name.rpartition(".")
+    number = re.search(r"\.layers?\.(\d+)\.", stem)
+    layer = number[1] if number else ""
+    for one, other in pairs:
+        if part in ("weight", "bias") and one.format(layer) == stem:
+            return f"{other.format(layer)}.{part}"
+    return None

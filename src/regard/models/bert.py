@@ -1,0 +1,200 @@
+"""BERT: an encoder that sees all words, and learns by filling in those that are hidden."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.masks import Mask
+from regard.models.encoder import Encoded
+from regard.models.predicted import NOTHING, Predicted
+from regard.nn.fitting import positive
+from regard.nn.positions import Learned
+from regard.nn.transformer_layer import Blocks, TransformerLayer
+from regard.specials import BOS, EOS, PAD
+
+SEGMENTS = 2
+"""Texts that can stand side by side."""
+FRAME = 2
+"""Ids around a text: `<s>` before it, `</s>` behind."""
+_SPREAD, _WIDTH = 0.02, 768
+
+
+class BertWords(nn.Module):
+    r"""Words, places and segments summed, then LayerNorm and dropout.
+
+    .. math:: x_t = \mathrm{norm}(E_{w_t} + P_t + S_{g_t})
+
+    The segment g_t is 0 up to the first `</s>` and 1 behind it, so that the ids alone say which text a word is of.
+
+    Args:
+        size: V, how many words.
+        blocks: `dim`, `dropout` and `epsilon` of the Transformer.
+        max_length: the most ids of a text, its frame among them.
+
+    Shapes: ids [B, T] -> [B, T, C]. Devlin et al. 2019, figure 2.
+    """
+
+    def __init__(self, size: int, blocks: Blocks, *, max_length: int) -> None:
+        super().__init__()
+        self.table = nn.Embedding(size, blocks.dim, padding_idx=PAD)
+        self.places = Learned(max_length, blocks.dim)
+        self.segments = nn.Embedding(SEGMENTS, blocks.dim)
+        self.norm = nn.LayerNorm(blocks.dim, eps=blocks.epsilon)
+        self.dropout = nn.Dropout(blocks.dropout)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        summed = self.places(self.table(ids)) + self.segments(segments(ids))
+        vectors: Tensor = self.dropout(self.norm(summed))
+        return vectors
+
+
+class BertEncoder(nn.Module):
+    """BERT without its heads, for whatever reads a text: it puts `<s>` and `</s>` around the text itself.
+
+    Args:
+        size: V, how many words.
+        blocks: what the layers are made of; None for BERT's own: post-norm, GELU, an epsilon of 1e-12.
+        num_layers: how many.
+        max_length: the most ids of a text, its frame of two among them.
+        pooled: whether the summary is tanh(W h_<s> + b); otherwise it is the state of `<s>` itself.
+
+    Shapes: source [B, S], lengths [B] -> `Encoded` with the states [B, S, C] of the text's own words, zero at padding,
+    and the summary [B, C]. Two texts have `</s>` between them. Weights begin normal with the standard deviation
+    0.02 √(768 / C): the paper's 0.02 at its width of 768; as small as that, a narrow model would not begin to learn.
+
+    Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding".
+
+    >>> encoder = BertEncoder(11, Blocks(dim=6, num_heads=2, norm="post"), num_layers=2)
+    >>> encoded = encoder(torch.full((2, 7), 5), torch.tensor([7, 4]))
+    >>> encoded.states.shape, encoded.summary.shape, encoded.states[1, 4:].abs().sum().item()
+    (torch.Size([2, 7, 6]), torch.Size([2, 6]), 0.0)
+    """
+
+    def __init__(
+        self,
+        size: int,
+        blocks: Blocks | None = None,
+        *,
+        num_layers: int = 12,
+        max_length: int = 512,
+        pooled: bool = False,
+    ) -> None:
+        super().__init__()
+        positive("BertEncoder", num_layers=num_layers)
+        if blocks is None:
+            blocks = Blocks(dim=768, num_heads=12, norm="post", activation="gelu", epsilon=1e-12)
+        if blocks.norm != "post":
+            raise ValueError(f"BertEncoder: BERT's norm is post; got {blocks.norm!r}")
+        self.output_dim = blocks.dim
+        self.blocks = blocks
+        self.words = BertWords(size, blocks, max_length=max_length)
+        self.layers = nn.ModuleList(TransformerLayer(blocks) for _ in range(num_layers))
+        self.pool_map = nn.Linear(blocks.dim, blocks.dim) if pooled else None
+        begin(self, blocks.dim)
+
+    def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
+        """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
+        ids, ends = framed(source, lengths)
+        mask = None if ends is None else Mask.padding(ends)
+        states: Tensor = self.words(ids)
+        for layer in self.layers:
+            states = layer(states, mask)
+        own = states[:, 1 : 1 + source.shape[1]]
+        if lengths is not None:
+            outside = torch.arange(source.shape[1], device=own.device) >= lengths.to(own.device).unsqueeze(1)
+            own = own.masked_fill(outside.unsqueeze(2), 0.0)
+        return Encoded(own, self._summary(states[:, 0]), None if lengths is None else Mask.padding(lengths))
+
+    def _summary(self, first: Tensor) -> Tensor:
+        return first if self.pool_map is None else torch.tanh(self.pool_map(first))
+
+
+class Bert(nn.Module):
+    r"""The encoder with the heads it is pretrained by: hidden words, and whether two texts belong together.
+
+    .. math:: p(w_t) = \mathrm{softmax}(E\, \mathrm{norm}(\mathrm{gelu}(W h_t + b)) + c), \quad
+              p(\text{next}) = \mathrm{softmax}(U \tanh(W_p h_{<s>} + b_p) + d)
+
+    E is the embedding of the words (tied), with a bias of its own.
+
+    Args:
+        encoder: what reads.
+        next_sentence: whether there is the second head; it needs an encoder that is `pooled`.
+
+    `extras["next"]` [B, 2]: 0 says that the second text follows the first, 1 that it does not.
+
+    Devlin et al. 2019, section 3.1.
+
+    >>> model = Bert(BertEncoder(11, Blocks(dim=6, num_heads=2, norm="post"), num_layers=1))
+    >>> text = torch.tensor([[5, 4, 7], [4, 8, 0]])                       # 4 is the mask
+    >>> model(text, torch.tensor([3, 2])).logits.shape, model(text, torch.tensor([3, 2]), text == 4).logits.shape
+    (torch.Size([2, 3, 11]), torch.Size([2, 11]))
+    """
+
+    def __init__(self, encoder: BertEncoder, *, next_sentence: bool = False) -> None:
+        super().__init__()
+        if next_sentence and encoder.pool_map is None:
+            raise ValueError("next_sentence looks at the pooled summary of a text; set pooled of the encoder to true")
+        width = encoder.output_dim
+        self.encoder = encoder
+        self.word_map = nn.Linear(width, width)
+        self.word_norm = nn.LayerNorm(width, eps=encoder.blocks.epsilon)
+        self.output_map = nn.Linear(width, encoder.words.table.num_embeddings)
+        self.next_map = nn.Linear(width, 2) if next_sentence else None
+        for part in (self.word_map, self.output_map, self.next_map):
+            if part is not None:
+                begin(part, width)
+        self.output_map.weight = encoder.words.table.weight
+
+    def forward(self, text: Tensor, lengths: Tensor | None = None, chosen: Tensor | None = None) -> Predicted:
+        """Words [B, T] of true `lengths` [B] -> logits [B, T, V]; of those `chosen` [B, T] alone, N in all, [N, V]."""
+        encoded: Encoded = self.encoder(text, lengths)
+        states = encoded.states if chosen is None else encoded.states[chosen]
+        logits: Tensor = self.output_map(self.word_norm(F.gelu(self.word_map(states))))
+        extras = NOTHING if self.next_map is None else {"next": self.next_map(encoded.summary)}
+        return Predicted(logits, extras=extras)
+
+
+def framed(source: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """`<s>` before each text and `</s>` behind it.
+
+    >>> framed(torch.tensor([[5, 6], [7, 0]]), torch.tensor([2, 1]))[0].tolist()
+    [[2, 5, 6, 3], [2, 7, 3, 0]]
+    """
+    batch, size = source.shape
+    ids = source.new_full((batch, size + FRAME), PAD)
+    ids[:, 0] = BOS
+    ids[:, 1 : size + 1] = source
+    if lengths is None:
+        ids[:, -1] = EOS
+        return ids, None
+    ends = lengths.to(source.device)
+    ids.scatter_(1, (ends + 1).unsqueeze(1), EOS)
+    return ids, ends + FRAME
+
+
+def segments(ids: Tensor) -> Tensor:
+    """Which text each id is of: 0 up to the first `</s>`, 1 behind it.
+
+    >>> segments(torch.tensor([[2, 5, 3, 6, 7, 3]])).tolist()
+    [[0, 0, 0, 1, 1, 1]]
+    """
+    ended = (ids == EOS).long()
+    return (ended.cumsum(1) - ended).clamp(max=SEGMENTS - 1)
+
+
+def begin(module: nn.Module, width: int) -> None:
+    """Weights as BERT begins with them, for a model of this width."""
+    spread = _SPREAD * (_WIDTH / width) ** 0.5
+    for part in module.modules():
+        if isinstance(part, nn.Linear | nn.Embedding):
+            nn.init.normal_(part.weight, std=spread)
+        if isinstance(part, Learned):
+            nn.init.normal_(part.table, std=spread)
+        if isinstance(part, nn.Linear) and part.bias is not None:
+            nn.init.zeros_(part.bias)
+        if isinstance(part, nn.Embedding) and part.padding_idx is not None:
+            with torch.no_grad():
+                part.weight[part.padding_idx].zero_()

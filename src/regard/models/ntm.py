@@ -1,0 +1,181 @@
+"""The Neural Turing Machine: a controller with a tape that it reads and writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.predicted import Predicted
+from regard.nn.aligners.addressing import Initial
+from regard.nn.cells import Cells
+from regard.nn.fitting import positive
+from regard.nn.rnn import Recurrent, RecurrentState
+from regard.nn.state import State
+from regard.nn.tape import Heads, Tape
+
+CONTROLLERS = ("feedforward", "lstm")
+
+
+@dataclass(frozen=True)
+class NTMState:
+    """Where a Neural Turing Machine stands.
+
+    Attributes:
+        tape: the memory [B, N, M].
+        read: what the read heads saw last, [B, R * M].
+        controller: of recurrent controllers; None of those that only know what was read.
+        heads: where they stand; None before the first step.
+    """
+
+    tape: Tape
+    read: Tensor
+    controller: RecurrentState | None = None
+    heads: State | None = None
+
+
+@dataclass(frozen=True)
+class NTMTrace:
+    """Everything that a Neural Turing Machine did, step by step.
+
+    Attributes:
+        logits: [B, T, O].
+        read_weights, write_weights: where the heads stood, [B, H, T, N].
+        reads: what was read, [B, T, R * M].
+        tape: the memory at the end.
+    """
+
+    logits: Tensor
+    read_weights: Tensor
+    write_weights: Tensor
+    reads: Tensor
+    tape: Tape
+
+
+class NTM(nn.Module):
+    r"""A controller that looks up and notes down: what it has seen lies on a tape, not in its weights.
+
+    .. math:: h_t = \mathrm{controller}([x_t; r_{t-1}]), \quad r_t = \mathrm{read}(h_t, M_{t-1}), \quad
+              M_t = \mathrm{write}(h_t, M_{t-1}), \quad p(y_t) = \sigma(W [h_t; r_t] + b)
+
+    Read and write heads find their places alike, by content and by shifts (see `Addressing`). In one step all heads
+    look at the tape as the step before left it; then it is written to. The tape is a ring of N rows: what has more
+    entries than that comes to lie on the first.
+
+    Args:
+        input_dim: width of an input.
+        output_dim: how many bits an output has.
+        controller: `"feedforward"` (one layer of tanh, whose only memory is the tape) or `"lstm"`.
+        hidden_dim: width of the controller.
+        num_layers: of the controller.
+        rows: N, how many rows the tape has.
+        row_dim: M, width of a row.
+        read_heads, write_heads: how many of each.
+        shifts: how many places a head may move in a step, odd: 3 for -1, 0, +1.
+        initial: where the heads start, see `Addressing`.
+
+    Shapes: inputs [B, T, input_dim] -> logits [B, T, output_dim].
+
+    Graves, Wayne & Danihelka 2014, "Neural Turing Machines". The paper leaves open what the tape holds at first, where
+    the heads stand, and whether reading or writing comes first: here a small constant (Collier & Beel 2018), the first
+    row, and reading. r_0 is learned.
+
+    >>> model = NTM(5, 4, hidden_dim=7, rows=11, row_dim=3, read_heads=2)
+    >>> predicted = model(torch.rand(2, 6, 5))
+    >>> predicted.logits.shape, predicted.state.tape.matrix.shape
+    (torch.Size([2, 6, 4]), torch.Size([2, 11, 3]))
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        *,
+        controller: str = "feedforward",
+        hidden_dim: int = 100,
+        num_layers: int = 1,
+        rows: int = 128,
+        row_dim: int = 20,
+        read_heads: int = 1,
+        write_heads: int = 1,
+        shifts: int = 3,
+        initial: Initial = "peaked",
+    ) -> None:
+        super().__init__()
+        sizes = {"rows": rows, "read_heads": read_heads, "write_heads": write_heads, "num_layers": num_layers}
+        positive("NTM", hidden_dim=hidden_dim, row_dim=row_dim, **sizes)
+        if controller not in CONTROLLERS:
+            raise ValueError(f"NTM: controller is {' or '.join(CONTROLLERS)}; got {controller!r}")
+        if shifts > rows:
+            raise ValueError(f"NTM: shifts are different places on the tape, so at most its {rows} rows; got {shifts}")
+        self.rows, self.row_dim = rows, row_dim
+        width = input_dim + read_heads * row_dim
+        self.first_read = nn.Parameter(torch.zeros(read_heads * row_dim))
+        self.controller: nn.Module = (
+            Recurrent(width, hidden_dim, Cells(kind="lstm", num_layers=num_layers))
+            if controller == "lstm"
+            else _feedforward(width, hidden_dim, num_layers)
+        )
+        self.heads = Heads(hidden_dim, row_dim, reads=read_heads, writes=write_heads, shifts=shifts, initial=initial)
+        self.output_map = nn.Linear(hidden_dim + read_heads * row_dim, output_dim)
+
+    def start(self, batch: int) -> NTMState:
+        """Before the first step: a tape of a small constant, and what the controller takes for read."""
+        tape = Tape.constant(batch, self.rows, self.row_dim, device=self.first_read.device, dtype=self.first_read.dtype)
+        controller = self.controller.start(batch) if isinstance(self.controller, Recurrent) else None
+        return NTMState(tape, self.first_read.expand(batch, -1), controller)
+
+    def forward(self, inputs: Tensor, state: NTMState | None = None) -> Predicted:
+        """Inputs [B, T, input_dim], and where an earlier sequence ended -> logits [B, T, output_dim]."""
+        state = self.start(len(inputs)) if state is None else state
+        features = []
+        for x in inputs.unbind(1):
+            feature, state = self.step(x, state)
+            features.append(feature)
+        if not features:
+            return Predicted(inputs.new_zeros(len(inputs), 0, self.output_map.out_features), state)
+        return Predicted(self.output_map(torch.stack(features, dim=1)), state)
+
+    def trace(self, inputs: Tensor) -> NTMTrace:
+        """Run over inputs [B, T, input_dim], T > 0, and keep what happened."""
+        features, states = [], [self.start(len(inputs))]
+        for x in inputs.unbind(1):
+            feature, state = self.step(x, states[-1])
+            features.append(feature)
+            states.append(state)
+        places = torch.cat([_place(state.heads) for state in states[1:]], dim=2)
+        return NTMTrace(
+            self.output_map(torch.stack(features, dim=1)),
+            places[:, : self.heads.reads],
+            places[:, self.heads.reads :],
+            torch.stack([state.read for state in states[1:]], dim=1),
+            states[-1].tape,
+        )
+
+    def step(self, x: Tensor, state: NTMState) -> tuple[Tensor, NTMState]:
+        """One input [B, input_dim] -> what the output is made of, [h_t; r_t], and the state after it."""
+        seen = torch.cat((x, state.read), dim=-1)
+        if isinstance(self.controller, Recurrent):
+            assert state.controller is not None
+            hidden, controller = self.controller.step(seen, state.controller)
+        else:
+            hidden, controller = self.controller(seen), None
+        read, tape, heads = self.heads(hidden.unsqueeze(1), state.tape, state.heads)
+        return torch.cat((hidden, read), dim=-1), NTMState(tape, read, controller, heads)
+
+
+def _place(heads: State | None) -> Tensor:
+    """Where heads stand, [B, H, 1, N]."""
+    assert heads is not None
+    (weights,) = heads.align
+    assert isinstance(weights, Tensor)
+    return weights
+
+
+def _feedforward(width: int, hidden_dim: int, num_layers: int) -> nn.Sequential:
+    """Layers of tanh."""
+    layers: list[nn.Module] = []
+    for layer in range(num_layers):
+        layers += [nn.Linear(hidden_dim if layer else width, hidden_dim), nn.Tanh()]
+    return nn.Sequential(*layers)

@@ -1,0 +1,122 @@
+"""Answers to questions about a text: one word each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from regard.data.batch import Batch, padded
+from regard.data.example import Value
+from regard.data.sentences import Sentences, encoded_sentences, folded
+from regard.data.tokenizer import Tokenizer
+from regard.decode.search import Search
+from regard.models.predicted import Predicted, log_softmax
+from regard.specials import PAD, SPECIALS, UNK
+from regard.tasks.loss import Loss, token_loss
+from regard.tasks.panel import Panel
+from regard.tasks.prediction import Prediction
+from regard.tasks.task import Encoders, Task
+
+_UNKNOWN = UNK - len(SPECIALS)
+
+
+@dataclass(frozen=True)
+class Answering(Task):
+    """How a reader learns to answer a question about a story with a word, and how it answers: the n likeliest words.
+
+    A model takes words of the story [B, N, J], of the question [B, J'] and the number of sentences [B], and gives
+    logits [B, V] over one vocabulary, of stories, questions and answers. A text that is asked has its question behind
+    its sentences: "Mary went home. John left. Where is Mary?", or a tab between them.
+
+    Attributes:
+        encoders: one tokenizer for "story", "question" and "answer".
+        smoothing: of the answers.
+    """
+
+    context: ClassVar[str | None] = "story"
+    question: ClassVar[str] = "question"
+    answer: ClassVar[str | None] = "answer"
+    unit: ClassVar[str] = "answer"
+
+    encoders: Encoders
+    smoothing: float = 0.0
+
+    @property
+    def measured_in(self) -> str:
+        """What the number of a loss means."""
+        return "nats an answer"
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What all words are encoded by."""
+        found = self.encoders[self.question]
+        assert isinstance(found, Tokenizer)
+        return found
+
+    def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
+        predicted: Predicted = model(batch.story, batch.question, batch.story_lengths)
+        right = batch.answer[:, 0] - len(SPECIALS)
+        smoothing = 0.0 if update is None else self.smoothing
+        total, nll = token_loss(_words(predicted), right, padding=_UNKNOWN, smoothing=smoothing)
+        return Loss(total, nll.detach(), int((right != _UNKNOWN).sum()))
+
+    def ask(self, fields: Mapping[str, Value]) -> str:
+        return "\t".join((*fields["story"], str(fields["question"])))
+
+    def reference(self, text: str) -> str:
+        return self.tokenizer.decode(self.tokenizer.encode(text))
+
+    def validated(self, model: Any, loss: float) -> str | None:
+        said: str | None = model.observe(loss) if hasattr(model, "observe") else None
+        return said
+
+    def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+        asked = [Sentences.of(text) or Sentences([text]) for text in texts]
+        order = sorted(range(len(texts)), key=lambda index: len(asked[index]))
+        answers: list[list[Prediction]] = [[] for _ in texts]
+        for begin in range(0, len(order), batch):
+            part = order[begin : begin + batch]
+            found = self._answers(model, [asked[index] for index in part], search.n_best)
+            for index, (said, weights) in zip(part, found, strict=True):
+                answers[index] = [
+                    Prediction(texts[index], word, score, tuple(asked[index][:-1]), (word,), (score,), weights)
+                    for word, score in said
+                ]
+        return answers
+
+    def panels(self, model: Any, text: str, search: Search) -> list[Panel]:
+        """Where each hop looked in the story."""
+        (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
+        if answer.alignment is None or not answer.alignment.numel():
+            raise ValueError("the model attends to nothing that could be drawn")
+        question = (Sentences.of(text) or [text])[-1]
+        hops = tuple(f"hop {number}" for number in range(1, len(answer.alignment) + 1))
+        return [Panel(f"{question}?\n{answer.text}", answer.alignment.T, rows=answer.source_tokens, columns=hops)]
+
+    @torch.inference_mode()
+    def _answers(
+        self, model: Any, asked: Sequence[Sequence[str]], n_best: int
+    ) -> list[tuple[list[tuple[str, float]], Tensor | None]]:
+        """For each story with its question the likeliest words with log p, and where each hop looked [K, N]."""
+        device = next(model.parameters()).device
+        story, sentences = folded(encoded_sentences([text[:-1] for text in asked], self.tokenizer.encode_all))
+        question = padded([row or [UNK] for row in self.tokenizer.encode_all([text[-1] for text in asked])], PAD)
+        predicted: Predicted = model(story.to(device), question.to(device), sentences.to(device))
+        log_probs = log_softmax(_words(predicted))
+        ranked = log_probs.topk(min(n_best, log_probs.shape[-1]))
+        weights = None if predicted.attended is None else predicted.attended.weights().float().cpu()
+        found = []
+        for row, text in enumerate(asked):
+            words = self.tokenizer.tokens((ranked.indices[row] + len(SPECIALS)).tolist())
+            looked = None if weights is None else weights[row, :, : len(text) - 1]
+            found.append((list(zip(words, ranked.values[row].tolist(), strict=True)), looked))
+        return found
+
+
+def _words(predicted: Predicted) -> Tensor:
+    """The logits of words, [B, V - 4]: special ids are no answers."""
+    return predicted.logits[:, len(SPECIALS) :]

@@ -1,0 +1,186 @@
+"""Hidden words are filled in: how BERT is pretrained, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.data.batch import Batch
+from regard.data.masking import Masking
+from regard.data.tokenizer import Tokenizer
+from regard.decode.search import Search
+from regard.explain.capture import capture
+from regard.models.bert import FRAME, Bert
+from regard.models.predicted import Predicted, log_softmax
+from regard.ops.weights import Weights
+from regard.specials import BOS, EOS, IGNORE, MASK, MASKED
+from regard.tasks.loss import Loss, token_loss
+from regard.tasks.panel import Panel
+from regard.tasks.prediction import Prediction
+from regard.tasks.task import Encoders, Task, in_batches
+
+SAMPLED = 24
+"""Tokens of a text that samples are made of."""
+
+
+@dataclass(frozen=True)
+class MaskedLanguageModelling(Task):
+    """How a model learns to fill in words that are hidden, and how it answers: `<mask>` in a text is filled in.
+
+    A batch holds "text", with words hidden, and "wanted", the ids to be filled in (-100 elsewhere); and "next" [B]
+    where the model also learns whether the second of two texts follows the first. The loss is the mean over what is
+    wanted, plus that of "next".
+
+    Attributes:
+        encoders: the tokenizer of "text".
+        smoothing: of the labels.
+    """
+
+    question: ClassVar[str] = "text"
+    answer: ClassVar[str | None] = None
+    unit: ClassVar[str] = "mask"
+
+    encoders: Encoders
+    smoothing: float = 0.0
+
+    @property
+    def measured_in(self) -> str:
+        return "nats a hidden token, given all that are not hidden"
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The one of the text."""
+        found = self.encoders["text"]
+        assert isinstance(found, Tokenizer)
+        return found
+
+    def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
+        chosen = batch.wanted != IGNORE
+        lengths = batch.text_lengths if "text_lengths" in batch else None
+        predicted: Predicted = model(batch.text, lengths, chosen)
+        smoothing = 0.0 if update is None else self.smoothing
+        wanted = batch.wanted[chosen]
+        total, nll = token_loss(predicted.logits, wanted, padding=IGNORE, smoothing=smoothing)
+        if "next" in predicted.extras and "next" in batch:
+            total = total + len(wanted) * F.cross_entropy(predicted.extras["next"].float(), batch.next)
+        return Loss(total, nll.detach(), len(wanted))
+
+    def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+        """Each text with its masks filled in: in the k-th answer by the k-th likeliest token of each.
+
+        The alignment is that of the masks in the last layer, the mean of its heads, over the text in its frame.
+        """
+        encoded = [self._hidden(text) for text in texts]
+        answers: list[list[Prediction]] = [[] for _ in texts]
+        for part, ids, lengths in in_batches(encoded, batch, next(model.parameters()).device):
+            with torch.inference_mode(), _watched(model, layers=-1) as seen:
+                said: Predicted = model(ids, lengths, ids == MASK)
+                ranked = log_softmax(said.logits).topk(min(search.n_best, said.logits.shape[-1]), dim=-1)
+            weights = [looked.weights().mean(1).cpu() for calls in seen.values() for looked in calls]
+            counts = [encoded[index].count(MASK) for index in part]
+            said_of = zip(ranked.values.split(counts), ranked.indices.split(counts), strict=True)
+            for row, (values, indices) in enumerate(said_of):
+                index = part[row]
+                looked = _at_masks(weights[0][row], encoded[index]) if weights else None
+                answers[index] = [
+                    self._filled(texts[index], encoded[index], indices[:, rank], values[:, rank], looked)
+                    for rank in range(indices.shape[1])
+                ]
+        return answers
+
+    def panels(self, model: Any, text: str, search: Search) -> list[Panel]:
+        """Where the masks of a text looked, layer by layer, the mean of the heads."""
+        ids = self._hidden(text)
+        (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
+        with torch.inference_mode(), _watched(model) as seen:
+            model(torch.tensor([ids], device=next(model.parameters()).device))
+        looked = [_at_masks(calls[0].weights().mean(1)[0].cpu(), ids) for calls in seen.values()]
+        return [
+            Panel(
+                f"{answer.text}: layer {number} of {len(looked)}",
+                weights,
+                down="filled in",
+                along="looks at",
+                rows=answer.tokens,
+                columns=answer.source_tokens,
+            )
+            for number, weights in enumerate(looked, start=1)
+        ]
+
+    def samples(self, model: Any, texts: Sequence[str], search: Search, *, tokens: int = SAMPLED) -> list[Prediction]:
+        """How words hidden from the first tokens of each text are filled in, to look at."""
+        found: list[Prediction] = []
+        for number, text in enumerate(texts):
+            ids = [index for index in self.tokenizer.encode(text)[:tokens] if index >= len(MASKED)]
+            if not ids:
+                continue
+            shown = np.array([ids], np.int64)
+            given, _ = Masking(masked=1.0, random=0.0)(shown, np.array([number]), size=self.tokenizer.size, seeds=(0,))
+            asked = self._text(given[0].tolist())
+            answer = self.predict(model, [asked], replace(search, n_best=1))[0][0]
+            found.append(replace(answer, reference=self.tokenizer.decode(ids)))
+        return found
+
+    def _hidden(self, text: str) -> list[int]:
+        """The ids of a text in which `<mask>` stands for what is hidden."""
+        tokenizer = self.tokenizer
+        parts = text.split(MASKED[MASK])
+        if len(parts) == 1 and text.strip():
+            raise ValueError(f"there is no {MASKED[MASK]} in {text[:60]!r}; write one for each token to be filled in")
+        if tokenizer.kind != "characters":
+            parts = [part.strip(" ") for part in parts]
+        ids = tokenizer.encode(parts[0])
+        for part in parts[1:]:
+            ids += [MASK, *tokenizer.encode(part)]
+        return ids
+
+    def _text(self, ids: Sequence[int]) -> str:
+        """`_hidden` undone."""
+        between = MASKED[MASK] if self.tokenizer.kind == "characters" else f" {MASKED[MASK]} "
+        return between.join(self.tokenizer.decode(part) for part in _parts(ids, MASK)).strip()
+
+    def _filled(self, text: str, ids: list[int], said: Tensor, log_probs: Tensor, looked: Tensor | None) -> Prediction:
+        filler = iter(said.tolist())
+        whole = [next(filler) if index == MASK else index for index in ids]
+        return Prediction(
+            source=text,
+            text="\t".join(self.tokenizer.decode(part) for part in _parts(whole, EOS)),
+            score=float(log_probs.sum()),
+            source_tokens=tuple(self.tokenizer.tokens([BOS, *ids, EOS])),
+            tokens=tuple(self.tokenizer.tokens(said.tolist())),
+            log_probs=tuple(log_probs.tolist()),
+            alignment=looked,
+        )
+
+
+def _watched(model: nn.Module, layers: int | None = None) -> AbstractContextManager[Mapping[str, list[Weights]]]:
+    """What the layers of a BERT look at; nothing of several models as one."""
+    return capture(model, layers=layers) if isinstance(model, Bert) else nullcontext({})
+
+
+def _at_masks(weights: Tensor, ids: list[int]) -> Tensor:
+    """[T, S] of a padded text in its frame -> [masks, S], without padding."""
+    places = [place + 1 for place, index in enumerate(ids) if index == MASK]
+    return weights[places, : len(ids) + FRAME].float()
+
+
+def _parts(ids: Sequence[int], between: int) -> list[list[int]]:
+    """Ids apart where one of them stands.
+
+    >>> _parts([7, 4, 8, 9], 4)
+    [[7], [8, 9]]
+    """
+    parts: list[list[int]] = [[]]
+    for index in ids:
+        if index == between:
+            parts.append([])
+        else:
+            parts[-1].append(index)
+    return parts

@@ -1,0 +1,32 @@
+"""Whether a memory has room for every story that it will be told."""
+
+from __future__ import annotations
+
+import numpy as np
+from torch import nn
+
+from regard.data import EOS, Corpus
+
+
+def forgotten_stories(model: nn.Module, corpus: Corpus) -> str | None:
+    """What to say of stories longer than the memory of a model, whose first sentences it never reads; None if none is.
+
+    Args:
+        model: one with a `memory_size` has such a memory.
+        corpus: the stories, in its fields of sentences.
+    """
+    size = getattr(model, "memory_size", None)
+    if size is None:
+        return None
+    for field, kind in corpus.kinds.items():
+        if kind != "sentences":
+            continue
+        ends = np.concatenate(([0], np.cumsum(corpus.ids(field) == EOS)))
+        sentences = np.diff(ends[corpus.offsets(field)])
+        longer = int((sentences > size).sum())
+        if longer:
+            return (
+                f"{longer:,} of {len(corpus):,} stories are longer than the memory (model.memory_size is {size}, the "
+                f"longest has {int(sentences.max())} sentences): only their last {size} sentences are read"
+            )
+    return None

@@ -1,0 +1,92 @@
+"""Panels as a picture: PNG, SVG or PDF."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regard.tasks.panel import Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SUFFIXES = (".png", ".svg", ".pdf")
+_CELL, _LEAST, _MOST = 0.2, 1.0, 12.0  # inches of a cell; of a panel's sides, at least and at most
+_NAMED = 64  # rows or columns that are named one by one; of more, only some are numbered
+
+
+def draw(panels: Sequence[Panel], path: Path) -> None:
+    """Write the panels, one above the other, each with the scale of its numbers.
+
+    Args:
+        panels: what to draw.
+        path: where; its suffix says how: .png, .svg or .pdf.
+
+    Raises:
+        ValueError: another suffix, or a place that cannot be written to.
+
+    >>> import tempfile, torch
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     draw([Panel("weights", torch.eye(3), rows=("a", "b", "c"))], Path(folder) / "a.svg")
+    ...     (Path(folder) / "a.svg").read_text()[:5]
+    '<?xml'
+    """
+    if path.suffix not in SUFFIXES:
+        raise ValueError(f"{path}: a picture's name ends in {', '.join(SUFFIXES)}")
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    heights = [_side(len(panel.values)) for panel in panels]
+    width = max(_side(panel.values.shape[1]) for panel in panels)
+    figure, axes = pyplot.subplots(
+        len(panels),
+        1,
+        squeeze=False,
+        figsize=(width + 2.0, sum(heights) + 0.6 * len(panels)),
+        height_ratios=heights,
+        layout="constrained",
+    )
+    try:
+        for axis, panel in zip(axes[:, 0], panels, strict=True):
+            _draw(axis, panel)
+        figure.savefig(path, format=path.suffix[1:], dpi=120)
+    except OSError as problem:
+        raise ValueError(f"{path}: cannot be written ({problem.strerror})") from problem
+    finally:
+        pyplot.close(figure)
+
+
+def _draw(axis: Axes, panel: Panel) -> None:
+    values = panel.values.detach().float().cpu().numpy()
+    largest = float(abs(values).max()) or 1.0
+    signed = values.min() < 0
+    shown = axis.imshow(
+        values,
+        aspect="auto",
+        interpolation="nearest",
+        cmap="RdBu" if signed else "Blues",
+        vmin=-largest if signed else 0.0,
+        vmax=largest,
+    )
+    axis.set_title(_plain(panel.title), fontsize=9, loc="left")
+    axis.set_xlabel(panel.along, fontsize=8)
+    axis.set_ylabel(panel.down, fontsize=8)
+    axis.tick_params(labelsize=7, length=2)
+    if 0 < len(panel.rows) <= _NAMED:
+        axis.set_yticks(range(len(panel.rows)), [_plain(name) for name in panel.rows])
+    if 0 < len(panel.columns) <= _NAMED:
+        axis.set_xticks(range(len(panel.columns)), [_plain(name) for name in panel.columns], rotation=90)
+    figure = axis.figure
+    figure.colorbar(shown, ax=axis, pad=0.01, fraction=0.03).ax.tick_params(labelsize=7)
+
+
+def _side(cells: int) -> float:
+    return min(_MOST, max(_LEAST, _CELL * cells))
+
+
+def _plain(name: str) -> str:
+    """A name in which matplotlib finds no formula."""
+    return name.replace("$", r"\$")

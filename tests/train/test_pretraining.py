@@ -1,0 +1,188 @@
+"""Pretrained, then fine-tuned: what a run of hidden words gives to one of labels or tags."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.loading import load
+from regard.recipes.document import Document
+from regard.recipes.load import check
+from regard.recipes.problem import RecipeError
+from regard.recipes.sections import Recipe
+from regard.train.folder import RunError
+from regard.train.plan import plan
+from regard.train.run import Run
+from regard.train.screen import Screen
+from regard.train.trainer import Outcome, Trainer
+
+ENCODER = "{dim: 16, num_heads: 2, num_layers: 1, max_length: 24, dropout: 0.0}"
+PRETRAIN = f"""\
+run: pretrained
+task: masked_language_model
+data: {{format: opinions, train_size: 300, valid_size: 40, test_size: 20, words: 5}}
+tokenizer: {{kind: words}}
+model: {{kind: bert, encoder: {ENCODER}}}
+train: {{steps: 60, batch: {{sentences: 32}}, optimizer: {{rate: 0.01}}, valid_every: 20, checkpoint_every: 20}}
+"""
+CLASSIFY = f"""\
+run: labelled
+task: classify
+data: {{format: opinions, train_size: 20, valid_size: 20, test_size: 20, words: 5}}
+tokenizer: {{kind: words}}
+model: {{kind: acceptor, pooling: mean, encoder: {{kind: bert, {ENCODER[1:]}}}
+train: {{steps: 2, batch: {{sentences: 10}}, optimizer: {{rate: 1.0e-9}}, valid_every: 2}}
+"""
+TAG = f"""\
+run: tagged
+task: tag
+data: {{format: jsonl, train: tags.jsonl, valid: tags.jsonl, source: words, target: tags}}
+model: {{kind: transducer, encoder: {{kind: bert, {ENCODER[1:]}}}
+train: {{steps: 2, batch: {{sentences: 2}}, valid_every: 2}}
+"""
+
+
+class Listening(Screen):
+    """Keeps what it was told."""
+
+    def __init__(self) -> None:
+        super().__init__(quiet=True)
+        self.said: list[str] = []
+
+    def notice(self, sentence: str) -> None:
+        self.said.append(sentence)
+
+
+def recipe(text: str, *overrides: str) -> Recipe:
+    return check(Document.parse(text, "recipe.yaml").overridden(list(overrides))).recipe
+
+
+def train(text: str, folder: Path, *overrides: str, screen: Screen | None = None) -> Outcome:
+    with torch.device("cpu"):
+        return Trainer(recipe(text, *overrides), Run(folder), screen=screen or Screen(quiet=True)).fit()
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("base") / "pretrained"
+    train(PRETRAIN, folder)
+    return folder
+
+
+def rows(folder: Path, split: str) -> list[dict[str, float]]:
+    found = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+    return [row for row in found if row["split"] == split]
+
+
+def test_hidden_words_are_learned_and_measured_with_the_same_masks(base: Path, tmp_path: Path) -> None:
+    losses = [row["loss"] for row in rows(base, "valid")]
+    assert losses[-1] < losses[0] - 0.1
+    assert rows(base, "valid")[-1]["perplexity"] == pytest.approx(torch.tensor(losses[-1]).exp().item(), rel=1e-4)
+    train(PRETRAIN, tmp_path, "train.seed=9", "train.steps=1", f"init={base}", "train.optimizer.rate=1.0e-12")
+    assert rows(tmp_path, "valid")[0]["loss"] == pytest.approx(min(losses), rel=1e-4)
+
+
+def test_a_run_that_was_stopped_is_the_run_that_was_not(base: Path, tmp_path: Path) -> None:
+    train(PRETRAIN, tmp_path, "train.steps=40")
+    train(PRETRAIN, tmp_path)
+    assert (tmp_path / "metrics.jsonl").read_text().splitlines()[-1] == (
+        (base / "metrics.jsonl").read_text().splitlines()[-1]
+    )
+
+
+def test_labels_begin_with_the_encoder_and_the_tokenizer(base: Path, tmp_path: Path) -> None:
+    screen = Listening()
+    train(CLASSIFY, tmp_path, f"init={base}", screen=screen)
+    assert any("2 parameters it does not have begin anew: output_map.weight" in said for said in screen.said)
+    before, after = Run(base), Run(tmp_path)
+    assert after.needed_encoders("classify")["text"] == before.needed_encoders("masked_language_model")["text"]
+    learned, begun = before.tensors(), after.tensors()
+    shared = [name for name in begun if name.startswith("encoder.")]
+    assert len(shared) > 15
+    for name in shared:
+        assert torch.allclose(learned[name], begun[name], atol=1e-6), name
+    assert load(tmp_path).predict("the film was fala")[0].text in ("good", "bad")
+
+
+def test_tags_leave_the_pooler_behind(tmp_path: Path) -> None:
+    pooled = ("model.encoder.pooled=true", "model.next_sentence=true")
+    window = ("train.batch.window=12", "train.steps=2", "train.valid_every=2")
+    train(PRETRAIN, tmp_path / "first", *pooled, *window)
+    row = json.dumps({"words": ["the", "film", "was"], "tags": ["D", "N", "V"]}) + "\n"
+    (tmp_path / "tags.jsonl").write_text(row * 4)
+    screen = Listening()
+    train(TAG, tmp_path / "tags", f"init={tmp_path / 'first'}", f"data.root={tmp_path}", screen=screen)
+    assert any("2 parameters it does not have begin anew: output_map" in said for said in screen.said)
+    labelled = ("model.pooling=last", "model.encoder.pooled=true")
+    train(CLASSIFY, tmp_path / "labels", f"init={tmp_path / 'first'}", *labelled)
+    assert torch.allclose(
+        Run(tmp_path / "first").tensors()["encoder.pool_map.weight"],
+        Run(tmp_path / "labels").tensors()["encoder.pool_map.weight"],
+        atol=1e-6,
+    )
+
+
+def test_next_sentences_learn_from_windows(tmp_path: Path) -> None:
+    both = ("model.encoder.pooled=true", "model.next_sentence=true", "train.batch.window=16", "train.steps=5")
+    outcome = train(PRETRAIN, tmp_path, *both, "train.valid_every=5")
+    assert outcome.valid is not None
+    assert Run(tmp_path).tensors()["next_map.weight"].abs().sum() > 0
+
+
+def test_a_dry_run_knows_the_tokenizer_and_the_memory(base: Path) -> None:
+    assert len(list(plan(recipe(CLASSIFY, f"init={base}")))) == 3
+    assert len(list(plan(recipe(PRETRAIN)))) == 3
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        (("model.encoder.dim=32",), r"is \[.*\], here \[.*\]; give the model the widths of that run"),
+        (("model.encoder.num_layers=2",), None),
+        (
+            ("model.encoder={kind: rnn}",),
+            "was trained for the task 'masked_language_model'; the task of this recipe is",
+        ),
+    ],
+)
+def test_a_run_that_does_not_fit_is_one_sentence(
+    base: Path, overrides: tuple[str, ...], sentence: str | None, tmp_path: Path
+) -> None:
+    if sentence is None:  # a deeper model begins the layers that are missing anew
+        train(CLASSIFY, tmp_path, f"init={base}", *overrides)
+        return
+    with pytest.raises(RunError, match=sentence):
+        train(CLASSIFY, tmp_path, f"init={base}", *overrides)
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "sentence"),
+    [
+        (PRETRAIN, ("train.masking.share=0",), "train.masking.share is 0"),
+        (PRETRAIN, ("train.masking={masked: 0.9, random: 0.2}",), "shares of 1, and together more"),
+        (PRETRAIN, ("train.masking.whole_words=true", "tokenizer.kind=characters"), "does not know words"),
+        (PRETRAIN, ("model.next_sentence=true", "model.encoder.pooled=true"), "next_sentence of the model learns from"),
+        (PRETRAIN, ("model.next_sentence=true", "train.batch.window=9"), "set pooled of the encoder to true"),
+        (PRETRAIN, ("model.kind=acceptor",), "'acceptor' is not for the task masked_language_model; there are bert"),
+        (PRETRAIN, ("decode.beam_size=3",), "a search is for texts that are generated"),
+        (PRETRAIN, ("evaluate.metrics=[bleu]",), "metrics compare answers with references"),
+        (PRETRAIN, ("model.encoder.norm=pre",), "BERT's norm is post"),
+        (PRETRAIN, ("model.encoder.heads=3",), "no argument of the encoder 'bert' called 'heads'"),
+        (CLASSIFY, ("train.masking.share=0.3",), "masking is for the task 'masked_language_model'"),
+        (CLASSIFY, ("train.batch.window=9",), "window is for the task 'language_model' or 'masked"),
+        (CLASSIFY, ("model.kind=bert",), "'bert' is not for the task classify"),
+    ],
+)
+def test_a_wrong_recipe_is_one_sentence(text: str, overrides: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(RecipeError, match=sentence):
+        recipe(text, *overrides)
+
+
+def test_texts_longer_than_the_places_are_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=r"model.encoder.max_length is 9, too short for the longest text of the"):
+        train(PRETRAIN, tmp_path, "model.encoder.max_length=9")
+    with pytest.raises(RecipeError, match=r"too short for train.batch.window, 23 tokens; raise it to 25 or more"):
+        train(PRETRAIN, tmp_path, "train.batch.window=23")
