@@ -30,6 +30,7 @@ from regard.train.folder import RunError
 from regard.train.graphs import Graphs, in_steps, obstacle
 from regard.train.metrics_log import AVERAGED
 from regard.train.notices import Notices
+from regard.train.products import rounded_products
 from regard.train.run import Run
 from regard.train.screen import Screen
 from regard.train.setup import make_model, prepare
@@ -251,7 +252,8 @@ class Trainer:
             weight = 1.0 if mine.size else 0.0
             batch = (mine if mine.size else self.feed.batch(place, 0, world)).to(self.accelerator.device)
             before = None if batch.begins else self.carried
-            loss, nll, after = self._learn(batch, progress.step, before, weight * world / tokens)
+            with rounded_products(self.accelerator.device, allowed=self.recipe.train.precision == "tf32"):
+                loss, nll, after = self._learn(batch, progress.step, before, weight * world / tokens)
             if not torch.isfinite(loss):
                 raise self._fault(batch, place, before, progress)
             total[0] += weight * nll
