@@ -40,6 +40,7 @@ class Launch:
         energy: queries by keys, in the first step of the backward pass.
         slopes: queries (or keys) by hidden units, in the second.
         group: how many elements share a reciprocal, 2 or 4; 0 for the tanh itself.
+        direct: whether `slopes` takes the tanh itself in any case.
         granule: rows of what the kernels read are padded to multiples of this, no less than the sides of all tiles.
     """
 
@@ -47,6 +48,7 @@ class Launch:
     energy: Tile = Tile(16, 256, 4)
     slopes: Tile = Tile(32, 128, 4)
     group: int = 0
+    direct: bool = False
     granule: int = 256
 
     def __post_init__(self) -> None:
@@ -55,6 +57,11 @@ class Launch:
             raise ValueError(
                 f"additive: a tile with a side of {side} needs a granule of at least that; got {self.granule}"
             )
+
+    @property
+    def slope_group(self) -> int:
+        """`group`, for `slopes`."""
+        return 0 if self.direct else self.group
 
     @property
     def limit(self) -> float:
