@@ -36,8 +36,10 @@ def main() -> None:
         sys.exit("this benchmark times a GPU, and there is none; tests/ops/test_additive_fused.py checks without one")
     print(torch.cuda.get_device_name(), "torch", torch.__version__)
     dtype = getattr(torch, options.dtype)
-    groups = {"direct": 0} if dtype == torch.float32 else {"product": 2, "direct": 0, "product of 4": 4}
+    groups = {"direct": 0} if dtype == torch.float32 else {"product": 2, "direct": 0, "product of 4": 4, "mixed": 4}
     ways = {name: launch(options, group) for name, group in groups.items() if name not in options.skip}
+    if "mixed" in ways:
+        ways["mixed"] = replace(ways["mixed"], direct=True)
     gate(ways, dtype)
     if options.sweep:
         ways = sweep(ways, options)
@@ -53,7 +55,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--dtype", default="bfloat16", choices=["bfloat16", "float16", "float32"])
     parser.add_argument("--sweep", action="store_true", help="look for the best tiles of each kernel first")
     parser.add_argument("--seconds", type=float, default=240.0, help="how long the sweep may take")
-    parser.add_argument("--skip", nargs="*", default=[], help="plain, compile, blocked, direct, product, product of 4")
+    parser.add_argument("--skip", nargs="*", default=[], help="ways by name: plain, compile, blocked, mixed ...")
     return parser.parse_args()
 
 

@@ -1,11 +1,14 @@
-"""Output tokens a second on the CPU: our decoding beside that of Hugging Face transformers, and our recurrent models.
+"""Output tokens a second on the CPU: our decoding beside that of Hugging Face transformers and of OpenNMT-py.
 
-    python benchmarks/decoding.py --threads 1 --rounds 9
+    python -m benchmarks.decoding --threads 1 --rounds 9
 
 First the gates: our greedy search says what the plain model says by teacher forcing, token by token; and with the
 weights of a Marian model our greedy search and our beam find the hypotheses that transformers finds. Then all are timed
-in turn, in one run: 20 source words, 20 output tokens, random weights, float32, no early end. transformers
-is used where it can be imported; without it our own are timed alone.
+in turn, in one run: 20 source words, 20 output tokens, random weights, float32, no early end. The others
+are used where they can be imported; without them our own are timed alone.
+
+OpenNMT-py's recurrent models are of the same cell, width and attention as ours, not the same function: theirs feed the
+last context back in, and the two directions of their encoders are half as wide.
 """
 
 from __future__ import annotations
@@ -16,11 +19,13 @@ import importlib
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from benchmarks import opennmt
 from regard.decode import Search, generate
 from regard.models import build
 from regard.nn import pack
@@ -29,7 +34,11 @@ from regard.specials import BOS, EOS, PAD
 WORDS, LENGTH, DIM, HEADS, HIDDEN, LAYERS, PLACES = 8000, 20, 256, 4, 1024, 3, 512
 FORBIDDEN = (PAD, BOS, EOS)
 
-Run = Callable[[], object]
+RECURRENT = ("bahdanau", "luong")
+EMBEDDING, STATE = 256, 512
+
+Find = Callable[[Tensor, int], object]
+"""Sources [B, S] and a beam size -> what was found."""
 
 
 class Row(NamedTuple):
@@ -49,7 +58,9 @@ def main() -> None:
     systems = {name: pack(copy.deepcopy(model)) for name, model in models.items()}
     with torch.inference_mode():
         gates(systems, models, marian)
-        rows = [timed(systems, marian, b, k, options.rounds) for b in options.batches for k in options.beams]
+        runs = {**make_peers(marian), **{name: partial(found, model) for name, model in systems.items()}}
+        clock = time.process_time if options.processor_time else time.perf_counter
+        rows = [timed(runs, batch, beam, options.rounds, clock) for batch in options.batches for beam in options.beams]
     print(table(rows, options.threads))
 
 
@@ -59,6 +70,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=9, help="times that each is timed; the median counts")
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 32], help="sources decoded together")
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 5], help="beam sizes; 1 is greedy search")
+    parser.add_argument(
+        "--processor-time",
+        action="store_true",
+        help="count only the time in which the processor was ours: for one thread on a machine that others use",
+    )
     return parser.parse_args()
 
 
@@ -73,10 +89,24 @@ def make_models(marian: Any) -> dict[str, nn.Module]:
             hand_over(marian, transformer)
     made = {
         "transformer": transformer,
-        "bahdanau": build("bahdanau", WORDS, WORDS, embedding_dim=256, hidden_dim=512),
-        "luong": build("luong", WORDS, WORDS, embedding_dim=256, hidden_dim=512),
+        **{kind: build(kind, WORDS, WORDS, embedding_dim=EMBEDDING, hidden_dim=STATE) for kind in RECURRENT},
     }
     return {name: model.eval() for name, model in made.items()}
+
+
+def make_peers(marian: Any) -> dict[str, Find]:
+    """What our models are compared with, named after ours: those that can be imported."""
+    peers: dict[str, Find] = {} if marian is None else {theirs("transformer"): partial(found_by, marian)}
+    if opennmt.package() is not None:
+        for kind in RECURRENT:
+            model = opennmt.make(kind, words=WORDS, embedding=EMBEDDING, hidden=STATE)
+            peers[theirs(kind)] = partial(opennmt.found, model, length=LENGTH)
+    return peers
+
+
+def theirs(name: str) -> str:
+    """How the peer of our system is called."""
+    return f"HF {name}" if name == "transformer" else f"ONMT {name}"
 
 
 def make_marian() -> Any:
@@ -155,36 +185,31 @@ def found_by(marian: Any, source: Tensor, beam: int) -> list[list[int]]:
     return [row[1:] for row in said.tolist()]
 
 
-def timed(systems: dict[str, nn.Module], marian: Any, batch: int, beam: int, rounds: int) -> Row:
+def timed(runs: dict[str, Find], batch: int, beam: int, rounds: int, clock: Callable[[], float]) -> Row:
     """Every system in turn, `rounds` times; the median of each."""
     source = torch.randint(4, WORDS, (batch, LENGTH))
-    runs: dict[str, Run] = {}
-    if marian is not None:
-        runs["transformers"] = lambda: found_by(marian, source, beam)
-    for name, model in systems.items():
-        runs[name] = lambda model=model: found(model, source, beam)  # type: ignore[misc]
     times: dict[str, list[float]] = {name: [] for name in runs}
     for number in range(rounds + 1):
         for name, run in runs.items():
-            begin = time.perf_counter()
-            run()
+            begin = clock()
+            run(source, beam)
             if number:  # the first is for warming up
-                times[name].append(time.perf_counter() - begin)
+                times[name].append(clock() - begin)
     return Row(batch, beam, {name: batch * LENGTH / statistics.median(taken) for name, taken in times.items()})
 
 
 def table(rows: list[Row], threads: int) -> str:
-    """Tokens a second, and how many times as fast our Transformer is as transformers'."""
+    """Tokens a second, and how many times as fast our systems are as their peers."""
     names = list(rows[0].speeds)
+    compared = [name for name in names if theirs(name) in names]
     lines = [
-        f"tokens/s, {threads} thread(s), torch {torch.__version__}",
-        f"{'':16}" + "".join(f"{n:>14}" for n in names),
+        f"tokens/s, {threads} thread(s), torch {torch.__version__}; then ours over theirs: {', '.join(compared)}",
+        f"{'':16}" + "".join(f"{name:>16}" for name in names),
     ]
     for row in rows:
-        cells = "".join(f"{row.speeds[name]:14,.0f}" for name in names)
-        theirs = row.speeds.get("transformers")
-        ratio = "" if theirs is None else f"   {row.speeds['transformer'] / theirs:.2f}x"
-        lines.append(f"batch {row.batch:2}, beam {row.beam:<2}{cells}{ratio}")
+        cells = "".join(f"{row.speeds[name]:16,.0f}" for name in names)
+        ratios = "".join(f"{row.speeds[name] / row.speeds[theirs(name)]:8.2f}x" for name in compared)
+        lines.append(f"batch {row.batch:2}, beam {row.beam:<2}{cells}{ratios}")
     return "\n".join(lines)
 
 

@@ -20,6 +20,7 @@ import torch
 from regard.decode import Search, generate
 from regard.engines import CTranslate2
 from regard.models import Transformer
+from regard.nn.packed import packed_copy
 from regard.nn.transformer_layer import Blocks
 from regard.specials import EOS, SPECIALS
 
@@ -29,7 +30,8 @@ SEARCHES = {"greedy": {"strategy": "greedy"}, "beam 5": {"strategy": "beam", "be
 def main() -> None:
     options = parse()
     model = never_ending(options.words, options.dim, options.layers).to(options.device)
-    programs: dict[str, Any] = {"own": model, "float32": CTranslate2(model, device=options.device)}
+    own = packed_copy(model) if options.device == "cpu" else model  # as `regard predict` answers
+    programs: dict[str, Any] = {"own": own, "float32": CTranslate2(model, device=options.device)}
     programs["int8"] = CTranslate2(model, compute="int8", device=options.device)
     rows = []
     for batch in options.batches:

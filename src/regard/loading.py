@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from regard.decode.engine import Engine
 from regard.decode.search import Search
 from regard.engines import make_engine
 from regard.evaluate.nearest import unknown
+from regard.nn.packed import packed_copy
+from regard.protocol import device_of
 from regard.recipes.sections import Recipe
 from regard.tasks.allowed import allowed, bounded
 from regard.tasks.language_modelling import LanguageModelling
@@ -85,12 +88,16 @@ class Predictor:
     def _held(self, only: Only | None, search: Search) -> tuple[Any, Search]:
         """The model, held to some outputs if that is asked for, and the search for them."""
         if only is None:
-            return self.engine or self.model, search
+            return self.engine or self._quick, search
         if self.engine is not None:
             raise ValueError("predict: only is for our own search; leave it or the engine out")
         trie = only if isinstance(only, Trie) else self.allowed(only)
-        model: Any = self.model
-        return Constrained(model, trie), bounded(search, trie)
+        return Constrained(self._quick, trie), bounded(search, trie)
+
+    @cached_property
+    def _quick(self) -> Any:
+        """The model as it answers: on a CPU its weights are laid out for that once, which rounds otherwise."""
+        return packed_copy(self.model) if device_of(self.model).type == "cpu" else self.model
 
     def _search(self, n: int, settings: dict[str, Any]) -> Search:
         """The recipe's, with what a call says; labels and tags are ranked, not searched for."""

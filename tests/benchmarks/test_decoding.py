@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import time
+from functools import partial
 
 import pytest
 import torch
@@ -22,9 +24,14 @@ def test_gates_then_a_table() -> None:
     systems = {name: pack(copy.deepcopy(model)) for name, model in models.items()}
     with torch.inference_mode():
         decoding.gates(systems, models, None)
-        rows = [decoding.timed(systems, None, batch=2, beam=beam, rounds=1) for beam in (1, 3)]
-    assert [list(row.speeds) for row in rows] == [list(models)] * 2
-    assert decoding.table(rows, 1).splitlines()[-1].startswith("batch  2, beam 3")
+        runs = {name: partial(decoding.found, model) for name, model in systems.items()}
+        runs[decoding.theirs("luong")] = runs["bahdanau"]
+        rows = [decoding.timed(runs, batch=2, beam=beam, rounds=1, clock=time.perf_counter) for beam in (1, 3)]
+    assert [list(row.speeds) for row in rows] == [list(runs)] * 2
+    last = decoding.table(rows, 1).splitlines()[-1]
+    assert last.startswith("batch  2, beam 3")
+    assert last.endswith("x")
+    assert last.count("x") == 1, "one of ours has a peer"
 
 
 def test_another_model_does_not_pass() -> None:

@@ -178,3 +178,13 @@ def test_labels_and_tags(tmp_path: Path) -> None:
     moved = batch.to(torch.get_default_device())
     assert moved.label.device.type == torch.get_default_device().type
     assert moved.tokens == 2
+
+
+def test_both_sides_of_a_batch_are_of_similar_length() -> None:
+    random = np.random.default_rng(0)
+    source = random.integers(5, 25, 5000)
+    lengths = np.stack([source, np.clip(source + random.integers(-4, 5, 5000), 1, None)], 1)
+    batches = Batches(lengths, sentences=100, pool=None)
+    by_target = np.split(np.lexsort((lengths[:, 0], lengths[:, 1])), np.arange(100, 5000, 100))
+    cells = sum(len(batch) * int(lengths[batch].max(0).sum()) for batch in by_target)
+    assert batches.padding_waste() < 0.85 * (1 - lengths.sum() / cells)

@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.nn import Cells, Recurrent, pack
+from regard.nn import Cells, MultiHead, Recurrent, ScaledDot, pack, packed_copy
+from regard.nn import packing as layouts
 from regard.nn.packed import PackedLinear
 from regard.nn.packing import Packing
 from tests.mechanism import assert_close
@@ -102,3 +103,59 @@ def test_a_matrix_in_inference_mode_is_packed_too() -> None:
     with torch.inference_mode():
         x, weight = vectors(3), torch.randn(130, 256, device="cpu")
         assert_close(Packing().linear(x, weight, None), x @ weight.T, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_matrices_on_top_of_each_other(rows: int) -> None:
+    x, weights, biases = (
+        vectors(rows),
+        [vectors(70), vectors(90)],
+        [torch.randn(size, device="cpu") for size in (70, 90)],
+    )
+    packing = Packing()
+    with torch.inference_mode():
+        for _ in range(2):
+            wanted = [nn.functional.linear(x, weight, bias) for weight, bias in zip(weights, biases, strict=True)]
+            assert_close(packing.stacked(x, weights, biases), torch.cat(wanted, -1), tolerance=1e-4)
+    with torch.no_grad():
+        for part in (weights[1], biases[0]):
+            part.mul_(2.0)
+            wanted = [nn.functional.linear(x, weight, bias) for weight, bias in zip(weights, biases, strict=True)]
+            assert_close(packing.stacked(x, weights, biases), torch.cat(wanted, -1), tolerance=1e-4)
+
+
+@pytest.mark.parametrize("outputs", [130, 512])
+def test_one_vector(outputs: int) -> None:
+    linear = nn.Linear(256, outputs, device="cpu")
+    x = vectors(1)
+    with torch.no_grad():
+        fast = PackedLinear(linear)
+        for factor in (1.0, 3.0):
+            linear.weight.mul_(factor)
+            assert_close(fast(x), linear(x), tolerance=1e-5)
+            assert_close(fast(x[0]), linear(x[0]), tolerance=1e-5)
+
+
+def test_without_the_operations_products_are_torchs_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layouts, "_OPERATIONS", ("_of_another_version",))
+    plain, fast = packed()
+    x = vectors(3)
+    with torch.inference_mode():
+        assert torch.equal(fast(x), plain(x))
+    assert blocks(fast) is None
+
+
+def test_a_packed_copy_has_the_parameters_and_the_watchers_of_the_model() -> None:
+    model = MultiHead(ScaledDot(256, 256, 32, num_heads=8), value_dim=256, head_dim=32, output_dim=256).to("cpu")
+    fast = packed_copy(model)
+    assert type(model.output_map) is nn.Linear, "the model itself stays as it was"
+    assert isinstance(fast.output_map, PackedLinear)
+    for mine, theirs in zip(model.parameters(), fast.parameters(), strict=True):
+        assert mine is theirs
+    seen: list[object] = []
+    with torch.inference_mode():
+        handle = model.watch(seen.append)
+        fast(vectors(2, 3))
+        handle.remove()
+        fast(vectors(2, 3))
+    assert len(seen) == 1

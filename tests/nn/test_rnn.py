@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import product
 
 import pytest
 import torch
@@ -95,11 +96,11 @@ def test_a_recording_is_the_packed_layer(kind: str, bidirectional: bool) -> None
     recurrent, x, lengths = layers(kind, bidirectional=bidirectional), words(), torch.tensor([7, 0, 4])
     start = recurrent.start(3, torch.randn(3, 2 * recurrent.directions, 5, dtype=torch.float64))
     x[2, 4:] = 99.0
-    for given in (lengths, None):
+    for given, begin in product((lengths, None), (start, None)):
         found = []
         for context in (nullcontext, recording):
             with context():
-                outputs, end = recurrent(x, given, start)
+                outputs, end = recurrent(x, given, begin)
             ends = [end.hidden] if end.cell is None else [end.hidden, end.cell]
             total = sum((part * part).sum() for part in (outputs, *ends))
             found.append([outputs, *ends, *torch.autograd.grad(total, list(recurrent.parameters()))])

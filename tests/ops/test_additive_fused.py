@@ -113,6 +113,11 @@ def test_every_way_to_a_tanh(group: int, fixed: bool) -> None:
     compare(build(*sizes(1, 1, 17, 29, 6, 3)), None, dtype, launch=tiled(group))
 
 
+def test_energies_by_the_product_and_slopes_by_the_tanh() -> None:
+    inputs = build(*sizes(1, 1, 17, 29, 6, 3))
+    compare(inputs, Mask.causal(), torch.bfloat16, launch=replace(tiled(2), direct=True))
+
+
 @pytest.mark.parametrize("group", [2, 4])
 @pytest.mark.parametrize("reach", [0.1, 1.0, 4.0])
 def test_the_product_is_nearly_as_exact_as_the_tanh(group: int, reach: float) -> None:

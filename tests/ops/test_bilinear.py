@@ -84,7 +84,8 @@ def test_transposing_the_form_swaps_query_and_key() -> None:
 def test_module_computes_the_equation() -> None:
     score = Bilinear(query_dim=3, key_dim=5)
     query, key = torch.randn(2, 11, 3), torch.randn(2, 13, 5)
-    expected = torch.einsum("bqi,ij,bkj->bqk", query, score.weight[0], key).softmax(-1)
+    matrix = score.weight[0] / 5**0.5
+    expected = torch.einsum("bqi,ij,bkj->bqk", query, matrix, key).softmax(-1)
     out = Attention(score)(query, key)
     assert_close(out.weights(), expected.double(), tolerance=1e-5)
     assert_close(out.context, (expected @ key).double(), tolerance=1e-5)

@@ -113,7 +113,7 @@ def test_two_maps_are_one_bilinear_form_of_low_rank() -> None:
     assert score.query_map is not None
     assert score.key_map is not None
     with torch.no_grad():
-        form.weight[0] = score.query_map.weight.T @ score.key_map.weight
+        form.weight[0] = 5**0.5 * score.query_map.weight.T @ score.key_map.weight
     query, key = torch.randn(2, 3, 6), torch.randn(2, 7, 5)
     assert_close(Attention(score)(query, key).context, Attention(form)(query, key).context.double(), tolerance=1e-5)
 

@@ -78,7 +78,7 @@ def test_module_computes_the_equation() -> None:
     offset = torch.arange(11) - position.unsqueeze(-1)
     near = (torch.arange(11) - position.floor().unsqueeze(-1)).abs() <= 2
     allowed = near & (torch.arange(11) < lengths[:, None, None])
-    energy = torch.einsum("btq,qk,bsk->bts", query, score.weight[0], key).masked_fill(~allowed, -torch.inf)
+    energy = torch.einsum("btq,qk,bsk->bts", query, score.weight[0] / 5**0.5, key).masked_fill(~allowed, -torch.inf)
     expected = energy.softmax(-1) * torch.exp(-(offset**2) / 2)
     out = Attention(score, aligner)(query, key, mask=Mask.padding(lengths))
     assert_close(out.weights(), expected.double(), tolerance=1e-5)

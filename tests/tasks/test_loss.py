@@ -6,7 +6,9 @@ import math
 
 import pytest
 import torch
+from torch.nn import functional as F
 
+from regard.specials import IGNORE
 from regard.tasks.loss import token_loss
 
 
@@ -30,3 +32,29 @@ def test_padding_counts_for_nothing() -> None:
         for row, n in ((0, 3), (1, 1))
     ]
     assert total.item() == pytest.approx(float(sum(parts)), rel=1e-6)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("padding", [0, IGNORE])
+def test_value_and_gradient_are_those_of_torch(smoothing: float, padding: int) -> None:
+    ours = torch.randn(3, 5, 7, requires_grad=True)
+    theirs = ours.detach().clone().requires_grad_()
+    target = torch.randint(1, 7, (3, 5))
+    target[1, 2:] = padding
+    total, nll = token_loss(ours, target, padding=padding, smoothing=smoothing)
+    flat, places = theirs.flatten(0, 1), target.flatten()
+    wanted = F.cross_entropy(flat, places, ignore_index=padding, label_smoothing=smoothing, reduction="sum")
+    (2.5 * total).backward()
+    (2.5 * wanted).backward()
+    torch.testing.assert_close(total, wanted)
+    torch.testing.assert_close(nll, F.cross_entropy(flat.detach(), places, ignore_index=padding, reduction="sum"))
+    torch.testing.assert_close(ours.grad, theirs.grad)
+
+
+def test_the_gradient_can_be_asked_for_once_and_says_so() -> None:
+    logits = torch.randn(1, 2, 3, requires_grad=True)
+    total, nll = token_loss(logits, torch.tensor([[1, 2]]), padding=0)
+    assert not nll.requires_grad
+    total.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        total.backward()

@@ -17,7 +17,7 @@ from regard.recipes.document import Document
 from regard.recipes.load import check
 from regard.train import graphs
 from regard.train.folder import RunError
-from regard.train.graphs import CudaGraphs, Graphs, in_steps, obstacle, recorded_sizes
+from regard.train.graphs import CudaGraphs, Graphs, obstacle, recorded_sizes, waited_for
 from regard.train.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
@@ -79,6 +79,8 @@ MODELS = {
     "multi-head": "{kind: bahdanau, embedding_dim: 16, hidden_dim: 16, attention: {num_heads: 2}, cells: lstm}",
     "luong": "{kind: luong, embedding_dim: 16, hidden_dim: 16, attention: {align: local_p}}",
     "simple": "{kind: simple_attention, embedding_dim: 16, hidden_dim: 16}",
+    "transformer": "{kind: transformer, dim: 16, num_heads: 2, hidden_dim: 32, num_layers: 2, dropout: 0}",
+    "seq2seq": "{kind: seq2seq, embedding_dim: 16, hidden_dim: 16, cells: lstm, reverse: true}",
 }
 
 
@@ -152,7 +154,7 @@ def test_gradients_are_added_and_recording_adds_nothing(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_recorded_says_why(override: str, why: str | None, tmp_path: Path) -> None:
     made = Trainer(recipe(override), Run(tmp_path), screen=Screen(quiet=True))
-    assert in_steps(made.model, made.task)
+    assert waited_for(made.model, made.task)
     found = obstacle(made.model, made.task)
     assert found is None if why is None else why in (found or "")
 
@@ -173,7 +175,7 @@ def test_machines_with_a_tape_are_recorded_length_by_length(controller: str, tmp
         Run(tmp_path),
         screen=Screen(quiet=True),
     )
-    assert in_steps(made.model, made.task)
+    assert waited_for(made.model, made.task)
     assert obstacle(made.model, made.task) is None
     assert isinstance(made.objective, Objective)
     made.graphs = Graphs(made.objective, record=Again())
@@ -187,10 +189,14 @@ def test_machines_with_a_tape_are_recorded_length_by_length(controller: str, tmp
     assert recordings(made) == len({batch.inputs.shape for batch in found})
 
 
-def test_models_that_learn_all_words_at_once_need_no_recording(tmp_path: Path) -> None:
-    model = "model={kind: luong, embedding_dim: 16, hidden_dim: 16, feeding: false}"
-    made = Trainer(recipe(model), Run(tmp_path), screen=Screen(quiet=True))
-    assert not in_steps(made.model, made.task)
+def test_large_models_that_learn_all_words_at_once_need_no_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graphs, "LARGE", 1000)
+    for feeding, waits in (("false", False), ("true", True)):
+        model = f"model={{kind: luong, embedding_dim: 16, hidden_dim: 16, feeding: {feeding}}}"
+        made = Trainer(recipe(model), Run(tmp_path / feeding), screen=Screen(quiet=True))
+        assert waited_for(made.model, made.task) == waits
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,23 @@ def test_n_best_is_ordered_and_begins_with_the_best(translator: Predictor) -> No
         assert scores == sorted(scores, reverse=True)
 
 
+def test_answers_are_those_of_the_model_itself(translator: Predictor) -> None:
+    """Weights laid out for answering, over the same parameters: another rounding and nothing else."""
+    plain = translator.task.predict(translator.model, TEXTS, translator.search)
+    for (one, *_), quick in zip(plain, translator.predict(TEXTS), strict=True):
+        assert (one.text, one.tokens) == (quick.text, quick.tokens)
+        assert one.score == pytest.approx(quick.score, abs=1e-5)
+    assert translator._quick is not translator.model
+    mine = [parameter.data_ptr() for parameter in translator.model.parameters()]
+    assert [parameter.data_ptr() for parameter in translator._quick.parameters()] == mine
+
+
+def test_a_capture_of_the_model_sees_its_answers(translator: Predictor) -> None:
+    with regard.capture(translator.model) as seen:
+        translator.predict(TEXTS[0])
+    assert all(seen.weights(name).numel() for name in seen)
+
+
 def test_nothing_is_answered_with_nothing(translator: Predictor) -> None:
     assert translator.predict([]) == []
     first, middle, last = translator.predict(["", "1 2 3", " \t"])

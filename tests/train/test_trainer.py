@@ -21,6 +21,7 @@ from regard.train.files import read_tensors
 from regard.train.folder import RunError
 from regard.train.metrics_log import MetricsLog
 from regard.train.notices import Notices
+from regard.train.products import rounded_products
 from regard.train.report import report, summary
 from regard.train.run import Run
 from regard.train.screen import Screen
@@ -60,6 +61,18 @@ def test_both_directions_are_trained(tmp_path: Path) -> None:
     trainer.fit()
     moved = {name for name, value in trainer.model.named_parameters() if not torch.equal(value, before[name])}
     assert moved == set(before)
+
+
+@pytest.mark.parametrize("precision", ["float32", "tf32"])
+def test_tf32_is_for_updates_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str) -> None:
+    """On a GPU; here the setting alone is looked at. Validation is exact, and nobody else's setting changes."""
+    seen: list[str] = []
+    monkeypatch.setattr(torch, "set_float32_matmul_precision", seen.append)
+    with rounded_products(torch.device("cuda"), allowed=precision == "tf32"):
+        assert seen == (["high"] if precision == "tf32" else [])
+    assert seen[-1] == "highest"
+    train(tmp_path / precision, "train.steps=2", f"train.precision={precision}")
+    assert "high" not in seen[2:]
 
 
 def test_bfloat16(tmp_path: Path) -> None:

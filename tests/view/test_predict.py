@@ -38,7 +38,8 @@ def test_a_line_and_a_drawing_if_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answers = [[answer], [NOTHING]]
-    predictor = SimpleNamespace(task=SimpleNamespace(unit=unit), n_best=lambda texts, n, only: answers)
+    task, model = SimpleNamespace(unit=unit), torch.nn.Identity()
+    predictor = SimpleNamespace(task=task, model=model, n_best=lambda texts, n, only: answers)
     monkeypatch.setattr(regard.loading, "load", lambda *_, **__: predictor)
     (tmp_path / "recipe.yaml").touch()
     done = CliRunner().invoke(app, ["predict", str(tmp_path), answer.source, "", *arguments])

@@ -86,6 +86,6 @@ def _differences(mine: Predictor, split: Split, measured: Measured, other: Predi
     if not metrics:
         raise ValueError("--against compares answers by their metrics; a language model has none")
     questions, references = asked(mine.task, split, mine.recipe)
-    before = [answer.text for answer in other.predict(questions)]
+    before = [answers[0].text for answers in other.task.predict(other.model, questions, other.search)]
     after = [answer.text for answer in measured.predictions]
     return {metric.name: metric.compare(before, after, references) for metric in metrics}

@@ -46,11 +46,15 @@ def command(
     except RunError as problem:
         fail(str(problem))
 
+    import torch
+
     from regard.loading import load
+    from regard.train.threads import choose
 
     try:
         overrides = [f"decode.{one}" for one in decode or []]
         predictor = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
+        torch.set_num_threads(choose(predictor.model))
         trie = None if only is None else predictor.allowed(only)
         draw = _DRAWINGS.get(predictor.task.unit, _weights) if alignment else _nothing
         with _opened(output) as out:

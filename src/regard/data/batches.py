@@ -140,9 +140,14 @@ class Batches:
         return [batches[place] for place in permutation(len(batches), self.seed, epoch, _BATCHES)]
 
     def _cut(self, pool: Indices) -> Iterator[Indices]:
-        """Sort a pool by length (ties stay in random order) and cut it greedily."""
-        order = np.lexsort((self.lengths[pool].sum(1), self.lengths[pool].max(1)))
-        pool = pool[order]
+        """Sort a pool by length (ties stay in random order) and cut it greedily.
+
+        By the last field first, and by the others up and down in turn, so that a batch that reaches from one length of
+        the last field into the next finds the others as long there as it left them.
+        """
+        rows = self.lengths[pool]
+        last, others = rows[:, -1], rows[:, :-1].sum(1)
+        pool = pool[np.lexsort((np.where(last % 2, -others, others), last))]
         rows = self.lengths[pool]
         begin = 0
         while begin < len(pool):

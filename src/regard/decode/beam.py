@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from regard.decode.candidates import best, expand
+from regard.decode.candidates import Candidates, best, expand
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.penalties import Penalty
 from regard.decode.request import Limits, Request
@@ -102,7 +102,7 @@ def _advance(
 ) -> _Beam | None:
     """The n-th token: continue, finish, keep, and let the rows go that are done."""
     b, groups, width = beam.sums.shape
-    found = expand(beam.sums, _allowed(beam, step, n, limits), 2 * width, search.diversity)
+    found = _found(beam, step.log_probs.float().view(b, groups, width, -1), n, limits, search)
     count, offset = found.token.shape[-1], torch.arange(b * groups, device=beam.rows.device).view(b, groups, 1)
     row = (offset * width + found.beam).flatten()
     seen = attention(step)
@@ -110,40 +110,41 @@ def _advance(
 
     covered = _cover(beam.covered, seen)
     ends = found.token == EOS
-    accepted = ends & found.total.isfinite() & (torch.arange(count, device=ends.device) < width)
-    accepted &= ~beam.closed.unsqueeze(-1)
-    score = _score(found.total, row, covered, n, search.penalty).masked_fill(~accepted, -torch.inf)
-    finished.add(beam.rows, accepted, score, n)
-
-    keep = ends.long().sort(dim=-1, stable=True).indices[..., :width]
-    node = (offset * count + keep).flatten()
-    after = replace(
-        beam,
-        sums=found.total.gather(-1, keep).masked_fill(ends.gather(-1, keep), -torch.inf),
-        token=found.token.flatten()[node],
-        came=node,
-        covered=covered,
-        scores=best(torch.cat((beam.scores, score), -1), width)[0],
-        state=step.state,
-    )
-    return _leave(beam, after, row[node], n, limits.longest, finished, search)
+    if not bool(ends.any()):
+        scores = beam.scores
+        node = (offset * count + torch.arange(width, device=offset.device)).flatten()
+        sums = found.total[..., :width]
+    else:
+        accepted = ends & found.total.isfinite() & (torch.arange(count, device=ends.device) < width)
+        accepted &= ~beam.closed.unsqueeze(-1)
+        score = _score(found.total, row, covered, n, search.penalty).masked_fill(~accepted, -torch.inf)
+        finished.add(beam.rows, accepted, score, n)
+        scores = best(torch.cat((beam.scores, score), -1), width)[0]
+        keep = ends.long().sort(dim=-1, stable=True).indices[..., :width]
+        node = (offset * count + keep).flatten()
+        sums = found.total.gather(-1, keep).masked_fill(ends.gather(-1, keep), -torch.inf)
+    token, continued = found.token.flatten()[node], row[node]
+    after = replace(beam, sums=sums, token=token, came=node, covered=covered, scores=scores, state=step.state)
+    return _leave(beam, after, continued, n, limits.longest, finished, search)
 
 
 def _leave(
     beam: _Beam, after: _Beam, row: Tensor, n: int, longest: Tensor, finished: _Finished, search: Search
 ) -> _Beam | None:
     """The beam without the rows that are done, its state in the new order; `row` [b * K]: whom each continues."""
-    width = after.sums.shape[-1]
     hope = after.sums.amax(-1)
-    settled = after.scores[..., min(search.n_best, width) - 1] >= hope / after.bound.unsqueeze(1)
+    settled = after.scores[..., min(search.n_best, after.sums.shape[-1]) - 1] >= hope / after.bound.unsqueeze(1)
     closed = after.closed
     if not search.exact:
         closed = closed | (after.scores[..., -1] >= hope / search.penalty.divisor(n + 1))
     cut = n >= longest[after.rows]
+    done = (settled | closed).all(-1) | cut
+    if not bool(done.any()):  # a row without any way on has hope -inf, which every score reaches: it is settled
+        return replace(after, covered=_reordered(after.covered, row), closed=closed, state=after.state.select(row))
     lost = after.sums.isneginf().all(-1).all(-1) & after.scores.isneginf().all(-1).all(-1)
     finished.cut(after, cut & ~lost, n)
     finished.cut(beam, lost, n - 1)
-    going = (~((settled | closed).all(-1) | cut | lost)).nonzero().flatten()
+    going = (~(done | lost)).nonzero().flatten()
     if not len(going):
         return None
     each = torch.arange(len(after.came), device=going.device).view(len(after.rows), -1)[going].flatten()
@@ -153,9 +154,7 @@ def _leave(
         sums=after.sums[going],
         token=after.token[each],
         came=after.came[each],
-        covered=None
-        if after.covered is None
-        else after.covered.flatten(0, 1)[continued].unflatten(0, (len(going), -1)),
+        covered=_reordered(after.covered, continued),
         closed=closed[going],
         scores=after.scores[going],
         bound=after.bound[going],
@@ -206,10 +205,14 @@ def _rank(made: Hypothesis) -> tuple[bool, float, int, tuple[int, ...]]:
     return (not made.finished, -made.score, len(made.tokens), made.tokens)
 
 
-def _allowed(beam: _Beam, step: Step, n: int, limits: Limits) -> Tensor:
-    """[b, G, k, V], the log-probabilities of what may come next."""
-    rows = beam.rows.repeat_interleave(beam.sums[0].numel())
-    return limits.restrict(step.log_probs, rows, n).view(*beam.sums.shape, -1)
+def _found(beam: _Beam, log_probs: Tensor, n: int, limits: Limits, search: Search) -> Candidates:
+    """The best continuations of log-probabilities [b, G, k, V] among those that may be."""
+    width, size = log_probs.shape[2:]
+
+    def barred(tokens: Tensor) -> Tensor:
+        return limits.barred(tokens, size, beam.rows, n)
+
+    return expand(beam.sums, log_probs, 2 * width, search.diversity, barred, len(search.forbid) + 1)
 
 
 def _uncovered(request: Request, search: Search) -> Tensor | None:
@@ -230,6 +233,11 @@ def _cover(covered: Tensor | None, seen: Tensor | None) -> Tensor | None:
     if seen is None:
         raise ValueError("a coverage penalty needs a model that attends to its source; set coverage=0")
     return covered + seen.double().view_as(covered)
+
+
+def _reordered(covered: Tensor | None, row: Tensor) -> Tensor | None:
+    """The coverage of those that are continued; `row`: [b' * K]."""
+    return None if covered is None else covered.flatten(0, 1)[row].unflatten(0, (-1, covered.shape[1]))
 
 
 def _score(total: Tensor, row: Tensor, covered: Tensor | None, n: int, penalty: Penalty) -> Tensor:

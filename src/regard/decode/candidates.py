@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -27,14 +28,16 @@ class Candidates(NamedTuple):
 def best(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest values of the last dimension, largest first, with their indices; of equals the smaller index first.
 
-    `Tensor.topk` leaves open which of several equals it takes, and in what order. Here a full sort is done only of the
-    rows where equals lie across the border.
+    `Tensor.topk` leaves open which of several equals it takes, and in what order. Here they are put in order only where
+    there are some, and a full sort is done only of the rows where equals lie across the border.
 
     >>> best(torch.tensor([1.0, 3.0, 3.0, 2.0, 3.0]), 2)
     (tensor([3., 3.]), tensor([1, 2]))
     """
     size = values.shape[-1]
     top, index = values.topk(min(k + 1, size), dim=-1)
+    if not bool((top[..., 1:] == top[..., :-1]).any()):
+        return top[..., :k], index[..., :k]
     index = index[..., :k]
     if size > k:
         unclear = (top[..., k - 1] == top[..., k]) & ~top[..., k].isneginf()
@@ -45,7 +48,11 @@ def best(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return found, index.gather(-1, order)
 
 
-def expand(sums: Tensor, log_probs: Tensor, count: int, diversity: float) -> Candidates:
+Barred = Callable[[Tensor], Tensor]
+"""Tokens [b, k, c] -> which of them may not be, likewise."""
+
+
+def expand(sums: Tensor, log_probs: Tensor, count: int, diversity: float, barred: Barred, at_most: int) -> Candidates:
     r"""The `count` best continuations of each group of a beam.
 
     .. math:: \mathrm{rank}(b, v) = \mathrm{sum}_b + \log p_b(v) - \lambda \, |\{\text{earlier groups' choices of } v\}|
@@ -55,9 +62,11 @@ def expand(sums: Tensor, log_probs: Tensor, count: int, diversity: float) -> Can
 
     Args:
         sums: [b, G, k] sums of log-probabilities, float64.
-        log_probs: [b, G, k, V] of the next token, -inf where it may not be.
+        log_probs: [b, G, k, V] of the next token.
         count: how many; a group's choice are its first k.
         diversity: λ.
+        barred: says which tokens may not be: -inf in the outcome, whatever the model thinks of them.
+        at_most: of all tokens, so many.
 
     Reference: Vijayakumar et al. 2016, "Diverse Beam Search", algorithm 1 and section 3.2.
     """
@@ -66,20 +75,27 @@ def expand(sums: Tensor, log_probs: Tensor, count: int, diversity: float) -> Can
     found = []
     for group in range(groups):
         avoid = None if taken is None else diversity * taken[:, None]
-        found.append(_expand(sums[:, group], log_probs[:, group], count, avoid))
+        found.append(_expand(sums[:, group], log_probs[:, group], count, avoid, barred, at_most))
         if taken is not None:
             choice = found[-1].token[:, :width]
             taken.scatter_add_(1, choice, found[-1].total[:, :width].isfinite().to(taken.dtype))
     return Candidates(*(torch.stack(parts, 1) for parts in zip(*found, strict=True)))
 
 
-def _expand(sums: Tensor, log_probs: Tensor, count: int, avoid: Tensor | None) -> Candidates:
+def _expand(
+    sums: Tensor, log_probs: Tensor, count: int, avoid: Tensor | None, barred: Barred, at_most: int
+) -> Candidates:
     """The same for one group: [b, k] sums, [b, k, V] log-probabilities, [b, 1, V] to be subtracted for the ranking."""
     ranked = log_probs if avoid is None else log_probs - avoid
-    # The best of all are among the best of each: V is looked through once, in float32.
-    value, token = best(ranked, min(count, log_probs.shape[-1]))
+    # The best of all are among the best of each: V is looked through once, in float32, and never copied.
+    value, token = best(ranked, min(count + at_most, log_probs.shape[-1]))
+    value = value.masked_fill(barred(token), -torch.inf)
     _, place = best((sums.unsqueeze(-1) + value.double()).flatten(1), min(count, value[0].numel()))
     beam = place // value.shape[-1]
     token = token.flatten(1).gather(1, place)
-    log_prob = log_probs.flatten(1).gather(1, beam * log_probs.shape[-1] + token)
+    log_prob = value.flatten(1).gather(1, place)
+    if avoid is not None:
+        log_prob = torch.where(
+            log_prob.isneginf(), log_prob, log_probs.flatten(1).gather(1, beam * log_probs.shape[-1] + token)
+        )
     return Candidates(beam, token, log_prob, sums.gather(1, beam) + log_prob.double())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from regard.decode.follow import follow
+from regard.decode.follow import follow, log_prob
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.penalties import Penalty
 from regard.decode.request import Request
@@ -44,7 +44,8 @@ def score(
     padded = [[*target, *[PAD] * (most - len(target))] for target in targets]
     tokens = torch.tensor(padded, dtype=torch.long, device=request.device)
 
-    def choose(_: Tensor, rows: Tensor, n: int) -> Tensor:
-        return tokens[rows, n - 1]
+    def choose(log_probs: Tensor, rows: Tensor, n: int) -> tuple[Tensor, Tensor]:
+        token = tokens[rows, n - 1]
+        return token, log_prob(log_probs, token)
 
     return [made for (made,) in follow(model, request, choose, longest, penalty or Penalty())]

@@ -17,8 +17,8 @@ def greedy_search(model: Generates, request: Request, search: Search) -> list[li
     """y_t = argmax_y p(y | y_<t), of equals the smallest id; one hypothesis an input."""
     limits = Limits.of(search, request)
 
-    def choose(log_probs: Tensor, rows: Tensor, n: int) -> Tensor:
+    def choose(log_probs: Tensor, rows: Tensor, n: int) -> tuple[Tensor, Tensor]:
         best, token = limits.restrict(log_probs, rows, n).max(-1)
-        return torch.where(best.isneginf(), -1, token)
+        return torch.where(best.isneginf(), -1, token), best
 
     return follow(model, request, choose, limits.longest, search.penalty)

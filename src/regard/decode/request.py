@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -96,14 +97,41 @@ class Limits:
         )
 
     def restrict(self, log_probs: Tensor, rows: Tensor, n: int) -> Tensor:
-        """`log_probs` [N, V] of the n-th token of `rows` [N], with -inf where it may not be."""
-        allowed = log_probs.float().clone()
-        if self.forbid:
-            if max(self.forbid) >= allowed.shape[1]:
-                raise ValueError(
-                    f"forbid has the id {max(self.forbid)}; the model knows {allowed.shape[1]} ids from 0 on"
-                )
-            allowed[:, list(self.forbid)] = -torch.inf
-        early = n < self.shortest[rows]
-        allowed[:, EOS] = allowed[:, EOS].masked_fill(early, -torch.inf)
+        """`log_probs` [N, V] of the n-th token of `rows` [N], with -inf where it may not be; not to be changed."""
+        allowed, never = log_probs.float(), self.never(log_probs.shape[1], n)
+        if len(never):
+            allowed = allowed.index_fill(1, never, -torch.inf)
+        if (early := self._early_for_some(rows, n)) is not None:
+            allowed = allowed.clone()
+            allowed[:, EOS] = allowed[:, EOS].masked_fill(early, -torch.inf)
         return allowed
+
+    def barred(self, tokens: Tensor, size: int, rows: Tensor, n: int) -> Tensor:
+        """Which of `tokens` [b, k, c] of `rows` [b], out of `size`, may not be the n-th."""
+        barred = (tokens.unsqueeze(-1) == self.never(size, n)).any(-1)
+        if (early := self._early_for_some(rows, n)) is not None:
+            barred |= (tokens == EOS) & early[:, None, None]
+        return barred
+
+    def never(self, size: int, n: int) -> Tensor:
+        """The ids out of `size` that are not the n-th of any row."""
+        if self.forbid and max(self.forbid) >= size:
+            raise ValueError(f"forbid has the id {max(self.forbid)}; the model knows {size} ids from 0 on")
+        return self._forbidden[0 if n < self._extremes[0] else 1]
+
+    def _early_for_some(self, rows: Tensor, n: int) -> Tensor | None:
+        """[N], of which `rows` EOS may not be the n-th token; None where all are alike."""
+        least, most = self._extremes
+        return n < self.shortest[rows] if least <= n < most else None
+
+    @cached_property
+    def _extremes(self) -> tuple[int, int]:
+        """The least and the greatest of the shortest lengths."""
+        lengths = self.shortest.tolist()
+        return min(lengths, default=0), max(lengths, default=0)
+
+    @cached_property
+    def _forbidden(self) -> tuple[Tensor, Tensor]:
+        """What is forbidden while EOS is too early for every row, and after that."""
+        ids = torch.tensor([EOS, *self.forbid], dtype=torch.long, device=self.shortest.device)
+        return ids, ids[1:]

@@ -7,7 +7,7 @@ import hashlib
 import torch
 from torch import Tensor
 
-from regard.decode.follow import follow
+from regard.decode.follow import follow, log_prob
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.request import Limits, Request
 from regard.decode.search import Search
@@ -26,9 +26,10 @@ def sample(model: Generates, request: Request, search: Search) -> list[list[Hypo
     copies, origin = search.n_best, request.rows(search.n_best)
     draws = _draws(request, search, limits)
 
-    def choose(log_probs: Tensor, walkers: Tensor, n: int) -> Tensor:
+    def choose(log_probs: Tensor, walkers: Tensor, n: int) -> tuple[Tensor, Tensor]:
         allowed = limits.restrict(log_probs, origin[walkers], n)
-        return _draw(nucleus(allowed, search), draws[walkers, n - 1])
+        token = _draw(nucleus(allowed, search), draws[walkers, n - 1])
+        return token, log_prob(log_probs, token)
 
     return follow(model, request, choose, limits.longest, search.penalty, copies=copies)
 

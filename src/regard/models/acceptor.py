@@ -10,6 +10,7 @@ from regard.models.encoder import Encoded
 from regard.models.predicted import Predicted
 from regard.models.reading import ReadingEncoder
 from regard.models.words import WordDropout
+from regard.nn.dropout import Dropout
 from regard.nn.structured import StructuredSelfAttention
 from regard.ops.attended import Attended
 
@@ -55,7 +56,7 @@ class Acceptor(nn.Module):
         self.pooling = pooling
         width = encoder.output_dim
         self.attention = StructuredSelfAttention(width, width, 1) if pooling == "attention" else None
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.output_map = nn.Linear(width, num_classes)
 
     def forward(self, text: Tensor, lengths: Tensor | None = None) -> Predicted:

@@ -18,6 +18,7 @@ from regard.models.words import Words, output_layer
 from regard.nn.aligners import Softmax
 from regard.nn.attention import Attention
 from regard.nn.cells import Cells
+from regard.nn.dropout import Dropout
 from regard.nn.global_fertility import GlobalFertility
 from regard.nn.recording import is_recording
 from regard.nn.rnn import Recurrent, RecurrentState
@@ -88,7 +89,7 @@ class Bahdanau(EncoderDecoder[DecoderState]):
         self.bridge = nn.Linear(hidden_dim, self.layers.cells.num_layers * hidden_dim)
         readout = embedding_dim if readout_dim is None else readout_dim
         self.readout = nn.Linear(hidden_dim + embedding_dim + context, 2 * readout)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.output_map = output_layer(readout, self.words, tied=tied)
         self.fertility = None if fertility is None else GlobalFertility(2 * hidden_dim, fertility)
 

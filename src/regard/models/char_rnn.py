@@ -15,6 +15,7 @@ from regard.models.seq2seq import run
 from regard.models.words import Words, output_layer
 from regard.nn.attention import Attention
 from regard.nn.cells import Cells
+from regard.nn.dropout import Dropout
 from regard.nn.fitting import positive
 from regard.nn.memory import Memory
 from regard.nn.rnn import Recurrent, RecurrentState
@@ -95,7 +96,7 @@ class CharRNN(Generator[CharState]):
         self.attention = None if attention is None else Attention(attention(hidden_dim, hidden_dim))
         self.attentional_map = None if attention is None else nn.Linear(2 * hidden_dim, hidden_dim)
         self.window = window
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.output_map = output_layer(hidden_dim, self.words, tied=False)
 
     def forward(self, text: Tensor, state: CharState | None = None) -> Predicted:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from regard.masks import Mask
 from regard.models.words import Words
 from regard.nn.cells import Cells
+from regard.nn.dropout import Dropout
 from regard.nn.recording import is_recording
 from regard.nn.rnn import Recurrent, RecurrentState, inside, reverse_sequences
 
@@ -70,19 +71,19 @@ class Encoder(nn.Module):
         self.words = Words(size, embedding_dim, dropout=dropout)
         width = hidden_dim // 2 if bidirectional else hidden_dim
         self.layers = Recurrent(embedding_dim, width, cells, bidirectional=bidirectional)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
         """Encode source ids [B, S] of true `lengths` [B]; None where there is no padding."""
         if self.reverse:
             source = source.flip(1) if lengths is None else reverse_sequences(source, lengths)
         states, end = self.layers(self.words(source), lengths)
-        mask = None if lengths is None else _padding(lengths, source.shape[1])
+        mask = None if lengths is None else padding_mask(lengths, source.shape[1])
         end = _side_by_side(end, self.layers.directions)
         return Encoded(self.dropout(states), end.top, mask, end)
 
 
-def _padding(lengths: Tensor, size: int) -> Mask:
+def padding_mask(lengths: Tensor, size: int) -> Mask:
     """Which of `size` words are there; `Mask.padding` looks at the lengths, which a recording cannot."""
     return Mask.keys(inside(lengths, size)) if is_recording() else Mask.padding(lengths)
 

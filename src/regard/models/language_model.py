@@ -11,6 +11,7 @@ from regard.models.predicted import Predicted
 from regard.models.seq2seq import run
 from regard.models.words import LockedDropout, Words, output_layer
 from regard.nn.cells import Cells
+from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState
 
 
@@ -52,7 +53,7 @@ class LanguageModel(Generator[RecurrentState]):
         self.words = Words(size, embedding_dim)
         self.layers = Recurrent(embedding_dim, hidden_dim, cells)
         locked = self.layers.cells.variational
-        self.dropout: nn.Module = LockedDropout(dropout) if locked else nn.Dropout(dropout)
+        self.dropout: nn.Module = LockedDropout(dropout) if locked else Dropout(dropout)
         self.output_map = output_layer(hidden_dim, self.words, tied=tied)
 
     def forward(self, text: Tensor, state: RecurrentState | None = None) -> Predicted:

@@ -12,6 +12,7 @@ from regard.models.generator import Advanced, EncoderDecoder, needs_source, padd
 from regard.models.seq2seq import run
 from regard.models.words import Words, output_layer
 from regard.nn.cells import Cells
+from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
 from regard.nn.sharing import SharedMemory
 
@@ -75,7 +76,7 @@ class Luong(EncoderDecoder[DecoderState]):
         self.layers = Recurrent(embedding_dim + (hidden_dim if feeding else 0), hidden_dim, cells)
         self.attention, context = attender(attention, hidden_dim, hidden_dim, Attending(score="general"))
         self.attentional_map = nn.Linear(context + hidden_dim, hidden_dim, bias=False)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.output_map = output_layer(hidden_dim, self.words, tied=tied)
 
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> DecoderState:

@@ -10,6 +10,7 @@ from regard.models.encoder import Encoded, Encoder
 from regard.models.generator import Advanced, EncoderDecoder, needs_source
 from regard.models.words import Words, output_layer
 from regard.nn.cells import Cells
+from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState
 
 WAYS = ("state", "mapped", "input")
@@ -77,7 +78,7 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
         depth = self.layers.cells.num_layers
         self.bridge = None if context == "state" else nn.Linear(hidden_dim, depth * hidden_dim)
         features = hidden_dim + (embedding_dim + hidden_dim if every_step else 0)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.output_map = output_layer(features, self.words, tied=False)
 
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> DecoderState:

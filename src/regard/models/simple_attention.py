@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.models.attending import Attender, Attending, Factory, attender
 from regard.models.decoder_state import DecoderState
@@ -11,6 +11,7 @@ from regard.models.encoder import Encoded, Encoder
 from regard.models.generator import Advanced, EncoderDecoder, needs_source
 from regard.models.words import Words, output_layer
 from regard.nn.cells import Cells
+from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
 
 
@@ -59,7 +60,7 @@ class SimpleAttention(EncoderDecoder[DecoderState]):
         default = Attending(score="dot", hidden_dim=hidden_dim)
         self.attention, context = attender(attention, hidden_dim, hidden_dim, default)
         self.layers = Recurrent(embedding_dim + context, hidden_dim, cells)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.output_map = output_layer(hidden_dim + context, self.words, tied=False)
 
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> DecoderState:

@@ -8,6 +8,7 @@ from regard.models.encoder import Encoded
 from regard.models.predicted import Predicted
 from regard.models.reading import ReadingEncoder
 from regard.models.words import WordDropout
+from regard.nn.dropout import Dropout
 
 
 class Transducer(nn.Module):
@@ -37,7 +38,7 @@ class Transducer(nn.Module):
         super().__init__()
         self.word_dropout = WordDropout(word_dropout)
         self.encoder = encoder
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.output_map = nn.Linear(encoder.output_dim, num_tags)
 
     def forward(self, text: Tensor, lengths: Tensor | None = None) -> Predicted:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from regard.masks import Mask
-from regard.models.encoder import Encoded
+from regard.models.encoder import Encoded, padding_mask
+from regard.nn.dropout import Dropout
 from regard.nn.fitting import positive
 from regard.nn.positions import Learned, Sinusoidal
 from regard.nn.transformer_layer import Blocks, TransformerLayer
@@ -44,7 +44,7 @@ class PlacedWords(nn.Module):
             self.places = Sinusoidal(blocks.dim)
         elif positions == "learned":
             self.places = Learned(max_length, blocks.dim)
-        self.dropout = nn.Dropout(blocks.dropout)
+        self.dropout = Dropout(blocks.dropout)
 
     def forward(self, ids: Tensor, start: int = 0) -> Tensor:
         """Ids [B, T], the first of which stands at `start` -> [B, T, C]."""
@@ -92,7 +92,7 @@ class TransformerEncoder(nn.Module):
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
         """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
-        mask = None if lengths is None else Mask.padding(lengths)
+        mask = None if lengths is None else padding_mask(lengths, source.shape[1])
         states: Tensor = self.words(source)
         for layer in self.layers:
             states = layer(states, mask)

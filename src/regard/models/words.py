@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.nn.dropout import Dropout
 from regard.specials import PAD, UNK
 
 
@@ -32,7 +33,7 @@ class Words(nn.Module):
         nn.init.uniform_(self.table.weight, -0.1, 0.1)
         with torch.no_grad():
             self.table.weight[PAD].zero_()
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, ids: Tensor) -> Tensor:
         """[B, T] -> [B, T, dim]."""

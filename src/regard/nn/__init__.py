@@ -15,7 +15,7 @@ from regard.nn.key_value import KeyValue
 from regard.nn.lstmn import LSTMN, LSTMNCell, LSTMNState, LSTMNStep
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
-from regard.nn.packed import pack
+from regard.nn.packed import pack, packed_copy
 from regard.nn.pointer_sentinel import PointerSentinel
 from regard.nn.positions import Learned, Sinusoidal
 from regard.nn.reader import Reader, Watched
@@ -98,6 +98,7 @@ __all__ = [
     "TransformerLayer",
     "Watched",
     "pack",
+    "packed_copy",
     "reverse_sequences",
     "rotate",
 ]

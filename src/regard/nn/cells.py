@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -88,44 +89,52 @@ def cell_step(kind: str, x: Tensor, before: CellState, weights: CellWeights) -> 
     return CellState(*torch.lstm_cell(x, (before.hidden, before.cell), *weights))
 
 
-def layer_run(kind: str, x: Tensor, before: CellState, weights: CellWeights) -> tuple[Tensor, CellState]:
-    """`cell_step` over all of x [B, T, C], by torch's fused layers: outputs [B, T, D] and the state after the last.
+def layer_run(
+    kind: str, x: Tensor, before: Sequence[CellState], weights: Sequence[CellWeights]
+) -> tuple[Tensor, list[CellState]]:
+    """`cell_step` over all of x [B, T, C], by torch's fused layers; with two states and weights in both directions.
+
+    Returns:
+        Outputs [B, T, D] of each direction side by side, and the states after the last step of each.
 
     >>> one = CellWeights(torch.ones(1, 1), torch.ones(1, 1), torch.zeros(1), torch.zeros(1))
-    >>> layer_run("elman", torch.tensor([[[0.25], [0.25]]]), CellState(torch.tensor([[0.25]])), one)[0]
+    >>> layer_run("elman", torch.tensor([[[0.25], [0.25]]]), [CellState(torch.tensor([[0.25]]))], [one])[0]
     tensor([[[0.4621],
              [0.6120]]])
     """
-    hidden, settings = before.hidden.unsqueeze(0).contiguous(), (True, 1, 0.0, torch.is_grad_enabled(), False, True)
+    hidden = torch.stack([state.hidden for state in before])
+    flat = [part for one in weights for part in one]
+    settings = (True, 1, 0.0, torch.is_grad_enabled(), len(before) == 2, True)
     with warnings.catch_warnings():
         # cuDNN wants the weights of a layer in one piece, and says so; here it copies them into one.
         warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk")
-        if before.cell is not None:
-            outputs, *after = torch.lstm(x, (hidden, before.cell.unsqueeze(0).contiguous()), weights, *settings)
+        if kind == "lstm":
+            cell = torch.stack([state.cell for state in before if state.cell is not None])
+            outputs, *after = torch.lstm(x, (hidden, cell), flat, *settings)
         else:
-            run = torch.gru if kind == "gru" else torch.rnn_tanh
-            outputs, *after = run(x, hidden, weights, *settings)
-    return outputs, CellState(*(part.squeeze(0) for part in after))
+            outputs, *after = (torch.gru if kind == "gru" else torch.rnn_tanh)(x, hidden, flat, *settings)
+    return outputs, [CellState(*parts) for parts in zip(*after, strict=True)]
 
 
 _SHUT = 1e4  # σ(-1e4) is 0 and σ(1e4) is 1, exactly
+_HELD = {"gru": (0.0, _SHUT, 0.0), "lstm": (-_SHUT, _SHUT, 0.0, 0.0)}
+"""What is added to each gate at padding: a GRU's update gate keeps h; an LSTM's input and forget gates keep c."""
 
 
-def holding(x: Tensor, inside: Tensor, weights: CellWeights) -> tuple[Tensor, CellWeights]:
-    """An LSTM that keeps c as it is wherever `inside` [B, T] is False: its end is then that of each sequence.
+def holding(kind: str, x: Tensor, inside: Tensor, weights: CellWeights) -> tuple[Tensor, CellWeights]:
+    """A GRU that keeps h, or an LSTM that keeps c, as it is wherever `inside` [B, T] is False.
 
-    A further input, 1 at padding, shuts the input gate and opens the forget gate. h goes on changing there.
+    A further input, 1 at padding, sets the gates. So the state at the end is that of each sequence's own end, and a
+    walk from the end begins at it. An LSTM's h is kept only where c is 0.
 
     >>> one = CellWeights(torch.ones(4, 1), torch.ones(4, 1), torch.zeros(4), torch.zeros(4))
     >>> x, some = torch.ones(1, 3, 1), torch.tensor([[True, False, False]])
-    >>> x, weights = holding(x, some, one)
-    >>> _, end = layer_run("lstm", x, CellState(torch.zeros(1, 1), torch.zeros(1, 1)), weights)
+    >>> x, weights = holding("lstm", x, some, one)
+    >>> _, (end,) = layer_run("lstm", x, [CellState(torch.zeros(1, 1), torch.zeros(1, 1))], [weights])
     >>> end.cell, torch.sigmoid(torch.ones(())) * torch.tanh(torch.ones(()))
     (tensor([[0.5568]]), tensor(0.5568))
     """
     size = weights.state.shape[1]
-    column = weights.input.new_zeros(4 * size, 1)
-    column[:size] = -_SHUT
-    column[size : 2 * size] = _SHUT
+    gates = weights.input.new_tensor(_HELD[kind]).repeat_interleave(size).unsqueeze(1)
     outside = (~inside).to(x.dtype).unsqueeze(2)
-    return torch.cat((x, outside), dim=2), weights._replace(input=torch.cat((weights.input, column), dim=1))
+    return torch.cat((x, outside), dim=2), weights._replace(input=torch.cat((weights.input, gates), dim=1))

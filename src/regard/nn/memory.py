@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -47,6 +48,15 @@ class Memory:
         batch, _, size, _ = self.key.shape
         lengths = None if self.mask is None else self.mask.to(self.key.device).lengths(batch, size)
         return torch.full((batch,), size, device=self.key.device) if lengths is None else lengths
+
+    @cached_property
+    def bias(self) -> Tensor | None:
+        """[B * H, 1, S], what the mask adds to the energies of one query: 0 or -inf; None without a mask."""
+        if self.mask is None:
+            return None
+        batch, heads, size, _ = self.key.shape
+        allowed = self.mask.allowed((batch, heads, 1, size), device=self.key.device)
+        return self.key.new_zeros(batch, heads, 1, size).masked_fill(~allowed, -torch.inf).flatten(0, 1)
 
     def row(self, index: int, queries: int) -> Memory:
         """The memory as query `index` of `queries` may see it, for reading it alone."""
@@ -103,13 +113,13 @@ class _Room:
     def write(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Put entries behind those that there are; gives all."""
         begin, self.used = self.used, self.used + key.shape[2]
-        self._key[:, :, begin : self.used] = key
-        self._value[:, :, begin : self.used] = value
+        self._key.narrow(2, begin, key.shape[2]).copy_(key)
+        self._value.narrow(2, begin, value.shape[2]).copy_(value)
         return self.entries()
 
     def entries(self) -> tuple[Tensor, Tensor]:
         """The keys and values in the places that are taken."""
-        return self._key[:, :, : self.used], self._value[:, :, : self.used]
+        return self._key.narrow(2, 0, self.used), self._value.narrow(2, 0, self.used)
 
     def select(self, rows: Tensor, size: int) -> _Room:
         """A copy of these rows, with the first `size` places taken."""

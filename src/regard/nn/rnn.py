@@ -146,12 +146,14 @@ class Recurrent(nn.Module):
             The top layer's outputs [B, T, D], zero past each sequence's end, and the state at each sequence's end.
         """
         self._check(x, 3)
-        state = self.start(x.shape[0]) if state is None else state
-        state = replace(state, noise=self._noise(x))
+        fresh = state is None
+        state = replace(self.start(x.shape[0]) if state is None else state, noise=self._noise(x))
         if x.shape[1] == 0 or x.shape[0] == 0:
             return x.new_zeros(*x.shape[:2], self.output_dim), state
         if state.noise or is_recording():
-            return self._by_layer(x, lengths, state)
+            # An LSTM has to begin at zero to be walked from the end over padding.
+            held = self.cells.kind == "gru" or (self.cells.kind == "lstm" and fresh)
+            return self._by_layer(x, lengths, state, together=held and not state.noise and self.directions == 2)
         with nullcontext() if self.training or not x.is_cuda else _full_precision():
             return self._fused(x, lengths, state)
 
@@ -185,12 +187,19 @@ class Recurrent(nn.Module):
         outputs, _ = pad_packed_sequence(packed, batch_first=True, total_length=x.shape[1])
         return _without_empty(outputs, _batch_first(after), state, true.to(x.device))
 
-    def _by_layer(self, x: Tensor, lengths: Tensor | None, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
+    def _by_layer(
+        self, x: Tensor, lengths: Tensor | None, state: RecurrentState, *, together: bool = False
+    ) -> tuple[Tensor, RecurrentState]:
+        """Layer after layer, each direction by itself or both `together`."""
         after: list[CellState] = []
         lengths = None if lengths is None else lengths.to(x.device)
         for layer in range(self.cells.num_layers):
             if layer > 0:
                 x = self._between(x, state.noise, layer)
+            if together:
+                x, ends = self._both(x, lengths, state, layer)
+                after.extend(ends)
+                continue
             outputs = []
             for direction in range(self.directions):
                 index = layer * self.directions + direction
@@ -225,16 +234,28 @@ class Recurrent(nn.Module):
 
     def _whole(self, x: Tensor, lengths: Tensor | None, state: RecurrentState, index: int) -> tuple[Tensor, CellState]:
         """One layer in one direction at once, padding included: packing would ask for the lengths on the CPU."""
-        before, weights = state.layer(index), self.weights(index)
+        kind, before, weights = self.cells.kind, state.layer(index), self.weights(index)
+        here = None if lengths is None else inside(lengths, x.shape[1])
+        if here is not None and kind == "lstm":
+            x, weights = holding(kind, x, here, weights)
+        outputs, (end,) = layer_run(kind, x, [before], [weights])
+        if here is None or lengths is None:
+            return outputs, end
+        return outputs.masked_fill(~here.unsqueeze(2), 0.0), _last(outputs, lengths, before, end)
+
+    def _both(
+        self, x: Tensor, lengths: Tensor | None, state: RecurrentState, layer: int
+    ) -> tuple[Tensor, list[CellState]]:
+        """One layer in both directions in one call, which does them at the same time; padding is held."""
+        before = [state.layer(2 * layer), state.layer(2 * layer + 1)]
+        weights = [self.weights(2 * layer), self.weights(2 * layer + 1)]
         if lengths is None:
             return layer_run(self.cells.kind, x, before, weights)
         here = inside(lengths, x.shape[1])
-        if self.cells.kind == "lstm":
-            x, weights = holding(x, here, weights)
-        outputs, end = layer_run(self.cells.kind, x, before, weights)
-        last = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, self.hidden_dim)
-        hidden = torch.where((lengths > 0).unsqueeze(1), outputs.gather(1, last).squeeze(1), before.hidden)
-        return outputs.masked_fill(~here.unsqueeze(2), 0.0), CellState(hidden, end.cell)
+        (longer, first), (_, second) = (holding(self.cells.kind, x, here, one) for one in weights)
+        outputs, ends = layer_run(self.cells.kind, longer, before, [first, second])
+        ends[0] = _last(outputs[..., : self.hidden_dim], lengths, before[0], ends[0])
+        return outputs.masked_fill(~here.unsqueeze(2), 0.0), ends
 
     def weights(self, index: int) -> CellWeights:
         """The parameters of one layer, or of one direction of it, the lowest first."""
@@ -269,6 +290,13 @@ class Recurrent(nn.Module):
         if x.dim() != dim or x.shape[-1] != self.input_dim:
             shape = "[B, T, C]" if dim == 3 else "[B, C]"
             raise ValueError(f"Recurrent: x must be {shape} with C = {self.input_dim}; got {list(x.shape)}")
+
+
+def _last(outputs: Tensor, lengths: Tensor, before: CellState, end: CellState) -> CellState:
+    """The state at each sequence's end: h out of the outputs [B, T, D], c as it was held until the last step."""
+    last = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, outputs.shape[2])
+    hidden = torch.where((lengths > 0).unsqueeze(1), outputs.gather(1, last).squeeze(1), before.hidden)
+    return CellState(hidden, end.cell)
 
 
 @contextmanager

@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.masks import Mask
+from regard.nn.dropout import Dropout
 from regard.nn.fitting import positive, probability
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
+from regard.nn.packed_layer import PackedLayer
 from regard.nn.rotary import Rotary
 from regard.nn.scores.base import Score
 from regard.nn.scores.scaled_dot import ScaledDot
@@ -88,9 +91,9 @@ class Blocks:
         dropped = self._share(self.attention_dropout)
         return MultiHead(score, value_dim=self.dim, head_dim=head, output_dim=self.dim, bias=True, dropout=dropped)
 
-    def hidden_dropout(self) -> nn.Dropout:
+    def hidden_dropout(self) -> Dropout:
         """What drops hidden units of the feed-forward network."""
-        return nn.Dropout(self._share(self.activation_dropout))
+        return Dropout(self._share(self.activation_dropout))
 
     def _share(self, given: float | None) -> float:
         return self.dropout if given is None else given
@@ -176,9 +179,14 @@ class TransformerLayer(nn.Module):
         self.inner_map = nn.Linear(blocks.dim, hidden)
         self.outer_map = nn.Linear(hidden, blocks.dim)
         self.hidden_norm = nn.LayerNorm(blocks.dim, eps=blocks.epsilon)
-        self.dropout = nn.Dropout(blocks.dropout)
+        self.dropout = Dropout(blocks.dropout)
         self.activation_dropout = blocks.hidden_dropout()
+        self._packed: PackedLayer | None = None
         self._initialise()
+
+    def pack(self) -> None:
+        """From now on take single steps on a CPU without gradient the fast way (see `regard.nn.pack`)."""
+        self._packed = PackedLayer(self) if PackedLayer.fits(self) else None
 
     def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
         """Encode x [B, T, C]: everything that `mask` allows is seen."""
@@ -190,10 +198,14 @@ class TransformerLayer(nn.Module):
         if self.cross is None:
             raise ValueError("TransformerLayer: a layer without cross=True has no source to remember")
         memory = self.cross.remember(source, mask=mask)
+        if self._packed is not None:
+            memory = Memory(memory.key.contiguous(), memory.value.contiguous(), memory.mask)
         return LayerState(source=SharedMemory(memory), source_read=self.cross.start(memory))
 
     def extend(self, x: Tensor, state: LayerState) -> LayerStep:
         """Go on with x [B, T, C], each vector seeing those before it and the source."""
+        if self._packed is not None and self._quick(x, state):
+            return self._step(self._packed, x, state)
         past: list[Memory] = []
 
         def itself(read: Tensor) -> Attended:
@@ -208,6 +220,22 @@ class TransformerLayer(nn.Module):
             x, attended = self._attend(x, self.cross_norm, lambda read: source.read(cross, read, state.source_read))
             after = LayerState(past[0], seen.state, source, attended.state)
         return LayerStep(self._feed_forward(x), after, attended)
+
+    def _quick(self, x: Tensor, state: LayerState) -> bool:
+        """Whether a packed step does what is asked for; whoever watches is shown each read by the reader itself."""
+        if torch.is_grad_enabled() or self.training or x.shape[1] != 1 or x.dtype != torch.float32 or not x.is_cpu:
+            return False
+        if self.attention._watchers:
+            return False
+        if self.cross is None:
+            return True
+        mask = _source(state).memory.mask
+        return not self.cross._watchers and (mask is None or not mask.by_place)
+
+    def _step(self, packed: PackedLayer, x: Tensor, state: LayerState) -> LayerStep:
+        output, past, attended = packed.step(x, state.past, state.source)
+        read = None if attended is None else attended.state
+        return LayerStep(output, LayerState(past, State(past.size), state.source, read), attended)
 
     def _initialise(self) -> None:
         attentions = [self.attention] if self.cross is None else [self.attention, self.cross]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from regard.ops.weights import Weigh, Weights, from_tensor, sizes
+from regard.ops.weights import Held, Weigh, Weights, sizes
 
 if TYPE_CHECKING:
     from regard.ops.hard import Sample
@@ -56,7 +56,7 @@ class Attended(Weights):
     @classmethod
     def from_weights(cls, context: Tensor, weights: Tensor, *, has_heads: bool = True, **rest: Any) -> Attended:
         """A read whose weights [B, H, T, S] were made on the way."""
-        return Attended(context, from_tensor(weights), sizes(weights), has_heads=has_heads, **rest)
+        return Attended(context, Held(weights), sizes(weights), has_heads=has_heads, **rest)
 
     def replace(self, *, context: Tensor, has_heads: bool, state: Any) -> Attended:
         """The same read with its context laid out anew: how a module turns an op's outcome into its own."""

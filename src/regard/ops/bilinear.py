@@ -78,4 +78,6 @@ def _carry(query: Tensor, weight: Tensor) -> Tensor:
     """Wᵀ q, in the dtype of the statistics."""
     statistics = statistics_dtype(query.dtype)
     with full_precision(query):
+        if len(weight) == 1:  # one product for the batch, where broadcasting would take one for each sequence
+            return (query.squeeze(1).to(statistics) @ weight[0].to(statistics)).unsqueeze(1)
         return query.to(statistics) @ weight.to(statistics)

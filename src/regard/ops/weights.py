@@ -44,7 +44,7 @@ class Weights:
     @classmethod
     def of(cls, weights: Tensor, *, has_heads: bool = True) -> Weights:
         """From a tensor [B, H, T, S]."""
-        return Weights(from_tensor(weights), sizes(weights), weights.device, has_heads=has_heads)
+        return Weights(Held(weights), sizes(weights), weights.device, has_heads=has_heads)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -58,6 +58,8 @@ class Weights:
             rows: the queries wanted: a slice, indices or one index (the axis stays); None for all.
             heads: likewise for the heads.
         """
+        if rows is None and heads is None and isinstance(self._weigh, Held):
+            return self._squeeze(self._weigh.weights)
         _, num_heads, queries, _ = self._shape
         return self._squeeze(self._weigh(self._indices(heads, num_heads), self._indices(rows, queries)))
 
@@ -136,9 +138,14 @@ def entropy(weights: Tensor) -> Tensor:
     return -(weights * weights.clamp(min=torch.finfo(weights.dtype).tiny).log()).sum(-1)
 
 
-def from_tensor(weights: Tensor) -> Weigh:
-    """The chosen heads and rows of weights that exist."""
-    return lambda head, row: weights.index_select(1, head).index_select(2, row)
+class Held:
+    """A `Weigh` of weights [B, H, T, S] that exist."""
+
+    def __init__(self, weights: Tensor) -> None:
+        self.weights = weights
+
+    def __call__(self, head: Tensor, row: Tensor) -> Tensor:
+        return self.weights.index_select(1, head).index_select(2, row)
 
 
 def sizes(weights: Tensor) -> tuple[int, int, int, int]:

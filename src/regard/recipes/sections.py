@@ -200,10 +200,11 @@ class TrainSection(Section):
     """The largest norm of the gradient; None for no limit."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     """ε of the smoothed targets; validation is never smoothed."""
-    precision: Literal["float32", "bfloat16"] = "float32"
-    """bfloat16 computes in half precision where that is safe; parameters stay float32."""
+    precision: Literal["float32", "tf32", "bfloat16"] = "float32"
+    """tf32 lets a GPU round the factors of products, bfloat16 computes in half precision where that is safe; parameters
+    stay float32."""
     graphs: bool = True
-    """Whether one GPU records the updates of models that learn step by step, as CUDA graphs, where they can be."""
+    """Whether one GPU records updates as CUDA graphs, where it would wait for Python and where they can be."""
     sharding: Literal["none", "full"] = "none"
     """Of several processes: full divides parameters, gradients and the optimizer's moments among them, none copies."""
     log_every: int = Field(50, ge=1)

@@ -29,10 +29,11 @@ from regard.train.checkpoint import Progress, average
 from regard.train.fault import NotFiniteError, locate
 from regard.train.feed import Place
 from regard.train.folder import RunError
-from regard.train.graphs import Graphs, in_steps, obstacle
+from regard.train.graphs import Graphs, obstacle, waited_for
 from regard.train.memories import forgotten_stories
 from regard.train.metrics_log import AVERAGED
 from regard.train.notices import Notices
+from regard.train.products import rounded_products
 from regard.train.run import Run
 from regard.train.screen import Screen
 from regard.train.setup import make_model, prepare
@@ -145,7 +146,7 @@ class Trainer:
     def _graphs(self) -> Graphs | None:
         """Recorded updates, where a GPU would wait for Python."""
         alone = self.accelerator.device.type == "cuda" and self.accelerator.num_processes == 1
-        if not self.recipe.train.graphs or not alone or not in_steps(self.model, self.task):
+        if not self.recipe.train.graphs or not alone or not waited_for(self.model, self.task):
             return None
         why = obstacle(self.model, self.task)
         if why is not None:
@@ -260,7 +261,8 @@ class Trainer:
             weight = 1.0 if mine.size else 0.0
             batch = (mine if mine.size else self.feed.batch(place, 0, world)).to(self.accelerator.device)
             before = None if batch.begins else self.carried
-            loss, nll, after = self._learn(batch, progress.step, before, weight * world / tokens)
+            with rounded_products(self.accelerator.device, allowed=self.recipe.train.precision == "tf32"):
+                loss, nll, after = self._learn(batch, progress.step, before, weight * world / tokens)
             if not torch.isfinite(loss):
                 raise self._fault(batch, place, before, progress)
             total[0] += weight * nll

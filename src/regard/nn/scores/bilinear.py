@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -43,7 +45,7 @@ class Bilinear(Score):
 
     def queries(self, query: Tensor) -> Tensor:
         fits(self, query, self.weight.shape[1], "queries")
-        return (query * self.weight.shape[2] ** -0.5).unsqueeze(1).expand(-1, self.num_heads, -1, -1)
+        return (query / math.sqrt(self.weight.shape[2])).unsqueeze(1).expand(-1, self.num_heads, -1, -1)
 
     def keys(self, key: Tensor) -> Tensor:
         fits(self, key, self.weight.shape[2], "keys")

@@ -52,8 +52,7 @@ class Call:
         self.padded_width = max(1, -(-self.width // launch.slopes.columns)) * launch.slopes.columns
         self.padded_t, self.padded_s = _up(self.queries, launch.granule), _up(self.keys, launch.granule)
         self.device = operands.query.device
-        half = operands.query.dtype in (torch.float16, torch.bfloat16)
-        self.quick = half and launch.group == 0 and operands.features is None
+        self.half = operands.query.dtype in (torch.float16, torch.bfloat16)
         self.empty = 0 in operands.shape or value.shape[3] == 0
         self._take_mask(mask)
         self._take_weights()
@@ -105,18 +104,16 @@ class Call:
         grid = (self.padded_s // tile.columns, rows // tile.rows, slab.groups)
         shares = self._new(slab.groups, slab.rows, self.keys, dtype=value.dtype)
         gradient = self._new(slab.groups, self.padded_s, rows)
-        total = self._new(grid[2], grid[1], grid[0])
         features = self._new(1) if sums.features is None else sums.features
         block = min(64, max(16, _power(value.shape[3])))
         energy_gradients[grid](
-            *self._energies(query, key), value, upstream, *rows_of, shares, gradient, total, features,
+            *self._energies(query, key), value, upstream, *rows_of, shares, gradient, features,
             slab.group, slab.row, slab.rows, *self._sizes(),
             BLOCK_T=tile.rows, BLOCK_S=tile.columns, BLOCK_D=block, **self._switches(tile),
         )  # fmt: skip
         groups = slice(slab.group, slab.group + slab.groups)
         above = upstream.flatten(0, 1)[groups, slab.row : slab.row + slab.rows]
         sums.value[groups] += torch.bmm(shares.mT, above)
-        sums.energy[groups] += total.sum((1, 2))
         return gradient
 
     def _query_slopes(self, slab: Slab, query: Side, key: Side, gradient: Tensor, sums: _Sums, *, both: bool) -> None:
@@ -160,13 +157,13 @@ class Call:
     def _side(self, source: Tensor, padded: int, *, along: bool = False) -> Side:
         block, columns = (16, 16) if INTERPRETED else (32, 64)
         across = self._new(self.groups, padded // self.launch.granule, self.even_width, self.launch.granule)
-        walk = self._new(self.groups, padded, self.padded_width) if along else across
+        walk = self._new(self.groups, padded, self.padded_width) if along and self.launch.slope_group else across
         bound = torch.zeros(self.groups, device=self.device)
         prepare[(padded // block, self.groups)](
             source, across, walk, bound,
             source.shape[2], self.width, self.heads, padded, self.padded_width, self.even_width,
             *source.stride(),
-            EXPONENTIAL=self.launch.group > 0, ALONG=along, GRANULE=self.launch.granule,
+            EXPONENTIAL=self.launch.group > 0, ALONG=along and self.launch.slope_group > 0, GRANULE=self.launch.granule,
             BLOCK=block, BLOCK_A=columns, num_warps=4, **_FUSION,
         )  # fmt: skip
         return Side(across, walk, bound)
@@ -189,7 +186,7 @@ class Call:
 
     def _switches(self, tile: Tile) -> dict[str, Any]:
         return {
-            **self._slope_switches(tile),
+            **self._ways(tile, self.launch.group),
             "LENGTHS": self.limited,
             "DENSE": self.has_dense,
             "WIDTH": _power(self.width),
@@ -198,11 +195,14 @@ class Call:
         }
 
     def _slope_switches(self, tile: Tile) -> dict[str, Any]:
+        return self._ways(tile, self.launch.slope_group)
+
+    def _ways(self, tile: Tile, group: int) -> dict[str, Any]:
         return {
-            "GROUP": self.launch.group,
+            "GROUP": group,
             "LIMIT": self.launch.limit,
             "FEATURES": self.feature_block,
-            "QUICK": self.quick,
+            "QUICK": self.half and group == 0 and not self.feature_block,
             "num_warps": tile.warps,
             "num_stages": tile.stages,
             **_FUSION,
@@ -260,7 +260,7 @@ class _Sums:
         self.query = zeros(call.padded_t, call.padded_width)
         self.key = zeros(call.padded_s, call.padded_width)
         self.value = zeros(call.keys, call.value.shape[3])
-        self.energy, self.pulled = zeros(), zeros(call.padded_width)
+        self.pulled = zeros(call.padded_width)
         self.maps = zeros(call.padded_width, max(1, call.feature_block))
         self.features = zeros(call.queries, call.keys, call.feature_count) if call.feature_block else None
 
@@ -268,14 +268,14 @@ class _Sums:
         """Gradients of the operands, and of the value."""
         call, given = self.call, self.call.operands
         batch, heads, width = call.batch, call.heads, call.width
-        slope = 4.0 * given.weight.float()
+        slope = given.weight.float()
 
         def per_head(tensor: Tensor) -> Tensor:
             return tensor.view(batch, heads, *tensor.shape[1:])
 
         query = per_head(self.query)[:, :, : call.queries, :width] * slope[:, None]
         key = per_head(self.key)[:, :, : call.keys, :width] * slope[:, None]
-        weight = (per_head(self.energy)[..., None] - 2.0 * per_head(self.pulled)[..., :width]).sum(0)
+        weight = per_head(self.pulled)[..., :width].sum(0)
         features, maps = None, None
         if self.features is not None and given.features is not None:
             features = per_head(self.features)

@@ -1,14 +1,18 @@
 """How the kernels are launched: the size of a tile, by a rule, and how a tanh is reached.
 
-The rule is for an H200: tiles so wide that each thread owns a column (32 threads a warp, side by side along the keys or
-the hidden units), and so high that it has rows to work on while it waits for one.
+The rule is for an H200. Forward, a thread owns two keys of 16 queries, so that what it loads serves several pairs;
+backward one hidden unit of 32 rows, so that sums over rows stay in it.
 """
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 
 import torch
+
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+"""What the kernels read."""
 
 SCRATCH = 32 * 2**20
 """Bytes for the gradients of energies, which exist for as many rows at a time as fit."""
@@ -36,13 +40,15 @@ class Launch:
         energy: queries by keys, in the first step of the backward pass.
         slopes: queries (or keys) by hidden units, in the second.
         group: how many elements share a reciprocal, 2 or 4; 0 for the tanh itself.
+        direct: whether `slopes` takes the tanh itself in any case.
         granule: rows of what the kernels read are padded to multiples of this, no less than the sides of all tiles.
     """
 
-    forward: Tile = Tile(32, 128, 4)
-    energy: Tile = Tile(32, 128, 4)
+    forward: Tile = Tile(16, 256, 4)
+    energy: Tile = Tile(16, 256, 4)
     slopes: Tile = Tile(32, 128, 4)
     group: int = 0
+    direct: bool = False
     granule: int = 256
 
     def __post_init__(self) -> None:
@@ -51,6 +57,11 @@ class Launch:
             raise ValueError(
                 f"additive: a tile with a side of {side} needs a granule of at least that; got {self.granule}"
             )
+
+    @property
+    def slope_group(self) -> int:
+        """`group`, for `slopes`."""
+        return 0 if self.direct else self.group
 
     @property
     def limit(self) -> float:
@@ -69,7 +80,7 @@ def choose(queries: int, hidden: int, dtype: torch.dtype, *, features: bool, int
     """The rule. The interpreter, which only checks, gets tiles that make small problems have several.
 
     >>> choose(2048, 128, torch.bfloat16, features=False, interpreted=False).forward
-    Tile(rows=32, columns=128, warps=4, stages=2)
+    Tile(rows=16, columns=256, warps=4, stages=2)
     """
     # In float32 the product errs a few times as much as a tanh: it is for half precision, which cannot see that.
     group = 0 if features or dtype == torch.float32 else 2
@@ -79,9 +90,18 @@ def choose(queries: int, hidden: int, dtype: torch.dtype, *, features: bool, int
     if features:  # a tile of features lies in registers as well
         small = Tile(16, 32, 4)
         return Launch(small, small, small, group)
+    pairs = Tile(16, 128, 4) if dtype == torch.float32 else Tile(16, 256, 4)
     rows = 16 if queries <= 16 or dtype == torch.float32 else 32
-    slopes = Tile(rows, 64, 2) if hidden <= 64 else Tile(rows, 128, 4)
-    return Launch(Tile(rows, 128, 4), Tile(rows, 128, 4), slopes, group)
+    return Launch(pairs, pairs, Tile(rows, 64, 2) if hidden <= 64 else Tile(rows, 128, 4), group)
+
+
+def runs(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether the kernels run on a GPU here.
+
+    >>> runs(torch.device("cpu"), torch.float32)
+    False
+    """
+    return device.type == "cuda" and dtype in DTYPES and importlib.util.find_spec("triton") is not None
 
 
 def check(device: torch.device, dtype: torch.dtype) -> bool:
@@ -94,6 +114,6 @@ def check(device: torch.device, dtype: torch.dtype) -> bool:
     interpreted = bool(triton.knobs.runtime.interpret)
     if device.type != "cuda" and not interpreted:
         raise ValueError(f"additive: the fused implementation needs a CUDA device; got tensors on {device}; {other}")
-    if dtype not in (torch.float32, torch.float16, torch.bfloat16):
+    if dtype not in DTYPES:
         raise ValueError(f"additive: the fused implementation has float32, float16 and bfloat16, not {dtype}; {other}")
     return interpreted

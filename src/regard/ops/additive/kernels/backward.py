@@ -1,25 +1,25 @@
 """Gradients: first those of the energies of a slab of rows, then from these the slopes inside the tanh.
 
-With r = (1 - tanh z) / 2 = 1 / (1 + e^2z) of an element, g = ∂/∂e:
+With h = tanh z of an element, g = ∂/∂e:
 
-    ∂/∂q_ta = 4 v_a Σ_s g (r - r²)      ∂/∂k_sa = 4 v_a Σ_t g (r - r²)      ∂/∂v_a = Σ_ts g - 2 Σ_ts g r
+    ∂/∂q_ta = v_a Σ_s g (1 - h²)      ∂/∂k_sa = v_a Σ_t g (1 - h²)      ∂/∂v_a = Σ_ts g h
 
 A thread owns a hidden unit of some rows and walks along the other side, so that sums stay in registers. By the product
-two neighbours share a reciprocal, 1/d1 = d2 (1/(d1 d2)): 3 operations lead to an r, 5 to the three sums.
+h = 1 - 2/d, and two neighbours share a reciprocal, 1/d1 = d2 (1/(d1 d2)).
 """
 
 import triton
 import triton.language as tl
 
-from regard.ops.additive.kernels.device import complement, exponential, multiply, reciprocal
+from regard.ops.additive.kernels.device import exponential, hyperbolic_tangent, multiply, reciprocal
 from regard.ops.additive.kernels.energy import energies, feature_tile, mapped, weight_sum
-from regard.ops.additive.kernels.pairs import allowed_pairs, key_count, some
+from regard.ops.additive.kernels.pairs import allowed_pairs, key_count, meets, some, whole
 
 
 @triton.jit
 def energy_gradients(
     across_q, across_k, bound_q, bound_k, query, key, weight, feature_weight, features, lengths, dense,
-    value, upstream, levels, totals, delta, shares, gradient, sums, grad_features,
+    value, upstream, levels, totals, delta, shares, gradient, grad_features,
     first_group, first_row, rows,
     heads, queries, keys, width, even_width, padded_t, padded_s, value_width, feature_count, first, last,
     q_b, q_h, q_row, q_a, k_b, k_h, k_row, k_a, f_b, f_h, f_t, f_s, f_f, m_b, m_h, m_t, m_s, v_b, v_h, v_s, v_d,
@@ -27,7 +27,7 @@ def energy_gradients(
     FEATURES: tl.constexpr, QUICK: tl.constexpr, LENGTHS: tl.constexpr, DENSE: tl.constexpr,
     WIDTH: tl.constexpr, GRANULE: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """A slab's weights `shares` [g, rows, S], `gradient` [g, S, rows] of its energies, and each tile's sum of these.
+    """A slab's weights `shares` [g, rows, S], and `gradient` [g, S, rows] of its energies.
 
     `upstream` [G, T, Dv] is the context's gradient. Tiles that the mask rules out are written as zeros.
     """
@@ -38,28 +38,34 @@ def energy_gradients(
     t = first_row + row
     s = tl.program_id(0) * BLOCK_S + tl.arange(0, BLOCK_S)
     count = key_count(lengths, batch, keys, LENGTHS)
-    pairs = allowed_pairs(t, s, queries, count, first, last, dense + batch * m_b + head * m_h, m_t, m_s, DENSE)
-    pairs = pairs & (row < rows)[:, None]
+    first_t, first_s = first_row + tl.program_id(1) * BLOCK_T, tl.program_id(0) * BLOCK_S
+    masks = dense + batch * m_b + head * m_h
+    live = meets(first_t, first_s, count, first, last, BLOCK_T, BLOCK_S)
+    if DENSE:
+        live = some(allowed_pairs(t, s, queries, count, first, last, masks, m_t, m_s, DENSE))
     weights = weight + head * width
     weight_total = weight_sum(weights, width, WIDTH)
     share = tl.zeros([BLOCK_T, BLOCK_S], tl.float32)
     slope = tl.zeros([BLOCK_T, BLOCK_S], tl.float32)
-    if some(pairs):
+    if live:
         tile = 0.0
         if FEATURES:
             place = features + batch * f_b + head * f_h
             tile = feature_tile(place, t, s, queries, keys, f_t, f_s, f_f, feature_count, FEATURES)
         energy = energies(
             across_q, across_k, bound_q, bound_k, query, key, weights, weight_total, feature_weight, tile,
-            group, head, first_row + tl.program_id(1) * BLOCK_T, tl.program_id(0) * BLOCK_S,
-            queries, keys, width, even_width, padded_t, padded_s,
+            group, head, first_t, first_s, queries, keys, width, even_width, padded_t, padded_s,
             batch * q_b + head * q_h, q_row, q_a, batch * k_b + head * k_h, k_row, k_a, feature_count,
             BLOCK_T, BLOCK_S, GROUP, LIMIT, FEATURES, QUICK, GRANULE,
         )  # fmt: skip
         place = group * queries + t
         peak = tl.load(levels + place, mask=t < queries, other=0.0)
         share = exponential(energy - peak[:, None], value.dtype.element_ty != tl.float32)
-        share = tl.where(pairs, share / tl.load(totals + place, mask=t < queries, other=1.0)[:, None], 0.0)
+        share *= (1.0 / tl.load(totals + place, mask=t < queries, other=1.0))[:, None]
+        inner = (first_t + BLOCK_T <= queries) & (tl.program_id(1) * BLOCK_T + BLOCK_T <= rows)
+        if DENSE or not (inner & whole(first_t, first_s, count, first, last, BLOCK_T, BLOCK_S)):
+            pairs = allowed_pairs(t, s, queries, count, first, last, masks, m_t, m_s, DENSE)
+            share = tl.where(pairs & (row < rows)[:, None], share, 0.0)
         matched = tl.zeros([BLOCK_T, BLOCK_S], tl.float32)
         for start in range(0, value_width, BLOCK_D):
             d = start + tl.arange(0, BLOCK_D)
@@ -84,8 +90,6 @@ def energy_gradients(
              mask=(row < rows)[:, None] & (s < keys)[None, :])  # fmt: skip
     padded_rows = tl.num_programs(1) * BLOCK_T
     tl.store(gradient + (local * padded_s + s)[None, :] * padded_rows + row[:, None], slope)
-    place = (local * tl.num_programs(1) + tl.program_id(1)) * tl.num_programs(0) + tl.program_id(0)
-    tl.store(sums + place, tl.sum(tl.sum(slope, axis=1), axis=0))
 
 
 @triton.jit
@@ -101,8 +105,8 @@ def feature_gradients(
     key += tl.minimum(s, keys - 1) * k_row
     for a in range(0, width):
         inside = tl.load(query + a * q_a).to(tl.float32)[:, None] + tl.load(key + a * k_a).to(tl.float32)[None, :]
-        r = complement(inside + mapped(features, feature_weight + a * count, count, FEATURES), False)
-        reach = 4.0 * tl.load(weight + a).to(tl.float32) * slope * (r - r * r)
+        h = hyperbolic_tangent(inside + mapped(features, feature_weight + a * count, count, FEATURES), False)
+        reach = tl.load(weight + a).to(tl.float32) * slope * (1.0 - h * h)
         row = tl.load(feature_weight + a * count + f, mask=f < count, other=0.0)
         total += reach[:, :, None] * row[None, None, :]
     place = (t[:, None, None] * keys + s[None, :, None]) * count + f[None, None, :]
@@ -121,12 +125,12 @@ def slopes(
     GROUP: tl.constexpr, LIMIT: tl.constexpr, BOTH: tl.constexpr,
     WEIGHT: tl.constexpr, LENGTHS: tl.constexpr, FEATURES: tl.constexpr, QUICK: tl.constexpr,
 ):  # fmt: skip
-    """Rows of one side ("mine") walk along the other ("yours") and add up g (r - r²).
+    """Rows of one side ("mine") walk along the other ("yours") and add up g (1 - h²).
 
     `along_mine`, `along_yours` [G, padded rows, padded A]: the exponentials. `mine`, `yours`: queries and keys, or keys
     and queries, themselves. `gradient`: g of the slab, by its strides. `grad_mine`, `grad_yours` [G, padded rows,
     padded A]: sums so far; yours are added to only with `BOTH`, which adds in no fixed order and may cut the way into
-    `PIECES`. With `WEIGHT` each program leaves its Σ g r in `grad_weight` [g, blocks and pieces, padded A], and its
+    `PIECES`. With `WEIGHT` each program leaves its Σ g h in `grad_weight` [g, blocks and pieces, padded A], and its
     share of ∂/∂P in `grad_maps` [g, blocks and pieces, padded A, FEATURES].
     A key is in (t + first, t + last] of its query; with keys as "mine", the two are those of the query.
     """
@@ -198,7 +202,7 @@ def walk_in_pairs(
     x, yours, fall, grad_yours, begin, end, ahead, your_step, fall_step,
     BLOCK: tl.constexpr, BLOCK_A: tl.constexpr, BOTH: tl.constexpr, WEIGHT: tl.constexpr,
 ):  # fmt: skip
-    """Σ g (r - r²) and, with `WEIGHT`, Σ g r of [A, rows], by the product; two neighbours share a reciprocal."""
+    """Σ g (1 - h²) and, with `WEIGHT`, Σ g h of [A, rows], by the product; two neighbours share a reciprocal."""
     total = tl.zeros([BLOCK_A, BLOCK], tl.float32)
     pulled = tl.zeros([BLOCK_A, BLOCK], tl.float32)
     for step in range(begin, end, 2):
@@ -206,12 +210,11 @@ def walk_in_pairs(
         yours_here, fall_here = yours + s * your_step, fall + s * fall_step
         one = tl.fma(x, tl.load(yours_here)[:, None], 1.0)
         two = tl.fma(x, tl.load(yours_here + your_step)[:, None], 1.0)
-        inverse = reciprocal(one * two)
-        r, next_r = inverse * two, inverse * one
-        pull = tl.load(fall_here)[None, :] * r
-        next_pull = tl.load(fall_here + fall_step)[None, :] * next_r
-        reach = tl.fma(-pull, r, pull)
-        next_reach = tl.fma(-next_pull, next_r, next_pull)
+        inverse = -2.0 * reciprocal(one * two)
+        h, next_h = tl.fma(inverse, two, 1.0), tl.fma(inverse, one, 1.0)
+        g, next_g = tl.load(fall_here)[None, :], tl.load(fall_here + fall_step)[None, :]
+        pull, next_pull = g * h, next_g * next_h
+        reach, next_reach = tl.fma(-pull, h, g), tl.fma(-next_pull, next_h, next_g)
         total += reach
         total += next_reach
         if WEIGHT:
@@ -249,9 +252,10 @@ def walk(
             inner = (row < my_total)[:, None] & (f < feature_count)[None, :]
             seen = tl.load(features + place, mask=inner, other=0.0).to(tl.float32)
             inside += tl.sum(seen[None, :, :] * units[:, None, :], axis=2)
-        r = complement(inside, QUICK)
-        pull = tl.load(fall + s * fall_step)[None, :] * r
-        reach = tl.fma(-pull, r, pull)
+        h = hyperbolic_tangent(inside, QUICK)
+        g = tl.load(fall + s * fall_step)[None, :]
+        pull = g * h
+        reach = tl.fma(-pull, h, g)
         total += reach
         if WEIGHT:
             pulled += pull

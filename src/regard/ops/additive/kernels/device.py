@@ -30,12 +30,6 @@ def quick_tanh(x):
 
 
 @triton.jit
-def complement(x, QUICK: tl.constexpr):
-    """r = (1 - tanh x) / 2, from which tanh = 1 - 2 r and its slope 4 r (1 - r)."""
-    return 0.5 - 0.5 * hyperbolic_tangent(x, QUICK)
-
-
-@triton.jit
 def hyperbolic_tangent(x, QUICK: tl.constexpr):
     """tanh, `QUICK` in one instruction for half precision, otherwise good to a rounding step."""
     if INTERPRETED:  # which warns of an overflow; a NaN stays one

@@ -30,6 +30,12 @@ def whole(t, s, count, first, last, BLOCK_T: tl.constexpr, BLOCK_S: tl.constexpr
 
 
 @triton.jit
+def meets(t, s, count, first, last, BLOCK_T: tl.constexpr, BLOCK_S: tl.constexpr):
+    """Whether any key of a tile with this corner may be in reach of any of its queries, a dense mask aside."""
+    return (s < count) & (s - (t + BLOCK_T - 1) <= last) & (s + BLOCK_S - 1 - t > first)
+
+
+@triton.jit
 def some(pairs):
     """Whether any pair may meet."""
     return tl.max(tl.max(pairs.to(tl.int32), axis=1), axis=0) > 0

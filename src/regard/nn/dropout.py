@@ -1,0 +1,45 @@
+"""Dropout that is fast on a CPU."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+_STEPS = 1 << 16
+
+
+class Dropout(nn.Dropout):
+    r"""`nn.Dropout`, faster on a CPU: in training x_i / (1 - p) with probability 1 - p, else 0.
+
+    .. math:: y = \frac{m \odot x}{1 - p}, \quad m_i \sim \mathrm{Bernoulli}(1 - p)
+
+    Drawing is most of what torch's takes on a CPU. Here four channels share one draw of 64 bits, 16 for each; so p is
+    there the nearest multiple of 1 / 65,536, and what is kept is scaled by just that. Other devices have torch's own.
+
+    Srivastava et al. 2014, "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", section 4.
+
+    Args:
+        p: the probability of dropping a channel.
+
+    Shapes: x of any -> the same.
+
+    >>> _ = torch.manual_seed(0)
+    >>> Dropout(0.5)(torch.ones(8)).unique().tolist()
+    [0.0, 2.0]
+    >>> Dropout(0.5).eval()(torch.ones(3))
+    tensor([1., 1., 1.])
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not x.is_cpu or not self.training or self.p in (0.0, 1.0):
+            return F.dropout(x, self.p, self.training)
+        dropped = min(round(self.p * _STEPS), _STEPS - 1)
+        kept = _sixteen_bits(x.numel()) >= dropped - _STEPS // 2
+        return x * kept.view(x.shape).to(x.dtype).mul_(_STEPS / (_STEPS - dropped))
+
+
+def _sixteen_bits(count: int) -> Tensor:
+    """Whole numbers from -32,768 to 32,767, all alike in probability: [count] int16."""
+    words = torch.empty(-(-count // 4), dtype=torch.int64, device="cpu")
+    return words.random_(torch.iinfo(torch.int64).min, None).view(torch.int16)[:count]

@@ -1,0 +1,154 @@
+"""One step of a Transformer's decoder layer over weights laid out for the processor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.nn.aligners.softmax import Softmax
+from regard.nn.memory import Memory
+from regard.nn.multi_head import MultiHead
+from regard.nn.packing import Packing
+from regard.nn.scores.scaled_dot import ScaledDot
+from regard.nn.sharing import SharedMemory
+from regard.nn.state import State
+from regard.ops.attended import Attended
+from regard.ops.softmax import masked_softmax
+
+if TYPE_CHECKING:
+    from regard.nn.transformer_layer import TransformerLayer
+
+_NO_BIAS = torch.zeros((), dtype=torch.float32, device="cpu")
+
+
+class PackedStep(NamedTuple):
+    """Vectors [B, 1, C], what was said so far with this step, and the read of the source, if there is one."""
+
+    output: Tensor
+    past: Memory
+    attended: Attended | None
+
+
+class PackedLayer:
+    """`TransformerLayer.extend` by one vector a sequence, without gradient: the same function, up to rounding.
+
+    A step at a small batch is bound by the number of operations. Here they are few: queries, keys and values are one
+    product in blocks (see `Packing`), and a read is two products and a softmax, so that its weights cost nothing more.
+
+    Args:
+        layer: of scaled dot products with softmax; others do not fit (see `fits`).
+
+    >>> from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
+    >>> layer, x = TransformerLayer(Blocks(dim=6, num_heads=2)).eval(), torch.randn(3, 1, 6)
+    >>> with torch.inference_mode():
+    ...     packed, plain = PackedLayer(layer).step(x, None, None), layer.extend(x, LayerState())
+    >>> (packed.output - plain.output).abs().max() < 1e-5
+    tensor(True)
+    """
+
+    def __init__(self, layer: TransformerLayer) -> None:
+        self._post = layer.post
+        self._activation = layer.activation
+        self._attention = _Heads(layer.attention)
+        self._attention_norm = layer.attention_norm
+        self._cross = None if layer.cross is None else _Heads(layer.cross)
+        self._cross_norm = layer.cross_norm
+        self._inner, self._outer = _Map(layer.inner_map), _Map(layer.outer_map)
+        self._hidden_norm = layer.hidden_norm
+
+    @staticmethod
+    def fits(layer: TransformerLayer) -> bool:
+        """Whether a layer can be stepped this way."""
+        attentions = [layer.attention] if layer.cross is None else [layer.attention, layer.cross]
+        return all(_plain(attention) for attention in attentions)
+
+    def step(self, x: Tensor, past: Memory | None, source: SharedMemory | None) -> PackedStep:
+        """One vector a sequence, [B, 1, C], in evaluation mode."""
+        x, attended = x.squeeze(1), None
+        context, past = self._attention.extend(self._read(x, self._attention_norm), past)
+        x = self._wrote(x, context, self._attention_norm)
+        if self._cross is not None and self._cross_norm is not None and source is not None:
+            attended = self._cross.read(self._read(x, self._cross_norm), source, State(past.size))
+            x = self._wrote(x, attended.context.squeeze(1), self._cross_norm)
+        hidden = self._activation(self._inner(self._read(x, self._hidden_norm)))
+        x = self._wrote(x, self._outer(hidden), self._hidden_norm)
+        return PackedStep(x.unsqueeze(1), past, attended)
+
+    def _read(self, x: Tensor, norm: nn.LayerNorm) -> Tensor:
+        """What a part reads."""
+        return x if self._post else _normed(x, norm)
+
+    def _wrote(self, x: Tensor, written: Tensor, norm: nn.LayerNorm) -> Tensor:
+        """What comes of it."""
+        total = x + written
+        return _normed(total, norm) if self._post else total
+
+
+class _Map:
+    """A linear layer in blocks."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        self._weight, self._bias = linear.weight, linear.bias
+        self._packing = Packing()
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self._packing.linear(x, self._weight, self._bias)
+
+
+class _Heads:
+    """The reads of one multi-head attention; vectors are [B, C]."""
+
+    def __init__(self, attention: MultiHead) -> None:
+        query, key, value, output = (one for one in _maps(attention) if one is not None)
+        self._heads = attention.score.num_heads
+        self._scale = (query.out_features // self._heads) ** -0.5
+        self._weights = [query.weight, key.weight, value.weight]
+        self._biases = [query.bias, key.bias, value.bias]
+        self._all = Packing()
+        self._query, self._output = _Map(query), _Map(output)
+
+    def extend(self, x: Tensor, past: Memory | None) -> tuple[Tensor, Memory]:
+        """Read what was said so far, and this too."""
+        size = len(x), 3, self._heads, 1, -1
+        query, key, value = self._all.stacked(x, self._weights, self._biases).view(size).unbind(1)
+        new = Memory(key, value)
+        past = new if past is None else past.append(new)
+        context, _ = self._attend(query.flatten(0, 1), past)
+        return self._output(context.view(x.shape)), past
+
+    def read(self, x: Tensor, source: SharedMemory, after: State) -> Attended:
+        """Read the source, the sequences that share a row of it together."""
+        together = len(x) // source.copies, source.copies, self._heads, -1
+        query = self._query(x).view(together).transpose(1, 2).flatten(0, 1)
+        context, weights = self._attend(query, source.memory)
+        context, weights = (part.unflatten(0, (-1, self._heads)).transpose(1, 2) for part in (context, weights))
+        written = self._output(context.reshape(x.shape)).unsqueeze(1)
+        return Attended.from_weights(written, weights.flatten(0, 1).unsqueeze(2), state=after)
+
+    def _attend(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """softmax(q kᵀ / √D) v: queries [BH, T, D] -> contexts [BH, T, D] and weights [BH, T, S]."""
+        key, value, bias = memory.key.flatten(0, 1), memory.value.flatten(0, 1), memory.bias
+        if bias is None:
+            weights = torch.baddbmm(_NO_BIAS, query, key.mT, beta=0, alpha=self._scale).softmax(-1)
+        else:
+            weights = masked_softmax(torch.baddbmm(bias, query, key.mT, alpha=self._scale))
+        return torch.bmm(weights, value), weights
+
+
+def _plain(attention: MultiHead) -> bool:
+    """Whether it is all scaled dot products, softmax and maps with biases, of one width."""
+    if type(attention.score) is not ScaledDot or type(attention.align) is not Softmax or attention.impl is not None:
+        return False
+    maps = [one for one in _maps(attention) if one is not None and one.bias is not None]
+    return len(maps) == 4 and len({size for one in maps for size in (one.in_features, one.out_features)}) == 1
+
+
+def _maps(attention: MultiHead) -> list[nn.Linear | None]:
+    """W^Q, W^K, W^V, W^O, as far as there are."""
+    return [attention.score.query_map, attention.score.key_map, attention.value_map, attention.output_map]
+
+
+def _normed(x: Tensor, norm: nn.LayerNorm) -> Tensor:
+    return torch.layer_norm(x, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
