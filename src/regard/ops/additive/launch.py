@@ -6,13 +6,9 @@ backward one hidden unit of 32 rows, so that sums over rows stay in it.
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import dataclass
 
 import torch
-
-DTYPES = (torch.float32, torch.float16, torch.bfloat16)
-"""What the kernels read."""
 
 SCRATCH = 32 * 2**20
 """Bytes for the gradients of energies, which exist for as many rows at a time as fit."""
@@ -95,15 +91,6 @@ def choose(queries: int, hidden: int, dtype: torch.dtype, *, features: bool, int
     return Launch(pairs, pairs, Tile(rows, 64, 2) if hidden <= 64 else Tile(rows, 128, 4), group)
 
 
-def runs(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether the kernels run on a GPU here.
-
-    >>> runs(torch.device("cpu"), torch.float32)
-    False
-    """
-    return device.type == "cuda" and dtype in DTYPES and importlib.util.find_spec("triton") is not None
-
-
 def check(device: torch.device, dtype: torch.dtype) -> bool:
     """Whether Triton interprets; one clear sentence where the kernels cannot run."""
     other = 'use impl="blocked", or leave impl out'
@@ -114,6 +101,6 @@ def check(device: torch.device, dtype: torch.dtype) -> bool:
     interpreted = bool(triton.knobs.runtime.interpret)
     if device.type != "cuda" and not interpreted:
         raise ValueError(f"additive: the fused implementation needs a CUDA device; got tensors on {device}; {other}")
-    if dtype not in DTYPES:
+    if dtype not in (torch.float32, torch.float16, torch.bfloat16):
         raise ValueError(f"additive: the fused implementation has float32, float16 and bfloat16, not {dtype}; {other}")
     return interpreted
