@@ -15,7 +15,7 @@ from torch import Tensor
 from regard.data.batch import Batch
 from regard.train import graphs
 from regard.train.folder import RunError
-from regard.train.graphs import CudaGraphs, Graphs, Shape, in_steps, obstacle
+from regard.train.graphs import CudaGraphs, Graphs, Shape, obstacle, waited_for
 from regard.train.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
@@ -77,6 +77,8 @@ MODELS = {
     "multi-head": "{kind: bahdanau, embedding_dim: 16, hidden_dim: 16, attention: {num_heads: 2}, cells: lstm}",
     "luong": "{kind: luong, embedding_dim: 16, hidden_dim: 16, attention: {align: local_p}}",
     "simple": "{kind: simple_attention, embedding_dim: 16, hidden_dim: 16}",
+    "transformer": "{kind: transformer, dim: 16, num_heads: 2, hidden_dim: 32, num_layers: 2, dropout: 0}",
+    "seq2seq": "{kind: seq2seq, embedding_dim: 16, hidden_dim: 16, cells: lstm, reverse: true}",
 }
 
 
@@ -148,15 +150,19 @@ def test_gradients_are_added_and_recording_adds_nothing(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_recorded_says_why(override: str, why: str | None, tmp_path: Path) -> None:
     made = Trainer(recipe(override), Run(tmp_path), screen=Screen(quiet=True))
-    assert in_steps(made.model, made.task)
+    assert waited_for(made.model, made.task)
     found = obstacle(made.model, made.task)
     assert found is None if why is None else why in (found or "")
 
 
-def test_models_that_learn_all_words_at_once_need_no_recording(tmp_path: Path) -> None:
-    model = "model={kind: luong, embedding_dim: 16, hidden_dim: 16, feeding: false}"
-    made = Trainer(recipe(model), Run(tmp_path), screen=Screen(quiet=True))
-    assert not in_steps(made.model, made.task)
+def test_large_models_that_learn_all_words_at_once_need_no_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graphs, "LARGE", 1000)
+    for feeding, waits in (("false", False), ("true", True)):
+        model = f"model={{kind: luong, embedding_dim: 16, hidden_dim: 16, feeding: {feeding}}}"
+        made = Trainer(recipe(model), Run(tmp_path / feeding), screen=Screen(quiet=True))
+        assert waited_for(made.model, made.task) == waits
 
 
 @pytest.mark.parametrize(

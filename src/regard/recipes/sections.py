@@ -177,7 +177,7 @@ class TrainSection(Section):
     """tf32 lets a GPU round the factors of products, bfloat16 computes in half precision where that is safe; parameters
     stay float32."""
     graphs: bool = True
-    """Whether one GPU records the updates of models that learn step by step, as CUDA graphs, where they can be."""
+    """Whether one GPU records updates as CUDA graphs, where it would wait for Python and where they can be."""
     sharding: Literal["none", "full"] = "none"
     """Of several processes: full divides parameters, gradients and the optimizer's moments among them, none copies."""
     log_every: int = Field(50, ge=1)

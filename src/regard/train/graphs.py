@@ -21,6 +21,9 @@ from regard.train.update import Objective
 MOST = 64
 """Shapes that are recorded; batches of further ones are computed as they come."""
 
+LARGE = 50_000_000
+"""Parameters from which a model that learns all words at once is computed as it comes."""
+
 Recorder = Callable[[Callable[[], None]], Callable[[], None]]
 """Something to do -> something that does it again, on the same tensors."""
 
@@ -54,9 +57,16 @@ def rounded(size: int) -> int:
     return -(-size // step) * step
 
 
-def in_steps(model: nn.Module, task: Task) -> bool:
-    """Whether a model learns step by step in Python, which is what a GPU would wait for."""
-    return isinstance(task, Translation) and isinstance(model, EncoderDecoder) and not model.at_once
+def waited_for(model: nn.Module, task: Task) -> bool:
+    """Whether a GPU would wait for Python: for a model that learns step by step, and for any that is not large.
+
+    What a large one computes takes longer than to name it, and recorded batches have more padding. Embeddings do not
+    count: a batch reads a few of their rows.
+    """
+    if not isinstance(task, Translation) or not isinstance(model, EncoderDecoder):
+        return False
+    looked_up = sum(module.weight.numel() for module in model.modules() if isinstance(module, nn.Embedding))
+    return not model.at_once or sum(parameter.numel() for parameter in model.parameters()) - looked_up < LARGE
 
 
 def obstacle(model: nn.Module, task: Task) -> str | None:

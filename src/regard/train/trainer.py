@@ -27,7 +27,7 @@ from regard.train.checkpoint import Progress, average
 from regard.train.fault import NotFiniteError, locate
 from regard.train.feed import Place
 from regard.train.folder import RunError
-from regard.train.graphs import Graphs, in_steps, obstacle
+from regard.train.graphs import Graphs, obstacle, waited_for
 from regard.train.metrics_log import AVERAGED
 from regard.train.notices import Notices
 from regard.train.products import rounded_products
@@ -140,7 +140,7 @@ class Trainer:
     def _graphs(self) -> Graphs | None:
         """Recorded updates, where a GPU would wait for Python."""
         alone = self.accelerator.device.type == "cuda" and self.accelerator.num_processes == 1
-        if not self.recipe.train.graphs or not alone or not in_steps(self.model, self.task):
+        if not self.recipe.train.graphs or not alone or not waited_for(self.model, self.task):
             return None
         why = obstacle(self.model, self.task)
         if why is not None:

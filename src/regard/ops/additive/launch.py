@@ -6,9 +6,13 @@ backward one hidden unit of 32 rows, so that sums over rows stay in it.
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 
 import torch
+
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+"""What the kernels read."""
 
 SCRATCH = 32 * 2**20
 """Bytes for the gradients of energies, which exist for as many rows at a time as fit."""
@@ -89,6 +93,15 @@ def choose(queries: int, hidden: int, dtype: torch.dtype, *, features: bool, int
     pairs = Tile(16, 128, 4) if dtype == torch.float32 else Tile(16, 256, 4)
     rows = 16 if queries <= 16 or dtype == torch.float32 else 32
     return Launch(pairs, pairs, Tile(rows, 64, 2) if hidden <= 64 else Tile(rows, 128, 4), group)
+
+
+def runs(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether the kernels run on a GPU here.
+
+    >>> runs(torch.device("cpu"), torch.float32)
+    False
+    """
+    return device.type == "cuda" and dtype in DTYPES and importlib.util.find_spec("triton") is not None
 
 
 def check(impl: str, device: torch.device, dtype: torch.dtype, dtypes: tuple[torch.dtype, ...], other: str) -> bool:
