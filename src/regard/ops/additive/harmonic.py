@@ -45,7 +45,7 @@ def attention(
     """
     for tensor in (query, key, value):
         interpreted = check("harmonic", tensor.device, tensor.dtype, _HALF, 'use impl="fused" or "blocked"')
-    tolerance = TOLERANCE if tolerance is None else tolerance
+    tolerance = TOLERANCE[query.dtype] if tolerance is None else tolerance
     fit = _measured(query, key, tolerance) if span is None else _promised(span, tolerance)
     if fit is None:
         return fused.attention(query, key, value, weight, mask, features=None, feature_weight=None)
