@@ -48,7 +48,7 @@ def main() -> None:
     begin = time.perf_counter()
     gate()
     turns = {shape: [inputs(shape, torch.bfloat16, grad=False) for _ in range(4)] for shape in SHAPES}
-    fits = {shape: fit_for(turns[shape], TOLERANCE) for shape in SHAPES}
+    fits = {shape: fit_for(turns[shape], TOLERANCE[torch.bfloat16]) for shape in SHAPES}
     rows = [row for shape in SHAPES for row in products(shape, fits[shape])]
     best = sweep(turns, fits, until=begin + options.seconds)
     for shape in SHAPES:
@@ -165,7 +165,7 @@ def check(turns: list[list[Tensor]], fit: Fit, tile: HarmonicTile) -> None:
 def terms(shape: Shape, turns: list[list[Tensor]], tile: HarmonicTile) -> list[str]:
     """The best tile with as many terms as several tolerances ask for."""
     rows = []
-    span = fit_for(turns, TOLERANCE).span
+    span = fit_for(turns, TOLERANCE[torch.bfloat16]).span
     first = [tensor[:1] for tensor in turns[0]]
     truth = plain_read(*(tensor.double() for tensor in first), None)
     plain = error(equation(*first, None), truth)

@@ -14,8 +14,7 @@ import copy
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -25,6 +24,7 @@ from regard.data.batch import Batch
 from regard.data.tokenizer import Tokenizer
 from regard.models import Attending, Bahdanau, Luong, SimpleAttention
 from regard.nn.recording import recording
+from regard.nn.rnn import without_tf32
 from regard.ops.attending_gru import attending_gru
 from regard.specials import BOS, EOS, PAD
 from regard.tasks.loss import token_loss
@@ -119,7 +119,7 @@ def gate(name: str) -> bool:
     wide = copy.deepcopy(made).double()
     batch = some_batch(GATE["batch"], GATE["source"], GATE["target"])
     graphs = Graphs(made, record=recorder())
-    with exact():
+    with without_tf32():
         truth, plain = learned(wide, batch), learned(made, batch)
         graphs.learn(some_batch(GATE["batch"] - 1, GATE["source"] - 1, GATE["target"] - 2), 0, 1.0)  # of the same shape
         made.zero_grad(set_to_none=False)
@@ -135,18 +135,6 @@ def gate(name: str) -> bool:
     green = green and worst <= 1.0
     print(f"gate, {name}: {'green' if green else 'RED'}, {worst:.2f} of the error that is allowed", flush=True)
     return green
-
-
-@contextmanager
-def exact() -> Iterator[None]:
-    """Without TF32 in cuDNN's layers, which would hide an error."""
-    settings: Any = torch.backends.cudnn.rnn
-    before = settings.fp32_precision
-    settings.fp32_precision = "ieee"
-    try:
-        yield
-    finally:
-        settings.fp32_precision = before
 
 
 def fresh_draws() -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 
 def assert_close(actual: Tensor, expected: Tensor | list[object] | float, *, tolerance: float = 1e-6) -> None:
@@ -58,3 +59,12 @@ def check_gradients(function: Callable[..., Tensor | tuple[Tensor, ...]], *input
     """float64 gradcheck of `function` in every input."""
     ready = tuple(tensor.detach().double().requires_grad_() for tensor in inputs)
     assert torch.autograd.gradcheck(function, ready, atol=1e-6, rtol=1e-4)
+
+
+class OnTheDevice(TorchDispatchMode):
+    """Refuses what a CUDA graph cannot record: numbers that come from Python's side, or go there."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        crossing = (torch.ops.aten.lift_fresh.default, torch.ops.aten._local_scalar_dense.default)
+        assert func not in crossing, f"{func} inside a recording"
+        return func(*args, **(kwargs or {}))

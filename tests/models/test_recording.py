@@ -9,10 +9,17 @@ import torch
 from torch import Tensor
 
 from regard.nn.recording import recording
-from tests.mechanism import assert_close
+from tests.mechanism import OnTheDevice, assert_close
 from tests.models.systems import ENCODER_DECODERS, TARGET, bahdanau, pairs
 
 RECORDED = [name for name in ENCODER_DECODERS if not name.startswith("bidirectional")]
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_nothing_passes_between_host_and_device(name: str) -> None:
+    model, inputs = ENCODER_DECODERS[name](), pairs()
+    with recording(), OnTheDevice():
+        model(*inputs).logits.sum().backward()
 
 
 @pytest.mark.parametrize("name", RECORDED)

@@ -19,8 +19,7 @@ Read = Callable[[Tensor], Attended]
 
 
 def additive(impl: str) -> Read:
-    weight = torch.linspace(-1, 1, WIDTH).double().unsqueeze(0)
-    return lambda x: additive_attention(x, x, x, weight.to(x.dtype), MASK, impl=impl)
+    return lambda x: additive_attention(x, x, x, torch.linspace(-1, 1, WIDTH).to(x).unsqueeze(0), MASK, impl=impl)
 
 
 def scaled_dot(impl: str) -> Read:

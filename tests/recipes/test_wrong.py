@@ -160,7 +160,10 @@ def test_what_looks_at_attention_needs_some(overrides: list[str], sentence: str)
 
 
 def test_tokenizers_of_another_run_are_not_known_yet() -> None:
-    check(Document.parse(TEXT, "tiny.yaml").overridden(["decode.unknown=copy", "tokenizer.kind=bpe", "init=runs/a"]))
+    document = Document.parse(TEXT, "tiny.yaml").overridden(["decode.unknown=copy", "tokenizer.kind=bpe"])
+    with pytest.raises(RecipeError, match="for tokenizers of kind words"):
+        check(document)
+    assert check(document.overridden(["init=runs/a"])).recipe.init == Path("runs/a")
 
 
 def test_a_dictionary_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

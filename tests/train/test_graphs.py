@@ -22,7 +22,7 @@ from regard.train.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
 from regard.train.update import Objective
-from tests.mechanism import assert_close
+from tests.mechanism import OnTheDevice, assert_close
 from tests.train.tiny import metrics, recipe, train
 
 
@@ -34,7 +34,8 @@ class Again:
 
     def __call__(self, run: Callable[[], None]) -> Callable[[], None]:
         self.recorded += 1
-        run()
+        with OnTheDevice():
+            run()
         return run
 
 
@@ -116,7 +117,7 @@ def losses(folder: Path) -> list[float]:
 
 
 def test_a_shape_is_recorded_once_and_each_replay_draws_anew(tmp_path: Path) -> None:
-    made = trainer(tmp_path, "model.dropout=0.5")
+    made = trainer(tmp_path, "train.exposure.word_dropout=0.1", "train.exposure.corruption=0.1", "model.dropout=0.5")
     made.model.train()
     assert made.graphs is not None
     (batch,) = batches(made, 1)

@@ -15,6 +15,8 @@ from regard.data.problems import DataError
 from regard.data.sentences import folded
 from regard.specials import BOS, EOS, IGNORE, PAD
 
+Table = NDArray[np.int64]
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -112,24 +114,40 @@ class Collator:
         return np.stack(columns, axis=1)
 
     def __call__(self, indices: Sequence[int] | NDArray[np.int64]) -> Batch:
-        rows = [self.corpus[int(index)] for index in indices]
+        chosen = np.asarray(indices, np.int64)
+        if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(self.corpus):
+            raise IndexError(f"examples {chosen.min()} to {chosen.max()} of {len(self.corpus)}")
         tensors: dict[str, Tensor] = {}
         for name, kind in self.corpus.kinds.items():
-            values = [self._framed(name, row[name]) for row in rows]
+            begins = self.corpus.offsets(name)[chosen]
             if kind == "label":
-                tensors[name] = torch.from_numpy(np.array([value[0] for value in values], np.int64))
+                tensors[name] = torch.from_numpy(self.corpus.ids(name)[begins].astype(np.int64))
             elif kind == "sentences":
-                tensors[name], tensors[f"{name}_lengths"] = folded(values)
+                ends = self.corpus.offsets(name)[chosen + 1]
+                ids = [self.corpus.ids(name)[begin:end] for begin, end in zip(begins, ends, strict=True)]
+                tensors[name], tensors[f"{name}_lengths"] = folded(ids)
             else:
-                tensors[name] = padded(values, PAD if kind == "tokens" else IGNORE)
-                tensors[f"{name}_lengths"] = torch.from_numpy(np.array([len(value) for value in values], np.int64))
-        tokens = sum(len(row[self.counted]) + (self.counted in self.eos) for row in rows)
-        return Batch(tensors, tuple(int(index) for index in indices), tokens)
+                table, lengths = self._table(name, begins, self.corpus.offsets(name)[chosen + 1] - begins)
+                tensors[name], tensors[f"{name}_lengths"] = torch.from_numpy(table), torch.from_numpy(lengths)
+        offsets = self.corpus.offsets(self.counted)
+        tokens = int((offsets[chosen + 1] - offsets[chosen]).sum()) + len(chosen) * (self.counted in self.eos)
+        return Batch(tensors, tuple(chosen.tolist()), tokens)
 
-    def _framed(self, name: str, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        begin = [BOS] if name in self.bos else []
-        end = [EOS] if name in self.eos else []
-        return np.concatenate((begin, ids, end)).astype(np.int32) if begin or end else ids
+    def _table(self, name: str, begins: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[Table, Table]:
+        """Ids that begin at `begins` [B], `counts` [B] of them, framed and padded: [B, T], and their lengths [B]."""
+        first, last = name in self.bos, name in self.eos
+        lengths = counts + first + last
+        pad = PAD if self.corpus.kinds[name] == "tokens" else IGNORE
+        table = np.full((len(counts), lengths.max(initial=first + last)), pad, np.int64)
+        places = np.arange(counts.max(initial=0))
+        here = places < counts[:, None]
+        inner = table[:, first : first + len(places)]
+        inner[here] = self.corpus.ids(name)[(begins[:, None] + places)[here]]
+        if first:
+            table[:, 0] = BOS
+        if last:
+            table[np.arange(len(counts)), lengths - 1] = EOS
+        return table, lengths
 
 
 def padded(rows: Sequence[Sequence[int] | NDArray[np.int32]], pad: int) -> Tensor:

@@ -48,9 +48,9 @@ def joined(reads: Sequence[Attended]) -> Weights | None:
     if len(reads) < 2:
         return reads[0] if reads else None
     batch, heads, _, keys = reads[0].shape
-    owner = torch.repeat_interleave(torch.tensor([read.shape[2] for read in reads], device="cpu")).tolist()
+    owner = [index for index, read in enumerate(reads) for _ in range(read.shape[2])]
     place = [row for read in reads for row in range(read.shape[2])]
-    has_heads = reads[0].weights(rows=[]).dim() == 4
+    has_heads = reads[0].has_heads
 
     def weigh(head: Tensor, row: Tensor) -> Tensor:
         chosen = head.tolist()

@@ -135,6 +135,6 @@ def holding(kind: str, x: Tensor, inside: Tensor, weights: CellWeights) -> tuple
     (tensor([[0.5568]]), tensor(0.5568))
     """
     size = weights.state.shape[1]
-    gates = weights.input.new_tensor(_HELD[kind]).repeat_interleave(size).unsqueeze(1)
+    gates = torch.cat([weights.input.new_full((size, 1), gate) for gate in _HELD[kind]])
     outside = (~inside).to(x.dtype).unsqueeze(2)
     return torch.cat((x, outside), dim=2), weights._replace(input=torch.cat((weights.input, gates), dim=1))

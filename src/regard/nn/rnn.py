@@ -154,7 +154,7 @@ class Recurrent(nn.Module):
             # An LSTM has to begin at zero to be walked from the end over padding.
             held = self.cells.kind == "gru" or (self.cells.kind == "lstm" and fresh)
             return self._by_layer(x, lengths, state, together=held and not state.noise and self.directions == 2)
-        with nullcontext() if self.training or not x.is_cuda else _full_precision():
+        with nullcontext() if self.training or not x.is_cuda else without_tf32():
             return self._fused(x, lengths, state)
 
     def step(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
@@ -300,7 +300,7 @@ def _last(outputs: Tensor, lengths: Tensor, before: CellState, end: CellState) -
 
 
 @contextmanager
-def _full_precision() -> Iterator[None]:
+def without_tf32() -> Iterator[None]:
     """cuDNN's recurrent layers without TF32."""
     settings: Any = torch.backends.cudnn.rnn
     before = settings.fp32_precision

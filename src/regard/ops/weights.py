@@ -26,7 +26,8 @@ class Weights:
     """Exact attention weights, and what can be said of them without holding them all.
 
     They come from the tensor where the implementation made one, and are rebuilt row by row from queries, keys and
-    log-sum-exp where it was fused. A reduction (`topk`, `entropy`, ...) takes some rows at a time.
+    log-sum-exp where it was fused. A reduction (`topk`, `entropy`, ...) takes some rows at a time. `has_heads` says whether
+    they are given with an axis of heads.
 
     >>> seen = Weights.of(torch.tensor([[[[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]]]))
     >>> seen.entropy(), seen.alignment(rows=-1)
@@ -39,7 +40,7 @@ class Weights:
         self._weigh = weigh
         self._shape = shape
         self._device = device
-        self._has_heads = has_heads
+        self.has_heads = has_heads
 
     @classmethod
     def of(cls, weights: Tensor, *, has_heads: bool = True) -> Weights:
@@ -67,7 +68,7 @@ class Weights:
         """The chosen rows and heads alone, made now: nothing else of the read is kept alive."""
         _, num_heads, queries, _ = self._shape
         part = self._weigh(self._indices(heads, num_heads), self._indices(rows, queries))
-        return Weights.of(part, has_heads=self._has_heads)
+        return Weights.of(part, has_heads=self.has_heads)
 
     def topk(self, k: int, *, rows: Index = None) -> TopK:
         """The k largest weights of each query, with their keys; key -1 where fewer than k have any weight."""
@@ -127,7 +128,7 @@ class Weights:
         return every[wanted].to(self._device)
 
     def _squeeze(self, result: Tensor) -> Tensor:
-        return result if self._has_heads else result.squeeze(1)
+        return result if self.has_heads else result.squeeze(1)
 
     def __repr__(self) -> str:
         return f"Weights({list(self._shape)})"

@@ -20,7 +20,7 @@ from regard.tasks.translation import Translation
 from regard.train.folder import RunError
 from regard.train.update import Objective
 
-MOST = 64
+MOST = 128
 """Shapes that are recorded; batches of further ones are computed as they come."""
 
 LARGE = 50_000_000

@@ -92,7 +92,7 @@ def additive_attention(
         impl: `"reference"` (the definition, builds [B, H, T, S, A]), `"blocked"` (tiles, any device), `"fused"`
             (tiles in Triton kernels; CUDA, float32 or half precision), `"harmonic"` (a bounded error, on the tensor
             cores; CUDA, half precision, no features) or None to choose among the first three, which are exact.
-        tolerance: `harmonic` only: the largest error of a tanh, 2^-8 unless given.
+        tolerance: `harmonic` only: the largest error of a tanh; unless given 2^-8 in bfloat16, 2^-11 in float16.
         span: `harmonic` only: a promise that no |q + k| exceeds it, so that nobody has to measure. A head that breaks
             it gets a context of NaN.
 

@@ -18,6 +18,8 @@ from regard.ops.additive.rebuilt import rebuilt
 from regard.ops.additive.tiles import Operands
 from regard.ops.attended import Attended
 
+_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+
 
 def attention(
     query: Tensor,
@@ -32,7 +34,7 @@ def attention(
 ) -> Attended:
     """The same function as `reference.attention`, in kernels; `launch` overrides the rule for the tiles."""
     for tensor in (query, key, value):
-        interpreted = check(tensor.device, tensor.dtype)
+        interpreted = check("fused", tensor.device, tensor.dtype, _DTYPES, 'use impl="blocked", or leave impl out')
     operands = Operands(query, key, weight, features, feature_weight)
     if launch is None:
         queries, hidden = query.shape[2:]

@@ -15,13 +15,15 @@ from torch import Tensor
 from regard.masks import Mask
 from regard.ops.additive import blocked, fused, harmonic_reference
 from regard.ops.additive.function import apply_once, narrow, only_once
-from regard.ops.additive.harmonic_launch import HarmonicTile, check_harmonic
+from regard.ops.additive.harmonic_launch import HarmonicTile
 from regard.ops.additive.harmonics import LIMIT, TOLERANCE, Fit, choose, widest
-from regard.ops.additive.launch import Launch
+from regard.ops.additive.launch import Launch, check
 from regard.ops.additive.launch import choose as choose_launch
 from regard.ops.additive.rebuilt import rebuilt
 from regard.ops.additive.tiles import Operands
 from regard.ops.attended import Attended
+
+_HALF = (torch.float16, torch.bfloat16)
 
 
 def attention(
@@ -42,8 +44,8 @@ def attention(
     |q + k| exceeds it has a context of NaN. `tile` overrides the rule.
     """
     for tensor in (query, key, value):
-        interpreted = check_harmonic(tensor.device, tensor.dtype)
-    tolerance = TOLERANCE if tolerance is None else tolerance
+        interpreted = check("harmonic", tensor.device, tensor.dtype, _HALF, 'use impl="fused" or "blocked"')
+    tolerance = TOLERANCE[query.dtype] if tolerance is None else tolerance
     fit = _measured(query, key, tolerance) if span is None else _promised(span, tolerance)
     if fit is None:
         return fused.attention(query, key, value, weight, mask, features=None, feature_weight=None)

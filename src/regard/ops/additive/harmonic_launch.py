@@ -51,22 +51,3 @@ def choose_tile(queries: int, keys: int, *, dense: bool, interpreted: bool) -> H
         return HarmonicTile(16, 16, 32, warps=1, stages=1, processors=4)
     rows, warps = (64, 4) if queries <= 64 else (128, 8)
     return HarmonicTile(rows, 128 if keys <= 128 or dense else 256, warps=warps)
-
-
-def check_harmonic(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether Triton interprets; one clear sentence where the kernels cannot run."""
-    other = 'use impl="blocked", or leave impl out'
-    try:
-        import triton
-    except ImportError:
-        raise ValueError(
-            f"additive: the harmonic implementation needs Triton, which is not installed; {other}"
-        ) from None
-    interpreted = bool(triton.knobs.runtime.interpret)
-    if device.type != "cuda" and not interpreted:
-        raise ValueError(f"additive: the harmonic implementation needs a CUDA device; got tensors on {device}; {other}")
-    if dtype not in (torch.float16, torch.bfloat16):
-        raise ValueError(
-            f'additive: the harmonic implementation has float16 and bfloat16, not {dtype}; use impl="fused"'
-        )
-    return interpreted

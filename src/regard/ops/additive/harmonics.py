@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-TOLERANCE = 2.0**-8
-"""The error of a tanh that is allowed unless said otherwise: a step of bfloat16 below 1."""
+import torch
+
+TOLERANCE = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11}
+"""The error of a tanh that is allowed unless said otherwise: a step of the dtype below 1."""
 
 LIMIT = 64.0
 """The largest |q| and |k|: float32 has their angles ω q to 3e-5."""

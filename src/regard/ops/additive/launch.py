@@ -104,16 +104,16 @@ def runs(device: torch.device, dtype: torch.dtype) -> bool:
     return device.type == "cuda" and dtype in DTYPES and importlib.util.find_spec("triton") is not None
 
 
-def check(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether Triton interprets; one clear sentence where the kernels cannot run."""
-    other = 'use impl="blocked", or leave impl out'
+def check(impl: str, device: torch.device, dtype: torch.dtype, dtypes: tuple[torch.dtype, ...], other: str) -> bool:
+    """Whether Triton interprets; one clear sentence where the kernels of `impl` cannot run, with what to do instead."""
     try:
         import triton
     except ImportError:
-        raise ValueError(f"additive: the fused implementation needs Triton, which is not installed; {other}") from None
+        raise ValueError(f"additive: the {impl} implementation needs Triton, which is not installed; {other}") from None
     interpreted = bool(triton.knobs.runtime.interpret)
     if device.type != "cuda" and not interpreted:
-        raise ValueError(f"additive: the fused implementation needs a CUDA device; got tensors on {device}; {other}")
-    if dtype not in DTYPES:
-        raise ValueError(f"additive: the fused implementation has float32, float16 and bfloat16, not {dtype}; {other}")
+        raise ValueError(f"additive: the {impl} implementation needs a CUDA device; got tensors on {device}; {other}")
+    if dtype not in dtypes:
+        *names, last = (str(one).removeprefix("torch.") for one in dtypes)
+        raise ValueError(f"additive: the {impl} implementation has {', '.join(names)} and {last}, not {dtype}; {other}")
     return interpreted

@@ -198,6 +198,14 @@ def turned(step, begin, span, ahead):
 
 
 @triton.jit
+def added(total, lost, term):
+    """A sum and what rounding has taken from it (Kahan 1965): a walk adds thousands of terms one after the other."""
+    whole_term = term - lost
+    new = total + whole_term
+    return new, (new - total) - whole_term
+
+
+@triton.jit
 def walk_in_pairs(
     x, yours, fall, grad_yours, begin, end, ahead, your_step, fall_step,
     BLOCK: tl.constexpr, BLOCK_A: tl.constexpr, BOTH: tl.constexpr, WEIGHT: tl.constexpr,
@@ -239,6 +247,7 @@ def walk(
     z = tl.load(mine + tl.minimum(row, my_total - 1)[None, :] * m_row + column[:, None] * m_a).to(tl.float32)
     total = tl.zeros([BLOCK_A, BLOCK], tl.float32)
     pulled = tl.zeros([BLOCK_A, BLOCK], tl.float32)
+    lost, pulled_lost = tl.zeros_like(total), tl.zeros_like(total)
     if FEATURES:
         f = tl.arange(0, FEATURES)
         known = (a < width)[:, None] & (f < feature_count)[None, :]
@@ -256,9 +265,15 @@ def walk(
         g = tl.load(fall + s * fall_step)[None, :]
         pull = g * h
         reach = tl.fma(-pull, h, g)
-        total += reach
+        if QUICK:
+            total += reach
+        else:
+            total, lost = added(total, lost, reach)
         if WEIGHT:
-            pulled += pull
+            if QUICK:
+                pulled += pull
+            else:
+                pulled, pulled_lost = added(pulled, pulled_lost, pull)
         if BOTH:
             tl.atomic_add(grad_yours + s * padded_width, tl.sum(reach, axis=1), sem="relaxed")
         if FEATURES and WEIGHT:
