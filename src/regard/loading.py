@@ -147,7 +147,7 @@ def load(
     if others and engine != "own":
         raise ValueError(f"the engine {engine} runs one model; leave the engine or the other runs out")
     made = make_engine(engine, model, compute=compute, device=device)
-    return Predictor(run, recipe, model, task, recipe.search(), made)
+    return Predictor(run, recipe, model, task.ready(model), recipe.search(), made)
 
 
 def _trained(run: Run, recipe: Recipe, task: Task) -> nn.Module:

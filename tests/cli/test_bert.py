@@ -83,7 +83,7 @@ train: {{steps: 30, batch: {{sentences: 6}}, optimizer: {{rate: 0.01}}, valid_ev
     wrong = ["data.source=[first]", "model.encoder={kind: rnn}"]
     for override in wrong:
         failed = RUN.invoke(app, ["train", str(tmp_path / "pairs.yaml"), override, "--runs", str(tmp_path)])
-        assert "source has one column, or two for labels by a model with encoder" in failed.output
+        assert "source has one column, or two for labels by a model that reads two texts" in failed.output
 
 
 @pytest.mark.parametrize("recipe", ["bert_wikitext2", "bert_sst2"])

@@ -43,8 +43,8 @@ def refused(*arguments: str) -> str:
 def machine(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The small recipe on smaller vectors, trained long enough to copy them."""
     folder = tmp_path_factory.mktemp("runs")
-    steps = ("train.steps=150", "train.valid_every=150", "train.schedule.name=constant")
-    sizes = ("data.bits=3", "data.longest=5", "data.valid_size=32", "data.test_size=64")
+    steps = ("train.steps=220", "train.valid_every=220", "train.optimizer.rate=2.0e-2", "train.schedule.name=constant")
+    sizes = ("data.bits=3", "data.shortest=3", "data.longest=5", "data.valid_size=32", "data.test_size=64")
     model = "model={kind: ntm, hidden_dim: 64, rows: 16, row_dim: 10}"
     said = asked("train", "ntm_copy", *steps, *sizes, model, "run=copy", "--runs", str(folder))
     assert "copy: finished" in said
@@ -72,12 +72,13 @@ def test_other_models_learn_the_same_task(model: str, tmp_path: Path) -> None:
 
 
 def test_a_machine_that_was_trained_copies(machine: str) -> None:
-    assert asked("predict", machine, "011 100 010", "", "110") == "011 100 010\n\n110\n"
-    row = json.loads(asked("predict", machine, "011 100", "--json", "--alignment"))
-    assert row["tokens"] == ["011", "100"]
-    assert row["source_tokens"] == ["011", "100", "copy"]
-    assert len(row["alignment"]) == 2
-    assert "█" in asked("predict", machine, "011 100", "--alignment")
+    longer = "110 000 101 111 001"
+    assert asked("predict", machine, "011 100 010 110", "", longer) == f"011 100 010 110\n\n{longer}\n"
+    row = json.loads(asked("predict", machine, longer, "--json", "--alignment"))
+    assert row["tokens"] == longer.split()
+    assert row["source_tokens"] == [*longer.split(), "copy"]
+    assert len(row["alignment"]) == 5
+    assert "█" in asked("predict", machine, longer, "--alignment")
 
 
 def test_it_is_measured_on_other_lengths(machine: str) -> None:

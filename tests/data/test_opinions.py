@@ -30,6 +30,18 @@ def test_splits_are_apart_and_seeds_differ() -> None:
     assert labels.count("good") == pytest.approx(250, abs=40)
 
 
+def test_two_sentences_agree_or_differ() -> None:
+    pairs = [example.fields for example in Opinions("test", size=300, words=9, pairs=True)]
+    for fields in pairs:
+        both = [meant(str(fields[name])) for name in ("text", "second")]
+        assert fields["label"] == ("agree" if both[0] == both[1] else "differ")
+    assert [fields["label"] for fields in pairs].count("agree") == pytest.approx(150, abs=30)
+    learned = {
+        example.fields[name] for example in Opinions(size=300, words=9, pairs=True) for name in ("text", "second")
+    }
+    assert not learned & {fields[name] for fields in pairs for name in ("text", "second")}
+
+
 def test_wrong_settings_are_one_sentence() -> None:
     with pytest.raises(DataError, match="split is 'dev'"):
         Opinions("dev")  # type: ignore[arg-type]

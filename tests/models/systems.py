@@ -9,12 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from regard.models import (
+    LSTMNLM,
     Attending,
     Bahdanau,
     Bidirectional,
     CharRNN,
     LanguageModel,
+    LSTMNSeq2Seq,
     Luong,
+    PointerLM,
     Seq2Seq,
     SimpleAttention,
     Transformer,
@@ -64,6 +67,10 @@ ENCODER_DECODERS: dict[str, Callable[[], Any]] = {
     "luong location": lambda: luong(attention=Attending(score="location")),
     "simple": lambda: SimpleAttention(SOURCE, TARGET, **WIDTHS),
     "bidirectional": lambda: Bidirectional(bahdanau(), Bahdanau(TARGET, SOURCE, **WIDTHS)),
+    "lstmn deep": lambda: LSTMNSeq2Seq(SOURCE, TARGET, **WIDTHS),
+    "lstmn shallow tied": lambda: LSTMNSeq2Seq(
+        SOURCE, TARGET, embedding_dim=16, hidden_dim=8, fusion="shallow", tied=True
+    ),
     "transformer": lambda: Transformer(SOURCE, TARGET, PRE, num_layers=2),
     "transformer post learned": lambda: Transformer(
         SOURCE, TARGET, POST, num_layers=2, positions="learned", max_length=17, tied="none"
@@ -79,6 +86,11 @@ LANGUAGE_MODELS: dict[str, Callable[[], Any]] = {
     "char-rnn": lambda: CharRNN(TARGET, **WIDTHS),
     "char-rnn attention": lambda: CharRNN(TARGET, **WIDTHS, attention=Attending().make_score),
     "char-rnn window": lambda: CharRNN(TARGET, **WIDTHS, attention=Attending(score="dot").make_score, window=2),
+    "char-rnn next": lambda: CharRNN(TARGET, **WIDTHS, attention=Attending().make_score, window=3, pairing="next"),
+    "pointer": lambda: PointerLM(TARGET, **WIDTHS, cells=DEEP),
+    "pointer window next": lambda: PointerLM(TARGET, **WIDTHS, cells="gru", window=2, pairing="next"),
+    "lstmn": lambda: LSTMNLM(TARGET, **WIDTHS, num_layers=2),
+    "lstmn window tied": lambda: LSTMNLM(TARGET, embedding_dim=8, hidden_dim=8, window=2, tied=True),
     "transformer lm": lambda: TransformerLM(TARGET, PRE, num_layers=2),
     "transformer lm rotary": lambda: TransformerLM(TARGET, POST, num_layers=2, positions="rotary", tied=False),
 }

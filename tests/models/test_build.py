@@ -21,11 +21,17 @@ PLAIN: dict[str, dict[str, Any]] = {
     "bert": {"encoder": {**TINY, "max_length": 9, "pooled": True}, "next_sentence": True},
     "bidirectional": {"model": {"kind": "luong", **SMALL}, "gamma": 0.5},
     "char_rnn": {**SMALL, "attention": "dot", "window": 3},
+    "gat": {"hidden_dim": 5, "num_heads": 2, "num_layers": 3, "residual": True},
     "language_model": {**SMALL, "cells": {"kind": "lstm", "num_layers": 2, "variational": True}},
+    "lstmn": {**SMALL, "fusion": "shallow"},
+    "lstmn_lm": {**SMALL, "num_layers": 2, "window": 3},
     "luong": {**SMALL, "attention": "dot", "feeding": False},
+    "memory_transformer": {**TINY, "num_layers": 2, "reads": "memory", "nearest": 3},
     "memory_network": {"dim": 6, "num_hops": 2, "tying": "layerwise"},
     "ntm": {"controller": "lstm", "hidden_dim": 7, "rows": 5, "row_dim": 3, "read_heads": 2},
+    "pointer_lm": {**SMALL, "window": 3, "pairing": "next"},
     "rnn": {"hidden_dim": 7, "cells": {"kind": "lstm", "num_layers": 3}},
+    "span_reader": {"encoder": {"kind": "bert", **TINY, "max_length": 20}, "dropout": 0.0},
     "seq2seq": {**SMALL, "context": "input", "cells": "gru"},
     "simple_attention": SMALL,
     "transducer": {"encoder": {"kind": "transformer", **TINY}},
@@ -37,11 +43,18 @@ PLAIN: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_from_plain_values(kind: str) -> None:
     source, lengths, target = pairs()
-    if kind in ("bert", "char_rnn", "language_model", "transformer_lm"):
+    if kind in ("bert", "char_rnn", "language_model", "lstmn_lm", "pointer_lm", "transformer_lm"):
         assert build(kind, 13, **PLAIN[kind])(target).logits.shape == (3, 7, 13)
+        return
+    if kind == "span_reader":
+        read = build(kind, 13, **PLAIN[kind])(source, lengths, target, torch.tensor([7, 6, 2]))
+        assert read.logits.shape == (3, 7, 2)
         return
     if kind == "memory_network":
         assert build(kind, 13, 13, **PLAIN[kind])(target.unsqueeze(1), source).logits.shape == (3, 13)
+        return
+    if kind == "gat":
+        assert build(kind, 11, 13, **PLAIN[kind])(torch.rand(7, 11), torch.randint(7, (2, 5))).logits.shape == (7, 13)
         return
     if kind in ("ntm", "rnn"):
         assert build(kind, 11, 13, **PLAIN[kind])(torch.rand(3, 7, 11)).logits.shape == (3, 7, 13)

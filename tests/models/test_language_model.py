@@ -44,6 +44,21 @@ def test_char_rnn_is_the_equations() -> None:
         assert_close(predicted.attended.weights()[0, t, :t], alpha, tolerance=1e-10)
 
 
+def test_char_rnn_can_read_what_came_next() -> None:
+    """A state of the past is found by its key, and the one after it is read; the newest has nothing after it yet."""
+    model = CharRNN(TARGET, **WIDTHS, attention=Attending(score="dot").make_score, pairing="next").double()
+    text = pairs()[2][:1]
+    predicted = model(text)
+    h = model.layers(model.words(text))[0][0]
+    for t in range(7):
+        alpha = (h[:t] @ h[t]).softmax(0)
+        c = alpha @ h[1 : t + 1] if t else torch.zeros_like(h[0])
+        expected = model.output_map(torch.tanh(model.attentional_map(torch.cat((c, h[t])))))
+        assert_close(predicted.logits[0, t], expected, tolerance=1e-10)
+    with pytest.raises(ValueError, match="pairing is read or next; got 'both'"):
+        CharRNN(TARGET, **WIDTHS, pairing="both")
+
+
 def test_a_window_bounds_the_memory() -> None:
     model = CharRNN(TARGET, **WIDTHS, attention=Attending(score="dot").make_score, window=2)
     predicted = model(pairs()[2])

@@ -37,7 +37,7 @@ def test_shapes(controller: str) -> None:
 def test_a_step_is_the_equations(controller: str) -> None:
     model, x = machine(controller).double(), torch.rand(2, 5).double()
     before = model.start(2)
-    feature, after = model.step(x, before)
+    said, after = model.step(x, before)
     seen = torch.cat((x, before.read), -1)
     if controller == "lstm":
         hidden, _ = model.controller.layers(seen.unsqueeze(1))  # type: ignore[operator]
@@ -45,10 +45,10 @@ def test_a_step_is_the_equations(controller: str) -> None:
     else:
         hidden = (seen @ model.controller[0].weight.T + model.controller[0].bias).tanh()  # type: ignore[index]
     read, tape, _ = model.heads(hidden.unsqueeze(1), before.tape)
-    assert_close(feature, torch.cat((hidden, read), -1))
+    assert_close(said, hidden)
     assert_close(after.tape.matrix, tape.matrix)
     assert_close(after.read, read)
-    assert_close(model(x.unsqueeze(1)).logits.squeeze(1), model.output_map(feature))
+    assert_close(model(x.unsqueeze(1)).logits.squeeze(1), model.output_map(torch.cat((hidden, read), -1)))
 
 
 @controllers

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from regard.nn import FusionState
 from regard.nn.recording import recording
 from tests.mechanism import OnTheDevice, assert_close
 from tests.models.systems import ENCODER_DECODERS, TARGET, bahdanau, pairs
@@ -31,11 +33,18 @@ def test_a_recording_is_the_same_function(name: str) -> None:
             predicted = model(*inputs)
         seen = [] if predicted.attended is None else [predicted.attended.weights(), predicted.attended.weights(rows=2)]
         slopes = torch.autograd.grad((predicted.logits**2).sum(), list(model.parameters()))
-        layers = predicted.state.layers
-        ends = [layer.past.key for layer in layers] if isinstance(layers, tuple) else [layers.hidden]
+        ends = _ends(predicted.state)
         found.append([predicted.logits, *ends, *seen, *slopes])
     for plain, recorded in zip(*found, strict=True):
         assert_close(recorded, plain.detach(), tolerance=1e-10)
+
+
+def _ends(state: Any) -> list[Tensor]:
+    """Where a decoder stands: its tape, its caches, or its layers."""
+    if isinstance(state, FusionState):
+        return [state.intra.hidden, state.intra.cells, state.summary]
+    layers = state.layers
+    return [layer.past.key for layer in layers] if isinstance(layers, tuple) else [layers.hidden]
 
 
 def test_a_decoder_goes_on_from_a_recorded_state() -> None:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard import Mask
-from regard.nn import LSTMN, DeepFusion, LSTMNCell, LSTMNState, LSTMNStep, ShallowFusion
+from regard.nn import LSTMN, DeepFusion, DeepLSTMN, LSTMNCell, LSTMNState, LSTMNStep, ShallowFusion
 from regard.nn.scores import Additive
 from regard.ops import Attended
 from tests.mechanism import assert_close, check_gradients
@@ -125,6 +125,62 @@ def test_captures_see_each_read_once() -> None:
     layer.cell.attention.watch(seen.append)
     layer(torch.randn(2, 4, 3))
     assert [read.shape for read in seen] == [(2, 1, 1, 0), (2, 1, 1, 1), (2, 1, 1, 2), (2, 1, 1, 3)]
+
+
+def test_a_window_bounds_the_tapes() -> None:
+    layer, whole, words = LSTMN(3, 5, window=2).double(), LSTMN(3, 5).double(), torch.randn(2, 6, 3).double()
+    whole.load_state_dict(layer.state_dict())
+    step = layer(words)
+    assert step.state.memory.size == 2
+    assert (step.attended.weights()[0] > 0).sum(1).tolist() == [0, 1, 2, 2, 2, 2]
+    assert (step.attended.weights()[0, 5] > 0).tolist() == [False, False, False, True, True, False]
+    assert_close(step.output[:, :3], whole(words).output[:, :3])
+    assert not torch.allclose(step.output[:, 3:], whole(words).output[:, 3:])
+    first = layer(words[:, :4])
+    second = layer(words[:, 4:], state=first.state.detach())
+    assert_close(second.output, step.output[:, 4:])
+    assert_close(second.attended.weights(), step.attended.weights()[:, 4:, 2:])
+    with torch.no_grad():  # where a growing memory has room behind it
+        assert_close(layer(words).output, step.output)
+    with pytest.raises(ValueError, match="tapes of 2 words have no padding; leave mask or window out"):
+        layer(words, Mask.padding([6, 2]))
+
+
+def test_some_rows_of_weights_are_those_of_all() -> None:
+    step = DeepLSTMN(3, 5, num_layers=2)(torch.randn(2, 6, 3), Mask.padding([6, 4]))
+    weights = step.attended.weights()
+    assert weights.shape == (2, 2, 6, 6)
+    assert torch.equal(step.attended.weights(rows=[4, 1], heads=1), weights[:, 1:, [4, 1]])
+    assert (weights[1, :, 4:] == 0).all()
+
+
+def test_layers_lie_on_each_other() -> None:
+    layers, words = DeepLSTMN(3, 5, num_layers=3).double(), torch.randn(2, 6, 3).double()
+    step, by_hand = layers(words), words
+    for number, layer in enumerate(layers.layers):
+        alone = layer(by_hand)
+        by_hand = alone.output
+        assert_close(step.attended.weights(heads=number)[:, 0], alone.attended.weights())
+    assert_close(step.output, by_hand)
+    assert_close(step.state.top.hidden, by_hand)
+    first = layers(words[:, :2])
+    second = layers(words[:, 2:], state=first.state.select(torch.tensor([1, 0])))
+    assert_close(second.output, layers(_swapped(words)).output[:, 2:])
+
+
+def _swapped(words: Tensor) -> Tensor:
+    """The first two words of each sequence are the other's."""
+    return torch.cat((words.flip(0)[:, :2], words[:, 2:]), dim=1)
+
+
+def test_dropout_lies_between_layers() -> None:
+    layers, words = DeepLSTMN(3, 5, num_layers=2, dropout=0.5), torch.randn(2, 6, 3)
+    assert not torch.equal(layers(words).output, layers(words).output)
+    alone = DeepLSTMN(3, 5, dropout=0.5)
+    assert torch.equal(alone(words).output, alone(words).output)  # not below the first, nor above the last
+    assert torch.equal(layers.eval()(words).output, layers(words).output)
+    with pytest.raises(ValueError, match=r"LSTMN: dropout must lie in \[0, 1\); got 1.0"):
+        DeepLSTMN(3, 5, dropout=1.0)
 
 
 def test_gradients() -> None:

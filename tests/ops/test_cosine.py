@@ -159,6 +159,18 @@ def test_module_computes_the_equation() -> None:
     assert_close(out.context, (expected @ key).double(), tolerance=1e-5)
 
 
+def test_soft_lengths_bound_the_slope_and_leave_long_keys_alone() -> None:
+    score, soft = Cosine(query_dim=3, key_dim=4), Cosine(query_dim=3, key_dim=4, softness=0.3)
+    by_hand = torch.tensor([[[0.4, 0.0, 0.0, 0.0]]])  # 0.4 : sqrt(0.16 + 0.09)
+    assert_close(soft.keys(by_hand), [[[[0.8, 0.0, 0.0, 0.0]]]])
+    long = torch.randn(2, 7, 4) + 1e4
+    assert_close(soft.keys(long), score.keys(long).double())
+    short = torch.full((1, 1, 4), 1e-6, requires_grad=True)
+    slopes = [torch.autograd.grad(each.keys(short)[..., 0].sum(), short)[0].norm() for each in (score, soft)]
+    assert slopes[0] > 1e5
+    assert slopes[1] < 1.01 / 0.3
+
+
 def test_step_by_step_is_all_at_once() -> None:
     attention = Attention(Cosine(query_dim=3, key_dim=5))
     query, key, mask = torch.randn(2, 4, 3), torch.randn(2, 11, 5), Mask.padding([11, 6])

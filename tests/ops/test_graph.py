@@ -260,3 +260,31 @@ def test_bad_shapes_are_named() -> None:
         GraphAttention(5, 3, 2, join="sum")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="at least one largest weight"):
         graph_attention(node, edges, source, target).topk(0)
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+def test_dropped_values_change_the_context_and_not_the_weights(impl: str) -> None:
+    """Where a channel is dropped, it is so for all who read it; the energies see it."""
+    torch.manual_seed(0)
+    node, edges = torch.ones(40, 1, 3), torch.randint(40, (2, 200))
+    weights = torch.ones(1, 3), torch.ones(1, 3)
+    whole = graph_attention(node, edges, *weights, impl=impl)
+    out = graph_attention(node, edges, *weights, value_dropout=0.5, impl=impl)
+    assert torch.equal(out.weights(), whole.weights())
+    assert out.context.mean().item() == pytest.approx(whole.context.mean().item(), abs=0.15)
+    assert not torch.equal(out.context, whole.context)
+    one = graph_attention(node, torch.tensor([[7, 7], [1, 2]]), *weights, value_dropout=0.5, impl=impl).context
+    assert torch.equal(one[1], one[2])
+    assert set(one[1].unique().tolist()) <= {0.0, 2.0}
+
+
+def test_each_head_of_a_layer_has_its_own_dropped_inputs() -> None:
+    torch.manual_seed(0)
+    layer = GraphAttention(input_dim=50, head_dim=1, num_heads=2, input_dropout=0.5, self_loops=False)
+    with torch.no_grad():
+        layer.node_map.weight.fill_(1.0)
+        edges = torch.arange(30).expand(2, -1)
+        first, second = layer(torch.ones(30, 50), edges).context.T
+        assert not torch.equal(first, second)
+        assert first.mean().item() == pytest.approx(50.0, abs=5.0)
+        assert (layer.eval()(torch.ones(30, 50), edges).context == 50).all()

@@ -122,6 +122,26 @@ def test_heads_are_addressing_reading_erasing_and_adding() -> None:
     assert_close(chosen.matrix, again.matrix[order])
 
 
+def test_maps_that_were_joined_before_are_the_same_maps() -> None:
+    heads = Heads(query_dim=7, row_dim=5, reads=2, writes=3).double()
+    query, tape = torch.randn(3, 1, 7).double(), Tape(torch.randn(3, 11, 5).double())
+    first, again = heads(query, tape), heads(query, tape, joined=heads.joined())
+    assert torch.equal(first.tape.matrix, again.tape.matrix)
+    assert len(heads.joined().bias) == 5 * (5 + 1 + 1 + 3 + 1) + 2 * 3 * 5
+    again.tape.matrix.sum().backward()
+    assert all(parameter.grad is not None for parameter in heads.parameters())
+
+
+def test_a_tape_that_nothing_was_written_to_has_no_steep_slopes() -> None:
+    """One over the length of its rows would be 4.5e5."""
+    heads, matrix = Heads(query_dim=7, row_dim=5, reads=1), torch.full((2, 11, 5), 1e-6, requires_grad=True)
+    _, _, state = heads(torch.randn(2, 1, 7), Tape(matrix))
+    (weights,) = state.align
+    assert isinstance(weights, Tensor)
+    (slope,) = torch.autograd.grad(weights[..., 0].sum(), matrix)
+    assert 0 < slope.abs().max() < 100
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e2, 1e4])
 def test_never_nan(scale: float) -> None:
     """500 steps of writing and reading with whatever a controller may say: finite values, finite gradients."""

@@ -26,7 +26,10 @@ PLACES: dict[str, type[BaseModel]] = {
     "data, format: dates": data_sections.DatesData,
     "data, format: digits": data_sections.DigitsData,
     "data, format: world": data_sections.WorldData,
+    "data, format: endings": data_sections.EndingsData,
+    "data, format: glossary": data_sections.GlossaryData,
     "data, format: opinions": data_sections.OpinionsData,
+    "data, format: tales": data_sections.TalesData,
     "data, format: pairs": data_sections.PairsData,
     "train, valid and test of pairs": data_sections.PairFiles,
     "data, format: table": data_sections.TableData,
@@ -38,6 +41,12 @@ PLACES: dict[str, type[BaseModel]] = {
     "data, format: folder": data_sections.FolderData,
     "data, format: columns": data_sections.ColumnsData,
     "data, format: stories": data_sections.StoriesData,
+    "data, format: diaries": data_sections.DiariesData,
+    "data, format: squad": data_sections.SquadData,
+    "data, format: spans": data_sections.SpansData,
+    "data, format: communities": data_sections.CommunitiesData,
+    "data, format: planetoid": data_sections.PlanetoidData,
+    "data, format: graph": data_sections.GraphData,
     "data, format: copy": data_sections.CopyData,
     "data, format: repeat_copy": data_sections.RepeatCopyData,
     "data, format: associative_recall": data_sections.AssociativeRecallData,
@@ -116,7 +125,8 @@ def test_every_section_has_its_place() -> None:
         model for module in (sections, data_sections) for model in vars(module).values() if isinstance(model, type)
     }
     known = {model for model in found if issubclass(model, Section)}
-    assert known - {Section, data_sections.Files, data_sections.SplitFiles} == set(PLACES.values())
+    shared = {Section, data_sections.Files, data_sections.SplitFiles, data_sections.SpanData}
+    assert known - shared == set(PLACES.values())
 
 
 def test_every_format_of_every_task_has_its_place() -> None:
@@ -132,9 +142,9 @@ def test_every_key_has_a_sentence(place: str, name: str) -> None:
     assert PLACES[place].model_fields[name].description
 
 
-def test_decode_has_the_keys_of_a_search_and_those_of_unknown_words() -> None:
+def test_decode_has_the_keys_of_a_search_and_those_of_answers() -> None:
     searched = [field.name for field in dataclasses.fields(Search)]
-    assert list(sections.DecodeSection.model_fields) == [*searched, "unknown", "dictionary"]
+    assert list(sections.DecodeSection.model_fields) == [*searched, "unknown", "dictionary", "memory"]
 
 
 if __name__ == "__main__":

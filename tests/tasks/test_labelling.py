@@ -226,3 +226,53 @@ def test_a_label_that_training_never_showed_counts_for_no_loss() -> None:
     batch.tensors.update(tags=torch.tensor([[1, IGNORE]]), tags_lengths=torch.tensor([2]))
     loss = tagging().loss(Says([log(0.5, 0.25, 0.25)] * 2), batch)
     assert (loss.total.item(), loss.tokens) == (pytest.approx(math.log(4)), 1)
+
+
+class Penalised(Says):
+    """Says the same, and pays for where it looked."""
+
+    def forward(self, text: Tensor, lengths: Tensor) -> Predicted:
+        return super().forward(text, lengths)._replace(extras={"penalty": torch.full((len(text),), 0.5)})
+
+
+def test_what_hops_cost_is_of_training_alone() -> None:
+    model, batch = Penalised(log(0.5, 0.25, 0.25)), labelled(0, 2, 1)
+    plain = math.log(2) + 2 * math.log(4)
+    learned, measured = classification().loss(model, batch, update=3), classification().loss(model, batch)
+    assert learned.total.item() == pytest.approx(plain + 3 * 0.5)
+    assert float(learned.nll) == pytest.approx(plain)
+    assert measured.total.item() == pytest.approx(plain)
+
+
+def test_every_hop_has_its_row_and_all_of_them_one() -> None:
+    task = classification()
+    size, encoder = task.encoders["text"].size, {"embedding_dim": 6, "hidden_dim": 8}
+    model = build("acceptor", size, 3, num_hops=5, encoder=encoder).eval()
+    (best, other), (alone, _) = task.predict(model, ["far too long", "a"], Search(n_best=2))
+    assert best.alignment is not None
+    assert best.alignment.shape == (5, 3)
+    assert alone.alignment.shape == (5, 1)
+    assert torch.equal(other.alignment, best.alignment)
+    assert_close(best.alignment.sum(1), torch.ones(5), tolerance=1e-6)
+    weights, names = best.drawn()
+    assert names == ("hop 1", "hop 2", "hop 3", "hop 4", "hop 5", "all")
+    assert_close(weights[5], best.alignment.mean(0), tolerance=1e-6)
+    (panel,) = task.panels(model, "far too long", Search())
+    assert (panel.rows, panel.columns) == (names, ("far", "too", "long"))
+
+
+def test_a_label_of_two_texts_is_asked_with_both() -> None:
+    words = Tokenizer.train(["a gem", "far too long"], kind="words", masked=True)
+    task = Classification({"text": words, "label": Labels(("no", "yes"))}, pairs=True)
+    encoder = {"embedding_dim": 6, "hidden_dim": 8}
+    model = build("acceptor", words.size, 2, num_hops=2, pair_dim=3, encoder=encoder).eval()
+    ((best,),) = task.predict(model, ["a gem\tfar too long"], Search())
+    assert best.source_tokens == ("a", "gem", "</s>", "far", "too", "long")
+    assert_close(best.alignment.sum(1), torch.full((2,), 2.0), tolerance=1e-6)
+    assert_close(best.alignment[:, 2], torch.zeros(2))
+    (panel,) = task.panels(model, "a gem\tfar too long", Search())
+    assert panel.title == f"a gem | far too long → {best.text}"
+    with pytest.raises(ValueError, match="the label is of two texts with a tab between; this is one: 'a gem'"):
+        task.predict(model, ["far\tlong", "a gem"], Search())
+    with pytest.raises(DataError, match="a tab stands between two texts, and here are more"):
+        task.predict(model, ["a\tgem\tlong"], Search())

@@ -31,6 +31,8 @@ CARRYING: dict[str, dict[str, Any]] = {
     "GRU of characters": {"kind": "char_rnn", "cells": "gru"},
     "attention in a window": {"kind": "char_rnn", "attention": "dot", "window": 3},
     "attention in a wide window": {"kind": "char_rnn", "attention": "additive", "window": 100},
+    "pointer in a window": {"kind": "pointer_lm", "window": 3},
+    "pointer in a wide window": {"kind": "pointer_lm", "window": 100, "pairing": "next"},
 }
 TRANSFORMER = {"kind": "transformer_lm", "dim": 8, "num_heads": 2, "num_layers": 2, "hidden_dim": 8}
 

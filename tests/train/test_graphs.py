@@ -16,6 +16,7 @@ from regard.data.batch import Batch
 from regard.recipes.document import Document
 from regard.recipes.load import check
 from regard.train import graphs
+from regard.train.carried import named_tensors
 from regard.train.folder import RunError
 from regard.train.graphs import CudaGraphs, Graphs, obstacle, recorded_sizes, waited_for
 from regard.train.run import Run
@@ -68,7 +69,7 @@ def learned(made: Trainer, batch: Batch, *, recorded: bool) -> tuple[Tensor, Ten
     made.optimizer.zero_grad(set_to_none=not recorded)
     if recorded:
         assert made.graphs is not None
-        total, nll = made.graphs.learn(batch, 0, 0.5)
+        total, nll, _ = made.graphs.learn(batch, 0, 0.5)
     else:
         total, nll, _ = made.objective(batch, 0)
         (0.5 * total).backward()
@@ -80,6 +81,8 @@ MODELS = {
     "multi-head": "{kind: bahdanau, embedding_dim: 16, hidden_dim: 16, attention: {num_heads: 2}, cells: lstm}",
     "luong": "{kind: luong, embedding_dim: 16, hidden_dim: 16, attention: {align: local_p}}",
     "simple": "{kind: simple_attention, embedding_dim: 16, hidden_dim: 16}",
+    "lstmn deep": "{kind: lstmn, embedding_dim: 16, hidden_dim: 16}",
+    "lstmn shallow": "{kind: lstmn, embedding_dim: 16, hidden_dim: 16, fusion: shallow}",
     "transformer": "{kind: transformer, dim: 16, num_heads: 2, hidden_dim: 32, num_layers: 2, dropout: 0}",
     "seq2seq": "{kind: seq2seq, embedding_dim: 16, hidden_dim: 16, cells: lstm, reverse: true}",
 }
@@ -188,6 +191,43 @@ def test_machines_with_a_tape_are_recorded_length_by_length(controller: str, tmp
         for ours, theirs in zip(gradients, expected[2], strict=True):
             assert_close(ours, theirs, tolerance=1e-5)
     assert recordings(made) == len({batch.inputs.shape for batch in found})
+
+
+TAPE = "model={kind: lstmn_lm, embedding_dim: 6, hidden_dim: 7, num_layers: 2, window: 8}"
+
+
+def text_settings(folder: Path, batch: str) -> tuple[str, ...]:
+    """The tiny recipe made one of a language model with tapes; an epoch has some 7 batches."""
+    (folder / "text.txt").write_text(
+        "\n".join(" ".join(str(place % 7) for place in range(2 + n % 9)) for n in range(60))
+    )
+    data = f"data={{format: text, train: {folder}/text.txt, split: {{by: order, valid: 0.1}}}}"
+    plain = ("evaluate={examples: 0}", "decode={}", "train.steps=10", "train.log_every=1", "train.valid_every=10")
+    return ("task=language_model", data, TAPE, f"train.batch={batch}", *plain)
+
+
+@pytest.mark.parametrize("batch", ["{sentences: 7}", "{sentences: 7, window: 5}"])
+def test_language_models_with_tapes_are_recorded_and_go_on_from_their_state(batch: str, tmp_path: Path) -> None:
+    """Texts by themselves, and windows: the first has no state, the second begins with half a tape, others a whole."""
+    settings = text_settings(tmp_path, batch)
+    train(tmp_path / "plain", *settings)
+    made = trainer(tmp_path / "recorded", *settings)
+    assert waited_for(made.model, made.task)
+    assert obstacle(made.model, made.task) is None
+    made.fit()
+    assert losses(tmp_path / "recorded") == pytest.approx(losses(tmp_path / "plain"), rel=1e-4)
+    if "window" not in batch:
+        return
+    assert made.graphs is not None
+    replayed = {name: tensor.data_ptr() for one in made.graphs._recorded.values() for name, tensor in kept(one)}
+    assert not set(replayed.values()) & {tensor.data_ptr() for tensor in named_tensors(made.carried).values()}
+    starts = {dict(shape).get("before.layers.0.memory.key", (0, 0, 0))[2] for shape in made.graphs._recorded}
+    assert starts >= {0, 5, 8}
+
+
+def kept(recorded: graphs.Recorded) -> list[tuple[str, Tensor]]:
+    """The tensors that a replay writes its state into."""
+    return list(named_tensors(recorded.after).items())
 
 
 def test_large_models_that_learn_all_words_at_once_need_no_recording(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import pairwise
 
 import pytest
 from rich.console import Console
@@ -88,6 +89,18 @@ def test_off_a_terminal_there_is_a_line_every_half_minute(clock: Clock) -> None:
     clock.now += 29
     screen.stepped(71, 1.0, 1)
     assert said.getvalue().splitlines()[2:] == ["step     70  loss 1.5  best"]  # half a minute after what was said last
+
+
+def test_many_validations_in_a_short_time_have_some_lines(clock: Clock) -> None:
+    """The first 20 all have one; then one every two seconds, however many there are."""
+    screen, said = listening()
+    for step in range(1, 101):
+        clock.now += 0.1
+        screen.validated(step, {"loss": 1.0}, better=True)
+    steps = [int(line.split()[1]) for line in said.getvalue().splitlines()]
+    assert steps[:20] == list(range(1, 21))
+    assert 3 <= len(steps[20:]) <= 5
+    assert all(later - sooner >= 20 for sooner, later in pairwise(steps[20:]))
 
 
 def test_a_line_off_a_terminal_is_never_folded() -> None:

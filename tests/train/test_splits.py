@@ -13,7 +13,7 @@ import pytest
 
 from regard.data import DataError, Labels
 from regard.data.example import Value
-from regard.recipes.data_sections import FORMATS
+from regard.recipes.data_sections import FORMATS, TWO_TEXTS
 from regard.recipes.document import Document
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
@@ -29,6 +29,8 @@ MODELS = {
     "tag": "{kind: transducer}",
     "answer": "{kind: memory_network}",
     "bits": "{kind: ntm}",
+    "recall": "{kind: memory_transformer, dim: 4, num_heads: 2}",
+    "spans": "{kind: span_reader, encoder: {kind: rnn, hidden_dim: 4}}",
 }
 ROWS = 40
 
@@ -54,6 +56,10 @@ def objects(*rows: dict[str, Any]) -> list[str]:
     return [json.dumps(row) for row in rows]
 
 
+SAID = {"context": "Ada left", "qas": [{"question": "who?", "answers": [{"text": "Ada", "answer_start": 0}]}]}
+SPAN: dict[str, Value] = {"context": "Ada left", "question": "who?", "answer": "Ada", "start": "0", "answers": ["Ada"]}
+
+
 def written(folder: Path, form: str, task: str) -> str:
     """A file of a format, and the section that names it."""
     root = f"root: {folder}, "
@@ -65,6 +71,8 @@ def written(folder: Path, form: str, task: str) -> str:
         return f"{{format: folder, {root}train: names}}"
     lines = {
         "table": ["x\tgood\ta gem"],
+        "squad": [json.dumps({"data": [{"paragraphs": [SAID]}]})],
+        "spans": ["who?\tAda left\tAda"],
         "jsonl": objects({"t": ["a", "gem"] if task == "tag" else "a gem", "l": ["DT", "NN"] if task == "tag" else 1}),
         "cmudict": [";;; comment", "gem  JH EH1 M"],
         "text": ["", "a gem", ""],
@@ -81,7 +89,11 @@ def written(folder: Path, form: str, task: str) -> str:
         "cmudict": "stress: true",
         "text": "blank: keep",
         "stories": "test: a",
+        "squad": "window: 9, overlap: 2",
+        "spans": "longest_answer: 2",
     }[form]
+    if task == "recall":
+        more = {"table": "source: [2, 0], target: 1", "jsonl": "source: [t, t], target: l"}[form]
     return f"{{format: {form}, {root}train: a, valid: a, {more}}}"
 
 
@@ -103,6 +115,10 @@ WANTED: dict[tuple[str, str], dict[str, Value]] = {
     ("tag", "columns"): {"text": ["a", "gem"], "tags": ["DT", "NN"]},
     ("tag", "jsonl"): {"text": ["a", "gem"], "tags": ["DT", "NN"]},
     ("answer", "stories"): {"story": ["Ada went home"], "question": "Where is Ada", "answer": "home"},
+    ("recall", "table"): {"fact": "x", "source": "a gem", "target": "good"},
+    ("recall", "jsonl"): {"fact": "a gem", "source": "a gem", "target": "1"},
+    ("spans", "squad"): SPAN,
+    ("spans", "spans"): SPAN,
 }
 GENERATED = {
     ("translate", "dates"),
@@ -110,6 +126,8 @@ GENERATED = {
     ("masked_language_model", "opinions"),
     ("classify", "opinions"),
     ("answer", "world"),
+    ("recall", "glossary"),
+    ("spans", "diaries"),
 }
 DRAWN = {("bits", form) for form in FORMATS["bits"]}
 FROM_THE_HUB = {(task, "hub") for task, forms in FORMATS.items() if "hub" in forms}
@@ -124,14 +142,16 @@ def test_every_format_of_every_task_is_read_below() -> None:
 def test_a_file_becomes_the_fields_of_the_task(task: str, form: str, tmp_path: Path) -> None:
     section = written(tmp_path, form, task).replace("train: names", "train: names, split: {by: order, valid: 0.5}")
     assert fields(recipe(task, section))[0] == WANTED[task, form]
-    assert tuple(WANTED[task, form]) == tuple(name for name in (TASKS[task].context, *FIELDS[task]) if name)
+    needed = [name for name in (TASKS[task].context, *FIELDS[task]) if name]
+    assert [*WANTED[task, form]][: len(needed)] == needed
 
 
 @pytest.mark.parametrize(("task", "form"), sorted(GENERATED))
 def test_generated_data_has_three_splits(task: str, form: str) -> None:
     made = recipe(task, f"{{format: {form}, train_size: 9, valid_size: 5, test_size: 3}}")
     assert [len(fields(made, name)) for name in ("train", "valid", "test")] == [9, 5, 3]
-    assert [*fields(made)[0]] == [name for name in (TASKS[task].context, *FIELDS[task]) if name]
+    needed = [name for name in (TASKS[task].context, *FIELDS[task]) if name]
+    assert [*fields(made)[0]][: len(needed)] == needed
 
 
 @pytest.mark.parametrize(("task", "form"), sorted(DRAWN))
@@ -158,10 +178,12 @@ def test_the_hub_gives_the_fields_of_the_task(task: str, monkeypatch: pytest.Mon
         return [row]
 
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load))
-    made = recipe(task, "{format: hub, name: mine, config: small, source: read.it, target: said, test: 'test[:9]'}")
-    said = {"translate": "0", "classify": "0", "tag": ["DT", "NN"]}
+    source = "[read.it, read.it]" if task in TWO_TEXTS else "read.it"
+    made = recipe(task, f"{{format: hub, name: mine, config: small, source: {source}, target: said, test: 'test[:9]'}}")
+    said = {"translate": "0", "classify": "0", "recall": "0", "tag": ["DT", "NN"]}
     question, answer = FIELDS[task]
-    wanted = {question: row["read"]["it"]} | ({} if answer is None else {answer: said[task]})  # type: ignore[index]
+    read = [name for name in (TASKS[task].context, question) if name]
+    wanted = dict.fromkeys(read, row["read"]["it"]) | ({} if answer is None else {answer: said[task]})  # type: ignore[index]
     assert [fields(made, name) for name in ("train", "valid", "test")] == [[wanted]] * 3
     assert sorted(set(asked)) == [("mine", "small", name) for name in ("test[:9]", "train", "validation")]
 

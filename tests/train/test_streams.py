@@ -38,6 +38,8 @@ MODEL = {
     "zaremba": "{kind: language_model, embedding_dim: 6, hidden_dim: 8, dropout: 0.3, cells: "
     "{kind: lstm, num_layers: 2, dropout: 0.3}}",
     "attention": "{kind: char_rnn, embedding_dim: 6, hidden_dim: 8, dropout: 0.3, attention: dot, window: 7}",
+    "pointer": "{kind: pointer_lm, embedding_dim: 6, hidden_dim: 8, dropout: 0.3, window: 7}",
+    "tape": "{kind: lstmn_lm, embedding_dim: 6, hidden_dim: 8, num_layers: 2, dropout: 0.3, window: 7}",
     "transformer": "{kind: transformer_lm, dim: 8, num_heads: 2, num_layers: 1, hidden_dim: 8}",
 }
 PLAIN = "model={kind: language_model, embedding_dim: 8, hidden_dim: 8, cells: elman}"
@@ -119,6 +121,10 @@ def test_a_memory_is_carried_as_far_as_its_window_and_a_transformer_carries_noth
         "memory.key": [6, 1, 7, 8],
         "memory.value": [6, 1, 7, 8],
     }
+    train(tmp_path / "tape", *stream(root, f"model={MODEL['tape']}", "train.steps=3"))
+    shapes = {name: list(tensor.shape) for name, tensor in carried(tmp_path / "tape").items()}
+    layer = {"memory.key": [6, 1, 7, 8], "memory.value": [6, 1, 7, 16], "summary": [6, 8]}
+    assert shapes == {f"layers.{number}.{name}": shape for number in (0, 1) for name, shape in layer.items()}
     train(tmp_path / "transformer", *stream(root, f"model={MODEL['transformer']}", "train.steps=3"))
     assert carried(tmp_path / "transformer") == {}
 

@@ -245,7 +245,8 @@ def test_a_batch_too_small_for_most_examples_is_one_sentence(tmp_path: Path) -> 
 
 def test_labels_are_chosen_by_their_metric() -> None:
     texts = recipe()
-    assert texts.select == "loss"
+    assert texts.select == ("loss",)
     labels = texts.model_copy(update={"task": "classify", "evaluate": EvaluateSection()})
-    assert labels.select == "accuracy"
-    assert labels.model_copy(update={"evaluate": EvaluateSection(select="loss")}).select == "loss"
+    assert labels.select == ("accuracy",)
+    assert texts.model_copy(update={"task": "nodes", "evaluate": EvaluateSection()}).select == ("accuracy", "loss")
+    assert labels.model_copy(update={"evaluate": EvaluateSection(select="loss")}).select == ("loss",)

@@ -20,17 +20,17 @@ NOTHING = Prediction("", "", 0.0, (), (), ())
 
 
 @pytest.mark.parametrize(
-    ("unit", "answer", "arguments", "printed"),
+    ("task", "answer", "arguments", "printed"),
     [
         ("tag", TAGGED, (), "DT NN\n\n"),
         ("tag", TAGGED, ("--alignment",), "DT NN\nevery dog\nDT    NN\n\n\n"),
-        ("label", LABELLED, (), "good\n\n"),
-        ("label", LABELLED, ("--alignment",), "good\n       g\n       e\n     a m\ngood   █\n\n\n"),
-        ("token", TAGGED, ("--alignment",), "DT NN\n(the model attends to nothing that could be drawn)\n\n\n"),
+        ("classify", LABELLED, (), "good\n\n"),
+        ("classify", LABELLED, ("--alignment",), "good\n       g\n       e\n     a m\ngood   █\n\n\n"),
+        ("translate", TAGGED, ("--alignment",), "DT NN\n(the model attends to nothing that could be drawn)\n\n\n"),
     ],
 )
 def test_a_line_and_a_drawing_if_it_is_asked_for(
-    unit: str,
+    task: str,
     answer: Prediction,
     arguments: tuple[str, ...],
     printed: str,
@@ -38,8 +38,8 @@ def test_a_line_and_a_drawing_if_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answers = [[answer], [NOTHING]]
-    task, model = SimpleNamespace(unit=unit), torch.nn.Identity()
-    predictor = SimpleNamespace(task=task, model=model, n_best=lambda texts, n, only: answers)
+    recipe, model = SimpleNamespace(task=task), torch.nn.Identity()
+    predictor = SimpleNamespace(recipe=recipe, model=model, n_best=lambda texts, n, only: answers)
     monkeypatch.setattr(regard.loading, "load", lambda *_, **__: predictor)
     (tmp_path / "recipe.yaml").touch()
     done = CliRunner().invoke(app, ["predict", str(tmp_path), answer.source, "", *arguments])

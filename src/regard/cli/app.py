@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from regard import __version__
-from regard.cli import bench, compare, doctor, evaluate, exchange, mechanisms, predict, recipes, train, view
+from regard.cli import bench, compare, doctor, evaluate, exchange, mechanisms, predict, recipes, remember, train, view
 from regard.cli.screen import show
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app.command("compare")(compare.command)
 app.command("predict")(predict.command)
 app.command("evaluate")(evaluate.command)
 app.command("view")(view.command)
+app.command("remember")(remember.command)
 app.command("import")(exchange.import_command)
 app.command("export")(exchange.export_command)
 app.command("recipes")(recipes.command)

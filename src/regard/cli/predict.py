@@ -56,7 +56,7 @@ def command(
         predictor = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
         torch.set_num_threads(choose(predictor.model))
         trie = None if only is None else predictor.allowed(only)
-        draw = _DRAWINGS.get(predictor.task.unit, _weights) if alignment else _nothing
+        draw = _DRAWINGS.get(predictor.recipe.task, _weights) if alignment else _nothing
         with _opened(output) as out:
             for chunk in _chunks(texts or _lines(file)):
                 for answers in predictor.n_best(chunk, n_best, only=trie):
@@ -128,9 +128,11 @@ def _weights(answer: Prediction) -> str:
     """Where each piece looked, or that it cannot have looked anywhere."""
     from regard.view.terminal import heat_map
 
-    if answer.alignment is None:
+    drawn = answer.drawn()
+    if drawn is None:
         return "(the model attends to nothing that could be drawn)" if answer.tokens else ""
-    return heat_map(answer.alignment, answer.source_tokens, answer.tokens).plain
+    weights, rows = drawn
+    return heat_map(weights, answer.source_tokens, rows).plain
 
 
 def _tags(answer: Prediction) -> str:
@@ -141,10 +143,26 @@ def _tags(answer: Prediction) -> str:
 
 
 def _hops(answer: Prediction) -> str:
-    """Where each hop looked in the story."""
+    """Where each hop looked in the story; of a node, whom it reads."""
     from regard.view.terminal import story_map
 
     return "" if answer.alignment is None else story_map(answer.alignment, answer.source_tokens).plain
+
+
+def _texts(answer: Prediction) -> str:
+    """Which texts of the memory each piece looked at."""
+    from regard.view.terminal import story_map
+
+    return "" if answer.alignment is None else story_map(answer.alignment, answer.source_tokens, answer.tokens).plain
+
+
+def _boundaries(answer: Prediction) -> str:
+    """Where the answer may begin and end."""
+    from regard.tasks.spans import around
+    from regard.view.terminal import heat_map
+
+    weights, pieces = around(answer)
+    return heat_map(weights, pieces, ("begins", "ends")).plain
 
 
 def _nothing(answer: Prediction) -> str:
@@ -152,4 +170,4 @@ def _nothing(answer: Prediction) -> str:
     return ""
 
 
-_DRAWINGS = {"tag": _tags, "answer": _hops}
+_DRAWINGS = {"tag": _tags, "answer": _hops, "nodes": _hops, "recall": _texts, "spans": _boundaries}

@@ -13,15 +13,25 @@ from regard.cli.screen import fail, show
 def command(
     run: Annotated[Path, typer.Argument(help="The folder of a run: runs/dates")],
     text: Annotated[str, typer.Argument(help="What to ask.")],
-    output: Annotated[Path, typer.Option(help="The picture: .png, .svg or .pdf.")] = Path("view.png"),
+    output: Annotated[Path, typer.Option(help="The picture: .png, .svg, .pdf or .html.")] = Path("view.png"),
+    decode: Annotated[list[str] | None, typer.Option(help="Another search: --decode beam_size=10")] = None,
+    head: Annotated[int | None, typer.Option(help="Of a graph: one head, from 1, not the mean of all.", min=1)] = None,
 ) -> None:
     """Draw what a trained model looks at while it answers, step by step."""
     from regard.loading import load
+    from regard.tasks.nodes import Nodes
     from regard.view.panels import draw
 
     try:
-        loaded = load(run)
-        draw(loaded.task.panels(loaded.model, text, loaded.search), output)
+        loaded = load(run, overrides=[f"decode.{one}" for one in decode or []])
+        task = loaded.task
+        if isinstance(task, Nodes):
+            panels = task.panels(loaded.model, text, loaded.search, head=head)
+        elif head is None:
+            panels = task.panels(loaded.model, text, loaded.search)
+        else:
+            fail(f"--head is for the task 'nodes'; the task of {run} is {loaded.recipe.task!r}")
+        draw(panels, output)
     except ValueError as problem:
         fail(str(problem))
     show(f"{output}")

@@ -36,7 +36,7 @@ def draw(comparison: Comparison, rows: Sequence[Row], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    name = comparison.trials[0].recipe.select
+    name = comparison.trials[0].recipe.select[0]
     split = "test" if ("test", name) in measured(rows) else "valid"
     looks = [_look(comparison, row, place) for place, row in enumerate(rows)]
     width = 9.5 + _LETTER * max(len(look.label) for look in looks)

@@ -12,6 +12,7 @@ from regard.compare.pool import Pool
 from regard.compare.trial import Trial
 from regard.evaluate.metrics import METRICS
 from regard.loading import load
+from regard.train.choice import kept
 from regard.train.metrics_log import AVERAGED
 from regard.train.run import Run
 
@@ -63,9 +64,7 @@ class Result:
         """Read from the run's folder."""
         rows = list(Run(trial.folder).metrics)
         curve = [(row["step"], _values(row)) for row in rows if row["split"] == "valid"]
-        select = trial.recipe.select
-        sign = -1 if higher_is_better(select) else 1
-        best = min((values for _, values in curve), key=lambda values: sign * values[select], default={})
+        best = kept(trial.recipe.select, [values for _, values in curve])
         ends = {row["split"]: _values(row) for row in rows if row["split"] in (AVERAGED, "test")}
         found = {"valid": ends.get(AVERAGED, best), "test": ends.get("test", {})}
         measures = {(split, name): value for split, values in found.items() for name, value in values.items()}

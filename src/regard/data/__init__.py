@@ -6,8 +6,11 @@ from regard.data.cmudict import Cmudict
 from regard.data.columns import Columns
 from regard.data.corpus import Corpus
 from regard.data.dates import Dates
+from regard.data.diaries import Diaries
 from regard.data.digits import Digits
+from regard.data.endings import Endings
 from regard.data.example import Example, Examples, Reader
+from regard.data.glossary import Glossary
 from regard.data.hub import Hub
 from regard.data.joined import Joined
 from regard.data.jsonl import Jsonl
@@ -17,10 +20,12 @@ from regard.data.opinions import Opinions
 from regard.data.pairs import Pairs
 from regard.data.problems import DataError, Skipped
 from regard.data.sentences import Sentences
+from regard.data.spans import Spans, Squad
 from regard.data.split import Slice, Split
 from regard.data.stories import Stories
 from regard.data.stream import Stream, Window
 from regard.data.table import Table
+from regard.data.tales import Tales
 from regard.data.text import Text
 from regard.data.tokenizer import Tokenizer
 from regard.data.world import World
@@ -41,9 +46,12 @@ __all__ = [
     "Corpus",
     "DataError",
     "Dates",
+    "Diaries",
     "Digits",
+    "Endings",
     "Example",
     "Examples",
+    "Glossary",
     "Hub",
     "Joined",
     "Jsonl",
@@ -55,10 +63,13 @@ __all__ = [
     "Sentences",
     "Skipped",
     "Slice",
+    "Spans",
     "Split",
+    "Squad",
     "Stories",
     "Stream",
     "Table",
+    "Tales",
     "Text",
     "Tokenizer",
     "Window",

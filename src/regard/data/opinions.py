@@ -32,6 +32,7 @@ class Opinions:
         split: "train" (80% of all sentences), "valid" or "test" (10% each).
         size: how many examples.
         words: adjectives of each kind.
+        pairs: whether an example is two sentences, "text" and "second", with the label "agree" or "differ".
         labelled: whether labels are given with the sentences.
         seed: another seed, other sentences; words and their meaning stay.
 
@@ -42,6 +43,7 @@ class Opinions:
     split: Part = "train"
     size: int = field(default=1000, kw_only=True)
     words: int = field(default=40, kw_only=True)
+    pairs: bool = field(default=False, kw_only=True)
     labelled: bool = field(default=True, kw_only=True)
     seed: int = field(default=0, kw_only=True)
     skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
@@ -70,13 +72,23 @@ class Opinions:
     def __getitem__(self, index: int) -> Example:
         if not 0 <= index < self.size:
             raise IndexError(f"example {index} of {self.size}")
+        where = f"opinions.{self.split}:{index}"
+        if self.pairs:
+            (text, good), (second, other) = self._sentence(2 * index), self._sentence(2 * index + 1)
+            label = {"label": "agree" if good == other else "differ"} if self.labelled else {}
+            return Example({"text": text, "second": second, **label}, where)
+        text, good = self._sentence(index)
+        label = {"label": "good" if good else "bad"} if self.labelled else {}
+        return Example({"text": text, **label}, where)
+
+    def _sentence(self, index: int) -> tuple[str, bool]:
+        """A sentence of this split, and whether it praises."""
         attempt = 0
         while True:
             text, good = self._drawn(index, attempt)
             place = share(text, "opinions")
             if self.split == ("valid" if place < 0.1 else "test" if place < 0.2 else "train"):
-                label = {"label": "good" if good else "bad"} if self.labelled else {}
-                return Example({"text": text, **label}, f"opinions.{self.split}:{index}")
+                return text, good
             attempt += 1
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, bool]:

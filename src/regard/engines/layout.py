@@ -63,7 +63,7 @@ class Layout:
         Raises:
             ValueError: no encoder-decoder Transformer, or one with another score than scaled dot products.
         """
-        if not isinstance(model, Transformer):
+        if type(model) is not Transformer:
             raise ValueError(
                 f"the engine ctranslate2 runs encoder-decoder Transformers; {type(model).__name__} is none, "
                 "leave the engine out"

@@ -19,6 +19,7 @@ from regard.evaluate.perplexity import bits_per_character, bits_per_sequence, na
 from regard.evaluate.porter import porter_stem
 from regard.evaluate.score import Score
 from regard.evaluate.spans import Span, span_f1, span_f1_per_kind, span_f1_tally, spans
+from regard.evaluate.squad import squad_exact, squad_f1
 from regard.evaluate.tally import Tally
 from regard.evaluate.ter import ter, ter_tally
 from regard.evaluate.word_alignment import align_words
@@ -66,6 +67,8 @@ __all__ = [
     "span_f1_per_kind",
     "span_f1_tally",
     "spans",
+    "squad_exact",
+    "squad_f1",
     "string_error_rate",
     "string_error_tally",
     "ter",

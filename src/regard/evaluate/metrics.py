@@ -19,6 +19,7 @@ from regard.evaluate.nearest import unknown
 from regard.evaluate.note_bleu import note_bleu_tally
 from regard.evaluate.score import Score
 from regard.evaluate.spans import span_f1_tally
+from regard.evaluate.squad import span_match_tally, span_overlap_tally
 from regard.evaluate.tally import Tally
 from regard.evaluate.ter import ter_tally
 from regard.evaluate.texts import References
@@ -79,6 +80,8 @@ _ALL = (
     Metric("accuracy", accuracy_tally, "share of right labels"),
     Metric("f1", f1_tally, "F1 over classes, macro or micro"),
     Metric("span_f1", span_f1_tally, "F1 of chunks in BIO tags, as conlleval counts"),
+    Metric("squad_exact", span_match_tally, "share of answers equal to a reference, as SQuAD counts"),
+    Metric("squad_f1", span_overlap_tally, "mean F1 of the words of answers, as SQuAD counts"),
 )
 
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _ALL})

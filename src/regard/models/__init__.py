@@ -10,19 +10,29 @@ from regard.models.char_rnn import CharRNN, CharState
 from regard.models.decoder_state import DecoderState
 from regard.models.encoder import Encoded, Encoder
 from regard.models.generator import Advanced, EncoderDecoder, Feed, Generator
+from regard.models.graph import GAT, GraphTrace
 from regard.models.language_model import LanguageModel
+from regard.models.lstmn import LSTMNSeq2Seq
+from regard.models.lstmn_encoder import LSTMNEncoder
+from regard.models.lstmn_lm import LSTMNLM
 from regard.models.luong import Luong
 from regard.models.memory_network import MemoryNetwork
+from regard.models.memory_transformer import MemoryTransformer
 from regard.models.ntm import NTM, NTMState, NTMTrace
+from regard.models.pointer_lm import PointerLM, PointerState
 from regard.models.predicted import Predicted
 from regard.models.seq2seq import Seq2Seq
 from regard.models.simple_attention import SimpleAttention
+from regard.models.span_reader import SpanReader
+from regard.models.stored import Stored
 from regard.models.transducer import Transducer
 from regard.models.transformer import Transformer, TransformerLM, TransformerState
 from regard.models.transformer_encoder import TransformerEncoder
 from regard.models.vector_rnn import VectorRNN
 
 __all__ = [
+    "GAT",
+    "LSTMNLM",
     "NTM",
     "Acceptor",
     "Advanced",
@@ -39,14 +49,22 @@ __all__ = [
     "EncoderDecoder",
     "Feed",
     "Generator",
+    "GraphTrace",
+    "LSTMNEncoder",
+    "LSTMNSeq2Seq",
     "LanguageModel",
     "Luong",
     "MemoryNetwork",
+    "MemoryTransformer",
     "NTMState",
     "NTMTrace",
+    "PointerLM",
+    "PointerState",
     "Predicted",
     "Seq2Seq",
     "SimpleAttention",
+    "SpanReader",
+    "Stored",
     "Transducer",
     "Transformer",
     "TransformerEncoder",

@@ -7,36 +7,52 @@ from torch import Tensor, nn
 
 from regard.masks import Mask
 from regard.models.encoder import Encoded
-from regard.models.predicted import Predicted
+from regard.models.parted import Parted
+from regard.models.predicted import NOTHING, Predicted
 from regard.models.reading import ReadingEncoder
 from regard.models.words import WordDropout
 from regard.nn.dropout import Dropout
+from regard.nn.factored import Factored
+from regard.nn.fitting import positive
+from regard.nn.pruned import Pruned
 from regard.nn.structured import StructuredSelfAttention
 from regard.ops.attended import Attended
+from regard.ops.structured import frobenius_penalty
 
 POOLINGS = ("last", "mean", "max", "attention")
 
 
 class Acceptor(nn.Module):
-    r"""A text as one vector, and a label from it.
+    r"""A text as one vector, or as r of them, and a label from it.
 
-    .. math:: p = \mathrm{pool}(h_1 \dots h_T), \quad p(\text{label}) = \mathrm{softmax}(W p + b)
+    .. math:: M = \mathrm{pool}(h_1 \dots h_T), \quad p(\text{label}) = \mathrm{softmax}(W f(M) + b)
 
     Args:
-        encoder: `Encoder` or `TransformerEncoder`.
+        encoder: `Encoder`, `TransformerEncoder` or `BertEncoder`.
         num_classes: how many labels.
-        pooling: `"last"` (the encoder's summary), `"mean"` or `"max"` over the words, or `"attention"`: a weighted mean
-            with weights softmax(vᵀ tanh(W h_t)).
-        dropout: on the pooled vector.
+        pooling: `"last"` (the encoder's summary), `"mean"` or `"max"` over the words, or `"attention"`: r weighted
+            means with weights softmax(W₂ tanh(W₁ Hᵀ)). All but attention have one row.
+        num_hops: r, of attention.
+        attention_dim: width of W₁, of attention; None for the encoder's.
+        penalty: what ‖A Aᵀ - I‖² is multiplied with, of attention: hops that look at the same words cost so much. In
+            `extras["penalty"]` [B], of two texts their sum.
+        pair_dim: reads two texts with `</s>` between, each alone by the same encoder, and compares them in so many
+            factors a row (see `Factored`); None for one text.
+        hidden_dim: units of a hidden layer, f(M) = relu(U M + c) over all rows; None for none, f(M) = M.
+        pruned: a hidden layer with (p, q) units for each row and for each column of M instead (see `Pruned`).
+        dropout: on what was pooled or compared, and on the hidden layer.
         word_dropout: how often a word becomes unknown in training; see `WordDropout`.
 
-    Attention as in Lin et al. 2017, equation 5 (one hop). An empty text has the vector zero.
+    An empty text has rows of zeros.
+
+    Lin et al. 2017, "A Structured Self-attentive Sentence Embedding": attention of one hop is equation 5, of several
+    equation 6, the penalty equation 8.
 
     >>> from regard.models import Encoder
-    >>> model = Acceptor(Encoder(11, embedding_dim=3, hidden_dim=5), 4)
+    >>> model = Acceptor(Encoder(11, embedding_dim=3, hidden_dim=5), 4, num_hops=2, penalty=1.0)
     >>> predicted = model(torch.ones(2, 7).long(), torch.tensor([7, 4]))
-    >>> predicted.logits.shape, predicted.attended.weights().shape
-    (torch.Size([2, 4]), torch.Size([2, 1, 7]))
+    >>> predicted.logits.shape, predicted.attended.weights().shape, predicted.extras["penalty"].shape
+    (torch.Size([2, 4]), torch.Size([2, 2, 7]), torch.Size([2]))
     """
 
     def __init__(
@@ -45,33 +61,85 @@ class Acceptor(nn.Module):
         num_classes: int,
         *,
         pooling: str = "attention",
+        num_hops: int = 1,
+        attention_dim: int | None = None,
+        penalty: float = 0.0,
+        pair_dim: int | None = None,
+        hidden_dim: int | None = None,
+        pruned: list[int] | tuple[int, int] | None = None,
         dropout: float = 0.0,
         word_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         if pooling not in POOLINGS:
             raise ValueError(f"Acceptor: pooling is {', '.join(POOLINGS)}; got {pooling!r}")
+        positive("Acceptor", num_hops=num_hops)
+        if not penalty >= 0:
+            raise ValueError(f"Acceptor: penalty is at least 0; got {penalty}")
         self.word_dropout = WordDropout(word_dropout)
         self.encoder = encoder
-        self.pooling = pooling
-        width = encoder.output_dim
-        self.attention = StructuredSelfAttention(width, width, 1) if pooling == "attention" else None
+        self.pooling, self.penalty = pooling, penalty
+        width, rows = encoder.output_dim, num_hops if pooling == "attention" else 1
+        self.attention = (
+            StructuredSelfAttention(width, attention_dim or width, rows) if pooling == "attention" else None
+        )
+        self.pair = None if pair_dim is None else Factored(rows, width, factors=pair_dim)
         self.dropout = Dropout(dropout)
-        self.output_map = nn.Linear(width, num_classes)
+        self.hidden, seen = _hidden(rows, pair_dim or width, hidden_dim, pruned)
+        self.output_map = nn.Linear(seen, num_classes)
 
     def forward(self, text: Tensor, lengths: Tensor | None = None) -> Predicted:
-        """Words [B, T] of true `lengths` [B] -> logits [B, classes]."""
-        encoded: Encoded = self.encoder(self.word_dropout(text), lengths)
-        attended: Attended | None = None
-        if self.attention is not None:
-            attended = self.attention(encoded.states, encoded.mask)
-            pooled = attended.context.squeeze(1)
-        else:
-            pooled = _pooled(encoded, self.pooling)
-        return Predicted(self.output_map(self.dropout(pooled)), attended=attended)
+        """Words [B, T] of true `lengths` [B] -> logits [B, classes]; of two texts, `</s>` stands between."""
+        words = self.word_dropout(text)
+        if self.pair is None:
+            matrix, attended = self._pooled(words, lengths)
+            extras = {} if attended is None else self._extras(attended)
+            return Predicted(self._decided(matrix), attended=attended, extras=extras or NOTHING)
+        parts = Parted.of(words, lengths)
+        matrix, attended = self._pooled(*parts)
+        logits = self._decided(self.pair(*matrix.chunk(2)))
+        if attended is None:
+            return Predicted(logits)
+        extras = {name: torch.stack(cost.chunk(2)).sum(0) for name, cost in self._extras(attended).items()}
+        return Predicted(logits, attended=parts.together(attended.weights(), text.shape[1]), extras=extras)
+
+    def _pooled(self, words: Tensor, lengths: Tensor | None) -> tuple[Tensor, Attended | None]:
+        """M [B, r, C], and what was attended to."""
+        encoded: Encoded = self.encoder(words, lengths)
+        if self.attention is None:
+            return _by_rule(encoded, self.pooling).unsqueeze(1), None
+        attended: Attended = self.attention(encoded.states, encoded.mask)
+        return attended.context, attended
+
+    def _decided(self, matrix: Tensor) -> Tensor:
+        """[B, r, C] -> logits [B, classes]."""
+        seen = self.dropout(matrix)
+        if self.hidden is not None:
+            seen = self.dropout(torch.relu(self.hidden(seen)))
+        logits: Tensor = self.output_map(seen.flatten(1))
+        return logits
+
+    def _extras(self, attended: Attended) -> dict[str, Tensor]:
+        return {"penalty": self.penalty * frobenius_penalty(attended.weights())} if self.penalty else {}
 
 
-def _pooled(encoded: Encoded, pooling: str) -> Tensor:
+def _hidden(
+    rows: int, columns: int, units: int | None, pruned: list[int] | tuple[int, int] | None
+) -> tuple[nn.Module | None, int]:
+    """The layer between a matrix and the labels, and what the labels see of it."""
+    if units is not None and pruned is not None:
+        raise ValueError("Acceptor: hidden_dim and pruned are two ways to make one hidden layer; give one of them")
+    if units is not None:
+        return nn.Sequential(nn.Flatten(), nn.Linear(rows * columns, units)), units
+    if pruned is None:
+        return None, rows * columns
+    if not isinstance(pruned, list | tuple) or [type(one) for one in pruned] != [int, int]:
+        raise ValueError(f"Acceptor: pruned is two whole numbers, units for a row and for a column; got {pruned!r}")
+    layer = Pruned(rows, columns, row_units=pruned[0], column_units=pruned[1])
+    return layer, layer.output_dim
+
+
+def _by_rule(encoded: Encoded, pooling: str) -> Tensor:
     """[B, C] by a rule without parameters."""
     if pooling == "last":
         return encoded.summary

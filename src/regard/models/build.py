@@ -17,13 +17,20 @@ from regard.models.bidirectional import Bidirectional
 from regard.models.char_rnn import CharRNN
 from regard.models.encoder import Encoder
 from regard.models.generator import EncoderDecoder
+from regard.models.graph import GAT
 from regard.models.language_model import LanguageModel
+from regard.models.lstmn import LSTMNSeq2Seq
+from regard.models.lstmn_encoder import LSTMNEncoder
+from regard.models.lstmn_lm import LSTMNLM
 from regard.models.luong import Luong
 from regard.models.memory_network import MemoryNetwork
+from regard.models.memory_transformer import MemoryTransformer
 from regard.models.ntm import NTM
 from regard.models.plain import check_values, mapping
+from regard.models.pointer_lm import PointerLM
 from regard.models.seq2seq import Seq2Seq
 from regard.models.simple_attention import SimpleAttention
+from regard.models.span_reader import SpanReader
 from regard.models.transducer import Transducer
 from regard.models.transformer import Transformer, TransformerLM
 from regard.models.transformer_encoder import TransformerEncoder
@@ -34,6 +41,7 @@ from regard.nn.transformer_layer import Blocks
 
 ENCODER_DECODERS: dict[str, type[EncoderDecoder[Any]]] = {
     "bahdanau": Bahdanau,
+    "lstmn": LSTMNSeq2Seq,
     "luong": Luong,
     "seq2seq": Seq2Seq,
     "simple_attention": SimpleAttention,
@@ -42,12 +50,22 @@ ENCODER_DECODERS: dict[str, type[EncoderDecoder[Any]]] = {
 LANGUAGE_MODELS: dict[str, type[nn.Module]] = {
     "char_rnn": CharRNN,
     "language_model": LanguageModel,
+    "lstmn_lm": LSTMNLM,
+    "pointer_lm": PointerLM,
     "transformer_lm": TransformerLM,
 }
 LABELLERS: dict[str, type[nn.Module]] = {"acceptor": Acceptor, "transducer": Transducer}
+POINTERS: dict[str, type[nn.Module]] = {"span_reader": SpanReader}
+RECALLERS: dict[str, type[nn.Module]] = {"memory_transformer": MemoryTransformer}
 READERS: dict[str, type[nn.Module]] = {"memory_network": MemoryNetwork}
+NETWORKS: dict[str, type[nn.Module]] = {"gat": GAT}
 MACHINES: dict[str, type[nn.Module]] = {"ntm": NTM, "rnn": VectorRNN}
-ENCODERS: dict[str, type[nn.Module]] = {"rnn": Encoder, "transformer": TransformerEncoder, "bert": BertEncoder}
+ENCODERS: dict[str, type[nn.Module]] = {
+    "rnn": Encoder,
+    "lstmn": LSTMNEncoder,
+    "transformer": TransformerEncoder,
+    "bert": BertEncoder,
+}
 KINDS_OF_TASK: dict[str, tuple[str, ...]] = {
     "translate": (*sorted(ENCODER_DECODERS), "bidirectional"),
     "language_model": (*sorted(LANGUAGE_MODELS),),
@@ -56,8 +74,12 @@ KINDS_OF_TASK: dict[str, tuple[str, ...]] = {
     "tag": ("transducer",),
     "answer": (*sorted(READERS),),
     "bits": (*sorted(MACHINES),),
+    "nodes": (*sorted(NETWORKS),),
+    "recall": (*sorted(RECALLERS),),
+    "spans": (*sorted(POINTERS),),
 }
-KINDS = (*sorted((*ENCODER_DECODERS, *LANGUAGE_MODELS, *LABELLERS, *READERS, *MACHINES, "bert", "bidirectional")),)
+_TABLES = (ENCODER_DECODERS, LANGUAGE_MODELS, LABELLERS, READERS, RECALLERS, POINTERS, MACHINES, NETWORKS)
+KINDS = (*sorted((*(kind for table in _TABLES for kind in table), "bert", "bidirectional")),)
 
 
 _OF_A_SCORE = frozenset(("score", "hidden_dim", "terms", "max_length"))
@@ -68,14 +90,15 @@ def build(kind: str, source_size: int, target_size: int | None = None, **argumen
 
     Args:
         kind: one of `KINDS`.
-        source_size: how many source words; of a language model, how many words; of a machine, the width of an input.
+        source_size: how many source words; of a language model, how many words; of a machine, the width of an input;
+            of a network on a graph, the width of a node's features.
         target_size: how many target words; of an acceptor how many classes, of a transducer how many tags. A language
-            model has none, nor has BERT.
+            model has none, nor has BERT, nor a reader of spans.
         arguments: the model's own, as plain values: `cells` is a name or a mapping of `Cells`; `attention` the name of
             a score or a mapping of `Attending`; the fields of `Blocks` stand beside a Transformer's other arguments;
-            `encoder` of an acceptor or a transducer is a mapping with `kind` `"rnn"`, `"transformer"` or `"bert"`, of
-            BERT one without a kind; `model` of `"bidirectional"` is a mapping with `kind` and arguments, for both
-            directions.
+            `encoder` of an acceptor, a transducer or a reader of spans is a mapping with `kind` `"rnn"`, `"lstmn"`,
+            `"transformer"` or `"bert"`, of BERT one without a kind; `model` of `"bidirectional"` is a mapping with
+            `kind` and arguments, for both directions.
 
     Raises:
         ValueError: a name or an argument that does not exist, with the nearest that does; sizes that do not fit.
@@ -89,12 +112,15 @@ def build(kind: str, source_size: int, target_size: int | None = None, **argumen
     """
     if kind not in KINDS:
         raise ValueError(nearest("model", kind, KINDS))
-    if (target_size is None) != (kind in (*LANGUAGE_MODELS, "bert")):
+    if (target_size is None) != (kind in (*LANGUAGE_MODELS, *POINTERS, "bert")):
         wanted = "a target_size" if target_size is None else "no target_size"
         raise ValueError(f"the model {kind!r} needs {wanted}; got {target_size}")
     if kind == "bert":
         encoder = _encoder(source_size, {"kind": "bert"} | mapping("encoder", arguments.pop("encoder", {})))
         return _made("model 'bert'", Bert, (encoder,), arguments)
+    if kind in POINTERS:
+        encoder = _encoder(source_size, arguments.pop("encoder", {}))
+        return _made(f"model {kind!r}", POINTERS[kind], (encoder,), arguments)
     if target_size is None:
         return _made(f"model {kind!r}", LANGUAGE_MODELS[kind], (source_size,), arguments)
     if kind in LABELLERS:
@@ -102,7 +128,7 @@ def build(kind: str, source_size: int, target_size: int | None = None, **argumen
         return _made(f"model {kind!r}", LABELLERS[kind], (encoder, target_size), arguments)
     if kind == "bidirectional":
         return _both(source_size, target_size, arguments)
-    made = (READERS | MACHINES | ENCODER_DECODERS)[kind]
+    made = (READERS | RECALLERS | MACHINES | NETWORKS | ENCODER_DECODERS)[kind]
     return _made(f"model {kind!r}", made, (source_size, target_size), arguments)
 
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from regard.masks import Mask
 from regard.models.generator import Advanced, Generator, needs_batch
+from regard.models.pairing import check_pairing
 from regard.models.predicted import Predicted
 from regard.models.seq2seq import run
 from regard.models.words import Words, output_layer
@@ -63,6 +64,8 @@ class CharRNN(Generator[CharState]):
         hidden_dim: D, width of the layers.
         attention: None for the plain model, or (D, D) -> score, for example `Attending(score="additive").make_score`.
         window: how many states back it looks; None for all.
+        pairing: what is read where h_i was found: `"read"`, h_i itself, or `"next"`, h_{i+1}, which has read what came
+            there next: then a state looks for places like its own, and takes away how they went on.
         cells: what the layers are made of.
         dropout: on the embeddings and on what the output layer reads.
 
@@ -86,16 +89,19 @@ class CharRNN(Generator[CharState]):
         hidden_dim: int = 256,
         attention: SelfScore | None = None,
         window: int | None = None,
+        pairing: str = "read",
         cells: Cells | str = "lstm",
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         positive("CharRNN", window=window)
+        check_pairing(pairing)
         self.words = Words(size, embedding_dim, dropout=dropout)
         self.layers = Recurrent(embedding_dim, hidden_dim, cells)
         self.attention = None if attention is None else Attention(attention(hidden_dim, hidden_dim))
         self.attentional_map = None if attention is None else nn.Linear(2 * hidden_dim, hidden_dim)
         self.window = window
+        self.pairing = pairing
         self.dropout = Dropout(dropout)
         self.output_map = output_layer(hidden_dim, self.words, tied=False)
 
@@ -128,7 +134,8 @@ class CharRNN(Generator[CharState]):
         grown = state.memory.append(self.attention.remember(outputs))
         # Without the newest state as a key, the last query stands one before its own place: it sees the past only.
         reach = Mask.causal() if self.window is None else Mask.window(self.window)
-        past = Memory(grown.key[:, :, :-1], grown.value[:, :, :-1], reach)
+        values = grown.value[:, :, :-1] if self.pairing == "read" else grown.value[:, :, 1:]
+        past = Memory(grown.key[:, :, :-1], values, reach)
         attended = self.attention.read(outputs, past)
         attentional = torch.tanh(self.attentional_map(torch.cat((attended.context, outputs), dim=-1)))
         return Advanced((attentional,), CharState(layers, _last(grown, self.window)), attended)

@@ -13,7 +13,7 @@ from regard.nn.cells import Cells
 from regard.nn.fitting import positive
 from regard.nn.rnn import Recurrent, RecurrentState
 from regard.nn.state import State
-from regard.nn.tape import Heads, Tape
+from regard.nn.tape import Heads, Joined, Tape
 
 CONTROLLERS = ("feedforward", "lstm")
 
@@ -77,9 +77,9 @@ class NTM(nn.Module):
 
     Shapes: inputs [B, T, input_dim] -> logits [B, T, output_dim].
 
-    Graves, Wayne & Danihelka 2014, "Neural Turing Machines". The paper leaves open what the tape holds at first, where
-    the heads stand, and whether reading or writing comes first: here a small constant (Collier & Beel 2018), the first
-    row, and reading. r_0 is learned.
+    Graves, Wayne & Danihelka 2014, "Neural Turing Machines". The paper learns what the tape holds at first, which is a
+    small constant here (Collier & Beel 2018), and r_0, which is learned. It leaves open where the heads stand, and
+    whether reading or writing comes first: here on the first row, and reading.
 
     >>> model = NTM(5, 4, hidden_dim=7, rows=11, row_dim=3, read_heads=2)
     >>> predicted = model(torch.rand(2, 6, 5))
@@ -129,40 +129,47 @@ class NTM(nn.Module):
     def forward(self, inputs: Tensor, state: NTMState | None = None) -> Predicted:
         """Inputs [B, T, input_dim], and where an earlier sequence ended -> logits [B, T, output_dim]."""
         state = self.start(len(inputs)) if state is None else state
-        features = []
+        joined, hidden, reads = self.heads.joined(), [], []
         for x in inputs.unbind(1):
-            feature, state = self.step(x, state)
-            features.append(feature)
-        if not features:
+            one, state = self.step(x, state, joined)
+            hidden.append(one)
+            reads.append(state.read)
+        if not hidden:
             return Predicted(inputs.new_zeros(len(inputs), 0, self.output_map.out_features), state)
-        return Predicted(self.output_map(torch.stack(features, dim=1)), state)
+        return Predicted(self._said(hidden, reads), state)
 
     def trace(self, inputs: Tensor) -> NTMTrace:
         """Run over inputs [B, T, input_dim], T > 0, and keep what happened."""
-        features, states = [], [self.start(len(inputs))]
+        hidden, states = [], [self.start(len(inputs))]
         for x in inputs.unbind(1):
-            feature, state = self.step(x, states[-1])
-            features.append(feature)
+            one, state = self.step(x, states[-1])
+            hidden.append(one)
             states.append(state)
         places = torch.cat([_place(state.heads) for state in states[1:]], dim=2)
+        reads = [state.read for state in states[1:]]
         return NTMTrace(
-            self.output_map(torch.stack(features, dim=1)),
+            self._said(hidden, reads),
             places[:, : self.heads.reads],
             places[:, self.heads.reads :],
-            torch.stack([state.read for state in states[1:]], dim=1),
+            torch.stack(reads, dim=1),
             states[-1].tape,
         )
 
-    def step(self, x: Tensor, state: NTMState) -> tuple[Tensor, NTMState]:
-        """One input [B, input_dim] -> what the output is made of, [h_t; r_t], and the state after it."""
+    def step(self, x: Tensor, state: NTMState, joined: Joined | None = None) -> tuple[Tensor, NTMState]:
+        """One input [B, input_dim] -> h_t [B, hidden_dim] and the state after it, which has r_t."""
         seen = torch.cat((x, state.read), dim=-1)
         if isinstance(self.controller, Recurrent):
             assert state.controller is not None
             hidden, controller = self.controller.step(seen, state.controller)
         else:
             hidden, controller = self.controller(seen), None
-        read, tape, heads = self.heads(hidden.unsqueeze(1), state.tape, state.heads)
-        return torch.cat((hidden, read), dim=-1), NTMState(tape, read, controller, heads)
+        read, tape, heads = self.heads(hidden.unsqueeze(1), state.tape, state.heads, joined)
+        return hidden, NTMState(tape, read, controller, heads)
+
+    def _said(self, hidden: list[Tensor], reads: list[Tensor]) -> Tensor:
+        """Logits [B, T, O] of all steps."""
+        logits: Tensor = self.output_map(torch.cat((torch.stack(hidden, dim=1), torch.stack(reads, dim=1)), dim=-1))
+        return logits
 
 
 def _place(heads: State | None) -> Tensor:

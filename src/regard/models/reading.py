@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from regard.models.bert import BertEncoder
 from regard.models.encoder import Encoder
+from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.models.transformer_encoder import TransformerEncoder
 
-ReadingEncoder = Encoder | TransformerEncoder | BertEncoder
+ReadingEncoder = Encoder | LSTMNEncoder | TransformerEncoder | BertEncoder

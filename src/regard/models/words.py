@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.nn.dropout import Dropout
-from regard.specials import PAD, UNK
+from regard.specials import EOS, PAD, UNK
 
 
 class Words(nn.Module):
@@ -17,20 +17,24 @@ class Words(nn.Module):
         size: V, how many words.
         dim: width of a vector.
         dropout: probability of dropping a channel.
+        scale: the largest entry at first.
 
-    Parameters: `table.weight` E [V, dim], at first even in [-0.1, 0.1], as in the papers of recurrent models: a word
-    that training shows once or twice keeps about the vector it began with, and if that is small it is little noise.
+    Parameters: `table.weight` E [V, dim], at first even in [-scale, scale], by default as small as in the papers of
+    recurrent models: a word that training shows once or twice keeps about the vector it began with, and if that is
+    small it is little noise.
 
     >>> Words(11, 3)(torch.tensor([[5, 0]]))[0, 1]
     tensor([0., 0., 0.], grad_fn=...)
     """
 
-    def __init__(self, size: int, dim: int, *, dropout: float = 0.0) -> None:
+    def __init__(self, size: int, dim: int, *, dropout: float = 0.0, scale: float = 0.1) -> None:
         super().__init__()
         if size < 1 or dim < 1:
             raise ValueError(f"embeddings need at least one word and one channel; got {size} words of width {dim}")
+        if scale <= 0:
+            raise ValueError(f"embeddings need a scale above 0; got {scale}")
         self.table = nn.Embedding(size, dim, padding_idx=PAD)
-        nn.init.uniform_(self.table.weight, -0.1, 0.1)
+        nn.init.uniform_(self.table.weight, -scale, scale)
         with torch.no_grad():
             self.table.weight[PAD].zero_()
         self.dropout = Dropout(dropout)
@@ -50,7 +54,7 @@ class WordDropout(nn.Module):
     Args:
         p: the probability; 0 for none.
 
-    Shapes: ids [B, T] -> [B, T]; padding stays padding.
+    Shapes: ids [B, T] -> [B, T]; padding stays padding, and `</s>` between two texts stays.
 
     >>> WordDropout(1.0)(torch.tensor([[7, 8, 0]]))
     tensor([[1, 1, 0]])
@@ -65,7 +69,7 @@ class WordDropout(nn.Module):
         self.p = p
 
     def forward(self, ids: Tensor) -> Tensor:
-        return drop_words(ids, self.p) if self.training and self.p else ids
+        return drop_words(ids, self.p, keep=(PAD, EOS)) if self.training and self.p else ids
 
     def extra_repr(self) -> str:
         return f"p={self.p}"

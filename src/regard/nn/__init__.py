@@ -6,7 +6,10 @@ from regard.nn.attention_over_attention import AttentionOverAttention
 from regard.nn.cells import Cells
 from regard.nn.coattention import Coattention
 from regard.nn.ctc import CTC
+from regard.nn.deep_lstmn import DeepLSTMN, DeepLSTMNState
 from regard.nn.doubly_stochastic import DoublyStochastic
+from regard.nn.external import ExternalMemory
+from regard.nn.factored import Factored
 from regard.nn.fusion import DeepFusion, FusionState, FusionStep, ShallowFusion
 from regard.nn.global_fertility import GlobalFertility
 from regard.nn.graph import GraphAttention
@@ -18,11 +21,13 @@ from regard.nn.multi_head import MultiHead
 from regard.nn.packed import pack, packed_copy
 from regard.nn.pointer_sentinel import PointerSentinel
 from regard.nn.positions import Learned, Sinusoidal
+from regard.nn.pruned import Pruned
 from regard.nn.reader import Reader, Watched
 from regard.nn.reinforce import MovingBaseline, Reinforce
 from regard.nn.rnn import Recurrent, RecurrentState, reverse_sequences
 from regard.nn.rotary import Rotary, rotate
 from regard.nn.scores import Additive, Bilinear, Concat, Cosine, Dot, Location, ScaledDot, Score
+from regard.nn.sparse_rows import SparseRows
 from regard.nn.state import Past, State
 from regard.nn.structured import StructuredSelfAttention
 from regard.nn.symmetry import Symmetry
@@ -46,8 +51,12 @@ __all__ = [
     "Concat",
     "Cosine",
     "DeepFusion",
+    "DeepLSTMN",
+    "DeepLSTMNState",
     "Dot",
     "DoublyStochastic",
+    "ExternalMemory",
+    "Factored",
     "Fertility",
     "FusionState",
     "FusionStep",
@@ -73,6 +82,7 @@ __all__ = [
     "Past",
     "PointerSentinel",
     "Position",
+    "Pruned",
     "Raw",
     "Reader",
     "Recall",
@@ -88,6 +98,7 @@ __all__ = [
     "Sinusoidal",
     "Slots",
     "Softmax",
+    "SparseRows",
     "State",
     "StoryEncoder",
     "StructuredSelfAttention",

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-_STEPS = 1 << 16
+from regard.ops.dropout import dropped
 
 
 class Dropout(nn.Dropout):
@@ -24,6 +22,7 @@ class Dropout(nn.Dropout):
 
     Shapes: x of any -> the same.
 
+    >>> import torch
     >>> _ = torch.manual_seed(0)
     >>> Dropout(0.5)(torch.ones(8)).unique().tolist()
     [0.0, 2.0]
@@ -32,14 +31,4 @@ class Dropout(nn.Dropout):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        if not x.is_cpu or not self.training or self.p in (0.0, 1.0):
-            return F.dropout(x, self.p, self.training)
-        dropped = min(round(self.p * _STEPS), _STEPS - 1)
-        kept = _sixteen_bits(x.numel()) >= dropped - _STEPS // 2
-        return x * kept.view(x.shape).to(x.dtype).mul_(_STEPS / (_STEPS - dropped))
-
-
-def _sixteen_bits(count: int) -> Tensor:
-    """Whole numbers from -32,768 to 32,767, all alike in probability: [count] int16."""
-    words = torch.empty(-(-count // 4), dtype=torch.int64, device="cpu")
-    return words.random_(torch.iinfo(torch.int64).min, None).view(torch.int16)[:count]
+        return dropped(x, self.p) if self.training else x

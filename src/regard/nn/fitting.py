@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from regard.nn.sparse_rows import SparseRows
+
 
 def mapped(owner: nn.Module, linear: nn.Linear | None, vectors: Tensor, what: str) -> Tensor:
     """The vectors through a linear map; as they are where there is none."""
@@ -14,7 +16,7 @@ def mapped(owner: nn.Module, linear: nn.Linear | None, vectors: Tensor, what: st
     return result
 
 
-def fits(owner: nn.Module, vectors: Tensor, width: int, what: str) -> None:
+def fits(owner: nn.Module, vectors: Tensor | SparseRows, width: int, what: str) -> None:
     """The vectors have the width that the module was made for."""
     if vectors.shape[-1] != width:
         raise ValueError(f"{type(owner).__name__} was made for {what} of width {width}; got {list(vectors.shape)}")

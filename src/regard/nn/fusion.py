@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from regard.masks import Mask
 from regard.nn.attention import Attention
 from regard.nn.lstmn import LSTMNCell, LSTMNState, LSTMNStep
-from regard.nn.memory import Memory
 from regard.nn.scores.additive import Additive
+from regard.nn.sharing import SharedMemory
 from regard.ops.attended import Attended
 from regard.ops.intra_attention import deep_fusion
 
@@ -23,12 +23,12 @@ class FusionState:
 
     Attributes:
         intra: its own tapes.
-        source: the encoder's, as inter-attention reads them.
+        source: the encoder's, as inter-attention reads them, shared by the hypotheses of a beam.
         summary: [B, D], what inter-attention last read: zero before the first step.
     """
 
     intra: LSTMNState
-    source: Memory
+    source: SharedMemory
     summary: Tensor
 
     def select(self, rows: Tensor) -> FusionState:
@@ -88,11 +88,11 @@ class DeepFusion(nn.Module):
             )
         tapes = torch.cat((source.hidden, source.cells), dim=-1)
         memory = self.inter.remember(source.hidden, tapes, source.memory.mask)
-        return FusionState(self.cell.start(tapes.shape[0]), memory, torch.zeros_like(source.summary))
+        return FusionState(self.cell.start(len(tapes)), SharedMemory(memory), torch.zeros_like(source.summary))
 
     def forward(self, word: Tensor, state: FusionState) -> FusionStep:
         """One step: word [B, 1, C]."""
-        inter = self.inter.read(torch.cat((word, state.summary.unsqueeze(1)), dim=-1), state.source)
+        inter = state.source.read(self.inter, torch.cat((word, state.summary.unsqueeze(1)), dim=-1), None)
         hidden, memory = inter.context.squeeze(1).chunk(2, dim=-1)
         fused = deep_fusion(word.squeeze(1), hidden, memory, self.gate.weight, self.gate.bias)
         step: LSTMNStep = self.cell(word, state.intra, fused=fused)
@@ -132,11 +132,12 @@ class ShallowFusion(nn.Module):
     def start(self, source: Tensor, mask: Mask | None = None) -> FusionState:
         """Before the first word, with the encoder's states [B, S, source_dim]."""
         memory = self.inter.remember(source, mask=mask)
-        return FusionState(self.cell.start(source.shape[0]), memory, source.new_zeros(source.shape[0], source.shape[2]))
+        nothing = source.new_zeros(source.shape[0], source.shape[2])
+        return FusionState(self.cell.start(len(source)), SharedMemory(memory), nothing)
 
     def forward(self, word: Tensor, state: FusionState) -> FusionStep:
         """One step: word [B, 1, C]."""
         step: LSTMNStep = self.cell(word, state.intra)
-        inter = self.inter.read(step.output, state.source)
+        inter = state.source.read(self.inter, step.output, None)
         after = FusionState(step.state, state.source, inter.context.squeeze(1))
         return FusionStep(torch.cat((step.output, inter.context), dim=-1), after, step.attended, inter)

@@ -7,8 +7,10 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from regard.nn.fitting import mapped
+from regard.nn.fitting import fits, mapped
 from regard.nn.reader import Watched
+from regard.nn.sparse_rows import SparseRows
+from regard.ops.dropout import dropped
 from regard.ops.graph import GraphAttended, add_self_loops, graph_attention
 
 Join = Literal["concat", "mean"]
@@ -26,15 +28,18 @@ class GraphAttention(Watched):
         num_heads: how many heads H.
         join: `"concat"` for [N, H * D] (hidden layers) or `"mean"` for [N, D] (the paper's output layer).
         negative_slope: of the LeakyReLU.
-        dropout: probability of dropping an edge's weight in training; dropout on the nodes is the model's.
+        input_dropout: probability of dropping a channel of a node in training, for each head apart.
+        dropout: probability of dropping an edge's weight.
+        value_dropout: probability of dropping a channel of what a node says, W h_j, for all who read it.
         bias: whether b is added to what was read.
         self_loops: whether a node reads itself too, as in the paper, with or without such an edge in the list.
         impl: the op's implementation by name; None to let it choose.
 
     Parameters: `node_map` W [H * D, C], `weight_source` and `weight_target` [H, D], the halves of a, `bias` b. W and a
     start as Glorot's, each head by itself.
-    Shapes: node [N, C], edges [2, E] (source, target) -> context [N, H * D] or [N, D], weights [H, E'], E' the edges
-    with the loops: `out.edges`. A watcher is shown `out.dense()`, whose rows are made when they are asked for.
+    Shapes: node [N, C], a tensor or `SparseRows`, edges [2, E] (source, target) -> context [N, H * D] or [N, D],
+    weights [H, E'], E' the edges with the loops: `out.edges`. A watcher is shown `out.dense()`, whose rows are made
+    when they are asked for.
 
     Veličković et al. 2018, equations 1 to 6; see `regard.ops.graph_attention`. The nonlinearity is the model's.
 
@@ -52,7 +57,9 @@ class GraphAttention(Watched):
         *,
         join: Join = "concat",
         negative_slope: float = 0.2,
+        input_dropout: float = 0.0,
         dropout: float = 0.0,
+        value_dropout: float = 0.0,
         bias: bool = True,
         self_loops: bool = True,
         impl: str | None = None,
@@ -63,7 +70,9 @@ class GraphAttention(Watched):
         self.num_heads = num_heads
         self.join = join
         self.negative_slope = negative_slope
+        self.input_dropout = input_dropout
         self.dropout = dropout
+        self.value_dropout = value_dropout
         self.self_loops = self_loops
         self.impl = impl
         self.node_map = nn.Linear(input_dim, num_heads * head_dim, bias=False)
@@ -73,17 +82,18 @@ class GraphAttention(Watched):
         width = head_dim if join == "mean" else num_heads * head_dim
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None
 
-    def forward(self, node: Tensor, edges: Tensor) -> GraphAttended:
+    def forward(self, node: Tensor | SparseRows, edges: Tensor) -> GraphAttended:
         """Read along `edges` [2, E], (source, target): nodes [N, C] -> context [N, H * D] or [N, D]."""
         if self.self_loops:
             edges = add_self_loops(edges, node.shape[0])
         attended = graph_attention(
-            mapped(self, self.node_map, node, "nodes").unflatten(1, (self.num_heads, -1)),
+            self._mapped(node),
             edges,
             self.weight_source,
             self.weight_target,
             negative_slope=self.negative_slope,
             dropout=self.dropout if self.training else 0.0,
+            value_dropout=self.value_dropout if self.training else 0.0,
             impl=self.impl,
         )
         context = attended.context.mean(1) if self.join == "mean" else attended.context.flatten(1)
@@ -91,8 +101,31 @@ class GraphAttention(Watched):
         self.show(attended.dense())
         return attended
 
+    def _mapped(self, node: Tensor | SparseRows) -> Tensor:
+        """W h of each head, [N, H, D]."""
+        if self.training and self.input_dropout:
+            fits(self, node, self.node_map.in_features, "nodes")
+            weights = self.node_map.weight.chunk(self.num_heads)
+            return torch.stack([self._map(self._dropped(node), weight) for weight in weights], dim=1)
+        if isinstance(node, SparseRows):
+            fits(self, node, self.node_map.in_features, "nodes")
+            found = self._map(node, self.node_map.weight)
+        else:
+            found = mapped(self, self.node_map, node, "nodes")
+        return found.view(node.shape[0], self.num_heads, -1)
+
+    def _dropped(self, node: Tensor | SparseRows) -> Tensor | SparseRows:
+        share = self.input_dropout
+        return node.dropout(share) if isinstance(node, SparseRows) else dropped(node, share)
+
+    @staticmethod
+    def _map(node: Tensor | SparseRows, weight: Tensor) -> Tensor:
+        return node.map(weight) if isinstance(node, SparseRows) else nn.functional.linear(node, weight)
+
     def extra_repr(self) -> str:
-        return f"num_heads={self.num_heads}, join={self.join!r}, dropout={self.dropout}, self_loops={self.self_loops}"
+        sizes = f"num_heads={self.num_heads}, join={self.join!r}, self_loops={self.self_loops}"
+        shares = ", ".join(f"{name}={getattr(self, name)}" for name in ("input_dropout", "dropout", "value_dropout"))
+        return f"{sizes}, {shares}"
 
 
 def _glorot(shape: tuple[int, int], fans: int) -> Tensor:

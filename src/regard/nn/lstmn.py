@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,10 +12,14 @@ from torch.nn import functional as F
 
 from regard.masks import Mask
 from regard.nn.attention import Attention
+from regard.nn.fitting import positive
 from regard.nn.memory import Memory
+from regard.nn.recording import is_recording
+from regard.nn.rnn import inside
 from regard.nn.scores.additive import Additive
+from regard.ops.additive import additive_attention
 from regard.ops.attended import Attended
-from regard.ops.intra_attention import lstmn_step
+from regard.ops.intra_attention import lstmn_cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +48,11 @@ class LSTMNState:
         """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
         return LSTMNState(self.memory.select(rows), self.summary.index_select(0, rows))
 
+    def detach(self) -> LSTMNState:
+        """The same tapes without their history. Keys stay as they were projected when they were remembered."""
+        memory = Memory(self.memory.key.detach(), self.memory.value.detach(), self.memory.mask)
+        return LSTMNState(memory, self.summary.detach())
+
 
 class LSTMNStep(NamedTuple):
     """Hidden states [B, T, D] (T = 1 from a cell), the state after them, and the read of the tapes."""
@@ -50,6 +60,22 @@ class LSTMNStep(NamedTuple):
     output: Tensor
     state: LSTMNState
     attended: Attended
+
+
+class Heard(NamedTuple):
+    """What a step needs of its word and of the parameters, made for all words at once.
+
+    Attributes:
+        query: W_x x_t [B, A], what the word asks.
+        gates: [B, 4D], what it adds to the gates, their bias included.
+        query_map: W_h̃ [A, D].
+        gate_map: [4D, D], of h̃_t.
+    """
+
+    query: Tensor
+    gates: Tensor
+    query_map: Tensor
+    gate_map: Tensor
 
 
 class LSTMNCell(nn.Module):
@@ -62,6 +88,7 @@ class LSTMNCell(nn.Module):
         input_dim: C, width of the inputs.
         hidden_dim: D, width of h and c.
         score_dim: A, width of the score's hidden layer; None for D.
+        window: how many words back the tapes reach; None for all.
 
     Parameters: `attention.score.query_map` [W_x W_h̃], `attention.score.key_map` W_h, `attention.score.weight` v;
     `gates` W with bias, rows in the order i, f, o, ĉ.
@@ -75,10 +102,14 @@ class LSTMNCell(nn.Module):
     (torch.Size([2, 1, 5]), 2)
     """
 
-    def __init__(self, input_dim: int, hidden_dim: int, *, score_dim: int | None = None) -> None:
+    def __init__(
+        self, input_dim: int, hidden_dim: int, *, score_dim: int | None = None, window: int | None = None
+    ) -> None:
         super().__init__()
+        positive("LSTMN", input_dim=input_dim, hidden_dim=hidden_dim, score_dim=score_dim, window=window)
         self.input_dim = input_dim
         self.hidden_dim = hidden_dim
+        self.window = window
         self.attention = Attention(Additive(input_dim + hidden_dim, hidden_dim, score_dim or hidden_dim))
         self.gates = nn.Linear(hidden_dim + input_dim, 4 * hidden_dim)
 
@@ -92,12 +123,34 @@ class LSTMNCell(nn.Module):
         """One step: word [B, 1, C]; `fused` [B, D] is added to the new cell (see `DeepFusion`)."""
         if word.dim() != 3 or word.shape[1:] != (1, self.input_dim):
             raise ValueError(f"LSTMNCell: word must be [B, 1, C] with C = {self.input_dim}; got {list(word.shape)}")
-        query = torch.cat((word, state.summary.unsqueeze(1)), dim=-1)
-        attended = self.attention.read(query, state.memory)
-        hidden, memory = attended.context.squeeze(1).chunk(2, dim=-1)
-        new = lstmn_step(word.squeeze(1), hidden, memory, self.gates.weight, self.gates.bias, fused=fused)
-        entry = self.attention.remember(new.hidden.unsqueeze(1), torch.cat(new, dim=-1).unsqueeze(1))
-        return LSTMNStep(new.hidden.unsqueeze(1), LSTMNState(state.memory.append(entry), hidden), attended)
+        (heard,) = self.hear(word)
+        return self.step(heard, state, fused=fused)
+
+    def hear(self, words: Tensor) -> list[Heard]:
+        """Words [B, T, C] -> what each of T steps begins with."""
+        asks, gates = self._score.query_map, self.gates
+        assert asks is not None
+        queries = F.linear(words, asks.weight[:, : self.input_dim])
+        pushed = F.linear(words, gates.weight[:, self.hidden_dim :], gates.bias)
+        maps = asks.weight[:, self.input_dim :], gates.weight[:, : self.hidden_dim]
+        return [Heard(*parts, *maps) for parts in zip(queries.unbind(1), pushed.unbind(1), strict=True)]
+
+    def step(self, heard: Heard, state: LSTMNState, *, fused: Tensor | None = None) -> LSTMNStep:
+        """One step from a word that was heard; `forward` for one, a layer for many."""
+        query = (heard.query + F.linear(state.summary, heard.query_map))[:, None, None]
+        memory = state.memory
+        read = additive_attention(query, memory.key, memory.value, self._score.weight, memory.mask)
+        attended = self.attention.show(read.replace(context=read.context.squeeze(1), has_heads=False, state=None))
+        hidden, cell = attended.context.squeeze(1).chunk(2, dim=-1)
+        new = lstmn_cell(heard.gates + F.linear(hidden, heard.gate_map), cell, fused=fused)
+        output = new.hidden.unsqueeze(1)
+        grown = memory.append(self.attention.remember(output, torch.cat(new, dim=-1).unsqueeze(1)))
+        return LSTMNStep(output, LSTMNState(_last(grown, self.window), hidden), attended)
+
+    @property
+    def _score(self) -> Additive:
+        assert isinstance(self.attention.score, Additive)
+        return self.attention.score
 
 
 class LSTMN(nn.Module):
@@ -107,11 +160,12 @@ class LSTMN(nn.Module):
         input_dim: C, width of the inputs.
         hidden_dim: D, width of h and c.
         score_dim: A, width of the score's hidden layer; None for D.
+        window: how many words back the tapes reach; None for all.
 
     Shapes: words [B, T, C] -> output [B, T, D]; weights [B, T, T], strictly lower triangular: word t looks at the
     words before it, and the first at nothing.
 
-    Cheng, Dong & Lapata 2016, section 3. Layers are stacked by feeding one's output to the next.
+    Cheng, Dong & Lapata 2016, section 3; several layers are `DeepLSTMN`.
 
     >>> from regard import Mask
     >>> layer = LSTMN(input_dim=3, hidden_dim=5)
@@ -120,9 +174,11 @@ class LSTMN(nn.Module):
     (torch.Size([2, 7, 5]), torch.Size([2, 7, 7]), [7, 4])
     """
 
-    def __init__(self, input_dim: int, hidden_dim: int, *, score_dim: int | None = None) -> None:
+    def __init__(
+        self, input_dim: int, hidden_dim: int, *, score_dim: int | None = None, window: int | None = None
+    ) -> None:
         super().__init__()
-        self.cell = LSTMNCell(input_dim, hidden_dim, score_dim=score_dim)
+        self.cell = LSTMNCell(input_dim, hidden_dim, score_dim=score_dim, window=window)
 
     def forward(self, words: Tensor, mask: Mask | None = None, state: LSTMNState | None = None) -> LSTMNStep:
         """Run over the sequences.
@@ -130,7 +186,7 @@ class LSTMN(nn.Module):
         Args:
             words: [B, T, C].
             mask: `Mask.padding(lengths)`; what it leaves out has output zero and is not on the tapes that are
-                returned. None for full lengths.
+                returned. None for full lengths, and for tapes with a window, which know nothing of padding.
             state: where an earlier call ended; None for empty tapes.
 
         Returns:
@@ -142,43 +198,72 @@ class LSTMN(nn.Module):
         Mask.check(mask)
         if mask is None:
             return self._run(words, before)
-        lengths = mask.true_lengths(batch, length).to(words.device)
-        outside = (torch.arange(length, device=words.device) >= lengths.unsqueeze(1)).unsqueeze(2)
-        step = self._run(words.masked_fill(outside, 0.0), before)
-        context = step.attended.context.masked_fill(outside, 0.0)
-        weights = step.attended.weights().masked_fill(outside, 0.0)
-        ends = _ends(step, before, lengths)
-        attended = Attended.from_weights(context, weights.unsqueeze(1), has_heads=False, state=ends)
-        return LSTMNStep(step.output.masked_fill(outside, 0.0), ends, attended)
+        if self.cell.window is not None:
+            raise ValueError(f"LSTMN: tapes of {self.cell.window} words have no padding; leave mask or window out")
+        # A recording cannot look whether the mask is padding; whoever records has made it of lengths.
+        found = mask.lengths(batch, length) if is_recording() else mask.true_lengths(batch, length)
+        assert found is not None
+        lengths = found.to(words.device)
+        outside = ~inside(lengths, length)
+        step = self._run(words.masked_fill(outside.unsqueeze(2), 0.0), before, outside)
+        return step._replace(state=_ends(step, before, mask, lengths))
 
-    def _run(self, words: Tensor, before: LSTMNState) -> LSTMNStep:
-        """All words, as if none were padding: what comes later does not change what came before."""
+    def _run(self, words: Tensor, before: LSTMNState, outside: Tensor | None = None) -> LSTMNStep:
+        """All words as if none were padding, for what comes later changes nothing before; then without what is."""
         state, steps = before, []
-        for word in words.split(1, dim=1) if words.shape[1] else ():
-            steps.append(self.cell(word, state))
+        for heard in self.cell.hear(words):
+            steps.append(self.cell.step(heard, state))
             state = steps[-1].state
-        size, width = state.memory.size, 2 * self.cell.hidden_dim
-        empty = before.summary.new_zeros(words.shape[0], 0, width)
-        weights = [_widened(step.attended.weights(), size) for step in steps]
-        attended = Attended.from_weights(
-            torch.cat([empty, *(step.attended.context for step in steps)], dim=1),
-            torch.cat([empty.new_zeros(words.shape[0], 0, size), *weights], dim=1).unsqueeze(1),
-            has_heads=False,
-            state=state,
-        )
-        output = torch.cat([empty[..., : width // 2], *(step.output for step in steps)], dim=1)
+        batch, length, width = words.shape[0], words.shape[1], self.cell.hidden_dim
+        output = torch.cat([words.new_zeros(batch, 0, width), *(step.output for step in steps)], dim=1)
+        context = torch.cat([words.new_zeros(batch, 0, 2 * width), *(step.attended.context for step in steps)], dim=1)
+        if outside is not None:
+            output, context = (part.masked_fill(outside.unsqueeze(2), 0.0) for part in (output, context))
+        old = before.memory.size
+        weigh = _Placed([step.attended for step in steps], old, words.new_zeros(batch, 0, old + length), outside)
+        attended = Attended(context, weigh, (batch, 1, length, old + length), has_heads=False, state=state)
         return LSTMNStep(output, state, attended)
 
 
-def _widened(weights: Tensor, size: int) -> Tensor:
-    """Weights [B, 1, t] with zeros for the words that were still to come, [B, 1, size]."""
-    return F.pad(weights, (0, size - weights.shape[-1]))
+class _Placed:
+    """The weights of reads of a growing tape, each word in its place, made when they are asked for.
+
+    Args:
+        reads: one a word.
+        old: words on the tape before the first.
+        none: [B, 0, S], the weights of no read, with a place for each word there was and will be.
+        outside: [B, T], True at padding, which looks at nothing; None without.
+    """
+
+    def __init__(self, reads: Sequence[Attended], old: int, none: Tensor, outside: Tensor | None) -> None:
+        self._reads = reads
+        self._old = old
+        self._none = none
+        self._outside = outside
+
+    def __call__(self, head: Tensor, row: Tensor) -> Tensor:
+        rows = [self._row(place) for place in row.tolist()]
+        weights = torch.cat([self._none, *rows], dim=1)
+        if self._outside is not None:
+            weights = weights.masked_fill(self._outside[:, row].unsqueeze(2), 0.0)
+        return weights.unsqueeze(1).index_select(1, head)
+
+    def _row(self, place: int) -> Tensor:
+        weights, end = self._reads[place].weights(), self._old + place
+        return F.pad(weights, (end - weights.shape[-1], self._none.shape[-1] - end))
 
 
-def _ends(step: LSTMNStep, before: LSTMNState, lengths: Tensor) -> LSTMNState:
+def _last(memory: Memory, window: int | None) -> Memory:
+    """What tapes of this length keep."""
+    if window is None or memory.size <= window:
+        return memory
+    return Memory(memory.key[:, :, -window:], memory.value[:, :, -window:])
+
+
+def _ends(step: LSTMNStep, before: LSTMNState, mask: Mask, lengths: Tensor) -> LSTMNState:
     """The state of each sequence after its own last word."""
     tape, old = step.state.memory, before.memory.size
-    new = Memory(tape.key[:, :, old:], tape.value[:, :, old:], Mask.padding(lengths))
+    new = Memory(tape.key[:, :, old:], tape.value[:, :, old:], mask)
     hidden = step.attended.context.chunk(2, dim=-1)[0]
     summaries = torch.cat((before.summary.unsqueeze(1), hidden), dim=1)
     last = lengths.to(torch.long)[:, None, None].expand(-1, 1, summaries.shape[2])

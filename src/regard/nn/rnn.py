@@ -63,7 +63,7 @@ class Recurrent(nn.Module):
     """Elman, GRU or LSTM layers over padded batches.
 
     All at once (`forward`) or step by step (`step`): the same function. PyTorch's fused layers do the work wherever
-    they can; with variational dropout in training it is a loop over the same weights. Padding changes nothing, has
+    they can; with dropout along time in training it is a loop over the same weights. Padding changes nothing, has
     output zero, and the backward direction starts at each sequence's true end.
 
     cuDNN's recurrent layers round float32 products to TF32 unless told otherwise, which moves log-probabilities by
@@ -193,6 +193,7 @@ class Recurrent(nn.Module):
         """Layer after layer, each direction by itself or both `together`."""
         after: list[CellState] = []
         lengths = None if lengths is None else lengths.to(x.device)
+        along = bool(state.noise) and self.cells.recurrent_dropout > 0.0
         for layer in range(self.cells.num_layers):
             if layer > 0:
                 x = self._between(x, state.noise, layer)
@@ -204,7 +205,7 @@ class Recurrent(nn.Module):
             for direction in range(self.directions):
                 index = layer * self.directions + direction
                 sequence = _reversed(x, lengths) if direction else x
-                output, end = (self._loop if state.noise else self._whole)(sequence, lengths, state, index)
+                output, end = (self._loop if along else self._whole)(sequence, lengths, state, index)
                 outputs.append(_reversed(output, lengths) if direction else output)
                 after.append(end)
             x = torch.cat(outputs, dim=-1)

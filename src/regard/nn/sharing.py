@@ -75,9 +75,15 @@ class SharedMemory:
 
     def _together(self, reader: Reader) -> bool:
         """Whether only the query tells one read from another; whoever watches is shown each sequence's own read."""
-        score, mask = reader.score, self.memory.mask
-        plain = type(score) in _SIDE_BY_SIDE and not (isinstance(score, Additive) and len(score.terms))
-        return plain and type(reader.align) is Softmax and not reader._watchers and (mask is None or not mask.by_place)
+        mask = self.memory.mask
+        return side_by_side(reader) and not reader._watchers and (mask is None or not mask.by_place)
+
+
+def side_by_side(reader: Reader) -> bool:
+    """Whether an energy is of a query and a key alone, and its weight of nothing but energies."""
+    score = reader.score
+    plain = type(score) in _SIDE_BY_SIDE and not (isinstance(score, Additive) and len(score.terms))
+    return plain and type(reader.align) is Softmax
 
 
 def _apart(together: Attended, copies: int, after: State, *, has_heads: bool) -> Attended:

@@ -7,14 +7,23 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from regard.nn.aligners.addressing import Addressing, Initial
 from regard.nn.memory import Memory
 from regard.nn.reader import Watched
 from regard.nn.scores.cosine import Cosine
-from regard.nn.state import State
+from regard.nn.state import Past, State
 from regard.ops.attended import Attended
+from regard.ops.cosine import inverse_length
 from regard.ops.ntm_memory import ntm_read, ntm_write
+from regard.ops.softmax import full_precision
+
+SOFTNESS = 1e-2
+"""ε of rows that are as long as √(|M_i|² + ε²), where they are looked for by content.
+
+The slope of a cosine is one over the length of the row: without this 10⁵ and more where nothing was written yet.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +62,12 @@ class Tape:
         """N, how many rows it has."""
         return self.matrix.shape[1]
 
+    def compared(self, aimed: Tensor) -> Tensor:
+        """β cos(q, M_i) of every head and row: β q / |q| [B, H, M] -> [B, H, N], in float32 for half precision."""
+        rows = self.matrix.to(aimed.dtype)
+        with full_precision(rows):
+            return (aimed @ rows.mT) * inverse_length(rows, SOFTNESS).unsqueeze(1)
+
     def read(self, weights: Tensor) -> Tensor:
         """What heads with `weights` [B, H, N] see, [B, H, M]."""
         return ntm_read(self.matrix, weights)
@@ -72,6 +87,14 @@ class Touched(NamedTuple):
     read: Tensor
     tape: Tape
     state: State
+
+
+class Joined(NamedTuple):
+    """Maps of the same vectors in one: W [P, C], b [P], and how much of P is each map's."""
+
+    weight: Tensor
+    bias: Tensor
+    sizes: list[int]
 
 
 class Heads(Watched):
@@ -119,23 +142,39 @@ class Heads(Watched):
         if reads < 0 or writes < 1:
             raise ValueError(f"Heads: at least one writes, and not less than none reads; got {writes} and {reads}")
         self.reads, self.writes = reads, writes
-        self.score = Cosine(query_dim, row_dim, num_heads=reads + writes)
+        self.score = Cosine(query_dim, row_dim, num_heads=reads + writes, softness=SOFTNESS)
         self.align = Addressing(query_dim, num_heads=reads + writes, shifts=shifts, initial=initial)
         self.erase_map = nn.Linear(query_dim, writes * row_dim)
         self.add_map = nn.Linear(query_dim, writes * row_dim)
 
-    def forward(self, query: Tensor, tape: Tape, state: State | None = None) -> Touched:
-        """Read and write once: query [B, 1, Cq]; `state` None for the start."""
+    def joined(self) -> Joined:
+        """All maps in one, so that a step is one product. Made once for a sequence, they cost nothing."""
+        score, align = self.score, self.align
+        assert score.query_map is not None
+        maps = (
+            *(score.query_map, score.strength_map, align.gate_map, align.shift_map, align.sharpness_map),
+            *(self.erase_map, self.add_map),
+        )
+        weight, bias = torch.cat([one.weight for one in maps]), torch.cat([one.bias for one in maps])
+        return Joined(weight, bias, [one.out_features for one in maps])
+
+    def forward(self, query: Tensor, tape: Tape, state: State | None = None, joined: Joined | None = None) -> Touched:
+        """Read and write once: query [B, 1, Cq]; `state` None for the start; `joined()` where it is at hand."""
         if query.dim() != 3 or query.shape[1] != 1:
             raise ValueError(f"Heads read and write once a call: query must be [B, 1, Cq]; got {list(query.shape)}")
-        memory = Memory(self.score.keys(tape.matrix), tape.matrix.unsqueeze(1))
-        state = State(0, (), self.align.start(memory)) if state is None else state
-        energy = self.score.energy(self.score.queries(query), memory, state)
-        weights, past, _ = self.align(energy, query, memory, state)
-        places = weights.squeeze(2)
-        seen = tape.read(places)  # by the writing heads too, which costs nothing in the same product
-        after = State(state.step + 1, state.score, past)
-        self.show(Attended.from_weights(seen.flatten(1).unsqueeze(1), weights, state=after))
+        weight, bias, sizes = self.joined() if joined is None else joined
+        direction, strength, *knobs, erase, add = F.linear(query, weight, bias).split(sizes, dim=-1)
+        content = tape.compared(self.score.aim(direction, strength).squeeze(2)).softmax(-1).unsqueeze(2)
+        state = State(0, (), self._first(tape)) if state is None else state
+        weights, past, _ = self.align.place(content, knobs, state)
+        places, after = weights.squeeze(2), State(state.step + 1, state.score, past)
+        if self._watchers:
+            self.show(Attended.from_weights(tape.read(places).flatten(1).unsqueeze(1), weights, state=after))
+        reading, writing = places.split((self.reads, self.writes), dim=1)
         shape = (len(query), self.writes, tape.matrix.shape[2])
-        erase, add = self.erase_map(query).sigmoid().view(shape), self.add_map(query).tanh().view(shape)
-        return Touched(seen[:, : self.reads].flatten(1), tape.write(places[:, self.reads :], erase, add), after)
+        written = tape.write(writing, erase.sigmoid().view(shape), add.tanh().view(shape))
+        return Touched(tape.read(reading).flatten(1), written, after)
+
+    def _first(self, tape: Tape) -> Past:
+        """Where the heads stand before the first step."""
+        return self.align.start(Memory(self.score.keys(tape.matrix), tape.matrix.unsqueeze(1)))

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from regard.masks import Mask
 from regard.nn.dropout import Dropout
+from regard.nn.external import ExternalMemory
 from regard.nn.fitting import positive, probability
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
@@ -106,13 +107,14 @@ class LayerState:
     Attributes:
         past: what was said so far, without a mask; None before the first word.
         past_read: where reading it stands; None before the first word.
-        source: the source, one for all hypotheses of a beam; None in a decoder without one.
+        source: the source, one for all hypotheses of a beam, perhaps with an external memory beside it; None in a
+            decoder without one.
         source_read: where reading it stands.
     """
 
     past: Memory | None = None
     past_read: State | None = None
-    source: SharedMemory | None = None
+    source: SharedMemory | ExternalMemory | None = None
     source_read: State | None = None
 
     def select(self, rows: Tensor, numbers: Sequence[int] | None = None) -> LayerState:
@@ -229,10 +231,14 @@ class TransformerLayer(nn.Module):
             return False
         if self.cross is None:
             return True
-        mask = _source(state).memory.mask
+        source = _source(state)
+        if isinstance(source, ExternalMemory):
+            return False
+        mask = source.memory.mask
         return not self.cross._watchers and (mask is None or not mask.by_place)
 
     def _step(self, packed: PackedLayer, x: Tensor, state: LayerState) -> LayerStep:
+        assert not isinstance(state.source, ExternalMemory), "a packed step reads sources alone"
         output, past, attended = packed.step(x, state.past, state.source)
         read = None if attended is None else attended.state
         return LayerStep(output, LayerState(past, State(past.size), state.source, read), attended)
@@ -258,7 +264,7 @@ class TransformerLayer(nn.Module):
         return self.hidden_norm(total) if self.post else total
 
 
-def _source(state: LayerState) -> SharedMemory:
+def _source(state: LayerState) -> SharedMemory | ExternalMemory:
     if state.source is None:
         raise ValueError("TransformerLayer: this layer reads a source; start from remember(source)")
     return state.source

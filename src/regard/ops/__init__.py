@@ -16,7 +16,7 @@ from regard.ops.global_fertility import fertility_log_likelihood
 from regard.ops.graph import GraphAttended, add_self_loops, graph_attention
 from regard.ops.hard import Sample, hard_weights, reinforce_loss
 from regard.ops.heads import merge_heads, split_heads
-from regard.ops.intra_attention import Cell, deep_fusion, intra_attention, lstmn_step
+from regard.ops.intra_attention import Cell, deep_fusion, intra_attention, lstmn_cell, lstmn_step
 from regard.ops.key_value import split_key_value
 from regard.ops.learned_positions import learned_positions
 from regard.ops.linear import masked_linear
@@ -94,6 +94,7 @@ __all__ = [
     "location_attention",
     "location_features",
     "location_score",
+    "lstmn_cell",
     "lstmn_step",
     "markov_features",
     "masked_linear",

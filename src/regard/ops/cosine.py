@@ -34,6 +34,19 @@ def unit(vector: Tensor) -> Tensor:
     return F.normalize(vector.to(statistics_dtype(vector.dtype)), dim=-1, eps=_SMALLEST_NORM)
 
 
+def inverse_length(vector: Tensor, softness: float) -> Tensor:
+    """1 / √(|v|² + ε²) of vectors [..., D]: [...], in float32 for half precision.
+
+    The slope of a cosine is one over the length of the vector. With a softness ε it is at most 1/ε, and vectors much
+    shorter than ε have cosine 0.
+
+    >>> import torch
+    >>> inverse_length(torch.tensor([[3.0, 4.0], [0.0, 0.0]]), softness=0.1)
+    tensor([ 0.2000, 10.0000])
+    """
+    return vector.to(statistics_dtype(vector.dtype)).square().sum(-1).add(softness**2).rsqrt()
+
+
 def cosine_score(query: Tensor, key: Tensor, strength: Tensor | None = None) -> Tensor:
     """e_ts = β_t cos(q_t, k_s): [B, H, T, D], [B, H, S, D], strength [B, H, T] or None for 1 -> [B, H, T, S]."""
     return inner_product(_aim(query, strength), unit(key), 1.0)

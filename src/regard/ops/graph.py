@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_impl
+from regard.ops.dropout import dropped
 from regard.ops.softmax import masked_softmax, statistics_dtype
 from regard.ops.weights import TopK, entropy
 
@@ -114,6 +115,7 @@ def graph_attention(
     *,
     negative_slope: float = 0.2,
     dropout: float = 0.0,
+    value_dropout: float = 0.0,
     impl: str | None = None,
 ) -> GraphAttended:
     r"""Each node reads its neighbours: additive attention whose mask is a graph.
@@ -133,6 +135,8 @@ def graph_attention(
         weight_target: [H, D], a_dst.
         negative_slope: of the LeakyReLU.
         dropout: probability of dropping an edge's weight on its way to the context; `weights()` shows them undropped.
+        value_dropout: probability of dropping a channel of W h_j on its way to the contexts, for all who read it; the
+            energies see it whole.
         impl: `"reference"` (the definition, builds [H, N, N]), `"sparse"` (works on the edge list, builds [E, H, D])
             or None to choose: sparse.
 
@@ -156,14 +160,15 @@ def graph_attention(
     as_target = (states * weight_target.to(states.dtype)).sum(2)
     edges = edges.long()
     source, target = edges
+    value = dropped(states, value_dropout)
     if impl == "reference":
         energy = F.leaky_relu(as_target.unsqueeze(1) + as_source, negative_slope)  # [i, j, h]
         weights = _dense_softmax(energy, source, target)
-        context = _dense_sum(F.dropout(weights, dropout), states, source, target)
+        context = _dense_sum(dropped(weights, dropout), value, source, target)
     else:
-        energy = F.leaky_relu(as_target[target] + as_source[source], negative_slope)  # [e, h]
-        weights = _segment_softmax(energy, target, node.shape[0])
-        message = F.dropout(weights, dropout).unsqueeze(2) * states[source]
+        energy = as_target.index_select(0, target) + as_source.index_select(0, source)  # [e, h]
+        weights = _segment_softmax(F.leaky_relu(energy, negative_slope), target, node.shape[0])
+        message = dropped(weights, dropout).unsqueeze(2) * value.index_select(0, source)
         context = torch.zeros_like(states).index_add(0, target, message)
     return GraphAttended(context.to(node.dtype), edges, weights.T, node.shape[0])
 
@@ -185,9 +190,9 @@ def _segment_softmax(energy: Tensor, target: Tensor, num_nodes: int) -> Tensor:
     nobody = energy.new_full((num_nodes, energy.shape[1]), -torch.inf)
     index = target.unsqueeze(1).expand_as(energy)
     highest = nobody.scatter_reduce(0, index, energy.detach(), "amax")
-    exp = torch.exp(energy - highest[target])
+    exp = torch.exp(energy - highest.index_select(0, target))
     total = torch.zeros_like(nobody).index_add(0, target, exp)
-    return exp / total[target]
+    return exp / total.index_select(0, target)
 
 
 def _dense_softmax(energy: Tensor, source: Tensor, target: Tensor) -> Tensor:
@@ -197,11 +202,11 @@ def _dense_softmax(energy: Tensor, source: Tensor, target: Tensor) -> Tensor:
     return (weights / count.clamp(min=1))[:, target, source].T.contiguous()
 
 
-def _dense_sum(weights: Tensor, states: Tensor, source: Tensor, target: Tensor) -> Tensor:
+def _dense_sum(weights: Tensor, value: Tensor, source: Tensor, target: Tensor) -> Tensor:
     """Σ_j α_ij W h_j with α as a matrix."""
-    nodes, heads, _ = states.shape
+    nodes, heads, _ = value.shape
     matrix = weights.new_zeros(nodes, nodes, heads).index_put((target, source), weights, accumulate=True)
-    return torch.einsum("ijh,jhd->ihd", matrix, states)
+    return torch.einsum("ijh,jhd->ihd", matrix, value)
 
 
 def _check(node: Tensor, edges: Tensor, weight_source: Tensor, weight_target: Tensor) -> None:

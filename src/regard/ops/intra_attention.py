@@ -112,12 +112,21 @@ def lstmn_step(
             f"intra_attention: a step takes word [B, C], hidden and memory [B, D], weight [4D, D + C]; got "
             f"{list(word.shape)}, {list(hidden.shape)}, {list(memory.shape)} and {list(weight.shape)}"
         )
-    gates = F.linear(torch.cat((hidden, word), dim=1), weight, bias)
-    admit, forget, emit, candidate = gates.chunk(4, dim=1)
-    cell = forget.sigmoid() * memory + admit.sigmoid() * candidate.tanh()
+    return lstmn_cell(F.linear(torch.cat((hidden, word), dim=1), weight, bias), memory, fused=fused)
+
+
+def lstmn_cell(gates: Tensor, memory: Tensor, *, fused: Tensor | None = None) -> Cell:
+    """The second half of `lstmn_step`: gates [B, 4D] before σ and tanh, in the order i, f, o, ĉ, and c̃_t [B, D].
+
+    >>> lstmn_cell(torch.zeros(1, 4), torch.tensor([[2.0]])).memory
+    tensor([[1.]])
+    """
+    width = memory.shape[1]
+    admit, forget, emit = gates[:, : 3 * width].sigmoid().chunk(3, dim=1)
+    cell = forget * memory + admit * gates[:, 3 * width :].tanh()
     if fused is not None:
         cell = cell + fused
-    return Cell(emit.sigmoid() * cell.tanh(), cell)
+    return Cell(emit * cell.tanh(), cell)
 
 
 def deep_fusion(word: Tensor, hidden: Tensor, memory: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

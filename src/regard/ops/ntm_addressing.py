@@ -66,8 +66,8 @@ def interpolate(content: Tensor, previous: Tensor, gate: Tensor) -> Tensor:
     tensor([[[[0.7500, 0.2500]]]])
     """
     _check_knob("gate", gate, content)
-    content, previous, gate = (part.to(statistics_dtype(part.dtype)) for part in (content, previous, gate.unsqueeze(3)))
-    return gate * content + (1 - gate) * previous
+    content = content.to(statistics_dtype(content.dtype))
+    return previous.to(content.dtype).lerp(content, gate.unsqueeze(3).to(content.dtype))
 
 
 def circular_shift(weights: Tensor, shift: Tensor, mask: Mask | None = None) -> Tensor:
@@ -102,7 +102,7 @@ def circular_shift(weights: Tensor, shift: Tensor, mask: Mask | None = None) -> 
     weights, shift = (part.to(statistics_dtype(part.dtype)) for part in (weights, shift))
     reach = shift.shape[3] // 2
     if mask is None:
-        turned = [weights.roll(offset, -1) for offset in range(-reach, reach + 1)]
+        turned = [weights.roll(offset, -1) if offset else weights for offset in range(-reach, reach + 1)]
     else:
         turned = _turned(weights, mask, reach)
     return (shift.unsqueeze(4) * torch.stack(turned, dim=3)).sum(3)
@@ -124,8 +124,7 @@ def sharpen(weights: Tensor, gamma: Tensor) -> Tensor:
 
     .. math:: w(i) = \tilde w(i)^\gamma \Big/ \sum_j \tilde w(j)^\gamma, \quad \gamma \ge 1
 
-    The powers are taken relative to the largest weight, which changes nothing in the quotient and keeps the sum above
-    one: no γ underflows to 0/0.
+    A softmax of γ log w, so that no γ underflows to 0/0.
 
     Args:
         weights: [B, H, T, N], not negative.
@@ -141,12 +140,9 @@ def sharpen(weights: Tensor, gamma: Tensor) -> Tensor:
     """
     _check_knob("gamma", gamma, weights)
     weights, gamma = (part.to(statistics_dtype(part.dtype)) for part in (weights, gamma))
-    if weights.shape[-1] == 0:
-        return weights
-    largest = weights.detach().amax(-1, keepdim=True)
-    power = (weights / largest.masked_fill(largest == 0, 1.0)).pow(gamma.unsqueeze(3))
-    total = power.sum(-1, keepdim=True)
-    return power / total.masked_fill(total == 0, 1.0)
+    smallest = torch.finfo(weights.dtype).tiny
+    sharp = (weights.clamp(min=smallest).log() * gamma.unsqueeze(3)).softmax(-1)
+    return sharp.masked_fill(weights < smallest, 0.0)
 
 
 def _check_knob(name: str, knob: Tensor, weights: Tensor) -> None:

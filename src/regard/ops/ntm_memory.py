@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from regard.ops.card import Card
@@ -30,7 +31,6 @@ def ntm_read(memory: Tensor, weights: Tensor) -> Tensor:
 
     Graves, Wayne & Danihelka 2014, equation 2.
 
-    >>> import torch
     >>> ntm_read(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]), torch.tensor([[[0.5, 0.5]]]))
     tensor([[[2., 4.]]])
     """
@@ -56,7 +56,6 @@ def ntm_write(memory: Tensor, weights: Tensor, erase: Tensor, add: Tensor) -> Te
 
     Graves, Wayne & Danihelka 2014, equations 3 and 4 and the remark after each on several heads.
 
-    >>> import torch
     >>> rows, second = torch.ones(1, 2, 2), torch.tensor([[[0.0, 1.0]]])
     >>> ntm_write(rows, second, erase=torch.tensor([[[1.0, 0.0]]]), add=torch.tensor([[[5.0, 5.0]]]))
     tensor([[[1., 1.],
@@ -70,10 +69,11 @@ def ntm_write(memory: Tensor, weights: Tensor, erase: Tensor, add: Tensor) -> Te
             f"got {list(erase.shape)} and {list(add.shape)}"
         )
     rows, weights, erase, add = (part.to(statistics_dtype(part.dtype)) for part in (memory, weights, erase, add))
-    for weight, gone in zip(weights.unbind(1), erase.unbind(1), strict=True):  # torch.prod would wait for the device
-        rows = rows * (1 - weight.unsqueeze(2) * gone.unsqueeze(1))
+    gone = weights.unsqueeze(3) * erase.unsqueeze(2)  # [B, H, N, M]
+    for part in gone.unbind(1):  # torch.prod would wait for the device
+        rows = rows.addcmul(rows, part, value=-1)
     with full_precision(rows):
-        return (rows + weights.mT @ add).to(memory.dtype)
+        return torch.baddbmm(rows, weights.mT, add).to(memory.dtype)
 
 
 def _check_weights(memory: Tensor, weights: Tensor) -> None:

@@ -73,6 +73,25 @@ class WorldData(Section):
     """Another seed, other stories."""
 
 
+class EndingsData(Section):
+    """Made-up words, then the beginning of one of them; the label is how it ends; made on the spot."""
+
+    format: Literal["endings"]
+    """Says that it is this kind of data."""
+    train_size: int = Field(20000, ge=1)
+    """How many texts to learn from."""
+    valid_size: int = Field(500, ge=1)
+    """How many texts to validate on."""
+    test_size: int = Field(1000, ge=1)
+    """How many texts to test on; none of them is learned from."""
+    shortest: int = Field(2, ge=1, le=12)
+    """The fewest words of a text."""
+    longest: int = Field(8, ge=1, le=12)
+    """The most words of a text."""
+    seed: int = 0
+    """Another seed, other texts."""
+
+
 class OpinionsData(Section):
     """Sentences that praise or blame in made-up words, with labels; made on the spot."""
 
@@ -86,8 +105,57 @@ class OpinionsData(Section):
     """How many sentences to test on; none of them is learned from."""
     words: int = Field(40, ge=1, le=2450)
     """Adjectives that praise; as many blame."""
+    pairs: bool = False
+    """Whether a label is of two sentences, which agree or differ; for a model that reads two texts."""
     seed: int = 0
     """Another seed, other sentences; what words mean stays."""
+
+
+class TalesData(Section):
+    """Tales of animals with made-up names, each given once and used again; made on the spot."""
+
+    format: Literal["tales"]
+    """Says that it is this kind of data."""
+    train_size: int = Field(4000, ge=1)
+    """How many tales to learn from."""
+    valid_size: int = Field(200, ge=1)
+    """How many tales to validate on."""
+    test_size: int = Field(500, ge=1)
+    """How many tales to test on; none of them is learned from."""
+    names: int = Field(38416, ge=6, le=38416)
+    """How many names there are to draw from: of few, each is met often; of many, almost all are new."""
+    animals: int = Field(3, ge=1, le=6)
+    """How many a tale has, each with a name."""
+    deeds: int = Field(6, ge=1)
+    """Sentences after the names were given, each with a name again."""
+    seed: int = 0
+    """Another seed, other tales; the names stay."""
+
+
+class GlossaryData(Section):
+    """Questions about invented words, each with the entry that answers it; made on the spot."""
+
+    format: Literal["glossary"]
+    """Says that it is this kind of data."""
+    train_size: int = Field(50000, ge=1)
+    """How many questions to learn from."""
+    valid_size: int = Field(500, ge=1)
+    """How many questions to validate on; no more than `words`, or entries contradict each other."""
+    test_size: int = Field(500, ge=1)
+    """How many questions to test on, likewise; none of their entries is learned from."""
+    words: int = Field(500, ge=1, le=4900)
+    """How many invented words there are."""
+    seed: int = 0
+    """Another seed, other meanings; the words stay."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> GlossaryData:
+        if max(self.valid_size, self.test_size) > self.words:
+            raise ValueError(
+                f"of {self.words} words, {max(self.valid_size, self.test_size)} questions would have entries that "
+                "contradict each other; raise words, or lower valid_size and test_size"
+            )
+        return self
 
 
 class SplitSection(Section):
@@ -172,7 +240,7 @@ class TableData(SplitFiles):
     """Says that it is this kind of data."""
     source: str | int | list[str | int] = 0
     """The column that is read from: its number from 0, or its name in the header. Two of them, `[0, 1]`, for a model
-    with a BERT as encoder, which reads two texts."""
+    that reads two texts: with `pair_dim`, with a BERT as encoder, or of the task recall (the question and the fact)."""
     target: str | int = 1
     """The column with what is to be said: a text, or a label. A language model has none."""
     delimiter: Literal["tab", "comma"] = "tab"
@@ -192,7 +260,8 @@ class JsonlData(SplitFiles):
     format: Literal["jsonl"]
     """Says that it is this kind of data."""
     source: str | list[str] = "source"
-    """The key of what is read from. Two of them for a model with a BERT as encoder, which reads two texts."""
+    """The key of what is read from. Two of them for a model that reads two texts: with `pair_dim`, or a BERT as
+    encoder."""
     target: str = "target"
     """The key of what is to be said: a text, a label, or a list of tags. A language model has none."""
 
@@ -213,8 +282,8 @@ class HubData(Section):
     test: str | None = None
     """The split to test on at the end; None for no test."""
     source: str | list[str] = "source"
-    """The column that is read from; one inside another with a dot: `translation.de`. Two of them for a model with a
-    BERT as encoder, which reads two texts."""
+    """The column that is read from; one inside another with a dot: `translation.de`. Two of them for a model that
+    reads two texts: with `pair_dim`, or a BERT as encoder."""
     target: str = "target"
     """The column with what is to be said. A language model has none."""
 
@@ -285,10 +354,128 @@ class StoriesData(SplitFiles):
     """Says that it is this kind of data; `*` in the name of a file stands for several: `qa*_train.txt`."""
 
 
+class SpanData(Section):
+    """How passages are read that answers are spans of."""
+
+    window: int = Field(320, ge=2)
+    """The most pieces of a passage that are read at once; a longer one is cut into windows that overlap."""
+    overlap: int = Field(128, ge=0)
+    """Pieces of a window, at most, that the next one begins with; an answer that is longer may be in no window."""
+    longest_answer: int = Field(15, ge=1)
+    """The most words of an answer."""
+
+    @model_validator(mode="after")
+    def _going_on(self) -> SpanData:
+        if self.overlap >= self.window:
+            raise ValueError(f"windows of {self.window} that overlap by {self.overlap} do not go on; lower overlap")
+        return self
+
+
+class DiariesData(SpanData):
+    """Diaries of a few people, and questions whose answers stand in them; made on the spot."""
+
+    format: Literal["diaries"]
+    """Says that it is this kind of data."""
+    train_size: int = Field(20000, ge=1)
+    """How many questions to learn from."""
+    valid_size: int = Field(500, ge=1)
+    """How many questions to validate on."""
+    test_size: int = Field(1000, ge=1)
+    """How many questions to test on; no passage of them is learned from."""
+    longest: int = Field(4, ge=2, le=12)
+    """The most sentences of a passage; the fewest are 2."""
+    seed: int = 0
+    """Another seed, other passages."""
+
+
+class SquadData(SplitFiles, SpanData):
+    """Questions with passages and answers in the JSON of SQuAD 1.1."""
+
+    format: Literal["squad"]
+    """Says that it is this kind of data."""
+
+
+class SpansData(SplitFiles, SpanData):
+    """A question a line, with its passage, its answer and where that begins: TSV, CSV or JSONL, by the file's name."""
+
+    format: Literal["spans"]
+    """Says that it is this kind of data."""
+
+
+class CommunitiesData(Section):
+    """A graph of people who keep to their own; made on the spot."""
+
+    format: Literal["communities"]
+    """Says that it is this kind of data."""
+    communities: int = Field(5, ge=2)
+    """How many there are."""
+    nodes: int = Field(600, ge=2)
+    """Of all communities together."""
+    inside: float = Field(4.0, ge=0)
+    """How many neighbours in its own community a node has, on average."""
+    outside: float = Field(1.0, ge=0)
+    """How many in others."""
+    features: int = Field(24, ge=1)
+    """Numbers of a node."""
+    signal: float = Field(1.0, ge=0)
+    """How much features say about the community; 0 for nothing."""
+    learned: int = Field(10, ge=1)
+    """Nodes of each community to learn from."""
+    valid_size: int = Field(150, ge=1)
+    """How many nodes to validate on."""
+    test_size: int = Field(300, ge=1)
+    """How many nodes to test on."""
+    seed: int = Field(0, ge=0)
+    """Another seed, another graph."""
+
+
+class PlanetoidData(Section):
+    """A citation graph in a .npz file, with its split: Cora, Citeseer."""
+
+    format: Literal["planetoid"]
+    """Says that it is this kind of data."""
+    root: Path | None = None
+    """The folder that the file is in; None for the folder you are in."""
+    file: DataFile
+    """The file, with the arrays that docs/graphs.md names."""
+    normalise: bool = True
+    """Whether the features of a node are made to sum to one."""
+
+
+class GraphData(Files):
+    """A graph in two files with tabs between columns: nodes (id, label, features) and edges (two ids)."""
+
+    format: Literal["graph"]
+    """Says that it is this kind of data."""
+    nodes: DataFile = "nodes.tsv"
+    """A line for each node: its id, its label or nothing, and numbers."""
+    edges: DataFile = "edges.tsv"
+    """A line for each edge: two ids."""
+    directed: bool = False
+    """Whether only the second node of an edge reads the first; otherwise both read each other."""
+    header: bool = False
+    """Whether the first line of each file names its columns."""
+    normalise: bool = False
+    """Whether the features of a node are made to sum to one."""
+    split: SplitSection = SplitSection(valid=0.1, test=0.1)
+    """How the nodes with labels are divided: by the hash of their ids (source), or in the order of the file."""
+
+    @model_validator(mode="after")
+    def _by_node(self) -> GraphData:
+        if self.split.by == "target":
+            raise ValueError(
+                "split.by is 'target', and nodes with one label would all fall together; it can be source or order"
+            )
+        return self
+
+
 DataSection = Annotated[
     DatesData
     | DigitsData
+    | EndingsData
+    | GlossaryData
     | OpinionsData
+    | TalesData
     | WorldData
     | PairsData
     | TableData
@@ -300,6 +487,12 @@ DataSection = Annotated[
     | FolderData
     | ColumnsData
     | StoriesData
+    | DiariesData
+    | SquadData
+    | SpansData
+    | CommunitiesData
+    | PlanetoidData
+    | GraphData
     | CopyData
     | RepeatCopyData
     | AssociativeRecallData
@@ -310,11 +503,17 @@ DataSection = Annotated[
 
 FORMATS: dict[str, tuple[str, ...]] = {
     "translate": ("dates", "digits", "pairs", "table", "jsonl", "hub", "cmudict"),
-    "language_model": ("text", "table", "jsonl", "hub"),
+    "language_model": ("text", "table", "jsonl", "hub", "tales"),
     "masked_language_model": ("text", "table", "jsonl", "hub", "opinions"),
-    "classify": ("opinions", "labelled", "folder", "table", "jsonl", "hub"),
+    "classify": ("endings", "opinions", "labelled", "folder", "table", "jsonl", "hub"),
     "tag": ("columns", "jsonl", "hub"),
     "answer": ("stories", "world"),
+    "spans": ("diaries", "squad", "spans"),
+    "recall": ("glossary", "table", "jsonl", "hub"),
+    "nodes": ("communities", "planetoid", "graph"),
     "bits": ("copy", "repeat_copy", "associative_recall", "ngrams", "priority_sort"),
 }
 """The formats that each task can learn from."""
+
+TWO_TEXTS = {"recall": "what is asked and the fact that answers it"}
+"""Tasks that read two texts, each in a field of its own: what the two columns of `source` are."""

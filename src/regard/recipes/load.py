@@ -126,7 +126,7 @@ def _make_model(recipe: Recipe) -> None:
     for name, value in arguments.items():
         if name.endswith("_dim") and value is not None and not (isinstance(value, int) and value > 0):
             raise RecipeError(f"{name} is {value!r}; a width is a whole number, at least 1")
-    says_what_it_reads = recipe.task in ("language_model", "masked_language_model")
+    says_what_it_reads = recipe.task in ("language_model", "masked_language_model", "spans")
     with torch.device("meta"):
         build(arguments.pop("kind"), 8, None if says_what_it_reads else 8, **arguments)
 

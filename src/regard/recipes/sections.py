@@ -12,7 +12,7 @@ from pydantic import Field, create_model, field_validator, model_validator
 
 from regard.decode.search import Search
 from regard.evaluate.metrics import Metric, metric
-from regard.recipes.data_sections import DataSection
+from regard.recipes.data_sections import TWO_TEXTS, DataSection
 from regard.recipes.files import DataFile
 from regard.recipes.section import Section
 
@@ -63,7 +63,18 @@ class BatchSection(Section):
         return self
 
 
-Task = Literal["translate", "language_model", "masked_language_model", "classify", "tag", "answer", "bits"]
+Task = Literal[
+    "translate",
+    "language_model",
+    "masked_language_model",
+    "classify",
+    "tag",
+    "answer",
+    "bits",
+    "nodes",
+    "recall",
+    "spans",
+]
 DEFAULT_METRICS: dict[Task, list[str | dict[str, Any]]] = {
     "translate": ["bleu"],
     "language_model": [],
@@ -72,6 +83,9 @@ DEFAULT_METRICS: dict[Task, list[str | dict[str, Any]]] = {
     "tag": ["accuracy"],
     "answer": ["accuracy"],
     "bits": ["exact_match"],
+    "recall": ["exact_match"],
+    "spans": ["squad_f1", "squad_exact"],
+    "nodes": ["accuracy"],
 }
 
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -227,9 +241,10 @@ class EvaluateSection(Section):
     metrics: list[str | dict[str, Any]] | None = None
     """Names of metrics; options in a mapping: `{bleu: {tokenize: none}}`. None for BLEU of translations, accuracy of
     labels and tags; language models have perplexity."""
-    select: str | None = None
+    select: str | list[str] | None = None
     """What decides which model is best: `loss` or one of the metrics; None for `loss` of texts, the first metric of
-    labels and tags."""
+    labels and tags. Several, `[accuracy, loss]`, decide together: the best is at least as good as all before it in each
+    of them, and patience begins anew with one that is so in any; None for these two of nodes."""
     examples: int = Field(4, ge=0)
     """How many predictions are shown at the end."""
     group: bool = False
@@ -251,13 +266,15 @@ class EvaluateSection(Section):
                     raise ValueError(
                         f"the options of {name!r} are a mapping, such as {{tokenize: none}}; got {chosen!r}"
                     )
-                fixed = {"whole": True} if task in ("classify", "answer") and name in ("accuracy", "f1") else {}
+                whole = task in ("classify", "answer", "nodes") and name in ("accuracy", "f1")
+                fixed = {"whole": True} if whole else {}
                 found.append(metric(name, **{**fixed, **(chosen or {})}))
         names = [one.name for one in found]
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"the metric {name!r} stands twice, and rows have one number for it; leave one out")
-        if self.select not in (None, "loss", *names):
+        wanted = [] if self.select is None else [self.select] if isinstance(self.select, str) else self.select
+        if self.select == [] or any(one not in ("loss", *names) for one in wanted):
             raise ValueError(f"select is {self.select!r}; it can be loss or one of the metrics")
         return found
 
@@ -274,6 +291,12 @@ _UNKNOWN_WORDS: dict[str, tuple[Any, Any, str]] = {
         None,
         "A file with a source word, a tab and its translation on each line: what `copy` writes for words that are in "
         "it; None to copy them all.",
+    ),
+    "memory": (
+        DataFile | None,
+        None,
+        "Of the task recall: what answers are looked up in, a file with a text on each line, or states that `regard "
+        "remember` stored; None for the facts of what is measured.",
     ),
 }
 """What `decode` has beside the settings of a search."""
@@ -308,6 +331,7 @@ if TYPE_CHECKING:
 
         unknown: Literal["keep", "copy"] = "keep"
         dictionary: str | None = None
+        memory: str | None = None
 else:
     DecodeSection = _search_section()
 
@@ -342,18 +366,37 @@ class Recipe(Section):
         return run
 
     @property
-    def select(self) -> str:
-        """What decides which model is best."""
-        if self.evaluate.select is not None:
-            return self.evaluate.select
+    def select(self) -> tuple[str, ...]:
+        """What decides which model is best, first of all the first."""
+        given = self.evaluate.select
+        if given is not None:
+            return (given,) if isinstance(given, str) else tuple(given)
         metrics = self.evaluate.chosen(self.task)
-        return metrics[0].name if metrics and self.task in ("classify", "tag", "answer") else "loss"
+        if not metrics or self.task not in ("classify", "tag", "answer", "nodes", "spans"):
+            return ("loss",)
+        return (metrics[0].name, "loss") if self.task == "nodes" else (metrics[0].name,)
 
     @property
     def reads_pairs(self) -> bool:
-        """Whether the model is a BERT, whose vocabulary has a mask, and an end between two texts."""
+        """Whether two texts can be read, with an end between: the vocabulary has a mask then, as BERT's does."""
         encoder = self.model.get("encoder")
-        return self.model.get("kind") == "bert" or (isinstance(encoder, dict) and encoder.get("kind") == "bert")
+        return (
+            self.compares
+            or self.model.get("kind") == "bert"
+            or (isinstance(encoder, dict) and encoder.get("kind") == "bert")
+        )
+
+    @property
+    def pairs(self) -> bool:
+        """Whether an example has two texts that are read as one field."""
+        if self.task in TWO_TEXTS:
+            return False
+        return isinstance(getattr(self.data, "source", None), list) or bool(getattr(self.data, "pairs", False))
+
+    @property
+    def compares(self) -> bool:
+        """Whether the model reads two texts apart, and nothing else."""
+        return self.model.get("pair_dim") is not None
 
     def search(self) -> Search:
         """The settings of `decode`, checked together."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from regard.decode.search import Search
-from regard.recipes.data_sections import FORMATS
+from regard.recipes.data_sections import FORMATS, TWO_TEXTS, CommunitiesData
 from regard.recipes.episode_sections import EpisodeData
-from regard.recipes.sections import MaskingSection, Recipe
+from regard.recipes.sections import MaskingSection, Recipe, TrainSection
 
 _BLIND = "seq2seq"  # the one encoder-decoder without attention
-_RANKED = ("classify", "tag", "answer")  # tasks whose answers are ranked, not generated
+_RANKED = ("classify", "tag", "answer", "nodes", "spans")  # tasks whose answers are ranked, not generated
 _UNSEARCHED = (*_RANKED, "masked_language_model", "bits")
-_OF_LABELS = {"accuracy": _RANKED, "f1": _RANKED, "span_f1": ("tag",)}
+_LABELLED = ("classify", "tag", "answer", "nodes")
+_OF_LABELS = {"accuracy": _LABELLED, "f1": _LABELLED, "span_f1": ("tag",)}
 
 
 def suited_data(recipe: Recipe) -> None:
@@ -21,10 +22,25 @@ def suited_data(recipe: Recipe) -> None:
             f"format {recipe.data.format!r} is not for the task {recipe.task!r}, which learns from {known}"
         )
     source = getattr(recipe.data, "source", None)
-    if isinstance(source, list) and (len(source) != 2 or not recipe.reads_pairs or recipe.task == "tag"):
+    if recipe.task in TWO_TEXTS:
+        if source is not None and not (isinstance(source, list) and len(source) == 2):
+            raise ValueError(f"source has two columns, {TWO_TEXTS[recipe.task]}; got {source!r}")
+    elif isinstance(source, list) and (len(source) != 2 or not recipe.reads_pairs or recipe.task == "tag"):
         raise ValueError(
-            "source has one column, or two for labels by a model with encoder {kind: bert}, which reads two texts"
+            "source has one column, or two for labels by a model that reads two texts: with pair_dim, or with encoder "
+            "{kind: bert}"
         )
+    if recipe.pairs and not isinstance(source, list) and not (recipe.reads_pairs and recipe.task == "classify"):
+        raise ValueError(
+            "pairs are two texts, for labels by a model that reads two: with pair_dim, or with encoder {kind: bert}"
+        )
+    if recipe.compares and not recipe.pairs:
+        given = f"format {recipe.data.format!r}" if source is None else f"source {source!r}"
+        raise ValueError(f"{given} has one text, and the model compares two: give it two, or leave its pair_dim out")
+    if isinstance(recipe.data, CommunitiesData):
+        from regard.data.graphs import Communities  # which needs PyTorch
+
+        Communities(**recipe.data.model_dump(exclude={"format"}))
     if isinstance(recipe.data, EpisodeData):
         from regard.data.episodes import ALGORITHMS  # which needs PyTorch
 
@@ -58,6 +74,10 @@ def suited_training(recipe: Recipe) -> None:
         raise ValueError("batch has no window, and next_sentence of the model learns from the two parts of a window")
     if recipe.task == "bits" and recipe.train.batch.sentences is None:
         raise ValueError("batch has no sentences, and the task 'bits' draws so many at a time; set sentences")
+    if recipe.task == "nodes" and recipe.train.batch != TrainSection.model_fields["batch"].default:
+        raise ValueError("batch is of examples; the task 'nodes' learns from its whole graph at once, leave it out")
+    if recipe.task == "spans" and recipe.train.label_smoothing:
+        raise ValueError("label_smoothing would be of padding too, where no answer can begin; leave it out of 'spans'")
     if recipe.task == "bits" and recipe.train.label_smoothing:
         raise ValueError(f"label_smoothing is of words and labels; the task is {recipe.task!r}")
     exposure = recipe.train.exposure
@@ -74,6 +94,10 @@ def suited_search(recipe: Recipe) -> None:
         raise ValueError(f"a search is for texts that are generated; the task {recipe.task!r} has none, leave it out")
     if search.coverage and recipe.model.get("kind") == _BLIND:
         raise ValueError(f"coverage is of a model that attends to its source; {_BLIND} does not")
+    if search.coverage and recipe.task == "recall":
+        raise ValueError("coverage is of a source that is read word by word; the task 'recall' looks answers up")
+    if decode.memory is not None and recipe.task != "recall":
+        raise ValueError(f"a memory is for the task 'recall'; the task is {recipe.task!r}")
     if decode.unknown == "copy":
         _suited_copies(recipe)
     elif decode.dictionary is not None:

@@ -54,6 +54,11 @@ class Bits(Task):
         """Width of an input, and of an output."""
         return self.algorithm.input_dim, self.algorithm.output_dim
 
+    @property
+    def floor(self) -> float:
+        """That of fair bits."""
+        return FLOOR
+
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         predicted: Predicted = model(batch.inputs)
         each = F.binary_cross_entropy_with_logits(predicted.logits.float(), batch.targets, reduction="none")

@@ -7,6 +7,9 @@ from regard.tasks.bits import Bits
 from regard.tasks.labelling import Classification, Tagging
 from regard.tasks.language_modelling import LanguageModelling
 from regard.tasks.masked_language_modelling import MaskedLanguageModelling
+from regard.tasks.nodes import Nodes
+from regard.tasks.recalling import Recalling
+from regard.tasks.spans import SpanAnswering
 from regard.tasks.task import Task
 from regard.tasks.translation import Translation
 
@@ -18,4 +21,7 @@ TASKS: dict[str, type[Task]] = {
     "tag": Tagging,
     "answer": Answering,
     "bits": Bits,
+    "recall": Recalling,
+    "spans": SpanAnswering,
+    "nodes": Nodes,
 }

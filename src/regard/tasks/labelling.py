@@ -25,9 +25,12 @@ from regard.tasks.task import Encoders, Task, in_batches
 class Classification(Task):
     """How an acceptor learns the label of a text, and how it answers: the n likeliest labels.
 
+    What a model adds to the loss is `extras["penalty"]`. Where it attends, an answer has a row of weights for each hop.
+
     Attributes:
         encoders: the tokenizer of "text" and the labels of "label".
         smoothing: of the labels.
+        pairs: whether a label is of two texts, which are asked with a tab between.
     """
 
     question: ClassVar[str] = "text"
@@ -36,27 +39,30 @@ class Classification(Task):
 
     encoders: Encoders
     smoothing: float = 0.0
+    pairs: bool = False
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         predicted: Predicted = model(batch.text, batch.text_lengths)
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(predicted.logits, batch.label, padding=IGNORE, smoothing=smoothing)
+        if update is not None and "penalty" in predicted.extras:
+            total = total + predicted.extras["penalty"].sum()
         return Loss(total, nll.detach(), int((batch.label != IGNORE).sum()))
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         tokenizer, labels = tokenizer_and_labels(self)
+        if self.pairs and (alone := next((text for text in texts if "\t" not in text), None)) is not None:
+            raise ValueError(f"the label is of two texts with a tab between; this is one: {alone[:60]!r}")
         encoded = tokenizer.encode_all(list(texts)) if texts else []
         answers: list[list[Prediction]] = [[] for _ in texts]
         for part, ids, lengths in in_batches(encoded, batch, next(model.parameters()).device):
             with torch.inference_mode():
                 predicted: Predicted = model(ids, lengths)
                 ranked = log_softmax(predicted.logits).sort(dim=-1, descending=True, stable=True)
-                weights = (
-                    None if predicted.attended is None else predicted.attended.weights().flatten(1, -2).mean(1).cpu()
-                )
+                weights = None if predicted.attended is None else predicted.attended.weights().float().cpu()
             for row, index in enumerate(part):
                 pieces = tokenizer.tokens(encoded[index] or [UNK])
-                looked = None if weights is None else weights[row, None, : len(pieces)].float()
+                looked = None if weights is None else weights[row, :, : len(pieces)]
                 answers[index] = [
                     Prediction(texts[index], label, score, tuple(pieces), (label,), (score,), looked)
                     for score, label in zip(

@@ -20,11 +20,15 @@ from regard.models.predicted import Predicted
 from regard.specials import PAD, UNK
 from regard.tasks.exposure import Exposure
 from regard.tasks.loss import Loss, token_loss
+from regard.tasks.panel import Panel
 from regard.tasks.prediction import Prediction
+from regard.tasks.tapes import tape_panels, taped
 from regard.tasks.task import Encoders, Task
 
 SAMPLED = 8
 """Tokens of a text that samples go on from."""
+_SHOWN = 70  # characters of a text above its picture
+_VOCABULARY = "(vocabulary)"
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,26 @@ class LanguageModelling(Task):
                 for index, hypotheses in zip(part, found, strict=True):
                     answers[index] = [self._prediction(texts[index], prompts[index], one) for one in hypotheses]
         return answers
+
+    @torch.inference_mode()
+    def panels(self, model: Any, text: str, search: Search) -> list[Panel]:
+        """Where each word of a text was looked for before it came, and the likeliest one behind the last."""
+        prompt = self._prompt(text)
+        with taped(model, "layers") as tapes:
+            predicted: Predicted = model(torch.tensor([prompt], device=next(model.parameters()).device))
+        if tapes:
+            return tape_panels(tapes, text, self.tokenizer.tokens(prompt))
+        if predicted.attended is None:
+            raise ValueError("the model attends to nothing that could be drawn")
+        weights = predicted.attended.weights()[0].float().cpu()
+        first = int(getattr(model, "pairing", "read") == "next")  # where places stand for what came there next
+        columns = self.tokenizer.tokens(prompt[first : first + weights.shape[1]])
+        if "gate" in predicted.extras:  # a column for what is left to the vocabulary
+            weights = torch.cat((predicted.extras["gate"][0].float().cpu().unsqueeze(1), weights), dim=1)
+            columns = [_VOCABULARY, *columns]
+        said = self.tokenizer.tokens([*prompt[1:], int(predicted.logits[0, -1].argmax())])
+        title = text if len(text) <= _SHOWN else f"… {text[-_SHOWN:]}"
+        return [Panel(f"{title} → {said[-1]}", weights, "to be said", "read before", tuple(said), tuple(columns))]
 
     def samples(self, model: Any, texts: Sequence[str], search: Search, *, tokens: int = SAMPLED) -> list[Prediction]:
         """How the first tokens of each text go on, to look at."""

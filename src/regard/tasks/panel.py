@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor
 
 
@@ -26,3 +27,16 @@ class Panel:
     along: str = ""
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Network(Panel):
+    """Nodes that read each other: drawn as lines between them, as thick as `values` [N, N], row reads column.
+
+    Attributes:
+        places: [N, 2], where each node stands; the first is the one that was asked for.
+        groups: the label of each node, by which it is coloured; "" for none.
+    """
+
+    places: Tensor = field(default_factory=lambda: torch.zeros(0, 2, device="cpu"))
+    groups: tuple[str, ...] = ()

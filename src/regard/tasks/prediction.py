@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor
 
 
@@ -19,7 +20,8 @@ class Prediction:
         source_tokens: the pieces of the source.
         tokens: the pieces of the answer, the end among them if it was reached.
         log_probs: of each piece.
-        alignment: [T, S], the weight of piece t on source piece s; None without attention.
+        alignment: [T, S], the weight of piece t on source piece s; of a label [r, S], a row for each hop; None without
+            attention.
         finished: whether the end was reached.
         reference: what would have been right, several with " / " between; None where nobody said.
     """
@@ -33,6 +35,23 @@ class Prediction:
     alignment: Tensor | None = field(default=None, repr=False, compare=False)
     finished: bool = True
     reference: str | None = None
+
+    def drawn(self) -> tuple[Tensor, tuple[str, ...]] | None:
+        """The weights [R, S] as they are looked at, and a name for each row; None without attention.
+
+        A row is a piece of the answer. Of a label that was found in several hops there is a row for each of them, and
+        one for their mean.
+
+        >>> import torch
+        >>> Prediction("a gem", "good", 0.0, ("a", "gem"), ("good",), (0.0,), torch.eye(2)).drawn()
+        (tensor([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]), ('hop 1', 'hop 2', 'all'))
+        """
+        if self.alignment is None:
+            return None
+        if len(self.alignment) == len(self.tokens):
+            return self.alignment, self.tokens
+        hops = tuple(f"hop {number}" for number in range(1, len(self.alignment) + 1))
+        return torch.cat((self.alignment, self.alignment.mean(0, keepdim=True))), (*hops, "all")
 
     def as_json(self, *, alignment: bool = False) -> dict[str, Any]:
         """Plain values, for JSONL."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from regard.data.batch import Batch, padded
-from regard.data.example import Value
+from regard.data.example import Example, Value
 from regard.data.labels import Labels
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
@@ -18,6 +18,7 @@ from regard.specials import PAD, UNK
 from regard.tasks.loss import Loss
 from regard.tasks.panel import Panel
 from regard.tasks.prediction import Prediction
+from regard.tasks.tapes import tape_panels, taped
 
 Encoders = Mapping[str, Tokenizer | Labels]
 """What turns each field of the data into ids."""
@@ -32,6 +33,7 @@ class Task(abc.ABC):
         answer: the field with what is to be said; None where the text itself is (language models).
         unit: what the loss is the mean of.
         encoded: whether fields are turned into ids, by encoders that are learned and kept.
+        plain: fields that stay as they are all the same: the names of nodes.
         encoders: what turns each field into ids.
     """
 
@@ -40,12 +42,18 @@ class Task(abc.ABC):
     answer: ClassVar[str | None]
     unit: ClassVar[str] = "token"
     encoded: ClassVar[bool] = True
+    plain: ClassVar[tuple[str, ...]] = ()
     encoders: Encoders
 
     @property
     def measured_in(self) -> str:
         """What the number of a loss means."""
         return "nats a token, given the right ones before it" if self.unit == "token" else f"nats a {self.unit}"
+
+    @property
+    def counted(self) -> str:
+        """The field whose ids are predicted."""
+        return self.answer or self.question
 
     @property
     def sizes(self) -> tuple[int, int | None]:
@@ -72,16 +80,46 @@ class Task(abc.ABC):
         """A right answer as `predict` would write it."""
         return text
 
+    @property
+    def floor(self) -> float:
+        """The loss of a model that knows only how frequent each answer is, where there are no ids that would say it."""
+        return 0.0
+
+    def remarks(self) -> list[str]:
+        """What a person should know of the data before training, in sentences."""
+        return []
+
+    def references(self, fields: Mapping[str, Value]) -> list[str]:
+        """All right answers to an example."""
+        assert self.answer is not None
+        value = fields[self.answer]
+        return [self.reference(value if isinstance(value, str) else " ".join(value))]
+
     def validated(self, model: Any, loss: float) -> str | None:
         """What the loss of a validation changes in training, in a sentence; nothing in most tasks."""
         return None
 
+    def ready(self, model: Any, examples: Iterable[Example] | None = None) -> Task:
+        """The task as this model answers it: with whatever is computed once for all questions.
+
+        Args:
+            model: what answers, in evaluation mode.
+            examples: those that it is measured on; None where nobody knows what will be asked.
+        """
+        return self
+
     def panels(self, model: Any, text: str, search: Search) -> list[Panel]:
-        """What a model looks at while it answers a text, to be drawn."""
-        (found,) = self.predict(model, [text], search)[0][:1]
-        if found.alignment is None:
+        """What a model looks at while it answers a text, to be drawn; of an LSTMN also what words look back at."""
+        with taped(model, "encoder") as tapes:
+            (found,) = self.predict(model, [text], search)[0][:1]
+        drawn, texts = found.drawn(), text.split("\t")  # two texts have a tab between
+        title = f"{' | '.join(texts)} → {found.text}"
+        shown = [] if drawn is None else [Panel(title, drawn[0], rows=drawn[1], columns=found.source_tokens)]
+        if len(texts) == 1:
+            shown += tape_panels(tapes, text if shown else title, found.source_tokens)
+        if not shown:
             raise ValueError("the model attends to nothing that could be drawn")
-        return [Panel(f"{text} → {found.text}", found.alignment, rows=found.tokens, columns=found.source_tokens)]
+        return shown
 
     @abc.abstractmethod
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:

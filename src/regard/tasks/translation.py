@@ -15,13 +15,16 @@ from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
 from regard.decode.unknown import replace_unknown
+from regard.models.lstmn import LSTMNSeq2Seq
 from regard.models.predicted import Predicted
 from regard.protocol import device_of
-from regard.specials import PAD, SPECIALS, UNK
+from regard.specials import BOS, PAD, SPECIALS, UNK
 from regard.tasks.draws import RewardedDraws
 from regard.tasks.exposure import Exposure
 from regard.tasks.loss import Loss, token_loss
+from regard.tasks.panel import Panel
 from regard.tasks.prediction import Prediction
+from regard.tasks.tapes import tape_panels, taped
 from regard.tasks.task import Encoders, Task, in_batches
 
 EXTRAS = ("fertility", "backward", "symmetry")
@@ -94,6 +97,17 @@ class Translation(Task):
                 pieces = self.source.tokens(encoded[index] or [UNK])
                 answers[index] = [self._prediction(texts[index], pieces, one) for one in hypotheses]
         return answers
+
+    def panels(self, model: Any, text: str, search: Search) -> list[Panel]:
+        shown = super().panels(model, text, search)
+        if not isinstance(model, LSTMNSeq2Seq):
+            return shown
+        said = self.predict(model, [text], search)[0][0].text
+        target = [BOS, *self.target.encode(said)]
+        _, source, lengths = next(in_batches(self.source.encode_all([text]), 1, device_of(model)))
+        with torch.inference_mode(), taped(model, "decoder") as tapes:  # a search would go back and forth on it
+            model(source, lengths, torch.tensor([target], device=source.device))
+        return [*shown, *tape_panels(tapes, said, self.target.tokens(target))]
 
     def _prediction(self, source: str, pieces: list[str], hypothesis: Hypothesis) -> Prediction:
         return Prediction(

@@ -17,22 +17,31 @@ def named_tensors(state: Any, prefix: str = "") -> dict[str, Tensor]:
     ['cell', 'hidden']
     """
     found: dict[str, Tensor] = {}
-    for field in fields(state):
-        value, name = getattr(state, field.name), f"{prefix}{field.name}"
+    for name, value in _parts(state):
         if isinstance(value, Tensor):
-            found[name] = value
-        elif is_dataclass(value):
-            found |= named_tensors(value, f"{name}.")
+            found[f"{prefix}{name}"] = value
+        elif _has_parts(value):
+            found |= named_tensors(value, f"{prefix}{name}.")
     return found
 
 
 def with_tensors(state: Any, tensors: dict[str, Tensor], prefix: str = "") -> Any:
     """A state of the same form, with these tensors."""
     changed: dict[str, Any] = {}
-    for field in fields(state):
-        value, name = getattr(state, field.name), f"{prefix}{field.name}"
+    for name, value in _parts(state):
         if isinstance(value, Tensor):
-            changed[field.name] = tensors[name].to(value.device)
-        elif is_dataclass(value):
-            changed[field.name] = with_tensors(value, tensors, f"{name}.")
-    return replace(state, **changed)
+            changed[name] = tensors[f"{prefix}{name}"].to(value.device)
+        elif _has_parts(value):
+            changed[name] = with_tensors(value, tensors, f"{prefix}{name}.")
+    return tuple((dict(_parts(state)) | changed).values()) if isinstance(state, tuple) else replace(state, **changed)
+
+
+def _parts(state: Any) -> list[tuple[str, Any]]:
+    """The fields of a dataclass by name, the parts of a tuple by number."""
+    if isinstance(state, tuple):
+        return [(str(number), part) for number, part in enumerate(state)]
+    return [(field.name, getattr(state, field.name)) for field in fields(state)]
+
+
+def _has_parts(value: Any) -> bool:
+    return is_dataclass(value) or isinstance(value, tuple)

@@ -26,7 +26,8 @@ class Progress:
         position: batches of the present epoch done.
         tokens: target tokens learned from.
         best: the best validation value so far, and the step it was reached at.
-        waited: validations since.
+        reached: the best validation value so far of each measure that decides.
+        waited: validations since there was hope.
         logged_nll, logged_tokens: what was summed up since the last row of the log.
         schedule: what the learning-rate schedule remembers.
     """
@@ -37,6 +38,7 @@ class Progress:
     tokens: int = 0
     best: float | None = None
     best_step: int = 0
+    reached: dict[str, float] = field(default_factory=dict)
     waited: int = 0
     logged_nll: float = 0.0
     logged_tokens: int = 0

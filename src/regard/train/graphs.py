@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -10,13 +11,16 @@ from torch import Tensor, nn
 
 from regard.data.batch import Batch
 from regard.models.generator import EncoderDecoder
+from regard.models.lstmn_lm import LSTMNLM
 from regard.models.ntm import NTM
 from regard.nn.aligners import Hard
 from regard.nn.recording import recording
 from regard.specials import PAD
 from regard.tasks.bits import Bits
+from regard.tasks.language_modelling import LanguageModelling
 from regard.tasks.task import Task
 from regard.tasks.translation import Translation
+from regard.train.carried import named_tensors, with_tensors
 from regard.train.folder import RunError
 from regard.train.update import Objective
 
@@ -47,6 +51,9 @@ def recorded_sizes(batch: Batch) -> Sizes:
         rows = rounded(rows)
         found |= {"source": (rows, rounded(source)), "target": (rows, rounded(read) + 1)}
         found |= {name: (rows,) for name in found if name.endswith("_lengths")}
+    elif "text_lengths" in found:  # texts by themselves; windows of one long text are all alike
+        (rows, read), rows = found["text"], rounded(found["text"][0])
+        found |= {"text": (rows, rounded(read - 1) + 1), "text_lengths": (rows,)}
     return tuple(found.items())
 
 
@@ -68,6 +75,8 @@ def waited_for(model: nn.Module, task: Task) -> bool:
     """
     if isinstance(task, Bits):
         return isinstance(model, NTM)
+    if isinstance(task, LanguageModelling):
+        return isinstance(model, LSTMNLM)
     if not isinstance(task, Translation) or not isinstance(model, EncoderDecoder):
         return False
     looked_up = sum(module.weight.numel() for module in model.modules() if isinstance(module, nn.Embedding))
@@ -85,13 +94,31 @@ def obstacle(model: nn.Module, task: Task) -> str | None:
     return None
 
 
+@dataclass
+class Recorded:
+    """An update of one shape.
+
+    Attributes:
+        batch: what it learns from, to be written into.
+        before: the state that a window goes on from, to be written into; None where a text begins.
+        after: the state for the next window, which each replay writes; None where there is none.
+        replay: computes loss, gradients and `after` of what stands in the others.
+    """
+
+    batch: Batch
+    before: Any
+    after: Any = None
+    replay: Callable[[], None] = lambda: None
+
+
 class Graphs:
     """The loss of a batch and its gradients, replayed from a recording of a batch of the same shape.
 
     A batch is written into tensors of the recorded shape; what they have more is padding, which changes neither loss
     nor gradients. Each replay draws dropout anew, from the generator as it is seeded then, so that a run that goes on
-    is the run that was not stopped. Gradients are added to those that the parameters have, which stay where they are:
-    clear them with `zero_grad(set_to_none=False)`.
+    is the run that was not stopped. The state that a window of a text goes on from is written into its place likewise;
+    it has a shape of its own, for a tape is shorter at the beginning of a text. Gradients are added to those that the
+    parameters have, which stay where they are: clear them with `zero_grad(set_to_none=False)`.
 
     Args:
         objective: what is minimised.
@@ -106,38 +133,41 @@ class Graphs:
         self.device = next(objective.parameters()).device
         self._scale = torch.zeros((), device=self.device)
         self._losses = torch.zeros(2, device=self.device)
-        self._recorded: dict[Sizes, tuple[Batch, Callable[[], None]]] = {}
+        self._recorded: dict[Sizes, Recorded] = {}
 
     def __len__(self) -> int:
         """How many shapes are recorded."""
         return len(self._recorded)
 
-    def has_room_for(self, batch: Batch) -> bool:
+    def has_room_for(self, batch: Batch, before: Any = None) -> bool:
         """Whether a batch can be learned from: its shape is recorded, or there is room for it."""
-        return recorded_sizes(batch) in self._recorded or len(self._recorded) < self.most
+        return _shape(batch, before) in self._recorded or len(self._recorded) < self.most
 
-    def learn(self, batch: Batch, update: int, scale: float) -> tuple[Tensor, Tensor]:
-        """Add the gradients of `scale` times the loss; (what is minimised, -log p), as the objective gives them."""
-        sizes = recorded_sizes(batch)
-        if sizes not in self._recorded:
-            self._recorded[sizes] = self._new(sizes, batch, update)
-        place, replay = self._recorded[sizes]
-        write(batch, place)
+    def learn(self, batch: Batch, update: int, scale: float, before: Any = None) -> tuple[Tensor, Tensor, Any]:
+        """Add the gradients of `scale` times the loss; what the objective gives: (what is minimised, -log p, state)."""
+        shape = _shape(batch, before)
+        if shape not in self._recorded:
+            self._recorded[shape] = self._new(batch, update, before)
+        recorded = self._recorded[shape]
+        write(batch, recorded.batch)
+        for name, tensor in _named(before).items():
+            _named(recorded.before)[name].copy_(tensor)
         self._scale.fill_(scale)
-        replay()
+        recorded.replay()
         total, nll = self._losses.clone()
-        return total, nll
+        return total, nll, _copied(recorded.after)
 
-    def _new(self, sizes: Sizes, batch: Batch, update: int) -> tuple[Batch, Callable[[], None]]:
-        place = blank(batch, sizes, self.device)
-        write(batch, place)
+    def _new(self, batch: Batch, update: int, before: Any) -> Recorded:
+        new = Recorded(blank(batch, recorded_sizes(batch), self.device), _copied(before))
+        write(batch, new.batch)
         self._scale.zero_()  # what is computed to be recorded adds nothing to the gradients
         with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
-            return place, self.record(lambda: self._learn(place, update))
+            new.replay = self.record(lambda: self._learn(new, update))
+        return new
 
-    def _learn(self, batch: Batch, update: int) -> None:
+    def _learn(self, recorded: Recorded, update: int) -> None:
         with recording():
-            total, nll, _ = self.objective(batch, update)
+            total, nll, recorded.after = self.objective(recorded.batch, update, recorded.before)
         parameters = [parameter for parameter in self.objective.parameters() if parameter.requires_grad]
         found = torch.autograd.grad(total * self._scale, parameters, allow_unused=True)
         held: list[Tensor] = []
@@ -148,6 +178,22 @@ class Graphs:
                 held.append(parameter.grad)
         torch._foreach_add_(held, [gradient for gradient in found if gradient is not None])
         self._losses.copy_(torch.stack((total.detach().float(), nll.float())))
+
+
+def _shape(batch: Batch, before: Any) -> Sizes:
+    """What tells one recording from another: the sizes of a batch, and of the state that it begins with."""
+    return *recorded_sizes(batch), *((f"before.{name}", tuple(tensor.shape)) for name, tensor in _named(before).items())
+
+
+def _named(state: Any) -> dict[str, Tensor]:
+    """The tensors of a state; none where there is no state."""
+    return {} if state is None else named_tensors(state)
+
+
+def _copied(state: Any) -> Any:
+    """The same state in tensors of its own."""
+    copies = {name: tensor.clone() for name, tensor in _named(state).items()}
+    return None if state is None else with_tensors(state, copies)
 
 
 class CudaGraphs:

@@ -52,7 +52,7 @@ def _framed(module: BertEncoder | Bert) -> int:
 def _outputs(recipe: Recipe) -> Iterator[tuple[str, int]]:
     """What is written: how it is called, and how many places it takes, the beginning counted and the end not."""
     longest = recipe.search().max_length
-    if recipe.task == "translate":
+    if recipe.task in ("translate", "recall"):
         yield f"decode.max_length, {longest} tokens", longest
     if recipe.task == "language_model":
         yield f"decode.max_length, {longest} tokens behind the {SAMPLED} of an example", longest + SAMPLED
@@ -71,6 +71,10 @@ def _inputs(
         generated.append(task.question)
     texts = [field for field, encoder in task.encoders.items() if isinstance(encoder, Tokenizer)]
     for name, split in splits.items():
+        if split is not None and recipe.task == "spans":
+            most = int((split.corpus.lengths("question") + split.corpus.lengths("context")).max()) + 1
+            yield f"the longest question of the split {name} with its window, {most} tokens (data.window)", most
+            continue
         for field in texts:
             if split is None:
                 continue

@@ -14,6 +14,7 @@ from rich.text import Text
 from regard.evaluate.score import shown
 from regard.recipes.sections import Recipe
 from regard.tasks.prediction import Prediction
+from regard.tasks.spans import around
 from regard.train.files import written
 from regard.train.metrics_log import AVERAGED
 from regard.train.run import Run
@@ -94,7 +95,7 @@ def _facts(run: Run, recipe: Recipe, outcome: Outcome) -> Iterator[tuple[str, st
     if train.average > 1:
         yield "kept", f"the mean of the last {train.average} checkpoints"
     elif progress.best is not None:
-        yield "kept", f"step {progress.best_step:,}, the best by {recipe.select}"
+        yield "kept", f"step {progress.best_step:,}, the best by {' and '.join(recipe.select)}"
     if outcome.begun < progress.step:
         yield "seconds", f"{outcome.seconds:,.0f}" + (f" since step {outcome.begun:,}" if outcome.begun else "")
     yield "seed", str(train.seed)
@@ -125,13 +126,20 @@ def _drawn(prediction: Prediction, task: str) -> Iterator[RenderableType]:
             rows.append(tuple("" if tag == wanted else f"({wanted})" for tag, wanted in pairs))
         yield stacked(*rows)
         return
-    if prediction.alignment is not None and task == "answer":
+    if prediction.alignment is not None and task in ("answer", "nodes", "recall"):
         yield ""
-        yield story_map(prediction.alignment, prediction.source_tokens)
-    elif prediction.alignment is not None:
+        named = prediction.tokens if task == "recall" else None
+        yield story_map(prediction.alignment, prediction.source_tokens, named)
+    elif prediction.alignment is not None and task == "spans":
+        weights, pieces = around(prediction)
         yield ""
-        yield heat_map(prediction.alignment, prediction.source_tokens, prediction.tokens)
+        yield heat_map(weights, pieces, ("begins", "ends"))
+    elif (drawn := prediction.drawn()) is not None:
+        weights, names = drawn
+        yield ""
+        yield heat_map(weights, prediction.source_tokens, names)
     asked = prediction.source.rpartition("\t")[2] if task == "answer" else prediction.source
+    asked = asked.partition("\t")[0] if task == "spans" else asked
     said = f"  {escape(asked)}  →  [bold]{escape(prediction.text)}[/]"
     yield f"{said}  (reference: {escape(right)})" if right is not None and wrong else said
 
@@ -170,7 +178,7 @@ def _curves(run: Run, recipe: Recipe, outcome: Outcome) -> bool:
 
     rows = list(run.metrics)
     found = dict.fromkeys(key for row in rows if row["split"] == "valid" for key in row if key not in ("step", "split"))
-    names = sorted(found, key=lambda name: name != recipe.select)
+    names = sorted(found, key=lambda name: name != recipe.select[0])
     if not names:
         return False
     figure, axes = pyplot.subplots(1, len(names), figsize=(4 * len(names), 3), squeeze=False, layout="constrained")

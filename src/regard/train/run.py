@@ -86,7 +86,7 @@ class Run:
         if not TASKS[task].encoded:
             return found if self.trained else None
         for name in (TASKS[task].context, *FIELDS[task]):
-            if name is None:
+            if name is None or name in TASKS[task].plain:
                 continue
             tokenizer, labels = (self.folder / f"{kind}.{name}.json" for kind in ("tokenizer", "labels"))
             if tokenizer.exists():
@@ -118,7 +118,12 @@ class Run:
 
     def load_model(self, model: nn.Module) -> None:
         """Read the best model."""
-        model.load_state_dict(self.tensors())
+        learned, own = self.tensors(), model.state_dict()
+        for name, tensor in learned.items():
+            if name in own and own[name].shape != tensor.shape:
+                shapes = f"{list(tensor.shape)}, and the data asks for {list(own[name].shape)}"
+                raise RunError(f"{name} of {self.folder} is {shapes}; give it data like those it was trained on")
+        model.load_state_dict(learned)
 
 
 FREE = re.compile(

@@ -24,6 +24,7 @@ from regard.train.feed import Feed
 ENDED = {"finished": "finished", "patience": "out of patience", "interrupted": "interrupted"}
 """Why a run ended, for people."""
 _ON_A_TERMINAL, _ELSEWHERE = 1.0, 30.0  # seconds between two looks at loss and speed
+_ALL, _BETWEEN = 20, 2.0  # validations that all have a line; of further ones, seconds between two lines
 
 
 class Screen:
@@ -34,6 +35,8 @@ class Screen:
         self._bar: Progress | None = None
         self._task = TaskID(0)
         self._pace = _Pace()
+        self._validations = 0
+        self._said = 0.0  # when a validation last had a line
 
     def begin(
         self,
@@ -100,7 +103,11 @@ class Screen:
         self._pace = _Pace()
 
     def validated(self, step: int, values: dict[str, float], *, better: bool) -> None:
-        """After a validation."""
+        """After a validation; where there are many in a short time, some of them have no line."""
+        self._validations += 1
+        if self._validations > _ALL and perf_counter() - self._said < _BETWEEN:
+            return
+        self._said = perf_counter()
         measured = "  ".join(f"{name} {shown(value, '.4g')}" for name, value in values.items())
         self._say(f"step {step:>6,}  {measured}{'  [green]best[/]' if better else ''}")
         self._pace = _Pace()  # the validation is no part of the speed

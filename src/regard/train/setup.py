@@ -13,7 +13,7 @@ from regard.data.episodes import ALGORITHMS
 from regard.data.episodes.drawn import ENDLESS, TOGETHER
 from regard.data.masking import Masking
 from regard.models.build import build
-from regard.recipes.data_sections import TextData
+from regard.recipes.data_sections import SpanData, TextData
 from regard.recipes.episode_sections import EpisodeData
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS
@@ -22,16 +22,21 @@ from regard.tasks.bits import Bits
 from regard.tasks.dictionary import read_dictionary
 from regard.tasks.draws import RewardedDraws, check_draws
 from regard.tasks.exposure import Exposure, ScheduledSampling
+from regard.tasks.kinds import TASKS
 from regard.tasks.labelling import Classification, Tagging
 from regard.tasks.language_modelling import LanguageModelling
 from regard.tasks.masked_language_modelling import MaskedLanguageModelling
+from regard.tasks.nodes import Nodes
+from regard.tasks.recalling import Recalling
+from regard.tasks.spans import SpanAnswering
 from regard.tasks.task import Encoders, Task
 from regard.tasks.translation import Translation
 from regard.train.drawn_feed import DrawnFeed
 from regard.train.feed import ExampleFeed, Feed, StreamFeed
+from regard.train.graph_feed import GraphFeed
 from regard.train.masked_feed import FIXED, MaskedFeed, WindowFeed
 from regard.train.places import check_places
-from regard.train.splits import FIELDS, Split, examples, learned_encoders, prepared
+from regard.train.splits import FIELDS, Split, examples, graph_of, learned_encoders, prepared
 
 MEASURED = 64
 """Examples side by side when a model is measured."""
@@ -64,7 +69,8 @@ def prepare(recipe: Recipe, cache: Path, encoders: Encoders | None = None) -> Se
         cache: the folder of encoded corpora.
         encoders: those of an existing run; what they lack, all of it for None, is learned from the training split.
     """
-    if encoders is None or any(field not in encoders for field in FIELDS[recipe.task] if field is not None):
+    wanted = [one for one in FIELDS[recipe.task] if one is not None and one not in TASKS[recipe.task].plain]
+    if encoders is None or any(field not in encoders for field in wanted):
         train = examples(recipe, "train")
         assert train is not None
         encoders = learned_encoders(recipe, train, encoders)
@@ -98,13 +104,17 @@ def make_task(recipe: Recipe, encoders: Encoders) -> Task:
     """What the model is trained for."""
     smoothing = recipe.train.label_smoothing
     if recipe.task == "classify":
-        return Classification(encoders, smoothing)
+        return Classification(encoders, smoothing, pairs=recipe.pairs)
     if recipe.task == "tag":
         return Tagging(encoders, smoothing)
     if recipe.task == "masked_language_model":
         return MaskedLanguageModelling(encoders, smoothing)
     if recipe.task == "answer":
         return Answering(encoders, smoothing)
+    if isinstance(recipe.data, SpanData):
+        return SpanAnswering(encoders, recipe.data.window, recipe.data.overlap, recipe.data.longest_answer)
+    if recipe.task == "nodes":
+        return Nodes(graph_of(recipe.data), encoders, smoothing)
     if isinstance(recipe.data, EpisodeData):
         return Bits(ALGORITHMS[recipe.data.format](**recipe.data.rule()))
     given = recipe.train.exposure
@@ -113,6 +123,9 @@ def make_task(recipe: Recipe, encoders: Encoders) -> Task:
     if recipe.task == "language_model":
         first = BOS if recipe.train.batch.window is None else EOS if _ended(recipe) else None
         return LanguageModelling(encoders, first, smoothing, exposure)
+    if recipe.task == "recall":
+        memory = recipe.decode.memory
+        return Recalling(encoders, smoothing, exposure, None if memory is None else Path(memory))
     return Translation(
         encoders, smoothing, exposure, RewardedDraws(**recipe.train.hard.model_dump()), _dictionary(recipe)
     )
@@ -137,6 +150,8 @@ def make_feed(recipe: Recipe, task: Task, split: Split) -> Feed:
     if isinstance(task, Bits):
         assert given.sentences is not None
         return DrawnFeed(split.drawn, given.sentences)
+    if isinstance(task, Nodes):
+        return GraphFeed(task, split.members)
     if isinstance(task, MaskedLanguageModelling):
         return _masked_feed(recipe, task, split)
     if given.window is not None:
@@ -145,7 +160,7 @@ def make_feed(recipe: Recipe, task: Task, split: Split) -> Feed:
     return ExampleFeed(
         split.corpus,
         framed=_framed(task),
-        counted=task.answer or task.question,
+        counted=task.counted,
         tokens=given.tokens,
         sentences=given.sentences,
         seed=recipe.train.seed,
@@ -162,6 +177,8 @@ def measuring_feed(recipe: Recipe, task: Task, split: Split, *, carries: bool) -
         if len(split) == ENDLESS:
             raise DataError("sequences to learn from are drawn without end; measure on valid or test")
         return DrawnFeed(split.drawn, TOGETHER)
+    if isinstance(task, Nodes):
+        return GraphFeed(task, split.members)
     if isinstance(task, MaskedLanguageModelling):
         return _masked_feed(recipe, task, split, measuring=True)
     if window is not None:
@@ -173,9 +190,8 @@ def measuring_feed(recipe: Recipe, task: Task, split: Split, *, carries: bool) -
                 "smaller, or the text longer"
             )
         return StreamFeed(split.corpus, rows=rows, window=steps, ends=_ended(recipe))
-    counted = task.answer or task.question
     return ExampleFeed(
-        split.corpus, framed=_framed(task), counted=counted, tokens=None, sentences=MEASURED, shuffle=False
+        split.corpus, framed=_framed(task), counted=task.counted, tokens=None, sentences=MEASURED, shuffle=False
     )
 
 
@@ -196,7 +212,7 @@ def _masked_feed(recipe: Recipe, task: MaskedLanguageModelling, split: Split, *,
 
 def _framed(task: Task) -> tuple[str, ...]:
     """The field that is generated, with a beginning and an end; labels have neither."""
-    if isinstance(task, Translation):
+    if isinstance(task, Translation | Recalling):
         return ("target",)
     return ("text",) if isinstance(task, LanguageModelling) else ()
 

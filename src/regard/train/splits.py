@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -14,8 +15,11 @@ from regard.data import (
     Corpus,
     DataError,
     Dates,
+    Diaries,
     Digits,
+    Endings,
     Examples,
+    Glossary,
     Hub,
     Joined,
     Jsonl,
@@ -25,8 +29,11 @@ from regard.data import (
     Pairs,
     Reader,
     Slice,
+    Spans,
+    Squad,
     Stories,
     Table,
+    Tales,
     Text,
     Tokenizer,
     World,
@@ -36,22 +43,34 @@ from regard.data.date_formats import LANGUAGES
 from regard.data.episodes import ALGORITHMS, Drawn
 from regard.data.episodes.drawn import ENDLESS
 from regard.data.example import Value
+from regard.data.graphs import Communities, Graph, GraphTables, Members, Planetoid
 from regard.data.joined import SECOND
+from regard.data.windows import Cutting, Places, Windows
 from regard.recipes.data_sections import (
     CmudictData,
     ColumnsData,
+    CommunitiesData,
     DatesData,
+    DiariesData,
     DigitsData,
+    EndingsData,
     FolderData,
+    GlossaryData,
+    GraphData,
     HubData,
     JsonlData,
     LabelledData,
     OpinionsData,
     PairsData,
+    PlanetoidData,
+    SpanData,
+    SpansData,
     SplitFiles,
     SplitSection,
+    SquadData,
     StoriesData,
     TableData,
+    TalesData,
     TextData,
     WorldData,
 )
@@ -80,13 +99,21 @@ class Split:
         return self.encoded
 
     @property
+    def members(self) -> Members:
+        """The nodes of a graph."""
+        assert isinstance(self.examples, Members)
+        return self.examples
+
+    @property
     def drawn(self) -> Drawn:
         """What is drawn when it is needed."""
         assert isinstance(self.examples, Drawn)
         return self.examples
 
     def __len__(self) -> int:
-        return len(self.drawn if self.encoded is None else self.corpus)
+        if self.encoded is not None:
+            return len(self.encoded)
+        return len(self.members if isinstance(self.examples, Members) else self.drawn)
 
     def texts(self, field: str) -> list[str]:
         """All texts of a field, in the order of the corpus; words and tags with spaces between."""
@@ -102,11 +129,26 @@ def examples(recipe: Recipe, name: Name) -> Examples | None:
     if isinstance(data, EpisodeData):
         sizes = {"train": ENDLESS, "valid": data.valid_size, "test": data.test_size}
         return Drawn(ALGORITHMS[data.format](**data.rule()), name, size=sizes[name], seed=data.seed)
+    if isinstance(data, CommunitiesData | PlanetoidData | GraphData):
+        graph = graph_of(data)
+        return Members(graph, name) if name in graph.parts and (name != "test" or len(graph.parts[name])) else None
     if isinstance(data, DigitsData):
         return Digits(data.task, name, size=getattr(data, f"{name}_size"), longest=data.longest, seed=data.seed)
+    if isinstance(data, DiariesData):
+        size = getattr(data, f"{name}_size")
+        return Diaries(name, size=size, longest=data.longest, seed=data.seed)
+    if isinstance(data, GlossaryData):
+        return Glossary(name, size=getattr(data, f"{name}_size"), words=data.words, seed=data.seed)
+    if isinstance(data, EndingsData):
+        size = getattr(data, f"{name}_size")
+        return Endings(name, size=size, shortest=data.shortest, longest=data.longest, seed=data.seed)
     if isinstance(data, OpinionsData):
         size, labelled = getattr(data, f"{name}_size"), recipe.task == "classify"
-        return Opinions(name, size=size, words=data.words, seed=data.seed, labelled=labelled)
+        drawn = Opinions(name, size=size, words=data.words, pairs=data.pairs, seed=data.seed, labelled=labelled)
+        return _joined_texts(recipe, drawn)
+    if isinstance(data, TalesData):
+        size = getattr(data, f"{name}_size")
+        return Tales(name, size=size, names=data.names, animals=data.animals, deeds=data.deeds, seed=data.seed)
     if isinstance(data, WorldData):
         size = getattr(data, f"{name}_size")
         return World(data.asked, name, size=size, longest=data.longest, seed=data.seed)
@@ -160,6 +202,8 @@ def _reader(recipe: Recipe, data: SplitFiles, file: str) -> Reader:
         return Labelled(path, data.label, separator=data.separator, encoding=encoding, bad_lines=bad_lines)
     if isinstance(data, StoriesData):
         return Stories(path, encoding=encoding, bad_lines=bad_lines)
+    if isinstance(data, SquadData | SpansData):
+        return (Squad if isinstance(data, SquadData) else Spans)(path, encoding=encoding, bad_lines=bad_lines)
     assert isinstance(data, ColumnsData)
     return Columns(
         path,
@@ -172,15 +216,16 @@ def _reader(recipe: Recipe, data: SplitFiles, file: str) -> Reader:
 
 
 def _columns(recipe: Recipe, source: Column | list[Column], target: Column) -> dict[str, Column]:
-    """Where each field of the task stands; two texts are two fields, until they are joined."""
+    """Where each field of the task stands; two texts are two fields, in most tasks until they are joined."""
     question, answer = FIELDS[recipe.task]
-    read = dict(zip((question, SECOND), source, strict=True)) if isinstance(source, list) else {question: source}
+    second = TASKS[recipe.task].context or SECOND
+    read = dict(zip((question, second), source, strict=True)) if isinstance(source, list) else {question: source}
     return read if answer is None else {**read, answer: target}
 
 
 def _joined_texts(recipe: Recipe, found: Examples) -> Examples:
     """Two texts as one, where a recipe names two."""
-    return Joined(found) if isinstance(getattr(recipe.data, "source", None), list) else found
+    return Joined(found) if recipe.pairs else found
 
 
 def _part(everything: Examples, split: SplitSection, name: Name, recipe: Recipe) -> Examples | None:
@@ -211,6 +256,13 @@ def learned_encoders(
     masked = recipe.reads_pairs
     if answer is None:
         return {question: _learned(section, values(question), masked=masked)}
+    if recipe.task == "spans":
+        read = (known or {}).get("text")  # of a pretrained run
+        both = read or _learned(section, chain(values("context"), values("question")), masked=masked)
+        assert isinstance(both, Tokenizer)
+        return {"question": both, "context": both}
+    if question in TASKS[recipe.task].plain:
+        return {answer: Labels.train(values(answer))}
     if context := TASKS[recipe.task].context:
         joint = _learned(section, chain(values(context), values(question), values(answer)))
         return {context: joint, question: joint, answer: joint}
@@ -249,13 +301,67 @@ def prepared(recipe: Recipe, name: Name, encoders: Mapping[str, Tokenizer | Labe
         return None
     if isinstance(found, Drawn):
         return Split(found, None)
-    corpus = Corpus.build(found, encoders, cache)
+    if isinstance(found, Members):
+        _check_labels(found, encoders["label"])
+        return Split(found, None)
+    corpus = _windows(recipe, found, encoders, cache) or Corpus.build(found, encoders, cache)
     for field, one in encoders.items():
         if isinstance(one, Labels) and (corpus.ids(field) == IGNORE).all():
             raise DataError(
                 f"no {field} of the split {name} occurs in the training data; look whether they are the same"
             )
     return Split(found, corpus)
+
+
+def _windows(
+    recipe: Recipe, found: Examples, encoders: Mapping[str, Tokenizer | Labels], cache: Path
+) -> Corpus | None:
+    """The windows of passages that answers are spans of; None of other data."""
+    data = recipe.data
+    if not isinstance(data, SpanData):
+        return None
+    tokenizer = encoders["context"]
+    assert isinstance(tokenizer, Tokenizer)
+    cut = Windows(found, Cutting(tokenizer, data.window, data.overlap))
+    return Corpus.build(cut, {**encoders, "span": Places()}, cache)
+
+
+def _check_labels(members: Members, labels: Tokenizer | Labels) -> None:
+    """Some of the labels are known; those that are not count as wrong."""
+    assert isinstance(labels, Labels)
+    for example in members:
+        if example.fields["label"] in labels.names:
+            return
+    raise DataError(
+        f"no label of the split {members.split} occurs in the training data; look whether they are the same"
+    )
+
+
+def graph_of(data: object) -> Graph:
+    """The graph that a recipe learns from; read once, and again when its files have changed."""
+    source = _source(data)
+    stamps = tuple((path.stat().st_mtime_ns, path.stat().st_size) for path in source.files if path.exists())
+    return _graph(source, stamps)
+
+
+@lru_cache(maxsize=2)
+def _graph(source: Communities | Planetoid | GraphTables, stamps: tuple[tuple[int, int], ...]) -> Graph:
+    return source.read()
+
+
+def _source(data: object) -> Communities | Planetoid | GraphTables:
+    if isinstance(data, CommunitiesData):
+        return Communities(**data.model_dump(exclude={"format"}))
+    if isinstance(data, PlanetoidData):
+        return Planetoid((data.root or Path()) / data.file, data.normalise)
+    assert isinstance(data, GraphData)
+    root = data.root or Path()
+    return GraphTables(
+        root / data.nodes,
+        root / data.edges,
+        **data.split.model_dump(),
+        **data.model_dump(include={"directed", "header", "normalise", "encoding", "bad_lines"}),
+    )
 
 
 def _joined(value: Value) -> str:

@@ -20,12 +20,11 @@ from torch import Tensor, nn
 from regard.data import Batch
 from regard.data.episodes.drawn import ENDLESS
 from regard.data.order import mixed
-from regard.evaluate.metrics import METRICS
 from regard.recipes.sections import Recipe
-from regard.tasks.bits import FLOOR
 from regard.train.beginning import begin_with, begun_encoders
 from regard.train.carried import named_tensors, with_tensors
 from regard.train.checkpoint import Progress, average
+from regard.train.choice import higher_is_better, judge
 from regard.train.fault import NotFiniteError, locate
 from regard.train.feed import Place
 from regard.train.folder import RunError
@@ -116,10 +115,9 @@ class Trainer:
         self.optimizer = make_optimizer(train, self.model.parameters())
         self.graphs = self._graphs()
         self.checkpoints = self.run.checkpoints(keep=train.average, every=train.checkpoint_every)
-        predicted = self.task.answer or self.task.question
         corpus = self.setup.train.encoded
         ends = self.task.unit == "token"
-        self.notices = Notices(FLOOR) if corpus is None else Notices.of(corpus, predicted, ends=ends)
+        self.notices = Notices(self.task.floor) if corpus is None else Notices.of(corpus, self.task.counted, ends=ends)
         self.carried: Any = None  # the state in mid-text, where the task reads one long text
 
     def _begin_with(self, run: Run) -> None:
@@ -182,6 +180,8 @@ class Trainer:
         corpus = self.setup.train.encoded
         if corpus is not None and (forgotten := forgotten_stories(self.model, corpus)) is not None:
             self.screen.notice(forgotten)
+        for remark in self.task.remarks():
+            self.screen.notice(remark)
         try:
             outcome = self._outcome(progress)
         finally:
@@ -276,8 +276,8 @@ class Trainer:
 
     def _learn(self, batch: Batch, update: int, before: Any, scale: float) -> tuple[Tensor, Tensor, Any]:
         """Add the gradients of `scale` times the loss of a batch; what the objective says of it."""
-        if self.graphs is not None and self.graphs.has_room_for(batch):
-            return *self.graphs.learn(batch, update, scale), None
+        if self.graphs is not None and self.graphs.has_room_for(batch, before):
+            return self.graphs.learn(batch, update, scale, before)
         loss, nll, after = self.objective(batch, update, before)
         self.accelerator.backward(loss * scale)
         return loss, nll, after
@@ -314,15 +314,13 @@ class Trainer:
         model = self._whole()
         measured = self._measured(model, self.setup.valid)
         values = measured.values()
-        select = self.recipe.select
-        higher = select != "loss" and METRICS[select].higher_is_better
-        value = values[select]
-        better = progress.best is None or (value > progress.best if higher else value < progress.best)
+        verdict = judge(self.recipe.select, values, progress.reached)
+        first, better = self.recipe.select[0], verdict.better
+        progress.reached = verdict.reached
+        progress.waited = 0 if verdict.hopeful else progress.waited + 1
         if better:
-            progress.best, progress.best_step, progress.waited = value, progress.step, 0
-        else:
-            progress.waited += 1
-        self.schedule.observe(value, higher_is_better=higher)
+            progress.best, progress.best_step = values[first], progress.step
+        self.schedule.observe(values[first], higher_is_better=higher_is_better(first))
         changed = self.task.validated(self.model, measured.loss)
         self._record(progress.step, "valid", values)
         if better and self.accelerator.is_main_process:

@@ -69,6 +69,7 @@ def measure(
     training = model.training
     model.eval()
     try:
+        task = task.ready(model, split.examples)
         feed = measuring_feed(recipe, task, split, carries=hasattr(model, "carry"))
         total, tokens, flatness = _likelihood(model, task, feed)
         if not math.isfinite(total):
@@ -144,7 +145,7 @@ def asked(task: Task, split: Split, recipe: Recipe) -> tuple[list[str], list[lis
     """What a model is asked on a split, and the right answers to each question."""
     assert task.answer is not None
     questions = [task.ask(example.fields) for example in split.examples]
-    references = [[task.reference(text)] for text in split.texts(task.answer)]
+    references = [task.references(example.fields) for example in split.examples]
     return grouped(questions, references) if recipe.evaluate.group else (questions, references)
 
 

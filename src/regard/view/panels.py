@@ -1,4 +1,4 @@
-"""Panels as a picture: PNG, SVG or PDF."""
+"""Panels as a picture: PNG, SVG, PDF or a page of HTML."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regard.tasks.panel import Panel
+from regard.tasks.panel import Network, Panel
+from regard.view.network import draw_network
+from regard.view.page import page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SUFFIXES = (".png", ".svg", ".pdf")
+SUFFIXES = (".png", ".svg", ".pdf", ".html")
 _CELL, _LEAST, _MOST = 0.2, 1.0, 12.0  # inches of a cell; of a panel's sides, at least and at most
+_NETWORK = 7.0  # inches of a network's sides
 _NAMED = 64  # rows or columns that are named one by one; of more, only some are numbered
 
 
@@ -21,7 +24,7 @@ def draw(panels: Sequence[Panel], path: Path) -> None:
 
     Args:
         panels: what to draw.
-        path: where; its suffix says how: .png, .svg or .pdf.
+        path: where; its suffix says how: .png, .svg, .pdf or .html.
 
     Raises:
         ValueError: another suffix, or a place that cannot be written to.
@@ -34,13 +37,23 @@ def draw(panels: Sequence[Panel], path: Path) -> None:
     """
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{path}: a picture's name ends in {', '.join(SUFFIXES)}")
+    try:
+        if path.suffix == ".html":
+            path.write_text(page(panels), encoding="utf-8")
+        else:
+            _plot(panels, path)
+    except OSError as problem:
+        raise ValueError(f"{path}: cannot be written ({problem.strerror})") from problem
+
+
+def _plot(panels: Sequence[Panel], path: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    heights = [_side(len(panel.values)) for panel in panels]
-    width = max(_side(panel.values.shape[1]) for panel in panels)
+    heights = [_sides(panel)[1] for panel in panels]
+    width = max(_sides(panel)[0] for panel in panels)
     figure, axes = pyplot.subplots(
         len(panels),
         1,
@@ -51,10 +64,8 @@ def draw(panels: Sequence[Panel], path: Path) -> None:
     )
     try:
         for axis, panel in zip(axes[:, 0], panels, strict=True):
-            _draw(axis, panel)
+            draw_network(axis, panel) if isinstance(panel, Network) else _draw(axis, panel)
         figure.savefig(path, format=path.suffix[1:], dpi=120)
-    except OSError as problem:
-        raise ValueError(f"{path}: cannot be written ({problem.strerror})") from problem
     finally:
         pyplot.close(figure)
 
@@ -81,6 +92,13 @@ def _draw(axis: Axes, panel: Panel) -> None:
         axis.set_xticks(range(len(panel.columns)), [_plain(name) for name in panel.columns], rotation=90)
     figure = axis.figure
     figure.colorbar(shown, ax=axis, pad=0.01, fraction=0.03).ax.tick_params(labelsize=7)
+
+
+def _sides(panel: Panel) -> tuple[float, float]:
+    """Inches along and down."""
+    if isinstance(panel, Network):
+        return _NETWORK, _NETWORK
+    return _side(panel.values.shape[1]), _side(len(panel.values))
 
 
 def _side(cells: int) -> float:

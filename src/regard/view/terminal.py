@@ -44,12 +44,13 @@ def heat_map(weights: Tensor | None, columns: Sequence[str], rows: Sequence[str]
     return Text("\n".join(line.rstrip() for line in lines), no_wrap=True, overflow="ellipsis")
 
 
-def story_map(weights: Tensor, sentences: Sequence[str]) -> Text:
+def story_map(weights: Tensor, sentences: Sequence[str], columns: Sequence[str] | None = None) -> Text:
     """A row for each sentence that was read, a column for each hop, darker where more weight lies; shades as above.
 
     Args:
         weights: [K, N], of each hop on each sentence.
         sentences: the N sentences.
+        columns: a name for each hop, read from top to bottom; None for their numbers.
 
     >>> import torch
     >>> print(story_map(torch.tensor([[0.0, 0.9], [1.0, 0.0]]), ["Mary ran home", "Mary took the milk"]).plain)
@@ -58,7 +59,8 @@ def story_map(weights: Tensor, sentences: Sequence[str]) -> Text:
     Mary took the milk █
     """
     wide = max(map(cell_len, sentences), default=0) + 1
-    lines = [" " * wide + " ".join(str(hop) for hop in range(1, len(weights) + 1))]
+    numbers = [" ".join(str(hop) for hop in range(1, len(weights) + 1))]
+    lines = [" " * wide + head for head in (numbers if columns is None else _heads(columns))]
     for sentence, values in zip(sentences, weights.T.tolist(), strict=True):
         lines.append(_filled(sentence, wide) + _levels(values, 1.0))
     return Text("\n".join(line.rstrip() for line in lines), no_wrap=True, overflow="ellipsis")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.masks import Mask
 from regard.nn.aligners.base import Aligned, Aligner
 from regard.nn.fitting import mapped
 from regard.nn.memory import Memory
@@ -64,15 +66,28 @@ class Addressing(Aligner):
     def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:
         if energy.shape[1] != self.num_heads:
             raise ValueError(f"Addressing has {self.num_heads} heads, but the score gives {energy.shape[1]}")
+        knobs = mapped(self, self.gate_map, query, "queries"), self.shift_map(query), self.sharpness_map(query)
+        return self.place(masked_softmax(energy, memory.mask), knobs, state, memory.mask)
+
+    def place(self, content: Tensor, knobs: Sequence[Tensor], state: State, mask: Mask | None = None) -> Aligned:
+        """Where heads look next.
+
+        Args:
+            content: [B, H, T, N], w^c.
+            knobs: what the maps said: of the gate [B, T, H], the shift [B, T, H K] and the sharpness [B, T, H].
+            state: which has w_{t-1}.
+            mask: which rows there are; None for all.
+        """
+        gate, shift, sharpness = knobs
         (previous,) = state.align
         assert isinstance(previous, Tensor)
         weights = ntm_address(
-            masked_softmax(energy, memory.mask),
+            content,
             previous,
-            mapped(self, self.gate_map, query, "queries").sigmoid().transpose(1, 2),
-            self.shift_map(query).unflatten(2, (self.num_heads, -1)).softmax(-1).transpose(1, 2),
-            1 + F.softplus(self.sharpness_map(query)).transpose(1, 2),
-            memory.mask,
+            gate.sigmoid().transpose(1, 2),
+            shift.unflatten(2, (self.num_heads, -1)).softmax(-1).transpose(1, 2),
+            1 + F.softplus(sharpness).transpose(1, 2),
+            mask,
         )
         return Aligned(weights, (weights,))
 

@@ -10,7 +10,7 @@ from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import State
 from regard.ops.attended import Attended
-from regard.ops.cosine import unit
+from regard.ops.cosine import inverse_length, unit
 from regard.ops.dot import dot_attention, dot_score
 from regard.ops.heads import split_heads
 from regard.ops.softmax import full_precision
@@ -29,6 +29,7 @@ class Cosine(Score):
         query_dim: width of the queries.
         key_dim: width of the keys, that is of a memory row.
         num_heads: how many scores run side by side.
+        softness: ε of keys that count as √(|k|² + ε²) long, see `regard.ops.cosine.inverse_length`; 0 for their length.
 
     Parameters: `query_map` W, `strength_map` b.
 
@@ -40,22 +41,27 @@ class Cosine(Score):
 
     implementations = ("reference", "sdpa")
 
-    def __init__(self, query_dim: int, key_dim: int, *, num_heads: int = 1) -> None:
+    def __init__(self, query_dim: int, key_dim: int, *, num_heads: int = 1, softness: float = 0.0) -> None:
         super().__init__(num_heads=num_heads)
+        self.softness = softness
         self.key_dim = key_dim
         self.query_map = nn.Linear(query_dim, num_heads * key_dim)
         self.strength_map = nn.Linear(query_dim, num_heads)
 
     def queries(self, query: Tensor) -> Tensor:
         """[B, T, Cq] -> β_t q_t / |q_t|, [B, H, T, D], in float32 for half precision."""
-        direction = unit(split_heads(mapped(self, self.query_map, query, "queries"), self.num_heads))
-        strength: Tensor = self.strength_map(query)
-        return direction * F.softplus(strength.to(direction.dtype)).transpose(1, 2).unsqueeze(3)
+        return self.aim(mapped(self, self.query_map, query, "queries"), self.strength_map(query))
+
+    def aim(self, direction: Tensor, strength: Tensor) -> Tensor:
+        """What the maps said, W x [B, T, H D] and b x + b_0 [B, T, H] -> β_t q_t / |q_t|, [B, H, T, D]."""
+        towards = unit(split_heads(direction, self.num_heads))
+        return towards * F.softplus(strength.to(towards.dtype)).transpose(1, 2).unsqueeze(3)
 
     def keys(self, key: Tensor) -> Tensor:
         """[B, S, D] -> k_s / |k_s|, [B, H, S, D]: with both sides of unit length the cosine is a dot product."""
         fits(self, key, self.key_dim, "keys")
-        return unit(key).unsqueeze(1).expand(-1, self.num_heads, -1, -1)
+        aimed = key * inverse_length(key, self.softness).unsqueeze(-1) if self.softness else unit(key)
+        return aimed.unsqueeze(1).expand(-1, self.num_heads, -1, -1)
 
     def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
         return dot_score(query, memory.key)

@@ -1,0 +1,42 @@
+"""`regard remember`: store what a model will look answers up in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from regard.cli.screen import fail, show
+
+
+def command(
+    run: Annotated[Path, typer.Argument(help="A run of the task recall: runs/glossary")],
+    texts: Annotated[Path, typer.Argument(help="A text on each line (.gz is read as it is).")],
+    output: Annotated[Path, typer.Option(help="The stored memory, a .safetensors file.")] = Path("memory.safetensors"),
+) -> None:
+    """Encode texts once, for `regard predict RUN --decode memory=FILE`."""
+    from regard.train.folder import RunError, check_task
+
+    if output.suffix != ".safetensors":
+        fail(f"{output}: the name of a stored memory ends in .safetensors")
+    try:
+        check_task(run, "recall")
+    except RunError as problem:
+        fail(str(problem))
+
+    from regard.loading import load
+    from regard.models.memory_transformer import MemoryTransformer
+    from regard.tasks.recalling import Recalling
+
+    try:
+        loaded = load(run, overrides=["decode.memory=null"])
+        assert isinstance(loaded.task, Recalling)
+        assert isinstance(loaded.model, MemoryTransformer)
+        stored = loaded.task.store(loaded.model, texts)
+        stored.save(output)
+    except ValueError as problem:
+        fail(str(problem))
+    size = f"{len(stored):,} texts, {len(stored.states):,} states of width {stored.states.shape[1]}"
+    show(f"{escape(str(output))}: {size}")

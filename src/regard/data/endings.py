@@ -1,0 +1,88 @@
+"""Made-up words of a beginning and an ending: what a word ended in is asked by how it began."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+
+from regard.data.example import Example
+from regard.data.order import mixed, permutation
+from regard.data.problems import DataError, Skipped
+from regard.data.split import Part, share
+
+BEGINNINGS = ("ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ru", "sa", "te")
+ENDINGS = ("ra", "len", "mi", "dos", "tun", "va", "kel", "zi")
+
+
+@dataclass(frozen=True)
+class Endings:
+    """Some words, and how one of them begins; the label is how it ends: "balen fira gomi fi-" has the label "ra".
+
+    All words of a text begin differently. Whoever keeps the words finds the one that is asked for; whoever has room for
+    a sum of them only must have found a place for each. A text that is in one split is in no other.
+
+    Args:
+        split: "train" (80% of all texts), "valid" or "test" (10% each).
+        size: how many examples.
+        shortest, longest: how many words a text has before the question.
+        seed: another seed, other texts.
+
+    >>> [example.fields for example in Endings(size=1)]
+    [{'text': 'golen sami bava kudos pozi lakel filen metun sa-', 'label': 'mi'}]
+    """
+
+    split: Part = "train"
+    size: int = field(default=1000, kw_only=True)
+    shortest: int = field(default=2, kw_only=True)
+    longest: int = field(default=8, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+    skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.split not in get_args(Part):
+            raise DataError(f"split is {self.split!r}; it can be {', '.join(get_args(Part))}")
+        if not 1 <= self.shortest <= self.longest <= len(BEGINNINGS):
+            raise DataError(
+                f"texts of {self.shortest} to {self.longest} words: 1 <= shortest <= longest <= {len(BEGINNINGS)}, "
+                "since all words of a text begin differently"
+            )
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """None."""
+        return ()
+
+    def settings(self) -> str:
+        """All of it."""
+        return repr(self)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[Example]:
+        return (self[index] for index in range(self.size))
+
+    def __getitem__(self, index: int) -> Example:
+        if not 0 <= index < self.size:
+            raise IndexError(f"example {index} of {self.size}")
+        attempt = 0
+        while True:
+            text, label = self._drawn(index, attempt)
+            place = share(text, "endings")
+            if self.split == ("valid" if place < 0.1 else "test" if place < 0.2 else "train"):
+                return Example({"text": text, "label": label}, f"endings.{self.split}:{index}")
+            attempt += 1
+
+    def _drawn(self, index: int, attempt: int) -> tuple[str, str]:
+        """A text with its question, and the answer."""
+        dice = mixed(np.arange(2 + len(BEGINNINGS), dtype=np.uint64), self.seed, index, attempt).tolist()
+        count = self.shortest + dice[0] % (self.longest - self.shortest + 1)
+        begun = [BEGINNINGS[one] for one in permutation(len(BEGINNINGS), self.seed, index, attempt)[:count].tolist()]
+        ended = [ENDINGS[roll % len(ENDINGS)] for roll in dice[2 : 2 + count]]
+        asked = dice[1] % count
+        words = [first + last for first, last in zip(begun, ended, strict=True)]
+        return f"{' '.join(words)} {begun[asked]}-", ended[asked]

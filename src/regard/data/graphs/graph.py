@@ -1,0 +1,136 @@
+"""One graph whose nodes have features, and some of them labels."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.problems import DataError, Skipped
+from regard.data.split import Part
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """N nodes by name, their features as sparse rows, who reads whom, and which nodes are learned from.
+
+    Attributes:
+        names: of the nodes.
+        labels: of the nodes; None for those without.
+        values: [K], the features that are not zero, by rows.
+        columns: [K], which feature each is.
+        row_ends: [N + 1], where the features of each node begin, and the end of all.
+        width: C, how many features there are.
+        edges: [2, E], (source, target): the target reads the source. No loops, none twice.
+        parts: the nodes of the splits train, valid and test, all of them with labels.
+        skipped: lines of the files that were left out.
+
+    >>> graph = Graph.of(["a", "b", "c"], ["x", None, "y"], np.eye(3), [(0, 1), (1, 0), (1, 1)], {"train": [0]})
+    >>> graph.edges.tolist(), graph.isolated, graph.number("c")
+    ([[1, 0], [0, 1]], 1, 2)
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[str | None, ...]
+    values: Floats
+    columns: Ints
+    row_ends: Ints
+    width: int
+    edges: Ints
+    parts: Mapping[Part, Ints]
+    skipped: Skipped = field(default_factory=Skipped)
+
+    @staticmethod
+    def of(
+        names: list[str],
+        labels: list[str | None],
+        features: NDArray[np.generic],
+        edges: list[tuple[int, int]],
+        parts: Mapping[Part, list[int]],
+        skipped: Skipped | None = None,
+    ) -> Graph:
+        """From features [N, C] with their zeros, and edges between numbers that go both ways."""
+        dense = np.asarray(features, np.float32)
+        rows, columns = dense.nonzero()
+        ends = np.concatenate(([0], np.cumsum((dense != 0).sum(1))))
+        pairs = np.asarray(edges, np.int64).reshape(-1, 2)
+        return Graph(
+            tuple(names),
+            tuple(labels),
+            dense[rows, columns],
+            columns.astype(np.int64),
+            ends.astype(np.int64),
+            dense.shape[1],
+            both_ways(pairs, len(names)),
+            {part: np.asarray(members, np.int64) for part, members in parts.items()},
+            skipped or Skipped(),
+        )
+
+    @property
+    def isolated(self) -> int:
+        """How many nodes have no edge: they read only themselves."""
+        return len(self.names) - len(np.unique(self.edges))
+
+    def number(self, name: str) -> int:
+        """Which node is called so.
+
+        Raises:
+            DataError: none is, with the nearest name.
+        """
+        if name in self._numbers:
+            return self._numbers[name]
+        near = difflib.get_close_matches(name, self.names[:10_000], n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"nodes are called {', '.join(self.names[:3])} and so on"
+        raise DataError(f"the graph has no node {name!r}; {hint}")
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
+
+
+class GraphSource(Protocol):
+    """What a graph can be read from, or made by."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that are read; none for what is made."""
+
+    def read(self) -> Graph:
+        """The graph."""
+
+
+def both_ways(pairs: Ints, count: int) -> Ints:
+    """Edges [E, 2] that go both ways as [2, E'], each once, in the order of targets; loops are left out.
+
+    >>> both_ways(np.array([[0, 2], [2, 0], [1, 1]]), 3)
+    array([[2, 0],
+           [0, 2]])
+    """
+    return in_order(np.concatenate((pairs, pairs[:, ::-1])), count)
+
+
+def in_order(pairs: Ints, count: int) -> Ints:
+    """Edges [E, 2], (source, target), as [2, E'], each once, in the order of targets; loops are left out."""
+    between = pairs[pairs[:, 0] != pairs[:, 1]]
+    keys = np.unique(between[:, 1] * count + between[:, 0])
+    return np.stack((keys % count, keys // count))
+
+
+def normalised(values: Floats, row_ends: Ints) -> Floats:
+    """The features of each node over the sum of their sizes, so that they sum to one; none stay none.
+
+    >>> normalised(np.array([1, 1, 4], np.float32), np.array([0, 2, 2, 3])).tolist()
+    [0.5, 0.5, 1.0]
+    """
+    rows = np.repeat(np.arange(len(row_ends) - 1), np.diff(row_ends))
+    sums = np.bincount(rows, np.abs(values), minlength=len(row_ends) - 1)
+    return (values / np.maximum(sums, np.finfo(np.float32).tiny)[rows]).astype(np.float32)

@@ -1,0 +1,58 @@
+"""The nodes of a graph that are learned from, validated on or tested on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard.data.example import Example
+from regard.data.graphs.graph import Graph, Ints
+from regard.data.problems import DataError, Skipped
+from regard.data.split import Part
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The nodes of a split with their labels, as examples; the graph they stand in is the same for all splits.
+
+    >>> import numpy as np
+    >>> graph = Graph.of(["a", "b"], ["x", "y"], np.eye(2), [(0, 1)], {"train": [1]})
+    >>> [example.fields for example in Members(graph, "train")]
+    [{'node': 'b', 'label': 'y'}]
+    """
+
+    graph: Graph
+    split: Part
+
+    def __post_init__(self) -> None:
+        if not len(self.numbers):
+            raise DataError(f"the split {self.split} has no nodes with labels; give more nodes a label, or it a share")
+
+    @property
+    def numbers(self) -> Ints:
+        """Which nodes."""
+        return self.graph.parts[self.split]
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """None: the graph is read."""
+        return ()
+
+    @property
+    def skipped(self) -> Skipped:
+        """What the graph left out."""
+        return self.graph.skipped
+
+    def settings(self) -> str:
+        """Which split."""
+        return f"Members({self.split})"
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[Example]:
+        for number in self.numbers.tolist():
+            label = self.graph.labels[number]
+            assert label is not None
+            yield Example({"node": self.graph.names[number], "label": label}, f"node {self.graph.names[number]}")

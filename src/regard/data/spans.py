@@ -1,0 +1,138 @@
+"""Questions whose answers are spans of a passage: SQuAD's files, and plain ones."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.lines import opened
+from regard.data.problems import DataError
+
+KEYS = ("question", "context", "answer", "start")
+
+
+@dataclass(frozen=True)
+class Squad(Reader):
+    """SQuAD 1.1: one JSON object with `data`, `paragraphs` and their `qas`.
+
+    Fields "question", "context", "answer" (the first answer), "start" (the place of its first character) and "answers"
+    (all that people gave). A question without an answer, as SQuAD 2 has them, is a bad line.
+
+    Args:
+        path: the file; .gz is read as it is.
+
+    Rajpurkar et al. 2016, "SQuAD: 100,000+ Questions for Machine Comprehension of Text".
+    """
+
+    path: str | Path
+
+    def read(self) -> Iterator[Example | Bad]:
+        """A question at a time."""
+        path = Path(self.path)
+        try:
+            with opened(path) as file:
+                found = json.loads(file.read().decode(self.encoding))
+            paragraphs = [paragraph for article in found["data"] for paragraph in article["paragraphs"]]
+        except (ValueError, KeyError, TypeError, EOFError) as error:
+            raise DataError(f"{path} is not in SQuAD's format, {{data: [{{paragraphs: [...]}}]}}: {error}") from error
+        for paragraph in paragraphs:
+            for asked in paragraph.get("qas", ()):
+                where = f"{path}: question {asked.get('id', '')}"
+                answers = asked.get("answers") or []
+                if not answers:
+                    yield Bad(where, "there is no answer in the passage, and a span is what is learned")
+                    continue
+                first = answers[0]
+                row = {"question": asked.get("question"), "context": paragraph.get("context"), **_of(first)}
+                yield spanned(row, where, [str(one.get("text", "")) for one in answers])
+
+
+@dataclass(frozen=True)
+class Spans(Reader):
+    """A question a line: "question", "context", "answer", and "start", the place of the answer's first character.
+
+    A .jsonl file has objects with these keys, any other file columns in this order, with tabs (or commas in .csv)
+    between. Without a start the answer's first occurrence in the passage is meant. "answer" may be a list in JSON:
+    several right answers, the first of which is learned.
+
+    Args:
+        path: the file.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "asked.tsv"
+    >>> _ = path.write_text("who left?\\tAda came, and Carl left.\\tCarl\\n")
+    >>> [(example.fields["answer"], example.fields["start"]) for example in Spans(path)]
+    [('Carl', '14')]
+    """
+
+    path: str | Path
+
+    def read(self) -> Iterator[Example | Bad]:
+        """A line at a time."""
+        path = Path(self.path)
+        plain = path.name.removesuffix(".gz")
+        objects = plain.endswith((".jsonl", ".json"))
+        for line in good_lines(path, self.encoding):
+            if isinstance(line, Bad):
+                yield line
+            elif line.text.strip():
+                where = f"{path}:{line.number}"
+                row = _object(line.text, where) if objects else _row(line.text, where, comma=plain.endswith(".csv"))
+                yield row if isinstance(row, Bad) else _listed(row, where)
+
+
+def spanned(row: Mapping[str, Any], where: str, answers: list[str]) -> Example | Bad:
+    """An example whose answer stands in its passage, where it is said to."""
+    question, context, answer = (row.get(key) for key in KEYS[:3])
+    for key, value in zip(KEYS, (question, context, answer), strict=False):
+        if not isinstance(value, str) or not value.strip():
+            return Bad(where, f"there is no {key}")
+    assert isinstance(question, str)
+    assert isinstance(context, str)
+    assert isinstance(answer, str)
+    given = row.get("start")
+    try:
+        start = context.find(answer) if given in (None, "") else int(str(given))
+    except ValueError:
+        return Bad(where, f"the start {given!r} is no number")
+    if start < 0 or context[start : start + len(answer)] != answer:
+        place = "in the passage" if given in (None, "") else f"at character {start} of the passage"
+        return Bad(where, f"the answer {answer[:40]!r} does not stand {place}")
+    fields = {"context": _line(context), "question": _line(question), "answer": _line(answer), "start": str(start)}
+    return Example({**fields, "answers": list(dict.fromkeys(filter(None, map(_line, answers))))}, where)
+
+
+def _line(text: str) -> str:
+    """A text in which every place stays where it is, and no tab or line end stands."""
+    return text.translate({9: " ", 10: " ", 13: " "})
+
+
+def _of(answer: Mapping[str, Any]) -> dict[str, Any]:
+    return {"answer": answer.get("text"), "start": answer.get("answer_start")}
+
+
+def _listed(row: Mapping[str, Any], where: str) -> Example | Bad:
+    """A row whose answer may be several."""
+    answer = row.get("answer")
+    answers = [str(one) for one in answer] if isinstance(answer, list) else [str(answer)]
+    return spanned({**row, "answer": answers[0] if answers else None}, where, answers)
+
+
+def _object(text: str, where: str) -> dict[str, Any] | Bad:
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        return Bad(where, f"this is not JSON: {error.msg} at column {error.colno}")
+    return found if isinstance(found, dict) else Bad(where, "this is JSON, but not an object {...}")
+
+
+def _row(text: str, where: str, *, comma: bool) -> dict[str, Any] | Bad:
+    cells = next(csv.reader([text])) if comma else text.split("\t")
+    if not 3 <= len(cells) <= len(KEYS):
+        return Bad(where, f"the line has {len(cells)} columns; there are {', '.join(KEYS)}, and start may be left out")
+    return dict(zip(KEYS, cells, strict=False))

@@ -1,0 +1,121 @@
+"""Graph attention networks: a label for each node, by what it and its neighbours are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.models.predicted import Predicted
+from regard.nn.fitting import positive, probability
+from regard.nn.graph import GraphAttention
+from regard.nn.sparse_rows import SparseRows
+from regard.ops.graph import GraphAttended, add_self_loops
+
+
+class GraphTrace(NamedTuple):
+    """What a network said, and what each of its layers read.
+
+    Attributes:
+        logits: [N, classes].
+        reads: one a layer, the first layer first, on the same edges.
+    """
+
+    logits: Tensor
+    reads: tuple[GraphAttended, ...]
+
+
+class GAT(nn.Module):
+    r"""Layers of graph attention, each node reading its neighbours and itself; L layers see L edges far.
+
+    .. math:: h^{l+1}_i = \Big\Vert_{k=1}^{H} \mathrm{ELU}\Big(\sum_{j \in N(i) \cup \{i\}}
+              \alpha^{lk}_{ij} W^{lk} h^l_j + b^{lk}\Big), \quad
+              \text{logits}_i = \frac{1}{H'} \sum_{k=1}^{H'} \sum_j \alpha^{Lk}_{ij} W^{Lk} h^{L-1}_j + b
+
+    In training three things are dropped with one probability: the inputs of each layer, for each head apart, the
+    weights α, and what nodes say, W h.
+
+    Args:
+        input_dim: C, the width of a node's features.
+        num_classes: how many labels there are.
+        hidden_dim: the width of one head.
+        num_heads: H, heads of the hidden layers, side by side.
+        output_heads: H', heads of the last layer, averaged.
+        num_layers: L.
+        residual: whether a layer between the first and the last adds what it was given, as for graphs that were never
+            seen (section 3.3 of the paper: three layers).
+        dropout: of features and hidden states, of weights, and of what is read with them.
+        negative_slope: of the LeakyReLU of the energies.
+
+    Shapes: features [N, C], a tensor or `SparseRows`; edges [2, E] (source, target: the target reads the source), with
+    or without loops -> logits [N, classes].
+
+    Veličković, Cucurull, Casanova, Romero, Liò & Bengio 2018, "Graph Attention Networks", section 3.3. The defaults are
+    its network for Cora and Citeseer; see `regard.nn.GraphAttention`. The paper speaks of dropped inputs and weights;
+    the third place, and each head apart, are the authors' program's.
+
+    >>> import torch
+    >>> model = GAT(7, 3).eval()
+    >>> model(torch.randn(5, 7), torch.tensor([[0, 1, 2], [1, 2, 1]])).logits.shape       # nodes 3 and 4 have no edge
+    torch.Size([5, 3])
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        num_classes: int,
+        *,
+        hidden_dim: int = 8,
+        num_heads: int = 8,
+        output_heads: int = 1,
+        num_layers: int = 2,
+        residual: bool = False,
+        dropout: float = 0.6,
+        negative_slope: float = 0.2,
+    ) -> None:
+        super().__init__()
+        positive("GAT", hidden_dim=hidden_dim, num_heads=num_heads, output_heads=output_heads, num_layers=num_layers)
+        probability("GAT", dropout=dropout)
+        self.residual = residual
+        width = hidden_dim * num_heads
+        self.layers = nn.ModuleList(
+            GraphAttention(
+                input_dim if number == 0 else width,
+                hidden_dim,
+                num_heads,
+                input_dropout=dropout,
+                dropout=dropout,
+                value_dropout=dropout,
+                negative_slope=negative_slope,
+                self_loops=False,
+            )
+            for number in range(num_layers - 1)
+        )
+        self.output = GraphAttention(
+            width if num_layers > 1 else input_dim,
+            num_classes,
+            output_heads,
+            join="mean",
+            input_dropout=dropout,
+            dropout=dropout,
+            value_dropout=dropout,
+            negative_slope=negative_slope,
+            self_loops=False,
+        )
+
+    def forward(self, features: Tensor | SparseRows, edges: Tensor) -> Predicted:
+        """Features [N, C] and edges [2, E] -> logits [N, classes]."""
+        return Predicted(self.trace(features, edges).logits)
+
+    def trace(self, features: Tensor | SparseRows, edges: Tensor) -> GraphTrace:
+        """The same, and what each layer read; all on the edges with a loop on each node."""
+        edges = add_self_loops(edges, features.shape[0])
+        reads: list[GraphAttended] = []
+        state: Tensor | SparseRows = features
+        for layer in self.layers:
+            reads.append(layer(state, edges))
+            found = F.elu(reads[-1].context)
+            state = found + state if self.residual and len(reads) > 1 and isinstance(state, Tensor) else found
+        reads.append(self.output(state, edges))
+        return GraphTrace(reads[-1].context, tuple(reads))

@@ -1,0 +1,67 @@
+"""The encoder that reads its own past: LSTMN."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.encoder import Encoded, padding_mask
+from regard.models.words import Words
+from regard.nn.deep_lstmn import DeepLSTMN, DeepLSTMNState, DeepLSTMNStep
+from regard.nn.dropout import Dropout
+
+
+class LSTMNEncoder(nn.Module):
+    """Words in, states out: h_s = LSTMN(E x_s, tapes), from the first word to the last.
+
+    Args:
+        size: how many words.
+        embedding_dim: width of the embeddings.
+        hidden_dim: C, width of the layers and of the states.
+        num_layers: how many.
+        dropout: on the embeddings, between layers and on the states.
+        scale: the largest entry of an embedding at first. A score of small vectors is almost the sum of what the query
+            and the key say, and does not find a word by what it is; where that matters more than rare words, take 1.
+
+    Shapes: source [B, S], lengths [B] -> `Encoded`.
+
+    Cheng, Dong & Lapata 2016, sections 3 and 5.2; an acceptor with `pooling: mean` over it is the paper's classifier.
+
+    >>> encoded = LSTMNEncoder(11, embedding_dim=3, hidden_dim=5)(torch.ones(2, 7).long(), torch.tensor([7, 4]))
+    >>> encoded.states.shape, encoded.summary.shape
+    (torch.Size([2, 7, 5]), torch.Size([2, 5]))
+    """
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        embedding_dim: int = 128,
+        hidden_dim: int = 256,
+        num_layers: int = 1,
+        dropout: float = 0.0,
+        scale: float = 0.1,
+    ) -> None:
+        super().__init__()
+        self.output_dim = hidden_dim
+        self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)
+        self.layers = DeepLSTMN(embedding_dim, hidden_dim, num_layers=num_layers, dropout=dropout)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
+        """Encode source ids [B, S] of true `lengths` [B]; None where there is no padding."""
+        return self.with_tapes(source, lengths)[0]
+
+    def with_tapes(self, source: Tensor, lengths: Tensor | None = None) -> tuple[Encoded, DeepLSTMNState]:
+        """The same with the tapes of all layers, for a decoder that reads both."""
+        mask = None if lengths is None else padding_mask(lengths, source.shape[1])
+        step: DeepLSTMNStep = self.layers(self.words(source), mask)
+        return Encoded(self.dropout(step.output), _last(step.output, lengths), mask), step.state
+
+
+def _last(states: Tensor, lengths: Tensor | None) -> Tensor:
+    """[B, C], the state at each sequence's own end; zero of one without words."""
+    if lengths is None:
+        return states[:, -1:].sum(1)
+    last = torch.arange(1, states.shape[1] + 1, device=states.device) == lengths.to(states.device).unsqueeze(1)
+    return (states * last.unsqueeze(2)).sum(1)

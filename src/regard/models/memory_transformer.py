@@ -1,0 +1,167 @@
+"""A Transformer whose decoder also reads a memory that was stored before: larger than any batch, and exchangeable."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from regard.models.generator import Feed
+from regard.models.predicted import Predicted
+from regard.models.stored import Stored
+from regard.models.transformer import Transformer, TransformerState
+from regard.nn.external import ExternalMemory
+from regard.nn.memory import Memory
+from regard.nn.sharing import SharedMemory
+from regard.nn.transformer_layer import Blocks, LayerState
+from regard.protocol import Step
+
+READS = ("both", "memory")
+Remembered = tuple[Memory, ...]
+"""An external memory as the decoder reads it: one row of projected keys and values for each layer that reads it."""
+
+
+class MemoryTransformer(Transformer):
+    r"""The encoder-decoder Transformer with an external memory beside its source.
+
+    .. math:: M = [\mathrm{encoder}(x^1); \mathrm{encoder}(x^2); \dots], \quad
+              p(y \mid x, M) = \prod_t p(y_t \mid y_{<t}, \mathrm{encoder}(x), M)
+
+    The texts x^1, x^2, ... are encoded by the encoder of the source, each by itself, and their states are one memory
+    that all sequences of a batch share. What it holds can be exchanged without training: what was learned is to look
+    it up.
+
+    Args:
+        source_size, target_size, blocks, num_layers, positions, max_length, tied: as of `Transformer`.
+        reads: `"both"`: the cross-attention of each layer reads the source and the memory under one softmax;
+            `"memory"`: that of the last layer reads the memory alone, and those before it the source.
+        nearest: how many entries of the memory a query reads, those with the largest energies in its head; None for
+            all.
+
+    Without a memory (`external=None`) it is a Transformer. `attended` is the last layer's read, its own source before
+    the memory; steps have none, which would be as wide as the memory at every step.
+
+    After Wu et al. 2022, "Memorizing Transformers" (nearest entries of one layer) and Khandelwal et al. 2020; here
+    the memory is of other texts, and one softmax over source and memory decides between them instead of a gate.
+
+    >>> model = MemoryTransformer(11, 11, Blocks(dim=6, num_heads=2), num_layers=2).eval()
+    >>> stored = model.store(torch.randint(4, 11, (100, 3)), torch.full((100,), 3))    # a hundred texts of three words
+    >>> source, target = torch.randint(4, 11, (2, 7)), torch.randint(4, 11, (2, 5))
+    >>> predicted = model(source, None, target, external=model.remember(stored.states))
+    >>> predicted.logits.shape, predicted.attended.shape
+    (torch.Size([2, 5, 11]), (2, 2, 5, 307))
+    """
+
+    def __init__(
+        self,
+        source_size: int,
+        target_size: int,
+        blocks: Blocks | None = None,
+        *,
+        num_layers: int = 6,
+        positions: str = "sinusoidal",
+        max_length: int = 1024,
+        tied: str = "output",
+        reads: str = "both",
+        nearest: int | None = None,
+    ) -> None:
+        super().__init__(
+            source_size,
+            target_size,
+            blocks,
+            num_layers=num_layers,
+            positions=positions,
+            max_length=max_length,
+            tied=tied,
+        )
+        if reads not in READS:
+            raise ValueError(f"MemoryTransformer: reads is {' or '.join(READS)}; got {reads!r}")
+        if reads == "memory" and num_layers < 2:
+            raise ValueError("MemoryTransformer: the last of several layers reads the memory alone; num_layers is 1")
+        if nearest is not None and nearest < 1:
+            raise ValueError(f"MemoryTransformer: nearest is how many entries are read, at least 1; got {nearest}")
+        self.reads = reads
+        self.nearest = nearest
+
+    def store(self, texts: Tensor, lengths: Tensor, names: Sequence[str] | None = None) -> Stored:
+        """The states of texts [M, J] of true `lengths` [M], with gradient where there is one.
+
+        `names` are the texts as people read them; None for their numbers.
+        """
+        states = self.encoder(texts, lengths).states
+        inside = torch.arange(texts.shape[1], device=texts.device) < lengths.to(texts.device).unsqueeze(1)
+        written = tuple(names) if names is not None else tuple(map(str, range(len(texts))))
+        return Stored(states[inside], lengths.to(states.device).cumsum(0), written)
+
+    def remember(self, states: Tensor) -> Remembered:
+        """Stored states [N, C], projected once for each layer that reads them.
+
+        Raises:
+            ValueError: there are none, or they have another width.
+        """
+        width = self.encoder.output_dim
+        if states.dim() != 2 or states.shape[1] != width:
+            raise ValueError(
+                f"MemoryTransformer: its memory has states of width {width}, [N, {width}]; got {list(states.shape)}"
+            )
+        if not len(states):
+            raise ValueError("MemoryTransformer: the memory is empty; store at least one text")
+        layers = self.decoder._layers()
+        found = []
+        for layer in layers if self.reads == "both" else layers[-1:]:
+            assert layer.cross is not None
+            found.append(layer.cross.remember(states.unsqueeze(0)))
+        return tuple(found)
+
+    @property
+    def signature(self) -> str:
+        """What tells the encoder, and so its states, from others: a hash of its parameters."""
+        digest = hashlib.blake2b(digest_size=16)
+        for name, tensor in sorted(self.encoder.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+        return digest.hexdigest()
+
+    def forward(
+        self,
+        source: Tensor,
+        source_lengths: Tensor | None,
+        target: Tensor,
+        feed: Feed | None = None,
+        texts: tuple[Tensor, Tensor] | None = None,
+        external: Remembered | None = None,
+    ) -> Predicted:
+        """Teacher forcing, as of `EncoderDecoder`.
+
+        The memory is what `remember` gave (`external`), or else `texts` [M, J] with their lengths [M], which are stored
+        for this once, with gradient.
+        """
+        if texts is not None and external is None:
+            external = self.remember(self.store(*texts).states)
+        return self.unroll(target, self.start(source, source_lengths, external=external), feed)
+
+    def start(
+        self,
+        source: Tensor | None,
+        lengths: Tensor | None = None,
+        *,
+        batch: int | None = None,
+        external: Remembered | None = None,
+    ) -> TransformerState:
+        state = super().start(source, lengths, batch=batch)
+        if external is None:
+            return state
+        own = len(state.layers) - len(external)
+        read = (self._beside(layer, memory) for layer, memory in zip(state.layers[own:], external, strict=True))
+        return TransformerState((*state.layers[:own], *read))
+
+    def step(self, token: Tensor, state: TransformerState) -> Step:
+        return super().step(token, state)._replace(attended=None)
+
+    def _beside(self, layer: LayerState, memory: Memory) -> LayerState:
+        """A layer before the first word, with the memory beside its source or in its place."""
+        source = layer.source if self.reads == "both" else None
+        assert source is None or isinstance(source, SharedMemory)
+        return LayerState(source=ExternalMemory(source, memory, self.nearest), source_read=layer.source_read)

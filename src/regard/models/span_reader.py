@@ -1,0 +1,80 @@
+"""A reader that points at its answer: where it begins in a passage, and where it ends."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.bert import BertEncoder, begin
+from regard.models.encoder import Encoded
+from regard.models.predicted import Predicted
+from regard.nn.dropout import Dropout
+from regard.nn.fitting import probability
+from regard.specials import EOS, PAD
+
+
+class SpanReader(nn.Module):
+    r"""Question and passage read as one text; each word of the passage may begin the answer, or end it.
+
+    .. math:: h = \mathrm{encoder}([\text{question}; \text{</s>}; \text{passage}]), \quad
+              p(\text{begin} = i) = \mathrm{softmax}_i(w_b^\top h_i), \quad
+              p(\text{end} = j) = \mathrm{softmax}_j(w_e^\top h_j)
+
+    over the words i, j of the passage. Any reader with this call can learn from spans: `SpanReader` is BERT's way.
+
+    Args:
+        encoder: what reads; from ids [B, S] and lengths [B] to `Encoded`.
+        dropout: of the states that the output looks at.
+
+    Shapes: question [B, Q], its lengths [B], passage [B, S], its lengths [B] -> logits [B, S, 2], -inf at padding.
+
+    Devlin et al. 2019, section 4.2.
+
+    >>> from regard.nn import Blocks
+    >>> model = SpanReader(BertEncoder(11, Blocks(dim=6, num_heads=2, norm="post"), num_layers=1)).eval()
+    >>> passage, lengths = torch.randint(4, 11, (2, 7)), torch.tensor([7, 5])
+    >>> logits = model(torch.randint(4, 11, (2, 3)), torch.tensor([3, 2]), passage, lengths).logits
+    >>> logits.shape, logits[1, 5:].tolist()
+    (torch.Size([2, 7, 2]), [[-inf, -inf], [-inf, -inf]])
+    """
+
+    def __init__(self, encoder: nn.Module, *, dropout: float = 0.1) -> None:
+        super().__init__()
+        probability("SpanReader", dropout=dropout)
+        self.encoder = encoder
+        width = int(encoder.output_dim)  # type: ignore[arg-type]
+        self.output_map = nn.Linear(width, 2)
+        if isinstance(encoder, BertEncoder):
+            begin(self.output_map, width)
+        self.dropout = Dropout(dropout)
+
+    def forward(
+        self, question: Tensor, question_lengths: Tensor, passage: Tensor, passage_lengths: Tensor
+    ) -> Predicted:
+        """Where each passage has its answer."""
+        ids, lengths, places = side_by_side(question, question_lengths, passage, passage_lengths)
+        encoded: Encoded = self.encoder(ids, lengths)
+        states = encoded.states.gather(1, places.unsqueeze(2).expand(-1, -1, encoded.states.shape[2]))
+        logits: Tensor = self.output_map(self.dropout(states))
+        outside = torch.arange(passage.shape[1], device=passage.device) >= passage_lengths.to(passage.device).unsqueeze(
+            1
+        )
+        return Predicted(logits.masked_fill(outside.unsqueeze(2), -torch.inf))
+
+
+def side_by_side(
+    question: Tensor, question_lengths: Tensor, passage: Tensor, passage_lengths: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Two texts as one with `</s>` between: ids [B, Q + 1 + S], lengths [B], and where each word of the second stands.
+
+    >>> ids, lengths, places = side_by_side(*map(torch.tensor, ([[5, 6], [7, 0]], [2, 1], [[8, 9], [4, 0]], [2, 1])))
+    >>> ids.tolist(), lengths.tolist(), places.tolist()
+    ([[5, 6, 3, 8, 9], [7, 3, 4, 0, 0]], [5, 3], [[3, 4], [2, 3]])
+    """
+    behind = question_lengths.to(question.device).unsqueeze(1)
+    places = behind + 1 + torch.arange(passage.shape[1], device=passage.device)
+    ids = question.new_full((len(question), question.shape[1] + 1 + passage.shape[1]), PAD)
+    ids[:, : question.shape[1]] = question
+    ids.scatter_(1, behind, EOS)
+    ids.scatter_(1, places, passage)
+    return ids, question_lengths + 1 + passage_lengths, places

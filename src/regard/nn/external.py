@@ -1,0 +1,235 @@
+"""A memory that all sequences of a batch share, however large: read in pieces, or by its nearest entries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+from regard.nn.memory import Memory
+from regard.nn.reader import Reader
+from regard.nn.scores.base import Score
+from regard.nn.sharing import SharedMemory, side_by_side
+from regard.nn.state import State
+from regard.ops.attended import Attended
+from regard.ops.softmax import masked_softmax, restrict, weigh_values
+
+_HELD = 1 << 22  # energies held at once: 16 MiB in float32
+_LEAST = 256  # entries of a piece
+
+
+@dataclass(frozen=True, eq=False)
+class ExternalMemory:
+    r"""A source of each sequence's own, and one memory beside it for all sequences, under one softmax.
+
+    .. math:: a_t = \mathrm{softmax}([\,e(q_t, \text{own});\; e(q_t, \text{external})\,]), \quad
+              c_t = \sum_s a_{ts} v_s
+
+    The external memory has one row, which is neither copied for the sequences of a batch nor for the hypotheses of a
+    beam. Its energies are made piece by piece, and the pieces put together by their log-sum-exps: what is held does
+    not grow with its size, in training neither. With `nearest` a query first finds the k external entries with the
+    largest energies (exactly, over all of them), and those alone take part in the softmax, as if the others were
+    masked.
+
+    Attributes:
+        own: the source; None to read the external memory alone.
+        external: keys [1, H, N, D] and values [1, H, N, Dv], all of which may be attended.
+        nearest: k; None for all entries.
+
+    Weights are [B, H, T, S + N], the own source first. For scores that only look at a query and a key: dot, scaled
+    dot, bilinear, additive without terms.
+
+    >>> from regard.nn import MultiHead, ScaledDot
+    >>> attention = MultiHead(ScaledDot(6, 6, 3, num_heads=2), value_dim=6, head_dim=3, output_dim=6).eval()
+    >>> own = SharedMemory(attention.remember(torch.randn(5, 7, 6)))                    # five sources
+    >>> both = ExternalMemory(own, attention.remember(torch.randn(1, 100, 6)), nearest=4)
+    >>> out = both.read(attention, torch.randn(5, 1, 6), None)
+    >>> out.weights().shape, int((out.weights()[0, 0, 0, 7:] > 0).sum())
+    (torch.Size([5, 2, 1, 107]), 4)
+    >>> both.select(torch.tensor([3, 3, 3])).external is both.external
+    True
+    """
+
+    own: SharedMemory | None
+    external: Memory
+    nearest: int | None = None
+
+    def __post_init__(self) -> None:
+        rows, _, size, _ = self.external.key.shape
+        if rows != 1 or self.external.mask is not None:
+            raise ValueError(f"an external memory has one row, without a mask; got {rows} rows, {self.external.mask}")
+        if not size:
+            raise ValueError("an external memory is empty; remember at least one entry")
+        if self.nearest is not None and self.nearest < 1:
+            raise ValueError(f"nearest is how many entries are read, at least 1; got {self.nearest}")
+
+    @property
+    def own_size(self) -> int:
+        """S, how many entries of its own a sequence has."""
+        return 0 if self.own is None else self.own.memory.size
+
+    def select(self, rows: Tensor, numbers: Sequence[int] | None = None) -> ExternalMemory:
+        """Keep, repeat or reorder the sequences; the external memory stays as it is."""
+        own = None if self.own is None else self.own.select(rows, numbers)
+        return ExternalMemory(own, self.external, self.nearest)
+
+    def read(self, attention: Reader, query: Tensor, state: State | None) -> Attended:
+        """Read both with queries [B, T, C]."""
+        if not side_by_side(attention):
+            raise ValueError(
+                f"an external memory is read by a dot, scaled dot, bilinear or plain additive score with softmax; got "
+                f"{type(attention.score).__name__} with {type(attention.align).__name__}"
+            )
+        if self.own is not None and self.own.memory.mask is not None and self.own.memory.mask.by_place:
+            raise ValueError("beside an external memory the source has padding and no other mask")
+        queries = attention.score.queries(query)
+        state = State() if state is None else state
+        looking = _Looking(attention.score, state, attention.dropout if attention.training else 0.0)
+        context = _merged(list(self._parts(looking, queries)))
+        size = self.own_size + self.external.size
+        attended = Attended(
+            attention._contexts(context.to(self.external.value.dtype)),
+            lambda head, row: self._weights(looking, queries.index_select(2, row)).index_select(1, head),
+            (*queries.shape[:3], size),
+            has_heads=attention._has_heads,
+            state=State(state.step + query.shape[1]),
+        )
+        return attention.show(attended)
+
+    def _parts(self, looking: _Looking, queries: Tensor) -> Iterator[_Part]:
+        """What is read of the source, and of each piece of the external memory."""
+        if self.own is not None:
+            yield looking.part(queries, self.own.memory)
+        if self.nearest is not None and self.nearest < self.external.size:
+            yield self._nearest_part(looking, queries, self.nearest)
+            return
+        pieces = list(_pieces(self.external, queries))
+        for piece in pieces:
+            if len(pieces) == 1 or not torch.is_grad_enabled():
+                yield looking.part(queries, piece)
+            else:  # energies are made again in the backward pass, and never held together
+                yield _Part(*checkpoint(_read_again, looking, queries, piece.key, piece.value, use_reentrant=False))
+
+    def _nearest_part(self, looking: _Looking, queries: Tensor, k: int) -> _Part:
+        """What is read of the nearest entries; each query of each head has its own."""
+        batch, heads, steps, _ = queries.shape
+        entries = self._found(looking, queries, k).transpose(0, 1).flatten(1)  # [H, B * T * k]
+
+        def chosen(rows: Tensor) -> Tensor:
+            width = rows.shape[-1]
+            taken = rows[0].gather(1, entries.unsqueeze(2).expand(-1, -1, width))
+            return taken.view(heads, batch, steps, k, width).permute(1, 2, 0, 3, 4).flatten(0, 1)
+
+        alone = queries.transpose(1, 2).flatten(0, 1).unsqueeze(2)  # [B * T, H, 1, D]
+        context, total = looking.part(alone, Memory(chosen(self.external.key), chosen(self.external.value)))
+        return _Part(*(part.view(batch, steps, heads, -1).transpose(1, 2) for part in (context, total)))
+
+    @torch.no_grad()
+    def _found(self, looking: _Looking, queries: Tensor, k: int) -> Tensor:
+        """The k entries with the largest energies, [B, H, T, k]."""
+        best = queries.new_empty(*queries.shape[:3], 0)
+        entries = torch.empty_like(best, dtype=torch.long)
+        first = 0
+        for piece in _pieces(self.external, queries):
+            energy = looking.energy(queries, piece)
+            near = energy.topk(min(k, piece.size), dim=-1)
+            best, entries = torch.cat((best, near.values), -1), torch.cat((entries, near.indices + first), -1)
+            kept = best.topk(min(k, best.shape[-1]), dim=-1)
+            best, entries = kept.values, entries.gather(-1, kept.indices)
+            first += piece.size
+        return entries
+
+    def _weights(self, looking: _Looking, queries: Tensor) -> Tensor:
+        """The weights of some queries over everything, [B, H, t, S + N]."""
+        energies = [] if self.own is None else [looking.energy(queries, self.own.memory)]
+        external = looking.energy(queries, self.external)
+        if self.nearest is not None and self.nearest < self.external.size:
+            far = torch.ones_like(external, dtype=torch.bool)
+            far.scatter_(-1, self._found(looking, queries, self.nearest), False)
+            external = external.masked_fill(far, -torch.inf)
+        return masked_softmax(torch.cat((*energies, external), dim=-1))
+
+
+class _Part(NamedTuple):
+    """What was read of a part: the context [B, H, T, Dv], and the log-sum-exp of its energies [B, H, T, 1]."""
+
+    context: Tensor
+    total: Tensor
+
+
+@dataclass(frozen=True)
+class _Looking:
+    """How queries [B, H, T, D] look at a memory of B / copies rows, each of which `copies` neighbours read."""
+
+    score: Score
+    state: State
+    dropout: float
+
+    def energy(self, queries: Tensor, memory: Memory) -> Tensor:
+        """[B, H, T, S], -inf where the memory's mask forbids."""
+        rows, copies = _shared(queries, memory)
+        return _apart(self._energy(_together(queries, rows, copies), memory), copies)
+
+    def part(self, queries: Tensor, memory: Memory) -> _Part:
+        """Read a memory as if there were no other."""
+        rows, copies = _shared(queries, memory)
+        energy = self._energy(_together(queries, rows, copies), memory)
+        nowhere = energy.detach().amax(dim=-1, keepdim=True) == -torch.inf
+        energy = energy.masked_fill(nowhere, 0.0)
+        total = energy.logsumexp(dim=-1, keepdim=True)
+        weights = (energy - total).exp().masked_fill(nowhere, 0.0)
+        value = memory.value.to(weights.dtype)
+        context = weigh_values(F.dropout(weights, self.dropout), value)
+        return _Part(_apart(context, copies), _apart(total.masked_fill(nowhere, -torch.inf), copies))
+
+    def _energy(self, queries: Tensor, memory: Memory) -> Tensor:
+        return restrict(self.score.energy(queries, memory, self.state), memory.mask)
+
+
+def _read_again(looking: _Looking, queries: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    return looking.part(queries, Memory(key, value))
+
+
+def _merged(parts: Sequence[_Part]) -> Tensor:
+    """The parts of a memory as one read: each context counts by the share of its part in the softmax."""
+    shares = masked_softmax(torch.cat([part.total for part in parts], dim=-1))
+    context = parts[0].context * shares[..., :1]
+    for place, part in enumerate(parts[1:], start=1):
+        context = context + part.context * shares[..., place : place + 1]
+    return context
+
+
+def _pieces(memory: Memory, queries: Tensor) -> Iterator[Memory]:
+    """A memory in pieces, of as many entries as there is room for the energies of."""
+    rows = math.prod(queries.shape[:3])
+    size = max(_LEAST, _HELD // max(1, rows))
+    for key, value in zip(memory.key.split(size, dim=2), memory.value.split(size, dim=2), strict=True):
+        yield Memory(key, value)
+
+
+def _shared(queries: Tensor, memory: Memory) -> tuple[int, int]:
+    """How many rows a memory has, and how many sequences read each."""
+    rows = memory.key.shape[0]
+    return rows, len(queries) // rows if rows else 1
+
+
+def _together(queries: Tensor, rows: int, copies: int) -> Tensor:
+    """[rows * copies, H, T, D] -> [rows, H, copies * T, D]."""
+    if copies == 1:
+        return queries
+    _, heads, steps, width = queries.shape
+    return queries.view(rows, copies, heads, steps, width).transpose(1, 2).reshape(rows, heads, copies * steps, width)
+
+
+def _apart(read: Tensor, copies: int) -> Tensor:
+    """[rows, H, copies * T, D] -> [rows * copies, H, T, D]."""
+    if copies == 1:
+        return read
+    rows, heads, both, width = read.shape
+    return read.view(rows, heads, copies, both // copies, width).transpose(1, 2).flatten(0, 1)

@@ -1,0 +1,54 @@
+"""A layer over a matrix that is connected along its rows and along its columns only."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from regard.nn.fitting import positive
+
+
+class Pruned(nn.Module):
+    r"""A hidden layer over a matrix M whose units see one row of it, or one column.
+
+    .. math:: M^v_i = m_i V_i + b_i, \quad M^h_j = M_{\cdot j}^\top U_j + d_j
+
+    A layer that is connected to all of M has r·C weights a unit, here a unit of M^v has C of them and one of M^h has r:
+    r·C·(p + q) in all. Rows of an embedding are different reads of a sentence, columns the same state read differently.
+
+    Args:
+        rows: r.
+        columns: C.
+        row_units: p, units of each row.
+        column_units: q, units of each column.
+
+    Parameters: `by_row` V [r, C, p], `by_column` U [C, r, q], `bias` [r·p + C·q].
+    Shapes: [B, r, C] -> [B, r·p + C·q], rows first.
+
+    Lin et al. 2017, appendix A.
+
+    >>> Pruned(3, 5, row_units=2, column_units=1)(torch.randn(7, 3, 5)).shape
+    torch.Size([7, 11])
+    """
+
+    def __init__(self, rows: int, columns: int, *, row_units: int, column_units: int) -> None:
+        super().__init__()
+        positive("Pruned", rows=rows, columns=columns, row_units=row_units, column_units=column_units)
+        self.output_dim = rows * row_units + columns * column_units
+        self.by_row = nn.Parameter(_begun(rows, columns, row_units))
+        self.by_column = nn.Parameter(_begun(columns, rows, column_units))
+        self.bias = nn.Parameter(torch.zeros(self.output_dim))
+
+    def forward(self, matrix: Tensor) -> Tensor:
+        along = torch.einsum("brc,rcp->brp", matrix, self.by_row)
+        across = torch.einsum("brc,crq->bcq", matrix, self.by_column)
+        return torch.cat((along.flatten(1), across.flatten(1)), dim=1) + self.bias
+
+    def extra_repr(self) -> str:
+        (rows, columns, row_units), column_units = self.by_row.shape, self.by_column.shape[2]
+        return f"{rows}, {columns}, row_units={row_units}, column_units={column_units}"
+
+
+def _begun(groups: int, inputs: int, units: int) -> Tensor:
+    """Weights of so many layers side by side, each as `nn.Linear` begins."""
+    return torch.empty(groups, inputs, units).uniform_(-(inputs**-0.5), inputs**-0.5)

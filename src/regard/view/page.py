@@ -1,0 +1,58 @@
+"""Panels as a page of HTML that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from regard.tasks.panel import Panel
+
+_STYLE = """
+body {font: 15px/1.9 sans-serif; margin: 2em; color: #222; background: #fff}
+h2 {font-size: 16px; margin: 1.5em 0 .5em}
+th {text-align: right; padding-right: .8em; font-weight: normal; color: #777; white-space: nowrap; vertical-align: top}
+td {padding: 0}
+table.cells td {width: 12px; height: 12px}
+mark {padding: .15em .25em; border-radius: .2em; color: inherit}
+"""
+_LARGE, _SMALL = (31, 119, 180), (214, 39, 40)  # blue for numbers above zero, red for those below
+
+
+def page(panels: Sequence[Panel]) -> str:
+    """The panels one below the other. Where columns are words, each row is the text itself with its words marked, the
+    stronger the larger their number; pointing at one shows it. Other columns are cells.
+
+    >>> import torch
+    >>> told = page([Panel("a gem", torch.tensor([[0.0, 1.0]]), rows=("hop 1",), columns=("a", "<gem>"))])
+    >>> print(told.split("<tr>")[1].split("</tr>")[0])
+    <th>hop 1</th><td><mark title="0" style="background: rgba(31, 119, 180, 0.00)">a</mark> <mark title="1" ...
+    """
+    shown = "\n".join(_panel(panel) for panel in panels)
+    head = f'<head><meta charset="utf-8"><style>{_STYLE}</style></head>'
+    return f"<!doctype html>\n<html>{head}\n<body>\n{shown}</body></html>\n"
+
+
+def _panel(panel: Panel) -> str:
+    values: list[list[float]] = panel.values.detach().float().cpu().tolist()
+    largest = max((abs(value) for row in values for value in row), default=0.0) or 1.0
+    names = panel.rows or tuple(str(number) for number in range(len(values)))
+    kind = "words" if panel.columns else "cells"
+    lines = [f"<h2>{escape(panel.title)}</h2>", f'<table class="{kind}">']
+    for name, row in zip(names, values, strict=True):
+        cells = _words(row, panel.columns, largest) if panel.columns else "".join(_cells(row, largest))
+        lines.append(f"<tr><th>{escape(name)}</th>{cells}</tr>")
+    return "\n".join([*lines, "</table>\n"])
+
+
+def _words(row: Sequence[float], words: Sequence[str], largest: float) -> str:
+    marked = (f"<mark {_colour(value, largest)}>{escape(word)}</mark>" for value, word in zip(row, words, strict=True))
+    return f"<td>{' '.join(marked)}</td>"
+
+
+def _cells(row: Sequence[float], largest: float) -> Iterator[str]:
+    return (f"<td {_colour(value, largest)}></td>" for value in row)
+
+
+def _colour(value: float, largest: float) -> str:
+    red, green, blue = _LARGE if value >= 0 else _SMALL
+    return f'title="{value:.3g}" style="background: rgba({red}, {green}, {blue}, {abs(value) / largest:.2f})"'

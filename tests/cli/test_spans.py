@@ -1,0 +1,126 @@
+"""Answers in passages from the commands: trained, begun with a pretrained BERT, asked, measured and drawn."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from regard.cli import app
+from regard.data import Diaries
+
+RUN = CliRunner(env={"COLUMNS": "200", "ACCELERATE_USE_CPU": "true"})
+ENCODER = "{kind: bert, dim: 16, num_heads: 2, num_layers: 1, max_length: 80}"
+TINY = (f"model.encoder={ENCODER}", "train.steps=4", "train.valid_every=2", "train.batch.sentences=8")
+SMALL = ("data.train_size=60", "data.valid_size=12", "data.test_size=12", "data.window=32", "data.overlap=12")
+PASSAGE = "Ada sold a map in Turin at noon. Carl hid a letter at home in May."
+
+
+def regard(*arguments: str | Path) -> str:
+    done = RUN.invoke(app, list(map(str, arguments)))
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def refused(*arguments: str | Path) -> str:
+    done = RUN.invoke(app, list(map(str, arguments)))
+    assert done.exit_code == 2, done.output
+    assert done.output.count("\n") == 1
+    return done.output
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("spans")
+    assert "diaries: finished" in regard("train", "diaries", "--runs", folder, *SMALL, *TINY)
+    return folder / "diaries"
+
+
+def test_an_answer_is_a_span_of_the_passage(run: Path, tmp_path: Path) -> None:
+    asked = f"Where did Ada sell it?\t{PASSAGE}"
+    row = json.loads(regard("predict", run, asked, "--json", "--alignment"))
+    assert row["text"] in PASSAGE
+    assert [len(weights) for weights in row["alignment"]] == [len(row["source_tokens"])] * 2
+    assert "begins" in regard("predict", run, asked, "--alignment")
+    assert len(regard("predict", run, asked, "--n-best", "3").splitlines()) == 3
+    regard("view", run, asked, "--output", tmp_path / "span.png")
+    assert (tmp_path / "span.png").stat().st_size > 1000
+
+
+def test_it_is_measured(run: Path) -> None:
+    measured = json.loads(regard("evaluate", run, "--json"))
+    assert 0 <= measured["squad_exact"] <= measured["squad_f1"] <= 1
+    assert "nats a boundary" in regard("evaluate", run, "--split", "valid")
+
+
+def squad(path: Path, split: str) -> None:
+    paragraphs = [
+        {
+            "context": one.fields["context"],
+            "qas": [
+                {
+                    "id": str(number),
+                    "question": one.fields["question"],
+                    "answers": [{"text": one.fields["answer"], "answer_start": int(str(one.fields["start"]))}],
+                }
+            ],
+        }
+        for number, one in enumerate(Diaries(split, size=24))  # type: ignore[arg-type]
+    ]
+    path.write_text(json.dumps({"data": [{"paragraphs": paragraphs}]}))
+
+
+def test_the_recipe_of_squad_begins_with_a_pretrained_bert(tmp_path: Path) -> None:
+    squad(tmp_path / "train-v1.1.json", "train")
+    squad(tmp_path / "dev-v1.1.json", "valid")
+    (tmp_path / "text.txt").write_text("\n".join(str(one.fields["context"]) for one in Diaries(size=40)))
+    plain = ENCODER.replace("kind: bert, ", "")
+    pretrain = tmp_path / "pretrain.yaml"
+    pretrain.write_text(
+        "run: read\ntask: masked_language_model\n"
+        f"data: {{format: text, train: {tmp_path}/text.txt, split: {{valid: 0.2}}}}\n"
+        f"tokenizer: {{kind: wordpiece, size: 200}}\nmodel: {{kind: bert, encoder: {plain}}}\n"
+        "train: {steps: 2, batch: {sentences: 8}, valid_every: 2}\n"
+    )
+    regard("train", pretrain, "--runs", tmp_path)
+    where = (f"data.root={tmp_path}", "data.window=40", "data.overlap=12", "--runs", tmp_path)
+    begun = regard("train", "bert_squad", *where, *TINY, f"init={tmp_path}/read")
+    assert "2 parameters it does not have begin anew: output_map.weight, output_map.bias" in begun
+    tokenizers = [
+        (tmp_path / name).read_text() for name in ("read/tokenizer.text.json", "bert_squad/tokenizer.context.json")
+    ]
+    assert tokenizers[0] == tokenizers[1]
+    parted = ("data.valid=null", "data.split={valid: 0.2, test: 0.2}", "run=parted")
+    regard("train", "bert_squad", *where, *TINY, *parted)
+    assert json.loads(regard("evaluate", tmp_path / "parted", "--json"))["split"] == "test"
+
+
+def test_own_lines(tmp_path: Path) -> None:
+    for name, split in (("train.tsv", "train"), ("valid.tsv", "valid")):
+        rows = [one.fields for one in Diaries(split, size=24)]  # type: ignore[arg-type]
+        lines = ["\t".join(str(row[key]) for key in ("question", "context", "answer", "start")) for row in rows]
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    data = f"data={{format: spans, root: {tmp_path}, train: train.tsv, valid: valid.tsv, window: 40, overlap: 12}}"
+    regard("train", "diaries", data, "--runs", tmp_path, *TINY)
+    (tmp_path / "valid.tsv").write_text("Who?\tAda left.\tCarl\n")
+    assert f"{tmp_path}/valid.tsv:1: the answer 'Carl' does not stand" in refused(
+        "train", "diaries", data, "--runs", tmp_path, *TINY, "run=other"
+    )
+
+
+def test_what_is_wrong_is_one_sentence(run: Path, tmp_path: Path) -> None:
+    assert "have a tab between them; got 'Where did Ada" in refused("predict", run, "Where did Ada sell it?")
+    assert "windows of 8 that overlap by 9 do not go on" in refused(
+        "train", "diaries", "data.window=8", "data.overlap=9"
+    )
+    assert "label_smoothing would be of padding" in refused("train", "diaries", "train.label_smoothing=0.1")
+    assert "metric 'accuracy' is for the task" in refused("train", "diaries", "evaluate.metrics=[accuracy]")
+    assert "a search is for texts that are generated" in refused("train", "diaries", "decode.beam_size=3")
+    short = f"model.encoder={ENCODER.replace('80', '20')}"
+    problem = refused("train", "diaries", "--runs", tmp_path, *SMALL, *TINY, short)
+    assert "model.encoder.max_length is 20, too short for the longest question" in problem
+    assert "is not for the task 'spans', which learns from diaries, squad, spans" in refused(
+        "train", "diaries", "data={format: digits}"
+    )

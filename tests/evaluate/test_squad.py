@@ -1,0 +1,42 @@
+"""SQuAD's metric, by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from regard.evaluate import METRICS, metric, squad_exact, squad_f1
+from regard.evaluate.squad import bare_words, overlap
+
+
+@pytest.mark.parametrize(
+    ("answer", "right", "value"),
+    [
+        ("the Rhine", "Rhine", 1.0),
+        ("The  RHINE!", "a rhine", 1.0),
+        ("in Basel", "Basel", 2 / 3),
+        ("Basel Basel", "Basel", 2 / 3),
+        ("Carl", "Ada", 0.0),
+        ("the", "an", 1.0),
+        ("the", "Ada", 0.0),
+        ("24–10", "24-10", 0.0),  # only ASCII punctuation goes
+    ],
+)
+def test_overlap_by_hand(answer: str, right: str, value: float) -> None:
+    assert overlap(answer, right) == pytest.approx(value)
+
+
+def test_articles_are_words_of_their_own() -> None:
+    assert bare_words("another theatre, and a hat") == ["another", "theatre", "and", "hat"]
+
+
+def test_the_nearest_reference_counts() -> None:
+    answers, right = ["in the mill", "May"], [["mill", "the old mill"], ["June", "in May", "may."]]
+    assert squad_exact(answers, right).value == 0.5
+    assert squad_f1(answers, right).value == pytest.approx((2 / 3 + 1) / 2)
+
+
+def test_they_are_metrics() -> None:
+    assert METRICS["squad_f1"].higher_is_better
+    assert metric("squad_exact")(["Ada"], [["ada"]]).value == 1.0
+    with pytest.raises(ValueError, match="there is no option"):
+        metric("squad_f1", lowercase=True)
