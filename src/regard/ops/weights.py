@@ -26,7 +26,7 @@ class Weights:
     """Exact attention weights, and what can be said of them without holding them all.
 
     They come from the tensor where the implementation made one, and are rebuilt row by row from queries, keys and
-    log-sum-exp where it was fused. A reduction (`topk`, `entropy`, ...) takes some rows at a time. `has_heads` says whether
+    log-sum-exp where it was fused. A reduction (`topk`, `entropy`, ...) takes some rows at a time. With `has_heads`
     they are given with an axis of heads.
 
     >>> seen = Weights.of(torch.tensor([[[[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]]]))
