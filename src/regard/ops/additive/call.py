@@ -52,7 +52,7 @@ class Call:
         self.padded_width = max(1, -(-self.width // launch.slopes.columns)) * launch.slopes.columns
         self.padded_t, self.padded_s = _up(self.queries, launch.granule), _up(self.keys, launch.granule)
         self.device = operands.query.device
-        self.half = operands.query.dtype in (torch.float16, torch.bfloat16)
+        self.quick = operands.query.dtype == torch.bfloat16  # float16 can see 2^-11
         self.empty = 0 in operands.shape or value.shape[3] == 0
         self._take_mask(mask)
         self._take_weights()
@@ -202,7 +202,7 @@ class Call:
             "GROUP": group,
             "LIMIT": self.launch.limit,
             "FEATURES": self.feature_block,
-            "QUICK": self.half and group == 0 and not self.feature_block,
+            "QUICK": self.quick and not self.feature_block,
             "num_warps": tile.warps,
             "num_stages": tile.stages,
             **_FUSION,

@@ -178,7 +178,7 @@ def slopes(
             mine + batch * m_b + head * m_h, yours + batch * y_b + head * y_h, feature_weight,
             features, fall, grad_yours + there, grad_maps,
             first_mine + row, first_yours, a, begin, end, ahead, my_total, width, padded_width, feature_count,
-            g_yours, m_row, m_a, y_row, y_a, f_mine, f_yours, f_f, BLOCK, BLOCK_A, BOTH, WEIGHT, 0, False,
+            g_yours, m_row, m_a, y_row, y_a, f_mine, f_yours, f_f, BLOCK, BLOCK_A, BOTH, WEIGHT, 0, QUICK,
         )  # fmt: skip
     inside = (row < my_rows)[None, :] & (a < padded_width)[:, None]
     if BOTH:
