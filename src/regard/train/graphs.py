@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.batch import Batch
+from regard.models.bidirectional import Bidirectional
 from regard.models.generator import EncoderDecoder
 from regard.nn.aligners import Hard
 from regard.nn.recording import recording
@@ -63,6 +64,8 @@ def waited_for(model: nn.Module, task: Task) -> bool:
     What a large one computes takes longer than to name it, and recorded batches have more padding. Embeddings do not
     count: a batch reads a few of their rows.
     """
+    if isinstance(model, Bidirectional):
+        return waited_for(model.forward_model, task)
     if not isinstance(task, Translation) or not isinstance(model, EncoderDecoder):
         return False
     looked_up = sum(module.weight.numel() for module in model.modules() if isinstance(module, nn.Embedding))
@@ -73,8 +76,6 @@ def obstacle(model: nn.Module, task: Task) -> str | None:
     """Why the updates of a model cannot be recorded; None if they can."""
     if isinstance(task, Translation) and task.exposure.sampling is not None:
         return "train.exposure.sampling changes from one to the next"
-    if getattr(model, "fertility", None) is not None:
-        return "the loss of model.fertility looks at the weights from outside"
     if any(isinstance(module, Hard) for module in model.modules()):
         return "hard attention decides on the way what it computes"
     return None
