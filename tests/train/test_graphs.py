@@ -80,7 +80,7 @@ MODELS = {
     "simple": "{kind: simple_attention, embedding_dim: 16, hidden_dim: 16}",
     "transformer": "{kind: transformer, dim: 16, num_heads: 2, hidden_dim: 32, num_layers: 2, dropout: 0}",
     "fertility": "{kind: bahdanau, embedding_dim: 16, hidden_dim: 16, fertility: 4}",
-    "fertility of heads": "{kind: bahdanau, embedding_dim: 16, hidden_dim: 16, fertility: 4, attention: {num_heads: 2}}",
+    "fertility of heads": "{kind: bahdanau, embedding_dim: 16, hidden_dim: 8, fertility: 4, attention: {num_heads: 2}}",
     "symmetry": "{kind: bidirectional, model: {kind: bahdanau, embedding_dim: 16, hidden_dim: 16}}",
     "symmetry of Luong": "{kind: bidirectional, model: {kind: luong, embedding_dim: 16, hidden_dim: 16}}",
     "seq2seq": "{kind: seq2seq, embedding_dim: 16, hidden_dim: 16, cells: lstm, reverse: true}",
