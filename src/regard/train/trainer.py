@@ -266,7 +266,7 @@ class Trainer:
         return nll_sum, tokens, stopping > 0
 
     def _seed(self, seed: int) -> None:
-        """Of what is drawn in an update; `torch.manual_seed` would remember each call for devices that are not there."""
+        """Of an update; `torch.manual_seed` would remember each call for devices that are not there."""
         torch.default_generator.manual_seed(seed)
         if self.accelerator.device.type != "cpu":
             torch.get_device_module(self.accelerator.device).manual_seed(seed)
