@@ -60,7 +60,7 @@ def parse() -> argparse.Namespace:
 
 
 def launch(options: argparse.Namespace, group: int) -> Launch:
-    chosen = choose(2048, 128, getattr(torch, options.dtype), features=False, interpreted=False)
+    chosen = choose(128, getattr(torch, options.dtype), features=False, interpreted=False)
     return replace(chosen, group=group)
 
 
@@ -223,7 +223,7 @@ def measure(
 CANDIDATES = {
     "forward": [(16, 256, 4), (32, 128, 4), (16, 128, 2), (16, 128, 4), (16, 512, 8), (32, 256, 8), (16, 256, 2)],
     "energy": [(16, 256, 4), (32, 128, 4), (16, 128, 4), (16, 128, 2)],
-    "slopes": [(32, 128, 4), (32, 64, 2), (64, 128, 4), (16, 128, 4), (64, 64, 2), (32, 32, 1), (32, 256, 8)],
+    "slopes": [(32, 128, 4), (16, 128, 4), (16, 64, 2), (8, 128, 4), (32, 64, 2), (64, 128, 4), (32, 256, 8)],
 }
 
 

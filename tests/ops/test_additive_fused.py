@@ -97,7 +97,7 @@ def compare(inputs: Inputs, mask: Mask | None, dtype: torch.dtype = torch.float3
 
 def tiled(group: int) -> launch.Launch:
     """The rule's tiles, with another way to a tanh."""
-    return replace(launch.choose(64, 32, torch.float32, features=False, interpreted=interpreted()), group=group)
+    return replace(launch.choose(32, torch.float32, features=False, interpreted=interpreted()), group=group)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

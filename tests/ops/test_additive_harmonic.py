@@ -82,8 +82,7 @@ def attend(
     from regard.ops.additive.harmonic_call import HarmonicCall
 
     query, key, value, weight = (tensor.to(dtype) for tensor in inputs)
-    queries, width = query.shape[2:]
-    launch = choose_launch(queries, width, dtype, features=False, interpreted=interpreted())
+    launch = choose_launch(query.shape[3], dtype, features=False, interpreted=interpreted())
     return HarmonicCall(Operands(query, key, weight, None, None), value, mask, launch, fit, tile).read()
 
 

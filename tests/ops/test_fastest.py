@@ -2,36 +2,55 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.nn.attention import SDPBackend
 
 from regard.ops import fastest
+from regard.ops.fastest import Shape
+
+LARGE, LONG = Shape(4096, 4096, 64), Shape(512, 512, 64)
 
 
 @pytest.mark.parametrize(
-    ("capability", "dtype", "pairs", "masked"),
+    ("capability", "dtype", "shape"),
     [
-        (None, torch.bfloat16, 1 << 24, False),
-        ((8, 9), torch.bfloat16, 1 << 24, False),
-        ((9, 0), torch.float32, 1 << 24, False),
-        ((9, 0), torch.bfloat16, 511 * 512, False),
-        ((9, 0), torch.bfloat16, 1 << 24, True),
+        (None, torch.bfloat16, LARGE),
+        (None, torch.float32, Shape(1, 30, 512)),
+        ((8, 9), torch.bfloat16, LARGE),
+        ((9, 0), torch.float32, LARGE),
+        ((9, 0), torch.bfloat16, replace(LONG, queries=511)),
+        ((9, 0), torch.bfloat16, replace(LARGE, masked=True)),
+        ((9, 0), torch.float32, Shape(2, 30, 512)),
+        ((9, 0), torch.float32, Shape(33, 32, 64, differentiable=True)),
+        ((9, 0), torch.bfloat16, Shape(1, 30, 256, differentiable=True)),
     ],
 )
-def test_pytorch_keeps_its_own_order(
-    capability: tuple[int, int] | None, dtype: torch.dtype, pairs: int, masked: bool
-) -> None:
-    assert fastest.backends(capability, dtype, pairs=pairs, masked=masked) is None
+def test_pytorch_keeps_its_own_order(capability: tuple[int, int] | None, dtype: torch.dtype, shape: Shape) -> None:
+    assert fastest.backends(capability, dtype, shape) is None
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("capability", [(9, 0), (10, 0)])
 def test_a_large_read_in_half_precision_goes_to_cudnn_first(capability: tuple[int, int], dtype: torch.dtype) -> None:
-    order = fastest.backends(capability, dtype, pairs=512 * 512, masked=False)
+    order = fastest.backends(capability, dtype, LONG)
     assert order is not None
     assert order[0] == SDPBackend.CUDNN_ATTENTION
     assert order[-1] == SDPBackend.MATH  # so that there is always one that can
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape"),
+    [
+        (torch.float32, Shape(1, 3000, 64)),
+        (torch.float32, Shape(32, 32, 64, masked=True, differentiable=True)),
+        (torch.bfloat16, Shape(16, 30, 512, differentiable=True)),
+    ],
+)
+def test_a_step_of_a_decoder_is_computed_plainly(dtype: torch.dtype, shape: Shape) -> None:
+    assert fastest.backends((8, 0), dtype, shape) == [SDPBackend.MATH]
 
 
 def test_the_state_of_pytorch_is_left_as_it_was() -> None:

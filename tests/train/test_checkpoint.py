@@ -10,7 +10,7 @@ from torch import nn
 
 from regard.train import files
 from regard.train.checkpoint import Checkpoints, Progress, average
-from regard.train.files import DiskError, write_json, written
+from regard.train.files import DiskError, read_tensors, write_json, write_tensors, written
 
 
 def trained(steps: int, model: nn.Linear, optimizer: torch.optim.Optimizer) -> None:
@@ -101,6 +101,19 @@ def test_a_file_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
         write_json(path, {"a": 2})
     assert path.read_text() == '{\n  "a": 1\n}\n'
     assert [item.name for item in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_tensor_with_two_names_is_written_once(tmp_path: Path) -> None:
+    words = torch.randn(50, 20)
+    tensors = {"a": words, "tied": words, "turned": words.mT, "part": words[:7], "none": words[:0], "naught": words[:0]}
+    write_tensors(tmp_path / "tied", tensors)
+    write_tensors(tmp_path / "apart", {name: tensor.clone() for name, tensor in tensors.items()})
+    for name in ("tied", "apart"):
+        found = read_tensors(tmp_path / name)
+        assert found.keys() == tensors.keys()
+        assert all(torch.equal(found[key], tensor) for key, tensor in tensors.items())
+    saved = (tmp_path / "apart").stat().st_size - (tmp_path / "tied").stat().st_size
+    assert saved == pytest.approx(words.nbytes, abs=200)  # what the header says of it aside
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from regard.models.decoder_state import DecoderState
 from regard.models.encoder import Encoded, Encoder
 from regard.models.generator import Advanced, EncoderDecoder, Feed, needs_source, padded_lengths
 from regard.models.predicted import Predicted
-from regard.models.words import Words, output_layer
+from regard.models.words import Words, is_word, output_layer, word_counts
 from regard.nn.aligners import Softmax
 from regard.nn.attention import Attention
 from regard.nn.cells import Cells
@@ -27,7 +27,6 @@ from regard.nn.sharing import SharedMemory
 from regard.ops.attending_gru import attending_gru
 from regard.ops.softmax import weigh_values
 from regard.ops.weights import Weights
-from regard.specials import BOS, EOS, PAD
 
 
 class Bahdanau(EncoderDecoder[DecoderState]):
@@ -104,10 +103,9 @@ class Bahdanau(EncoderDecoder[DecoderState]):
         predicted = self.unroll(target, self._start(encoded), feed)
         if self.fertility is None or predicted.attended is None:
             return predicted
-        coverage = predicted.attended.coverage(lengths=(target != PAD).sum(1) - 1)  # the last row is of EOS
+        coverage = predicted.attended.coverage(lengths=word_counts(target))  # the row behind them is of EOS
         coverage = coverage if coverage.dim() == 2 else coverage.mean(1)
-        words = (source != PAD) & (source != BOS) & (source != EOS)
-        loss = self.fertility(coverage, encoded.states, Mask.of(words.unsqueeze(1)))
+        loss = self.fertility(coverage, encoded.states, Mask.of(is_word(source).unsqueeze(1)))
         return predicted._replace(extras={**predicted.extras, "fertility": loss})
 
     def unroll(self, tokens: Tensor, state: DecoderState, feed: Feed | None = None) -> Predicted:

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from regard.models.generator import EncoderDecoder, Feed
 from regard.models.predicted import Predicted
+from regard.models.words import word_counts
 from regard.ops.softmax import statistics_dtype
 from regard.ops.symmetry import symmetry_bonus
 from regard.ops.weights import Weights
@@ -107,12 +108,13 @@ def turned(source: Tensor, lengths: Tensor, target: Tensor) -> Turned:
     """
     last = source.gather(1, (lengths - 1).clamp(min=0).unsqueeze(1)).squeeze(1)
     ends = ((last == EOS) & (lengths > 0)).to(lengths.dtype)
-    there, back = (target != PAD).sum(1) - 1, lengths - ends
+    empty = (target == PAD).all(1)  # a row of nothing but padding stays one
+    there, back = word_counts(target), lengths - ends
     after = torch.where(ends == 1, EOS, PAD)
     new_source = _followed(F.pad(target[:, 1:], (0, 1), value=PAD), there, after)
-    labels = _followed(F.pad(source, (0, 1), value=PAD), back, torch.full_like(back, EOS))
+    labels = _followed(F.pad(source, (0, 1), value=PAD), back, torch.where(empty, PAD, EOS))
     new_target = torch.where(labels == EOS, PAD, labels).roll(1, dims=1)
-    new_target[:, 0] = BOS
+    new_target[:, 0] = torch.where(empty, PAD, BOS)
     return Turned(new_source, there + ends, new_target, labels, there, back)
 
 

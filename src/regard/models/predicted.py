@@ -53,6 +53,9 @@ def joined(reads: Sequence[Attended]) -> Weights | None:
     has_heads = reads[0].has_heads
 
     def weigh(head: Tensor, row: Tensor) -> Tensor:
+        if len(row) == len(owner):  # all of them: nobody has to look at the indices, which a recording could not
+            every = [read.weigh(head, torch.arange(read.shape[2], device=head.device)) for read in reads]
+            return torch.cat(every, dim=2).index_select(2, row)
         chosen = head.tolist()
         rows = [reads[owner[t]].weights(rows=place[t], heads=chosen) for t in row.tolist()]
         if not rows:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.nn.dropout import Dropout
-from regard.specials import EOS, PAD, UNK
+from regard.specials import BOS, EOS, PAD, UNK
 
 
 class Words(nn.Module):
@@ -120,3 +120,17 @@ def output_layer(dim: int, words: Words, *, tied: bool) -> nn.Linear:
             )
         layer.weight = words.table.weight
     return layer
+
+
+def is_word(ids: Tensor) -> Tensor:
+    """Which ids [B, T] are words: not beginnings, not ends, not padding."""
+    return (ids != PAD) & (ids != BOS) & (ids != EOS)
+
+
+def word_counts(ids: Tensor) -> Tensor:
+    """How many words each row of ids [B, T] has, [B].
+
+    >>> word_counts(torch.tensor([[2, 7, 8, 9], [2, 7, 3, 0], [0, 0, 0, 0]]))
+    tensor([3, 1, 0])
+    """
+    return is_word(ids).sum(1)

@@ -60,7 +60,7 @@ class Attended(Weights):
 
     def replace(self, *, context: Tensor, has_heads: bool, state: Any) -> Attended:
         """The same read with its context laid out anew: how a module turns an op's outcome into its own."""
-        return Attended(context, self._weigh, self._shape, has_heads=has_heads, state=state, sample=self.sample)
+        return Attended(context, self.weigh, self._shape, has_heads=has_heads, state=state, sample=self.sample)
 
     def __repr__(self) -> str:
         return f"Attended(context={list(self.context.shape)}, weights={list(self._shape)})"

@@ -26,8 +26,11 @@ class Weights:
     """Exact attention weights, and what can be said of them without holding them all.
 
     They come from the tensor where the implementation made one, and are rebuilt row by row from queries, keys and
-    log-sum-exp where it was fused. A reduction (`topk`, `entropy`, ...) takes some rows at a time. `has_heads` says whether
-    they are given with an axis of heads.
+    log-sum-exp where it was fused. A reduction (`topk`, `entropy`, ...) takes some rows at a time.
+
+    Attributes:
+        weigh: what makes them: the weights [B, h, t, S] of some heads [h] and rows [t].
+        has_heads: whether they are given with an axis of heads.
 
     >>> seen = Weights.of(torch.tensor([[[[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]]]))
     >>> seen.entropy(), seen.alignment(rows=-1)
@@ -37,7 +40,7 @@ class Weights:
     def __init__(
         self, weigh: Weigh, shape: tuple[int, int, int, int], device: torch.device, *, has_heads: bool = True
     ) -> None:
-        self._weigh = weigh
+        self.weigh = weigh
         self._shape = shape
         self._device = device
         self.has_heads = has_heads
@@ -59,15 +62,15 @@ class Weights:
             rows: the queries wanted: a slice, indices or one index (the axis stays); None for all.
             heads: likewise for the heads.
         """
-        if rows is None and heads is None and isinstance(self._weigh, Held):
-            return self._squeeze(self._weigh.weights)
+        if rows is None and heads is None and isinstance(self.weigh, Held):
+            return self._squeeze(self.weigh.weights)
         _, num_heads, queries, _ = self._shape
-        return self._squeeze(self._weigh(self._indices(heads, num_heads), self._indices(rows, queries)))
+        return self._squeeze(self.weigh(self._indices(heads, num_heads), self._indices(rows, queries)))
 
     def pick(self, *, rows: Index = None, heads: Index = None) -> Weights:
         """The chosen rows and heads alone, made now: nothing else of the read is kept alive."""
         _, num_heads, queries, _ = self._shape
-        part = self._weigh(self._indices(heads, num_heads), self._indices(rows, queries))
+        part = self.weigh(self._indices(heads, num_heads), self._indices(rows, queries))
         return Weights.of(part, has_heads=self.has_heads)
 
     def topk(self, k: int, *, rows: Index = None) -> TopK:
@@ -113,7 +116,7 @@ class Weights:
         batch, heads, queries, keys = self._shape
         every_head, chosen = self._indices(None, heads), self._indices(rows, queries)
         for part in chosen.split(max(1, _TILE // max(1, batch * heads * keys))):
-            yield part, self._weigh(every_head, part)
+            yield part, self.weigh(every_head, part)
 
     def _indices(self, index: Index, size: int) -> Tensor:
         if index is None:

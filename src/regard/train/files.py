@@ -10,8 +10,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import load_file, save_file
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import Tensor
+
+_SAME = "same"
+"""Where a file says which names stand for a tensor that has another name too."""
 
 
 class DiskError(OSError):
@@ -56,15 +60,24 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Write tensors by name, as safetensors."""
+    """Write tensors by name, as safetensors; one that has several names, as tied embeddings do, once."""
+    first: dict[tuple[Any, ...], str] = {}
+    same = {}
+    for name, tensor in tensors.items():
+        place = (tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tensor.shape, tensor.stride())
+        if tensor.numel() and first.setdefault(place, name) != name:
+            same[name] = first[place]
+    kept = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items() if name not in same}
     with written(path) as draft:
-        save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}, draft)
+        save_file(kept, draft, metadata={_SAME: json.dumps(same)})
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Read tensors by name."""
-    tensors: dict[str, Tensor] = load_file(path)
-    return tensors
+    with safe_open(path, framework="pt") as file:
+        same = json.loads((file.metadata() or {}).get(_SAME, "{}"))
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, a file is no mapping
+    return tensors | {name: tensors[other] for name, other in same.items()}
 
 
 def _settle(draft: Path) -> None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.batch import Batch
+from regard.models.bidirectional import Bidirectional
 from regard.models.generator import EncoderDecoder
 from regard.models.lstmn_lm import LSTMNLM
 from regard.models.ntm import NTM
@@ -77,6 +78,8 @@ def waited_for(model: nn.Module, task: Task) -> bool:
         return isinstance(model, NTM)
     if isinstance(task, LanguageModelling):
         return isinstance(model, LSTMNLM)
+    if isinstance(model, Bidirectional):
+        return waited_for(model.forward_model, task)
     if not isinstance(task, Translation) or not isinstance(model, EncoderDecoder):
         return False
     looked_up = sum(module.weight.numel() for module in model.modules() if isinstance(module, nn.Embedding))
@@ -87,8 +90,6 @@ def obstacle(model: nn.Module, task: Task) -> str | None:
     """Why the updates of a model cannot be recorded; None if they can."""
     if isinstance(task, Translation) and task.exposure.sampling is not None:
         return "train.exposure.sampling changes from one to the next"
-    if getattr(model, "fertility", None) is not None:
-        return "the loss of model.fertility looks at the weights from outside"
     if any(isinstance(module, Hard) for module in model.modules()):
         return "hard attention decides on the way what it computes"
     return None

@@ -253,7 +253,7 @@ class Trainer:
         world, rank = self.accelerator.num_processes, self.accelerator.process_index
         tokens = sum(self.feed.tokens(place) for place in group)
         total = torch.zeros(2, device=self.accelerator.device)  # -log p, and how many processes were interrupted
-        torch.manual_seed(int(mixed(np.array([progress.step], np.uint64), self.recipe.train.seed, rank)[0]))
+        self._seed(int(mixed(np.array([progress.step], np.uint64), self.recipe.train.seed, rank)[0]))
         self.optimizer.zero_grad(set_to_none=self.graphs is None)
         for place in group:
             mine = self.feed.batch(place, rank, world)
@@ -273,6 +273,12 @@ class Trainer:
         total[1] = float(self._stopping)  # exchanged, so that all processes stop after the same step
         nll_sum, stopping = self.accelerator.reduce(total).tolist()
         return nll_sum, tokens, stopping > 0
+
+    def _seed(self, seed: int) -> None:
+        """Of an update; `torch.manual_seed` would remember each call for devices that are not there."""
+        torch.default_generator.manual_seed(seed)
+        if self.accelerator.device.type != "cpu":
+            torch.get_device_module(self.accelerator.device).manual_seed(seed)
 
     def _learn(self, batch: Batch, update: int, before: Any, scale: float) -> tuple[Tensor, Tensor, Any]:
         """Add the gradients of `scale` times the loss of a batch; what the objective says of it."""

@@ -26,8 +26,8 @@ CARD = Card(
 _BY_NAME = ("fused", "harmonic")
 
 # Up to this many elements of [B, H, T, S, A] the plain way is as fast, and its memory does not matter.
-_SMALL = {"blocked": 1 << 26, "fused": 1 << 22}
 _SMALL_ON_CPU = 1 << 20
+_SMALL_ELSEWHERE = 1 << 26
 
 
 def additive_score(
@@ -142,7 +142,7 @@ def _tiled(*tensors: Tensor) -> str:
 
 def _method(query: Tensor, key: Tensor, large: str) -> str:
     """The plain way where all of [B, H, T, S, A] is small."""
-    small = _SMALL_ON_CPU if query.device.type == "cpu" else _SMALL[large]
+    small = _SMALL_ON_CPU if query.device.type == "cpu" else _SMALL_ELSEWHERE
     return "reference" if query.numel() * key.shape[2] <= small else large
 
 

@@ -52,7 +52,7 @@ class Call:
         self.padded_width = max(1, -(-self.width // launch.slopes.columns)) * launch.slopes.columns
         self.padded_t, self.padded_s = _up(self.queries, launch.granule), _up(self.keys, launch.granule)
         self.device = operands.query.device
-        self.half = operands.query.dtype in (torch.float16, torch.bfloat16)
+        self.quick = operands.query.dtype == torch.bfloat16  # float16 can see 2^-11
         self.empty = 0 in operands.shape or value.shape[3] == 0
         self._take_mask(mask)
         self._take_weights()
@@ -79,7 +79,7 @@ class Call:
         self, upstream: Tensor, level: Tensor, total: Tensor, delta: Tensor
     ) -> tuple[Operands, Tensor]:  # fmt: skip
         """Gradients of the operands and of the value, from that of the context, [B, H, T, Dv], and δ [B, H, T]."""
-        operands, both = self.operands, not torch.are_deterministic_algorithms_enabled()
+        operands = self.operands
         if self.empty:
             return operands.zeros(), torch.zeros_like(self.value)
         sums = _Sums(self)
@@ -89,11 +89,18 @@ class Call:
             query = self._side(operands.query, self.padded_t, along=True)
             key = self._side(operands.key, self.padded_s, along=True)
             for slab in self._slabs():
-                gradient = self._energy_gradients(slab, query, key, upstream, (level, total, delta), sums)
-                self._query_slopes(slab, query, key, gradient, sums, both=both)
-                if not both:
-                    self._key_slopes(slab, query, key, gradient, sums)
+                self._add(slab, query, key, upstream, (level, total, delta), sums)
         return sums.finish()
+
+    def _add(
+        self, slab: Slab, query: Side, key: Side, upstream: Tensor, rows_of: tuple[Tensor, ...], sums: _Sums
+    ) -> None:
+        """Add what a slab gives to the gradients."""
+        both = not torch.are_deterministic_algorithms_enabled()
+        gradient = self._energy_gradients(slab, query, key, upstream, rows_of, sums)
+        self._query_slopes(slab, query, key, gradient, sums, both=both)
+        if not both:
+            self._key_slopes(slab, query, key, gradient, sums)
 
     def _energy_gradients(
         self, slab: Slab, query: Side, key: Side, upstream: Tensor, rows_of: tuple[Tensor, ...], sums: _Sums
@@ -202,7 +209,7 @@ class Call:
             "GROUP": group,
             "LIMIT": self.launch.limit,
             "FEATURES": self.feature_block,
-            "QUICK": self.half and group == 0 and not self.feature_block,
+            "QUICK": self.quick and not self.feature_block,
             "num_warps": tile.warps,
             "num_stages": tile.stages,
             **_FUSION,

@@ -37,8 +37,7 @@ def attention(
         interpreted = check("fused", tensor.device, tensor.dtype, _DTYPES, 'use impl="blocked", or leave impl out')
     operands = Operands(query, key, weight, features, feature_weight)
     if launch is None:
-        queries, hidden = query.shape[2:]
-        launch = choose(queries, hidden, query.dtype, features=features is not None, interpreted=interpreted)
+        launch = choose(query.shape[3], query.dtype, features=features is not None, interpreted=interpreted)
     context = apply_once("fused", _Attention, query, key, value, weight, features, feature_weight, mask, launch)
     return Attended(context, rebuilt(blocked.score, operands, mask), operands.shape)
 

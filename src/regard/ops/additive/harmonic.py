@@ -49,8 +49,7 @@ def attention(
     fit = _measured(query, key, tolerance) if span is None else _promised(span, tolerance)
     if fit is None:
         return fused.attention(query, key, value, weight, mask, features=None, feature_weight=None)
-    queries, hidden = query.shape[2:]
-    launch = choose_launch(queries, hidden, query.dtype, features=False, interpreted=interpreted)
+    launch = choose_launch(query.shape[3], query.dtype, features=False, interpreted=interpreted)
     context = apply_once("harmonic", _Attention, query, key, value, weight, mask, launch, fit, tile)
     operands = Operands(query, key, weight, None, None)
     return Attended(context, rebuilt(blocked.score, operands, mask), operands.shape)

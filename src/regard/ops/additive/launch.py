@@ -1,7 +1,7 @@
 """How the kernels are launched: the size of a tile, by a rule, and how a tanh is reached.
 
 The rule is for an H200. Forward, a thread owns two keys of 16 queries, so that what it loads serves several pairs;
-backward one hidden unit of 32 rows, so that sums over rows stay in it.
+backward one hidden unit of 16 rows, so that sums over rows stay in it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Launch:
 
     forward: Tile = Tile(16, 256, 4)
     energy: Tile = Tile(16, 256, 4)
-    slopes: Tile = Tile(32, 128, 4)
+    slopes: Tile = Tile(16, 128, 4)
     group: int = 0
     direct: bool = False
     granule: int = 256
@@ -76,10 +76,10 @@ class Launch:
         return min(8, max(1, _PROGRAMS // max(1, programs)))
 
 
-def choose(queries: int, hidden: int, dtype: torch.dtype, *, features: bool, interpreted: bool) -> Launch:
+def choose(hidden: int, dtype: torch.dtype, *, features: bool, interpreted: bool) -> Launch:
     """The rule. The interpreter, which only checks, gets tiles that make small problems have several.
 
-    >>> choose(2048, 128, torch.bfloat16, features=False, interpreted=False).forward
+    >>> choose(128, torch.bfloat16, features=False, interpreted=False).forward
     Tile(rows=16, columns=256, warps=4, stages=2)
     """
     # In float32 the product errs a few times as much as a tanh: it is for half precision, which cannot see that.
@@ -91,8 +91,7 @@ def choose(queries: int, hidden: int, dtype: torch.dtype, *, features: bool, int
         small = Tile(16, 32, 4)
         return Launch(small, small, small, group)
     pairs = Tile(16, 128, 4) if dtype == torch.float32 else Tile(16, 256, 4)
-    rows = 16 if queries <= 16 or dtype == torch.float32 else 32
-    return Launch(pairs, pairs, Tile(rows, 64, 2) if hidden <= 64 else Tile(rows, 128, 4), group)
+    return Launch(pairs, pairs, Tile(16, 64, 2) if hidden <= 64 else Tile(16, 128, 4), group)
 
 
 def runs(device: torch.device, dtype: torch.dtype) -> bool:

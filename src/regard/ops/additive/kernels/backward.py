@@ -5,7 +5,7 @@ With h = tanh z of an element, g = ∂/∂e:
     ∂/∂q_ta = v_a Σ_s g (1 - h²)      ∂/∂k_sa = v_a Σ_t g (1 - h²)      ∂/∂v_a = Σ_ts g h
 
 A thread owns a hidden unit of some rows and walks along the other side, so that sums stay in registers. By the product
-h = 1 - 2/d, and two neighbours share a reciprocal, 1/d1 = d2 (1/(d1 d2)).
+h = 1 - 2/d, and two neighbours share a reciprocal, 1/d1 = d2 / (d1 d2).
 """
 
 import triton
@@ -178,7 +178,7 @@ def slopes(
             mine + batch * m_b + head * m_h, yours + batch * y_b + head * y_h, feature_weight,
             features, fall, grad_yours + there, grad_maps,
             first_mine + row, first_yours, a, begin, end, ahead, my_total, width, padded_width, feature_count,
-            g_yours, m_row, m_a, y_row, y_a, f_mine, f_yours, f_f, BLOCK, BLOCK_A, BOTH, WEIGHT, 0, False,
+            g_yours, m_row, m_a, y_row, y_a, f_mine, f_yours, f_f, BLOCK, BLOCK_A, BOTH, WEIGHT, 0, QUICK,
         )  # fmt: skip
     inside = (row < my_rows)[None, :] & (a < padded_width)[:, None]
     if BOTH:
@@ -210,28 +210,36 @@ def walk_in_pairs(
     x, yours, fall, grad_yours, begin, end, ahead, your_step, fall_step,
     BLOCK: tl.constexpr, BLOCK_A: tl.constexpr, BOTH: tl.constexpr, WEIGHT: tl.constexpr,
 ):  # fmt: skip
-    """Σ g (1 - h²) and, with `WEIGHT`, Σ g h of [A, rows], by the product; two neighbours share a reciprocal."""
+    """Σ g (1 - h²) and, with `WEIGHT`, Σ g h of [A, rows], by the product; two neighbours share a reciprocal.
+
+    With h/2 = 1/2 - 1/d, 1 - h² = -4 ((h/2)² - 1/4).
+    """
     total = tl.zeros([BLOCK_A, BLOCK], tl.float32)
     pulled = tl.zeros([BLOCK_A, BLOCK], tl.float32)
+    if end <= begin:  # nothing to walk along; the first two rows are there to be read
+        begin, end = 0, 0
+    span = tl.maximum(tl.cdiv(end - begin, 2) * 2, 2)
+    s = turned(begin, begin, span, ahead)
+    first, second = tl.load(yours + s * your_step), tl.load(yours + (s + 1) * your_step)
+    g, next_g = tl.load(fall + s * fall_step), tl.load(fall + (s + 1) * fall_step)
     for step in range(begin, end, 2):
-        s = turned(step, begin, tl.cdiv(end - begin, 2) * 2, ahead)
-        yours_here, fall_here = yours + s * your_step, fall + s * fall_step
-        one = tl.fma(x, tl.load(yours_here)[:, None], 1.0)
-        two = tl.fma(x, tl.load(yours_here + your_step)[:, None], 1.0)
-        inverse = -2.0 * reciprocal(one * two)
-        h, next_h = tl.fma(inverse, two, 1.0), tl.fma(inverse, one, 1.0)
-        g, next_g = tl.load(fall_here)[None, :], tl.load(fall_here + fall_step)[None, :]
-        pull, next_pull = g * h, next_g * next_h
-        reach, next_reach = tl.fma(-pull, h, g), tl.fma(-next_pull, next_h, next_g)
-        total += reach
-        total += next_reach
+        # What the next step reads is asked for before this one is computed.
+        then = turned(step + 2, begin, span, ahead)
+        later, later_second = tl.load(yours + then * your_step), tl.load(yours + (then + 1) * your_step)
+        later_g, later_next_g = tl.load(fall + then * fall_step), tl.load(fall + (then + 1) * fall_step)
+        one, two = tl.fma(x, -first[:, None], -1.0), tl.fma(x, -second[:, None], -1.0)
+        inverse = reciprocal(one * two)
+        half, next_half = tl.fma(inverse, two, 0.5), tl.fma(inverse, one, 0.5)
+        slope, next_slope = tl.fma(half, half, -0.25), tl.fma(next_half, next_half, -0.25)
+        total = tl.fma(next_g[None, :], next_slope, tl.fma(g[None, :], slope, total))
         if WEIGHT:
-            pulled += pull
-            pulled += next_pull
+            pulled = tl.fma(next_g[None, :], next_half, tl.fma(g[None, :], half, pulled))
         if BOTH:
-            tl.atomic_add(grad_yours + s * your_step, tl.sum(reach, axis=1), sem="relaxed")
-            tl.atomic_add(grad_yours + (s + 1) * your_step, tl.sum(next_reach, axis=1), sem="relaxed")
-    return total, pulled
+            here, there = grad_yours + s * your_step, grad_yours + (s + 1) * your_step
+            tl.atomic_add(here, -4.0 * tl.sum(g[None, :] * slope, axis=1), sem="relaxed")
+            tl.atomic_add(there, -4.0 * tl.sum(next_g[None, :] * next_slope, axis=1), sem="relaxed")
+        s, first, second, g, next_g = then, later, later_second, later_g, later_next_g
+    return -4.0 * total, 2.0 * pulled
 
 
 @triton.jit

@@ -25,13 +25,13 @@ def exponential(x, QUICK: tl.constexpr):
 
 @triton.jit
 def quick_tanh(x):
-    """tanh in one instruction, with a relative error of 2^-11: for half precision."""
+    """tanh in one instruction, with a relative error of 2^-11: for bfloat16."""
     return tl.inline_asm_elementwise("tanh.approx.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1)
 
 
 @triton.jit
 def hyperbolic_tangent(x, QUICK: tl.constexpr):
-    """tanh, `QUICK` in one instruction for half precision, otherwise good to a rounding step."""
+    """tanh, `QUICK` in one instruction, otherwise good to a rounding step."""
     if INTERPRETED:  # which warns of an overflow; a NaN stays one
         return 1.0 - 2.0 / (1.0 + tl.exp(2.0 * tl.where(x > 44.0, 44.0, x)))
     if QUICK:

@@ -111,7 +111,7 @@ def energies(
         direct_q = query + q_start + tl.minimum(first_t + tl.arange(0, BLOCK_T), queries - 1) * q_row
         direct_k = key + k_start + tl.minimum(first_s + tl.arange(0, BLOCK_S), keys - 1) * k_row
         energy = direct(direct_q, direct_k, weight, q_a, k_a, width, features, maps, feature_count,
-                        BLOCK_T, BLOCK_S, 0, False, 1)  # fmt: skip
+                        BLOCK_T, BLOCK_S, 0, QUICK, 1)  # fmt: skip
     return energy
 
 
