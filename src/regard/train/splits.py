@@ -313,9 +313,7 @@ def prepared(recipe: Recipe, name: Name, encoders: Mapping[str, Tokenizer | Labe
     return Split(found, corpus)
 
 
-def _windows(
-    recipe: Recipe, found: Examples, encoders: Mapping[str, Tokenizer | Labels], cache: Path
-) -> Corpus | None:
+def _windows(recipe: Recipe, found: Examples, encoders: Mapping[str, Tokenizer | Labels], cache: Path) -> Corpus | None:
     """The windows of passages that answers are spans of; None of other data."""
     data = recipe.data
     if not isinstance(data, SpanData):
