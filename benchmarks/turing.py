@@ -32,15 +32,18 @@ class Trial(NamedTuple):
     asked: tuple[tuple[str, ...], ...] = ((),)
 
 
+LONG = ("train.steps=6000",)
 LONGER = ((), *((f"shortest={size}", f"longest={size}", "test_size=64") for size in (50, 120)))
 MORE = ((), *((f"fewest={size}", f"most={size}", "test_size=320") for size in (10, 15)))
 OFTEN = ((), ("least=20", "most=20", "test_size=64"))
 TRIALS = (
     Trial("copy, NTM", "ntm_copy_long", asked=LONGER),
-    Trial("copy, NTM with LSTM", "ntm_copy_long", ("model.controller=lstm", "train.optimizer.rate=3.0e-3"), LONGER),
-    Trial("copy, LSTM", "ntm_copy_long", (LSTM.replace("WIDTH", "256"), "train.optimizer.rate=1.0e-3"), LONGER),
+    Trial(
+        "copy, NTM with LSTM", "ntm_copy_long", ("model.controller=lstm", *LONG, "train.optimizer.rate=3.0e-3"), LONGER
+    ),
+    Trial("copy, LSTM", "ntm_copy_long", (LSTM.replace("WIDTH", "256"), *LONG, "train.optimizer.rate=1.0e-3"), LONGER),
     Trial("recall, NTM", "ntm_recall", asked=MORE),
-    Trial("recall, LSTM", "ntm_recall", (LSTM.replace("WIDTH", "256"),), MORE),
+    Trial("recall, LSTM", "ntm_recall", (LSTM.replace("WIDTH", "256"), "train.optimizer.rate=1.0e-3"), MORE),
     Trial("repeat copy, NTM with LSTM", "ntm_repeat_copy", asked=OFTEN),
     Trial("N-grams, NTM with LSTM", "ntm_ngrams"),
     Trial("N-grams, LSTM", "ntm_ngrams", (LSTM.replace("WIDTH", "128"),)),
