@@ -123,7 +123,7 @@ def gate(name: str) -> bool:
         truth, plain = learned(wide, batch), learned(made, batch)
         graphs.learn(some_batch(GATE["batch"] - 1, GATE["source"] - 1, GATE["target"] - 2), 0, 1.0)  # of the same shape
         made.zero_grad(set_to_none=False)
-        total, _ = graphs.learn(batch, 0, 1.0)
+        total, _, _ = graphs.learn(batch, 0, 1.0)
     replayed = [total, *(parameter.grad for parameter in made.parameters() if parameter.grad is not None)]
     scale = max(float(part.abs().max()) for part in truth[1:])
     green = len(replayed) == len(truth)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.screen import fail, show
+from regard.cli.screen import fail
 
 
 def command(
@@ -34,4 +34,4 @@ def command(
         draw(panels, output)
     except ValueError as problem:
         fail(str(problem))
-    show(f"{output}")
+    typer.echo(output)
