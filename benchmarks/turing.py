@@ -46,7 +46,11 @@ TRIALS = (
     Trial("recall, LSTM", "ntm_recall", (LSTM.replace("WIDTH", "256"), "train.optimizer.rate=1.0e-3"), MORE),
     Trial("repeat copy, NTM with LSTM", "ntm_repeat_copy", asked=OFTEN),
     Trial("N-grams, NTM with LSTM", "ntm_ngrams"),
-    Trial("N-grams, LSTM", "ntm_ngrams", (LSTM.replace("WIDTH", "128"),)),
+    Trial(
+        "N-grams, LSTM",
+        "ntm_ngrams",
+        (LSTM.replace("WIDTH", "128"), "train.steps=15000", "train.optimizer.rate=1.0e-3"),
+    ),
     Trial("sort, NTM", "ntm_sort"),
     Trial("sort, LSTM", "ntm_sort", (LSTM.replace("WIDTH", "128"),)),
 )
