@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import regard
 from regard.cli.app import app
-from regard.tasks.panel import Panel
+from regard.explain.panel import Panel
 
 RUN = CliRunner(env={"COLUMNS": "200"})
 SHORT = ("train.steps=3", "train.valid_every=3", "train.batch={sentences: 4}", "evaluate.examples=1")

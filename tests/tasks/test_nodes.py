@@ -12,10 +12,10 @@ from torch.nn import functional as F
 from regard.data import DataError, Labels
 from regard.data.graphs import Graph, Members
 from regard.decode.search import Search
+from regard.explain.panel import Network
 from regard.models import GAT
 from regard.specials import IGNORE
 from regard.tasks.nodes import Nodes
-from regard.tasks.panel import Network
 from regard.tasks.together import together
 from regard.train.feed import Place
 from regard.train.graph_feed import GraphFeed

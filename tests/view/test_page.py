@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.tasks.panel import Panel
+from regard.explain.panel import Panel
 from regard.view.page import page
 from regard.view.panels import draw
 

@@ -12,8 +12,8 @@ from matplotlib import figure as figures
 
 from regard.data.batch import Batch
 from regard.decode.search import Search
+from regard.explain.panel import Panel
 from regard.tasks.loss import Loss
-from regard.tasks.panel import Panel
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Task
 from regard.view.panels import draw

@@ -14,10 +14,10 @@ from regard.data.example import Value
 from regard.data.sentences import Sentences, encoded_sentences, folded
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
+from regard.explain.panel import Panel
 from regard.models.predicted import Predicted, log_softmax
 from regard.specials import PAD, SPECIALS, UNK
 from regard.tasks.loss import Loss, token_loss
-from regard.tasks.panel import Panel
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Encoders, Task
 

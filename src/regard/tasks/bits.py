@@ -16,10 +16,10 @@ from regard.data.batch import Batch
 from regard.data.episodes import Algorithm, Asked
 from regard.data.episodes.algorithm import bits_text
 from regard.decode.search import Search
+from regard.explain.panel import Panel
 from regard.models.ntm import NTM
 from regard.models.predicted import Predicted
 from regard.tasks.loss import Loss
-from regard.tasks.panel import Panel
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Encoders, Task
 

@@ -16,11 +16,11 @@ from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.prompted import Prompted
 from regard.decode.search import Search
+from regard.explain.panel import Panel
 from regard.models.predicted import Predicted
 from regard.specials import PAD, UNK
 from regard.tasks.exposure import Exposure
 from regard.tasks.loss import Loss, token_loss
-from regard.tasks.panel import Panel
 from regard.tasks.prediction import Prediction
 from regard.tasks.tapes import tape_panels, taped
 from regard.tasks.task import Encoders, Task

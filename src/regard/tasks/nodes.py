@@ -17,6 +17,7 @@ from regard.data.graphs import Graph
 from regard.data.graphs.graph import Ints
 from regard.data.labels import Labels
 from regard.decode.search import Search
+from regard.explain.panel import Network, Panel
 from regard.models.graph import GAT
 from regard.models.predicted import Predicted, log_softmax
 from regard.nn.sparse_rows import SparseRows
@@ -24,7 +25,6 @@ from regard.ops.graph import GraphAttended
 from regard.protocol import device_of
 from regard.specials import IGNORE
 from regard.tasks.loss import Loss, token_loss
-from regard.tasks.panel import Network, Panel
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Encoders, Task
 

@@ -18,6 +18,7 @@ from regard.data.tokenizer import Tokenizer
 from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
+from regard.explain.panel import Panel
 from regard.models.memory_transformer import MemoryTransformer, Remembered
 from regard.models.predicted import Predicted
 from regard.models.stored import Stored
@@ -25,7 +26,6 @@ from regard.protocol import Step
 from regard.specials import BOS, PAD, UNK
 from regard.tasks.exposure import Exposure
 from regard.tasks.loss import Loss, token_loss
-from regard.tasks.panel import Panel
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Encoders, Task, in_batches
 

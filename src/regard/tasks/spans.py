@@ -15,10 +15,10 @@ from regard.data.problems import DataError
 from regard.data.tokenizer import Tokenizer
 from regard.data.windows import Cutting, Window, word_numbers
 from regard.decode.search import Search
+from regard.explain.panel import Panel
 from regard.models.predicted import Predicted, log_softmax
 from regard.specials import IGNORE, PAD, UNK
 from regard.tasks.loss import Loss, token_loss
-from regard.tasks.panel import Panel
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Encoders, Task
 

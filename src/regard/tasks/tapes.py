@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.explain.capture import capture
+from regard.explain.panel import Panel
 from regard.nn.lstmn import LSTMNCell
 from regard.ops.weights import Weights
-from regard.tasks.panel import Panel
 
 
 @contextmanager

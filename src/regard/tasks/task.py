@@ -14,9 +14,9 @@ from regard.data.example import Example, Value
 from regard.data.labels import Labels
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
+from regard.explain.panel import Panel
 from regard.specials import PAD, UNK
 from regard.tasks.loss import Loss
-from regard.tasks.panel import Panel
 from regard.tasks.prediction import Prediction
 from regard.tasks.tapes import tape_panels, taped
 

@@ -15,6 +15,7 @@ from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
 from regard.decode.unknown import replace_unknown
+from regard.explain.panel import Panel
 from regard.models.lstmn import LSTMNSeq2Seq
 from regard.models.predicted import Predicted
 from regard.protocol import device_of
@@ -22,7 +23,6 @@ from regard.specials import BOS, PAD, SPECIALS, UNK
 from regard.tasks.draws import RewardedDraws
 from regard.tasks.exposure import Exposure
 from regard.tasks.loss import Loss, token_loss
-from regard.tasks.panel import Panel
 from regard.tasks.prediction import Prediction
 from regard.tasks.tapes import tape_panels, taped
 from regard.tasks.task import Encoders, Task, in_batches

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from regard.tasks.panel import Network
+from regard.explain.panel import Network
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

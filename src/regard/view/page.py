@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from regard.tasks.panel import Panel
+from regard.explain.panel import Panel
 
 _STYLE = """
 body {font: 15px/1.9 sans-serif; margin: 2em; color: #222; background: #fff}

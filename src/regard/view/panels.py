@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regard.tasks.panel import Network, Panel
+from regard.explain.panel import Network, Panel
 from regard.view.network import draw_network
 from regard.view.page import page
 
