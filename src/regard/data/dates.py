@@ -6,13 +6,13 @@ import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.date_formats import KEPT, LANGUAGES, Format, formats
 from regard.data.example import Example
+from regard.data.generated import Generated
 from regard.data.order import mixed
 from regard.data.problems import DataError, Skipped
 from regard.data.split import Part, share
@@ -22,7 +22,7 @@ _FIRST, _LAST = datetime.date(1900, 1, 1), datetime.date(2099, 12, 31)
 
 
 @dataclass(frozen=True)
-class Dates:
+class Dates(Generated):
     """Generated pairs: "el 3 de marzo de 2021" to "2021-03-03".
 
     Names and patterns are CLDR's, through Babel. Valid and test have only dates (a tenth each of 1900 to 2099) and only
@@ -51,8 +51,7 @@ class Dates:
     skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.split not in _PARTS:
-            raise DataError(f"split is {self.split!r}; it can be {', '.join(_PARTS)}")
+        self.check_split()
         if self.size < 1:
             raise DataError(f"size is {self.size}; it must be at least 1")
         unknown = set(self.languages) - set(LANGUAGES)
@@ -60,11 +59,6 @@ class Dates:
             asked = f"there are no dates in {sorted(unknown)[0]!r}" if unknown else "dates need at least one language"
             raise DataError(f"{asked}; there are {', '.join(LANGUAGES)}")
         object.__setattr__(self, "languages", tuple(self.languages))
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """None."""
-        return ()
 
     def settings(self) -> str:
         """All of it, and the version of CLDR's data."""
@@ -76,12 +70,7 @@ class Dates:
         """The formats of this split, language by language."""
         return tuple(_formats(language, self.split) for language in self.languages)
 
-    def __len__(self) -> int:
-        return self.size
-
-    def __getitem__(self, index: int) -> Example:
-        if not 0 <= index < self.size:
-            raise IndexError(f"example {index} of {self.size}")
+    def example(self, index: int) -> Example:
         return next(self._between(index, index + 1))
 
     def __iter__(self) -> Iterator[Example]:
@@ -96,7 +85,7 @@ class Dates:
             while self.split != "train" and _familiar(way, date, self.languages):
                 attempt += 1
                 way, date = self._chosen(mixed(np.arange(3, dtype=np.uint64), self.seed, part, index, attempt).tolist())
-            yield Example({"source": way.write(date), "target": date.isoformat()}, f"dates.{self.split}:{index}")
+            yield Example({"source": way.write(date), "target": date.isoformat()}, self.where(index))
 
     def _chosen(self, draw: list[int]) -> tuple[Format, datetime.date]:
         language, form, day = draw

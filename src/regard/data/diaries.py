@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
 from regard.data.example import Example, Value
+from regard.data.generated import Generated
 from regard.data.order import mixed, permutation
 from regard.data.problems import DataError, Skipped
-from regard.data.split import Part, share
+from regard.data.split import Part
 
 _PEOPLE = ("Ada", "Blaise", "Carl", "Emmy", "Grace", "Henri", "Ida", "Karl", "Leonhard", "Marie", "Niels", "Sofia")
 _DEEDS = (("found", "find"), ("lost", "lose"), ("sold", "sell"), ("bought", "buy"), ("hid", "hide"), ("drew", "draw"))
@@ -22,7 +21,7 @@ _DRAWS = 5
 
 
 @dataclass(frozen=True)
-class Diaries:
+class Diaries(Generated):
     """Passages of some sentences, each of another person, and a question about one; the answer is a span of it.
 
     "Emmy sold an old clock near Basel in May. Karl ..." and "Where did Emmy sell it?", "near Basel". Fields as of
@@ -51,37 +50,18 @@ class Diaries:
     skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.split not in ("train", "valid", "test"):
-            raise DataError(f"split is {self.split!r}; it can be 'train', 'valid' or 'test'")
+        self.check_split()
         if not 1 <= self.shortest <= self.longest <= len(_PEOPLE):
             raise DataError(
                 f"diaries of {self.shortest} to {self.longest} sentences: 1 <= shortest <= longest <= {len(_PEOPLE)}"
             )
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """None."""
-        return ()
-
-    def settings(self) -> str:
-        """All of it."""
-        return repr(self)
-
-    def __len__(self) -> int:
-        return self.size
-
-    def __iter__(self) -> Iterator[Example]:
-        return (self[index] for index in range(self.size))
-
-    def __getitem__(self, index: int) -> Example:
-        if not 0 <= index < self.size:
-            raise IndexError(f"example {index} of {self.size}")
+    def example(self, index: int) -> Example:
         attempt = 0
         while True:
             fields = self._drawn(index, attempt)
-            place = share(str(fields["context"]), "diaries")
-            if self.split == ("valid" if place < 0.1 else "test" if place < 0.2 else "train"):
-                return Example(fields, f"diaries.{self.split}:{index}")
+            if self.is_here(str(fields["context"])):
+                return Example(fields, self.where(index))
             attempt += 1
 
     def _drawn(self, index: int, attempt: int) -> dict[str, Value]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from regard.data.example import Example
+from regard.data.generated import Generated
 from regard.data.order import mixed
 from regard.data.problems import DataError, Skipped
-from regard.data.split import Part, share
+from regard.data.split import Part
 
 _TASKS: dict[str, Callable[[list[str]], list[str]]] = {
     "copy": list,
@@ -22,7 +22,7 @@ _TASKS: dict[str, Callable[[list[str]], list[str]]] = {
 
 
 @dataclass(frozen=True)
-class Digits:
+class Digits(Generated):
     """Rows of digits and what to make of them. A row that is in one split is in no other.
 
     Args:
@@ -47,32 +47,14 @@ class Digits:
     def __post_init__(self) -> None:
         if self.task not in _TASKS:
             raise DataError(f"there is no task {self.task!r} on digits; there are {', '.join(_TASKS)}")
-        if self.split not in ("train", "valid", "test"):
-            raise DataError(f"split is {self.split!r}; it can be 'train', 'valid' or 'test'")
+        self.check_split()
         if not 3 <= self.shortest <= self.longest:
             raise DataError(f"lengths from {self.shortest} to {self.longest}: 3 <= shortest <= longest")
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """None."""
-        return ()
-
-    def settings(self) -> str:
-        """All of it."""
-        return repr(self)
-
-    def __len__(self) -> int:
-        return self.size
-
-    def __iter__(self) -> Iterator[Example]:
-        return (self[index] for index in range(self.size))
-
-    def __getitem__(self, index: int) -> Example:
-        if not 0 <= index < self.size:
-            raise IndexError(f"example {index} of {self.size}")
+    def example(self, index: int) -> Example:
         digits = self._row(index)
         answer = _TASKS[self.task](digits)
-        return Example({"source": " ".join(digits), "target": " ".join(answer)}, f"digits.{self.split}:{index}")
+        return Example({"source": " ".join(digits), "target": " ".join(answer)}, self.where(index))
 
     def _row(self, index: int) -> list[str]:
         """The first of the rows drawn for this number that belongs to the split."""
@@ -81,7 +63,6 @@ class Digits:
         while True:
             length, *drawn = mixed(places, self.seed, index, attempt).tolist()
             digits = [str(value % 10) for value in drawn[: self.shortest + length % (self.longest - self.shortest + 1)]]
-            place = share(" ".join(digits), "digits")
-            if self.split == ("valid" if place < 0.1 else "test" if place < 0.2 else "train"):
+            if self.is_here(" ".join(digits)):
                 return digits
             attempt += 1

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import get_args
 
 import numpy as np
 
 from regard.data.example import Example
+from regard.data.generated import Generated
 from regard.data.order import mixed, permutation
 from regard.data.problems import DataError, Skipped
-from regard.data.split import Part, share
+from regard.data.split import Part
 
 BEGINNINGS = ("ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ru", "sa", "te")
 ENDINGS = ("ra", "len", "mi", "dos", "tun", "va", "kel", "zi")
 
 
 @dataclass(frozen=True)
-class Endings:
+class Endings(Generated):
     """Some words, and how one of them begins; the label is how it ends: "balen fira gomi fi-" has the label "ra".
 
     All words of a text begin differently. Whoever keeps the words finds the one that is asked for; whoever has room for
@@ -43,38 +41,19 @@ class Endings:
     skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.split not in get_args(Part):
-            raise DataError(f"split is {self.split!r}; it can be {', '.join(get_args(Part))}")
+        self.check_split()
         if not 1 <= self.shortest <= self.longest <= len(BEGINNINGS):
             raise DataError(
                 f"texts of {self.shortest} to {self.longest} words: 1 <= shortest <= longest <= {len(BEGINNINGS)}, "
                 "since all words of a text begin differently"
             )
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """None."""
-        return ()
-
-    def settings(self) -> str:
-        """All of it."""
-        return repr(self)
-
-    def __len__(self) -> int:
-        return self.size
-
-    def __iter__(self) -> Iterator[Example]:
-        return (self[index] for index in range(self.size))
-
-    def __getitem__(self, index: int) -> Example:
-        if not 0 <= index < self.size:
-            raise IndexError(f"example {index} of {self.size}")
+    def example(self, index: int) -> Example:
         attempt = 0
         while True:
             text, label = self._drawn(index, attempt)
-            place = share(text, "endings")
-            if self.split == ("valid" if place < 0.1 else "test" if place < 0.2 else "train"):
-                return Example({"text": text, "label": label}, f"endings.{self.split}:{index}")
+            if self.is_here(text):
+                return Example({"text": text, "label": label}, self.where(index))
             attempt += 1
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, str]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
 from regard.data.example import Example
+from regard.data.generated import Generated
 from regard.data.opinions import adjectives
 from regard.data.order import mixed, permutation
 from regard.data.problems import DataError, Skipped
-from regard.data.split import Part, share
+from regard.data.split import Part
 
 _LOOKS = ("big", "black", "blue", "broken", "cold", "cheap", "green", "grey", "heavy", "light", "long", "new", "old")
 _THINGS = ("bell", "boat", "bread", "chair", "clock", "coat", "door", "drum", "fish", "flag", "fork", "glass", "hat")
@@ -21,7 +20,7 @@ _MOST = 4900
 
 
 @dataclass(frozen=True)
-class Glossary:
+class Glossary(Generated):
     """Invented words that are asked for, each with the entry that says what it means: "duma green clock".
 
     The meaning of a word is drawn anew for each example, so that there is nothing to learn by heart: who wants to
@@ -48,29 +47,11 @@ class Glossary:
     skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.split not in ("train", "valid", "test"):
-            raise DataError(f"split is {self.split!r}; it can be 'train', 'valid' or 'test'")
+        self.check_split()
         if not 1 <= self.words <= _MOST:
             raise DataError(f"there are 1 to {_MOST} invented words, not {self.words}")
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """None."""
-        return ()
-
-    def settings(self) -> str:
-        """All of it."""
-        return repr(self)
-
-    def __len__(self) -> int:
-        return self.size
-
-    def __iter__(self) -> Iterator[Example]:
-        return (self[index] for index in range(self.size))
-
-    def __getitem__(self, index: int) -> Example:
-        if not 0 <= index < self.size:
-            raise IndexError(f"example {index} of {self.size}")
+    def example(self, index: int) -> Example:
         again, place = divmod(index, self.words)
         word = adjectives()[_order(self.words, self.seed, again)[place]]
         attempt = 0
@@ -78,10 +59,9 @@ class Glossary:
             look, thing = mixed(np.arange(2, dtype=np.uint64), self.seed, index, attempt).tolist()
             meaning = f"{_LOOKS[look % len(_LOOKS)]} {_THINGS[thing % len(_THINGS)]}"
             fact = f"{word} {meaning}"
-            where = share(fact, "glossary")
-            if self.split == ("valid" if where < 0.1 else "test" if where < 0.2 else "train"):
+            if self.is_here(fact):
                 fields = {"fact": fact, "source": word, "target": meaning}
-                return Example(dict(fields), f"glossary.{self.split}:{index}")
+                return Example(dict(fields), self.where(index))
             attempt += 1
 
 

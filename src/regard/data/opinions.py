@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
 from regard.data.example import Example
+from regard.data.generated import Generated
 from regard.data.order import mixed
 from regard.data.problems import DataError, Skipped
-from regard.data.split import Part, share
+from regard.data.split import Part
 
 _THINGS = ("book", "concert", "film", "garden", "hotel", "meal", "song", "walk")
 _BEFORE = ("", "", "", "very ", "quite ", "so ")
@@ -21,7 +20,7 @@ _SYLLABLES = tuple(f"{consonant}{vowel}" for consonant in "bdfgklmnprstvz" for v
 
 
 @dataclass(frozen=True)
-class Opinions:
+class Opinions(Generated):
     """Sentences that praise or blame, with the label "good" or "bad": "the hotel was duma and quite lifi".
 
     Nothing tells what an adjective means but its company: those of one sentence all praise, or all blame. A model that
@@ -49,30 +48,12 @@ class Opinions:
     skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.split not in ("train", "valid", "test"):
-            raise DataError(f"split is {self.split!r}; it can be 'train', 'valid' or 'test'")
+        self.check_split()
         if not 1 <= self.words <= len(_SYLLABLES) ** 2 // 2:
             raise DataError(f"there are 1 to {len(_SYLLABLES) ** 2 // 2} adjectives of each kind, not {self.words}")
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """None."""
-        return ()
-
-    def settings(self) -> str:
-        """All of it."""
-        return repr(self)
-
-    def __len__(self) -> int:
-        return self.size
-
-    def __iter__(self) -> Iterator[Example]:
-        return (self[index] for index in range(self.size))
-
-    def __getitem__(self, index: int) -> Example:
-        if not 0 <= index < self.size:
-            raise IndexError(f"example {index} of {self.size}")
-        where = f"opinions.{self.split}:{index}"
+    def example(self, index: int) -> Example:
+        where = self.where(index)
         if self.pairs:
             (text, good), (second, other) = self._sentence(2 * index), self._sentence(2 * index + 1)
             label = {"label": "agree" if good == other else "differ"} if self.labelled else {}
@@ -86,8 +67,7 @@ class Opinions:
         attempt = 0
         while True:
             text, good = self._drawn(index, attempt)
-            place = share(text, "opinions")
-            if self.split == ("valid" if place < 0.1 else "test" if place < 0.2 else "train"):
+            if self.is_here(text):
                 return text, good
             attempt += 1
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import get_args
 
 import numpy as np
 
 from regard.data.example import Example
+from regard.data.generated import Generated
 from regard.data.order import mixed, permutation
 from regard.data.problems import DataError, Skipped
-from regard.data.split import Part, share
+from regard.data.split import Part
 
 _ANIMALS = ("bear", "beaver", "bee", "boar", "goat", "goose")
 _DEEDS = ("bakes bread", "beats a drum", "bears a load", "digs a well", "sings", "sleeps")
@@ -24,7 +23,7 @@ _STRIDE = 12_343  # without a common factor with NAMES, so that every number has
 
 
 @dataclass(frozen=True)
-class Tales:
+class Tales(Generated):
     """Short tales of animals with names: "here is the bear Zodelaba . here is the bee Pokunime . the bee Pokunime ...".
 
     Animal and deed are drawn evenly, and nothing can be known about them. A name is drawn too when it is given; from
@@ -52,8 +51,7 @@ class Tales:
     skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.split not in get_args(Part):
-            raise DataError(f"split is {self.split!r}; it can be {', '.join(get_args(Part))}")
+        self.check_split()
         if not 1 <= self.animals <= len(_ANIMALS):
             raise DataError(f"a tale has 1 to {len(_ANIMALS)} animals, not {self.animals}")
         if not self.animals <= self.names <= NAMES:
@@ -61,30 +59,12 @@ class Tales:
                 f"{self.animals} animals have as many names, and there are {NAMES:,}; names is {self.names}"
             )
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """None."""
-        return ()
-
-    def settings(self) -> str:
-        """All of it."""
-        return repr(self)
-
-    def __len__(self) -> int:
-        return self.size
-
-    def __iter__(self) -> Iterator[Example]:
-        return (self[index] for index in range(self.size))
-
-    def __getitem__(self, index: int) -> Example:
-        if not 0 <= index < self.size:
-            raise IndexError(f"example {index} of {self.size}")
+    def example(self, index: int) -> Example:
         attempt = 0
         while True:
             text = self._told(index, attempt)
-            place = share(text, "tales")
-            if self.split == ("valid" if place < 0.1 else "test" if place < 0.2 else "train"):
-                return Example({"text": text}, f"tales.{self.split}:{index}")
+            if self.is_here(text):
+                return Example({"text": text}, self.where(index))
             attempt += 1
 
     @property

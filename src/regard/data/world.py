@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from regard.data.example import Example, Value
+from regard.data.generated import Generated
 from regard.data.order import mixed
 from regard.data.problems import DataError, Skipped
 from regard.data.sentences import Sentences
-from regard.data.split import Part, share
+from regard.data.split import Part
 
 Asked = Literal["one_fact", "two_facts", "yes_no", "counting"]
 
@@ -25,7 +25,7 @@ _NUMBERS = ("none", "one", "two", "three")
 
 
 @dataclass(frozen=True)
-class World:
+class World(Generated):
     """Generated stories with a question each, after the first tasks of bAbI. A story is in one split only.
 
     | asked | question | needs |
@@ -67,39 +67,20 @@ class World:
     def __post_init__(self) -> None:
         if self.asked not in get_args(Asked):
             raise DataError(f"nobody asks {self.asked!r} of the world; there are {', '.join(get_args(Asked))}")
-        if self.split not in get_args(Part):
-            raise DataError(f"split is {self.split!r}; it can be {', '.join(get_args(Part))}")
+        self.check_split()
         if not 4 <= self.shortest <= self.longest:
             raise DataError(f"stories of {self.shortest} to {self.longest} sentences: 4 <= shortest <= longest")
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """None."""
-        return ()
-
-    def settings(self) -> str:
-        """All of it."""
-        return repr(self)
-
-    def __len__(self) -> int:
-        return self.size
-
-    def __iter__(self) -> Iterator[Example]:
-        return (self[index] for index in range(self.size))
-
-    def __getitem__(self, index: int) -> Example:
-        if not 0 <= index < self.size:
-            raise IndexError(f"example {index} of {self.size}")
+    def example(self, index: int) -> Example:
         attempt = 0
         while True:
             dice = _Dice(self.longest, self.seed, index, attempt)
             told = _tell(dice, self.shortest + dice.below(self.longest - self.shortest + 1), self.asked)
             asked = _QUESTIONS[self.asked](told, dice)
-            place = share(" ".join(told.story), "world")
-            if asked and self.split == ("valid" if place < 0.1 else "test" if place < 0.2 else "train"):
+            if asked and self.is_here(" ".join(told.story)):
                 question, answer = asked
                 fields: dict[str, Value] = {"story": told.story, "question": question, "answer": answer}
-                return Example(fields, f"world.{self.split}:{index}")
+                return Example(fields, self.where(index))
             attempt += 1
 
 

@@ -1,0 +1,67 @@
+"""Data that are made when they are asked for."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+from regard.data.example import Example
+from regard.data.problems import DataError
+from regard.data.split import Part, share
+
+
+class Generated(abc.ABC):
+    """Examples by number, each a function of the seed, the split and its number. Subclasses are frozen dataclasses.
+
+    Attributes:
+        split: which part; what is in one is in no other.
+        size: how many examples.
+    """
+
+    split: Part
+    size: int
+
+    @abc.abstractmethod
+    def example(self, index: int) -> Example:
+        """The example of a number from 0 to `size` - 1."""
+
+    @property
+    def kind(self) -> str:
+        """What they are called."""
+        return type(self).__name__.lower()
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """None."""
+        return ()
+
+    def settings(self) -> str:
+        """All of it."""
+        return repr(self)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[Example]:
+        return (self[index] for index in range(self.size))
+
+    def __getitem__(self, index: int) -> Example:
+        if not 0 <= index < self.size:
+            raise IndexError(f"example {index} of {self.size}")
+        return self.example(index)
+
+    def check_split(self) -> None:
+        """One clear sentence for a split that is none."""
+        if self.split not in get_args(Part):
+            raise DataError(f"split is {self.split!r}; it can be {', '.join(get_args(Part))}")
+
+    def where(self, index: int) -> str:
+        """Where an example stands, for people."""
+        return f"{self.kind}.{self.split}:{index}"
+
+    def is_here(self, text: str) -> bool:
+        """Whether a text belongs to this split: 80% of all are in "train", 10% each in the others, by their hash."""
+        place = share(text, self.kind)
+        return self.split == ("valid" if place < 0.1 else "test" if place < 0.2 else "train")
