@@ -14,7 +14,7 @@ from regard.data.date_formats import KEPT, LANGUAGES, Format, formats
 from regard.data.example import Example
 from regard.data.generated import Generated
 from regard.data.order import mixed
-from regard.data.problems import DataError, Skipped
+from regard.data.problems import DataError
 from regard.data.split import Part, share
 
 _PARTS: tuple[Part, ...] = ("train", "valid", "test")
@@ -48,7 +48,6 @@ class Dates(Generated):
     size: int = field(default=20000, kw_only=True)
     seed: int = field(default=0, kw_only=True)
     languages: tuple[str, ...] = field(default=LANGUAGES, kw_only=True)
-    skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.check_split()

@@ -9,7 +9,7 @@ import numpy as np
 from regard.data.example import Example, Value
 from regard.data.generated import Generated
 from regard.data.order import mixed, permutation
-from regard.data.problems import DataError, Skipped
+from regard.data.problems import DataError
 from regard.data.split import Part
 
 _PEOPLE = ("Ada", "Blaise", "Carl", "Emmy", "Grace", "Henri", "Ida", "Karl", "Leonhard", "Marie", "Niels", "Sofia")
@@ -47,7 +47,6 @@ class Diaries(Generated):
     shortest: int = field(default=2, kw_only=True)
     longest: int = field(default=4, kw_only=True)
     seed: int = field(default=0, kw_only=True)
-    skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.check_split()

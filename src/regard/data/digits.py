@@ -11,7 +11,7 @@ import numpy as np
 from regard.data.example import Example
 from regard.data.generated import Generated
 from regard.data.order import mixed
-from regard.data.problems import DataError, Skipped
+from regard.data.problems import DataError
 from regard.data.split import Part
 
 _TASKS: dict[str, Callable[[list[str]], list[str]]] = {
@@ -42,7 +42,6 @@ class Digits(Generated):
     shortest: int = field(default=3, kw_only=True)
     longest: int = field(default=10, kw_only=True)
     seed: int = field(default=0, kw_only=True)
-    skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.task not in _TASKS:

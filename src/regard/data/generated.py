@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from regard.data.example import Example
-from regard.data.problems import DataError
+from regard.data.problems import DataError, Skipped
 from regard.data.split import Part, share
 
 
@@ -36,6 +36,11 @@ class Generated(abc.ABC):
     def files(self) -> tuple[Path, ...]:
         """None."""
         return ()
+
+    @property
+    def skipped(self) -> Skipped:
+        """Nothing."""
+        return Skipped()
 
     def settings(self) -> str:
         """All of it."""

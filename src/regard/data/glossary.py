@@ -11,7 +11,7 @@ from regard.data.example import Example
 from regard.data.generated import Generated
 from regard.data.opinions import adjectives
 from regard.data.order import mixed, permutation
-from regard.data.problems import DataError, Skipped
+from regard.data.problems import DataError
 from regard.data.split import Part
 
 _LOOKS = ("big", "black", "blue", "broken", "cold", "cheap", "green", "grey", "heavy", "light", "long", "new", "old")
@@ -44,7 +44,6 @@ class Glossary(Generated):
     size: int = field(default=1000, kw_only=True)
     words: int = field(default=1000, kw_only=True)
     seed: int = field(default=0, kw_only=True)
-    skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.check_split()

@@ -10,7 +10,7 @@ import numpy as np
 from regard.data.example import Example
 from regard.data.generated import Generated
 from regard.data.order import mixed
-from regard.data.problems import DataError, Skipped
+from regard.data.problems import DataError
 from regard.data.split import Part
 
 _THINGS = ("book", "concert", "film", "garden", "hotel", "meal", "song", "walk")
@@ -45,7 +45,6 @@ class Opinions(Generated):
     pairs: bool = field(default=False, kw_only=True)
     labelled: bool = field(default=True, kw_only=True)
     seed: int = field(default=0, kw_only=True)
-    skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.check_split()

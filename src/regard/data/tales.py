@@ -11,7 +11,7 @@ import numpy as np
 from regard.data.example import Example
 from regard.data.generated import Generated
 from regard.data.order import mixed, permutation
-from regard.data.problems import DataError, Skipped
+from regard.data.problems import DataError
 from regard.data.split import Part
 
 _ANIMALS = ("bear", "beaver", "bee", "boar", "goat", "goose")
@@ -48,7 +48,6 @@ class Tales(Generated):
     animals: int = field(default=3, kw_only=True)
     deeds: int = field(default=6, kw_only=True)
     seed: int = field(default=0, kw_only=True)
-    skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.check_split()

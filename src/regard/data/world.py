@@ -11,7 +11,7 @@ import numpy as np
 from regard.data.example import Example, Value
 from regard.data.generated import Generated
 from regard.data.order import mixed
-from regard.data.problems import DataError, Skipped
+from regard.data.problems import DataError
 from regard.data.sentences import Sentences
 from regard.data.split import Part
 
@@ -62,7 +62,6 @@ class World(Generated):
     shortest: int = field(default=4, kw_only=True)
     longest: int = field(default=12, kw_only=True)
     seed: int = field(default=0, kw_only=True)
-    skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.asked not in get_args(Asked):

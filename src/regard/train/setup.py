@@ -13,9 +13,10 @@ from regard.data.episodes import ALGORITHMS
 from regard.data.episodes.drawn import ENDLESS, TOGETHER
 from regard.data.masking import Masking
 from regard.models.build import build
-from regard.recipes.data_sections import SpanData, TextData
+from regard.recipes.data_sections import TextData
 from regard.recipes.episode_sections import EpisodeData
 from regard.recipes.sections import Recipe
+from regard.recipes.span_section import SpanData
 from regard.specials import BOS, EOS
 from regard.tasks.answering import Answering
 from regard.tasks.bits import Bits

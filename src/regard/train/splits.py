@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
@@ -39,10 +39,10 @@ from regard.data import (
     World,
 )
 from regard.data import Split as HashSplit
-from regard.data.date_formats import LANGUAGES
 from regard.data.episodes import ALGORITHMS, Drawn
 from regard.data.episodes.drawn import ENDLESS
 from regard.data.example import Value
+from regard.data.generated import Generated
 from regard.data.graphs import Communities, Graph, GraphTables, Members, Planetoid
 from regard.data.joined import SECOND
 from regard.data.windows import Cutting, Places, Windows
@@ -50,32 +50,25 @@ from regard.recipes.data_sections import (
     CmudictData,
     ColumnsData,
     CommunitiesData,
-    DatesData,
-    DiariesData,
-    DigitsData,
-    EndingsData,
     FolderData,
-    GlossaryData,
     GraphData,
     HubData,
     JsonlData,
     LabelledData,
-    OpinionsData,
     PairsData,
     PlanetoidData,
-    SpanData,
     SpansData,
     SplitFiles,
     SplitSection,
     SquadData,
     StoriesData,
     TableData,
-    TalesData,
     TextData,
-    WorldData,
 )
 from regard.recipes.episode_sections import EpisodeData
+from regard.recipes.generated_sections import GeneratedData, OpinionsData
 from regard.recipes.sections import Recipe, TokenizerPart
+from regard.recipes.span_section import SpanData
 from regard.specials import IGNORE
 from regard.tasks.kinds import TASKS
 
@@ -83,6 +76,18 @@ Name = Literal["train", "valid", "test"]
 Column = TypeVar("Column", str, int, str | int)
 FIELDS: dict[str, tuple[str, str | None]] = {name: (task.question, task.answer) for name, task in TASKS.items()}
 """What each task calls what is read, and what is to be said."""
+
+GENERATED: dict[str, Callable[..., Generated]] = {
+    "dates": Dates,
+    "diaries": Diaries,
+    "digits": Digits,
+    "endings": Endings,
+    "glossary": Glossary,
+    "opinions": Opinions,
+    "tales": Tales,
+    "world": World,
+}
+"""What makes the data of each format that is made on the spot."""
 
 
 @dataclass(frozen=True)
@@ -123,35 +128,15 @@ class Split:
 def examples(recipe: Recipe, name: Name) -> Examples | None:
     """The examples of a split; None if the recipe names none."""
     data = recipe.data
-    if isinstance(data, DatesData):
-        size = getattr(data, f"{name}_size")
-        return Dates(name, size=size, seed=data.seed, languages=tuple(data.languages or LANGUAGES))
     if isinstance(data, EpisodeData):
         sizes = {"train": ENDLESS, "valid": data.valid_size, "test": data.test_size}
         return Drawn(ALGORITHMS[data.format](**data.rule()), name, size=sizes[name], seed=data.seed)
     if isinstance(data, CommunitiesData | PlanetoidData | GraphData):
         graph = graph_of(data)
         return Members(graph, name) if name in graph.parts and (name != "test" or len(graph.parts[name])) else None
-    if isinstance(data, DigitsData):
-        return Digits(data.task, name, size=getattr(data, f"{name}_size"), longest=data.longest, seed=data.seed)
-    if isinstance(data, DiariesData):
-        size = getattr(data, f"{name}_size")
-        return Diaries(name, size=size, longest=data.longest, seed=data.seed)
-    if isinstance(data, GlossaryData):
-        return Glossary(name, size=getattr(data, f"{name}_size"), words=data.words, seed=data.seed)
-    if isinstance(data, EndingsData):
-        size = getattr(data, f"{name}_size")
-        return Endings(name, size=size, shortest=data.shortest, longest=data.longest, seed=data.seed)
-    if isinstance(data, OpinionsData):
-        size, labelled = getattr(data, f"{name}_size"), recipe.task == "classify"
-        drawn = Opinions(name, size=size, words=data.words, pairs=data.pairs, seed=data.seed, labelled=labelled)
-        return _joined_texts(recipe, drawn)
-    if isinstance(data, TalesData):
-        size = getattr(data, f"{name}_size")
-        return Tales(name, size=size, names=data.names, animals=data.animals, deeds=data.deeds, seed=data.seed)
-    if isinstance(data, WorldData):
-        size = getattr(data, f"{name}_size")
-        return World(data.asked, name, size=size, longest=data.longest, seed=data.seed)
+    if isinstance(data, GeneratedData):
+        more = {"labelled": recipe.task == "classify"} if isinstance(data, OpinionsData) else {}
+        return _joined_texts(recipe, GENERATED[data.format](**data.arguments(name), **more))
     if isinstance(data, PairsData):
         pair, root = getattr(data, name), data.root or Path()
         if pair is None:
