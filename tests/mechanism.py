@@ -65,6 +65,7 @@ class OnTheDevice(TorchDispatchMode):
     """Refuses what a CUDA graph cannot record: numbers that come from Python's side, or go there."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
-        crossing = (torch.ops.aten.lift_fresh.default, torch.ops.aten._local_scalar_dense.default)
+        aten = torch.ops.aten
+        crossing = (aten.lift_fresh.default, aten._local_scalar_dense.default, aten.nonzero.default)
         assert func not in crossing, f"{func} inside a recording"
         return func(*args, **(kwargs or {}))

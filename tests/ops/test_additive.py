@@ -11,7 +11,8 @@ import torch
 from regard import Mask
 from regard.nn import Additive, Attention, Position
 from regard.ops import additive_attention, additive_score
-from tests.mechanism import assert_close, check_gradients
+from regard.ops.additive import tiles
+from tests.mechanism import OnTheDevice, assert_close, check_gradients
 
 IMPLS = ("reference", "blocked")
 
@@ -139,6 +140,17 @@ def test_weights_stay_those_of_the_read_when_parameters_change(impl: str) -> Non
     out.context.square().sum().backward()
     optimizer.step()
     assert torch.equal(out.weights(), before)
+
+
+def test_blocked_can_be_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "_ELEMENTS_ON_CPU", 500)
+    query, key, v = (torch.randn(size, dtype=torch.float64) for size in ((2, 1, 13, 5), (2, 1, 11, 5), (1, 5)))
+    mask = Mask.padding([11, 3]) & Mask.causal()
+    expected = additive_attention(query, key, key, v, mask, impl="blocked").context
+    monkeypatch.setattr(tiles, "_recorded", lambda: True)
+    with OnTheDevice():
+        recorded = additive_attention(query, key, key, v, mask, impl="blocked").context
+    assert_close(recorded, expected)
 
 
 def test_blocked_is_the_same_under_autocast() -> None:

@@ -107,7 +107,7 @@ def tiles(operands: Operands, mask: Mask | None = None) -> Iterator[Tile]:
         return
     batch, _, queries, keys = shape
     size, height, width = _tile_sizes(shape, operands.query.shape[3], device)
-    blocks = None if mask is None else mask.to(device).blocks(shape, (height, width))
+    blocks = None if mask is None or _recorded() else mask.to(device).blocks(shape, (height, width))
     for b in range(0, batch, size):
         sequences = slice(b, min(b + size, batch))
         skip, full = _tables(blocks, sequences)
@@ -119,6 +119,11 @@ def tiles(operands: Operands, mask: Mask | None = None) -> Iterator[Tile]:
                 rows, cols = slice(t, min(t + height, queries)), slice(s, min(s + width, keys))
                 allowed = None if mask is None or at in full else _allowed(mask, shape, sequences, rows, cols, device)
                 yield Tile(sequences, rows, cols, allowed)
+
+
+def _recorded() -> bool:
+    """Whether a CUDA graph is being recorded: then nothing can be read from the device, not even what to skip."""
+    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
 
 
 def _tile_sizes(shape: Shape, width: int, device: torch.device) -> tuple[int, int, int]:
