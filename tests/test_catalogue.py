@@ -20,7 +20,7 @@ ENTRIES = catalogue()
 
 # Modules of `ops` that define no mechanism: what mechanisms are made of.
 PARTS = {
-    "attended", "attending_gru", "card", "catalogue", "checks", "dropout", "fastest", "inner_product", "presence",
+    "attended", "attending_gru", "card", "catalogue", "checks", "cross_entropy", "dropout", "fastest", "inner_product", "presence",
     "weights", "windowed",
 }  # fmt: skip
 

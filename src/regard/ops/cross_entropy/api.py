@@ -1,0 +1,53 @@
+"""The public function of the cross-entropy: checks shapes, and picks how it is computed."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from regard.ops.checks import check_impl
+from regard.ops.cross_entropy.fused import Fused
+from regard.ops.cross_entropy.reference import Plain
+
+IMPLEMENTATIONS = ("reference", "triton")
+_MANY = 1024  # words from which on reading them once is worth the launch of a kernel
+
+
+def cross_entropy(
+    logits: Tensor, target: Tensor, weight: Tensor, *, smoothing: float = 0.0, impl: str | None = None
+) -> tuple[Tensor, Tensor]:
+    r"""Σ_n w_n of the cross-entropy of each row, smoothed and plain.
+
+    .. math:: L_n = -(1 - ε) \log p_{n,y_n} - \frac{ε}{V} \sum_v \log p_{nv}, \quad p_n = \mathrm{softmax}(x_n)
+
+    .. math:: \partial L_n / \partial x_{nv} = p_{nv} - ε / V - (1 - ε) [v = y_n]
+
+    Logits are the largest tensor of an update, and each look at them costs as much as a layer. The gradient is made in
+    one tensor, in the dtype of the logits; sums are in float32 at least.
+
+    Args:
+        logits: x [N, V].
+        target: y [N], ids from 0 to V - 1.
+        weight: w [N]; 0 for a row that does not count.
+        smoothing: ε (Szegedy et al. 2016).
+        impl: `"reference"` (PyTorch, any device), `"triton"` (a kernel that looks once forward and once back, on a GPU)
+            or None to choose.
+
+    Returns:
+        The smoothed sum, and the plain one, which has no gradient.
+
+    >>> cross_entropy(torch.zeros(2, 4), torch.tensor([1, 0]), torch.tensor([1.0, 0.0]), smoothing=0.1)    # log 4
+    (tensor(1.3863), tensor(1.3863))
+    """
+    check_impl("cross_entropy", IMPLEMENTATIONS, impl)
+    way: type[torch.autograd.Function] = Plain if (impl or _method(logits)) == "reference" else Fused
+    apply: Callable[..., tuple[Tensor, Tensor]] = way.apply
+    return apply(logits, target, weight, smoothing)
+
+
+def _method(logits: Tensor) -> str:
+    fits = logits.is_cuda and logits.dtype != torch.float64 and logits.shape[1] >= _MANY
+    return "triton" if fits and importlib.util.find_spec("triton") is not None else "reference"
