@@ -24,7 +24,7 @@ def network(**options: object) -> MemoryNetwork:
 
 def asked() -> tuple[Tensor, Tensor, Tensor]:
     """Stories [2, 7, 4] of 7 and 3 sentences, and questions [2, 3]."""
-    generator = torch.Generator().manual_seed(1)
+    generator = torch.Generator(torch.get_default_device()).manual_seed(1)
     story = torch.randint(1, VOCABULARY, (2, 7, 4), generator=generator)
     story[0, 2, 2:] = 0
     story[1, 3:] = 0

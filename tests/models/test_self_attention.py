@@ -88,7 +88,7 @@ def test_a_hidden_layer_is_between_matrix_and_labels(options: dict[str, Any]) ->
     matrix = torch.randn(2, rows, WIDTH).double()
     assert model.hidden is not None
     assert_close(model._decided(matrix), model.output_map(torch.relu(model.hidden(matrix))), tolerance=1e-12)
-    model(*texts()).logits.sum().backward()
+    model.train()(*texts()).logits.sum().backward()
     assert all(parameter.grad is not None for parameter in model.hidden.parameters())
 
 
