@@ -15,6 +15,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import starmap
 
 import torch
@@ -23,7 +24,7 @@ from torch import Tensor
 from benchmarks.additive_speed import SHAPES, eager_ms, error, graph_ms, inputs, plain_read
 from regard import Mask
 from regard.ops.additive import harmonic, harmonic_reference
-from regard.ops.additive.harmonic_launch import HarmonicTile, choose_tile
+from regard.ops.additive.harmonic_launch import FeatureTile, HarmonicTile, choose_tile
 from regard.ops.additive.harmonics import FITS, TOLERANCE, Fit, choose
 
 Shape = tuple[int, int, int, int]
@@ -34,6 +35,10 @@ TILES = list(starmap(HarmonicTile, [
     (128, 256, 128, 8, 2, False), (64, 128, 64, 4, 4, False, 264), (128, 128, 64, 8, 4, True),
     (128, 128, 128, 8, 3, False), (64, 256, 64, 4, 3, True), (128, 256, 32, 8, 5, False),
     (64, 128, 128, 4, 2, False, 264), (64, 128, 64, 4, 3, True, 264), (128, 256, 64, 8, 2, True),
+]))  # fmt: skip
+# Elements, columns and warps of the program that makes the features.
+FEATURES = list(starmap(FeatureTile, [
+    (1024, 128, 4), (4096, 128, 4), (4096, 128, 8), (1024, 128, 2), (2048, 64, 4), (2048, 128, 8), (2048, 32, 4),
 ]))  # fmt: skip
 
 
@@ -136,13 +141,15 @@ def products(shape: Shape, fit: Fit) -> list[str]:
 
 
 def sweep(turns: dict[Shape, list[list[Tensor]]], fits: dict[Shape, Fit], *, until: float) -> dict[Shape, HarmonicTile]:
-    """The fastest tile at each shape, in the time given."""
+    """The fastest tile at each shape, in the time given: features with the first tile, others with the best."""
     best = {shape: (float("inf"), choose_tile(shape[1], shape[2], dense=False, interpreted=False)) for shape in SHAPES}
-    for tile in TILES:
+    steps: list[HarmonicTile | FeatureTile] = [TILES[0], *FEATURES, *TILES[1:]]
+    for step in steps:
         if time.perf_counter() > until:
-            print(f"no time left for {describe(tile)} and what follows", flush=True)
+            print(f"no time left for {step} and what follows", flush=True)
             break
         for shape in SHAPES:
+            tile = combined(best[shape][1], step)
             try:
                 check(turns[shape], fits[shape], tile)
                 took = graph_ms(read(turns[shape], fits[shape], tile))
@@ -152,6 +159,13 @@ def sweep(turns: dict[Shape, list[list[Tensor]]], fits: dict[Shape, Fit], *, unt
             print(row(shape, describe(tile), fits[shape].terms, took), flush=True)
             best[shape] = min(best[shape], (took, tile), key=lambda pair: pair[0])
     return {shape: tile for shape, (_, tile) in best.items()}
+
+
+def combined(tile: HarmonicTile, step: HarmonicTile | FeatureTile) -> HarmonicTile:
+    """A tile with other features, or another tile with the features of this one."""
+    if isinstance(step, FeatureTile):
+        return replace(tile, features=step)
+    return replace(step, features=tile.features)
 
 
 def check(turns: list[list[Tensor]], fit: Fit, tile: HarmonicTile) -> None:
@@ -206,7 +220,10 @@ def describe(tile: HarmonicTile) -> str:
     """A tile in a few words."""
     flat = ", flat" if tile.flatten else ""
     at_once = f", {tile.processors} programs" if tile.processors else ""
-    return f"{tile.rows} x {tile.columns} x {tile.depth}, {tile.warps} warps, {tile.stages} stages{flat}{at_once}"
+    made = tile.features
+    other = "" if made == FeatureTile() else f", features {made.elements}/{made.columns}, {made.warps} warps"
+    sizes = f"{tile.rows} x {tile.columns} x {tile.depth}, {tile.warps} warps, {tile.stages} stages"
+    return f"{sizes}{flat}{at_once}{other}"
 
 
 if __name__ == "__main__":

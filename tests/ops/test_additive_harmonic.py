@@ -17,7 +17,7 @@ from torch import Tensor
 from regard import Mask
 from regard.ops import additive_attention
 from regard.ops.additive import harmonic, harmonic_reference, harmonics, reference
-from regard.ops.additive.harmonic_launch import HarmonicTile, choose_tile
+from regard.ops.additive.harmonic_launch import FeatureTile, HarmonicTile, choose_tile
 from regard.ops.additive.launch import choose as choose_launch
 from regard.ops.additive.tiles import Operands
 from tests.mechanism import assert_close, error, magnitude
@@ -69,10 +69,18 @@ def truth_of(inputs: Inputs, mask: Mask | None) -> tuple[Tensor, Tensor]:
     return torch.exp(energy - lse.masked_fill(lse == -torch.inf, 0.0).unsqueeze(3)) @ value, lse
 
 
-def energy_bound(weight: Tensor, fit: harmonics.Fit) -> float:
-    """How far an energy may be off: the fit's error, and two roundings to float16 of each of its products."""
+def energy_bound(inputs: Inputs, fit: harmonics.Fit) -> float:
+    """How far an energy may be off: the fit's error, and what rounding adds to it."""
+    total = float(inputs[3].double().abs().sum(-1).max())
+    return total * fit.error + rounding_bound(inputs, fit)
+
+
+def rounding_bound(inputs: Inputs, fit: harmonics.Fit) -> float:
+    """Two roundings to float16 of each product of features, and the shifts' sums in float32."""
+    query, key, _, weight = inputs
     total = float(weight.double().abs().sum(-1).max())
-    return total * (fit.error + 2**-10 * sum(map(abs, fit.amplitudes))) + 1e-5
+    line = 2**-24 * weight.shape[1] * fit.slope * (magnitude(query) + magnitude(key))
+    return total * (2**-10 * sum(map(abs, fit.amplitudes)) + line) + 1e-5
 
 
 def attend(
@@ -94,7 +102,7 @@ def compare(
     assert fit is not None
     context, lse = attend(inputs, mask, fit, dtype, **options)  # type: ignore[arg-type]
     true_context, true_lse = truth_of(inputs, mask)
-    bound = energy_bound(inputs[3], fit)
+    bound = energy_bound(inputs, fit)
     empty = true_lse == -torch.inf
     assert torch.equal(lse == -torch.inf, empty)
     assert (context[empty] == 0).all()
@@ -110,7 +118,7 @@ def test_every_fit_keeps_its_word(fit: harmonics.Fit) -> None:
     x = torch.linspace(-fit.span, fit.span, 20011, dtype=torch.float64)
     waves = torch.tensor(fit.frequencies, dtype=torch.float64)[:, None] * x
     sines = torch.tensor(fit.amplitudes, dtype=torch.float64) @ waves.sin()
-    found = float((sines - x.tanh()).abs().max())
+    found = float((fit.slope * x + sines - x.tanh()).abs().max())
     assert 0.95 * fit.error <= found <= fit.error
     assert len(fit.amplitudes) == fit.terms
 
@@ -149,6 +157,24 @@ def test_energies_are_within_the_bound(reach: float, tolerance: float) -> None:
     actual = harmonic_reference.score(query, key, weight, fit)
     bound = float(weight.abs().sum(-1).max()) * fit.error
     assert bound / 100 < error(actual, exact) <= bound
+
+
+def test_the_line_gives_each_row_a_shift() -> None:
+    """Without its slope a fit's energies lack α Σ_a v_a (q_a + k_a), and are far from the exact ones."""
+    query, key, _, weight = build(2, 3, 5, 7, 4, 1)
+    weight = weight.abs()
+    fit = harmonics.choose(harmonic_reference.span(query, key)[0], 1e-3)
+    assert fit is not None
+    exact = reference.score(query, key, weight, features=None, feature_weight=None)
+    level = harmonic_reference.score(query, key, weight, replace(fit, slope=0.0))
+    missing = fit.slope * sums_of_pairs(query, key, weight)
+    assert_close(level + missing, harmonic_reference.score(query, key, weight, fit), tolerance=1e-12)
+    assert error(level, exact) > 100 * error(level + missing, exact)
+
+
+def sums_of_pairs(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+    """Σ_a v_a (q_a + k_a), [B, H, T, S], pair by pair."""
+    return ((query.unsqueeze(3) + key.unsqueeze(2)) * weight[:, None, None]).sum(-1)
 
 
 def test_the_span_is_that_of_the_sums() -> None:
@@ -202,10 +228,19 @@ class TestKernels:
         compare(build(batch, heads, queries, keys, width, value), mask)
 
     @pytest.mark.parametrize(
-        "shape", [(1, 1, 1, 1, 1, 1), (2, 1, 1, 33, 5, 17), (1, 3, 33, 1, 2, 3), (1, 1, 16, 16, 64, 16)]
+        "shape",
+        [(1, 1, 1, 1, 1, 1), (2, 1, 1, 33, 5, 17), (1, 3, 33, 1, 2, 3), (1, 1, 16, 16, 64, 16), (1, 2, 5, 19, 150, 3)],
     )
     def test_odd_sizes(self, shape: tuple[int, ...]) -> None:
         compare(build(*shape), None)  # type: ignore[arg-type]
+
+    def test_one_sine(self) -> None:
+        query, key, value, weight = build(1, 2, 17, 19, 5, 3)
+        inputs = [(0.1 * query).half().double(), (0.1 * key).half().double(), value, weight]
+        fit = harmonics.choose(harmonic_reference.span(*inputs[:2])[0], 1e-3)
+        assert fit is not None
+        assert fit.terms == 1
+        compare(inputs, None)
 
     def test_values_wider_than_a_block(self) -> None:
         compare(build(1, 1, 3, 37, 2, 140), None)
@@ -224,6 +259,38 @@ class TestKernels:
         inputs = build(*sizes(1, 1, 17, 37, 3, 2))
         compare(inputs, None, tile=replace(choose_tile(99, 999, dense=False, interpreted=interpreted()), flatten=True))
 
+    @pytest.mark.parametrize("features", [FeatureTile(512, 16, 1), FeatureTile(1024, 64, 2)], ids=str)
+    def test_features_may_be_made_by_other_tiles(self, features: FeatureTile) -> None:
+        tile = replace(choose_tile(99, 999, dense=False, interpreted=interpreted()), features=features)
+        compare(build(1, 2, 17, 37, 64, 2), None, tile=tile)
+
+    @pytest.mark.parametrize("processors", [1, 100])
+    def test_the_log_sum_exp_is_that_of_the_fit(self, processors: int) -> None:
+        """The backward pass takes it, so the queries' shifts belong to it; it is off by roundings alone."""
+        inputs = build(*sizes(1, 2, 17, 83, 3, 2))
+        inputs[0] = (inputs[0] + 2).half().double()
+        query, key, _, weight = inputs
+        fit = harmonics.choose(harmonic_reference.span(query, key)[0], 1e-2)
+        assert fit is not None
+        tile = replace(choose_tile(99, 999, dense=False, interpreted=interpreted()), processors=processors)
+        _, lse = attend(inputs, None, fit, torch.float16, tile)
+        expected = harmonic_reference.score(query, key, weight, fit).logsumexp(-1)
+        assert error(lse, expected) <= rounding_bound(inputs, fit)
+
+    def test_the_line_reaches_context_and_log_sum_exp(self) -> None:
+        """Keys that differ by what is the same in all units: without the slope nothing is within the bound."""
+        query, key, value, weight = build(1, 1, 17, 37, 6, 2)
+        key = (0.1 * key + torch.linspace(-2, 2, key.shape[2], dtype=torch.float64)[:, None]).half().double()
+        inputs = [query, key, value, weight.abs()]
+        compare(inputs, None)
+        fit = harmonics.choose(harmonic_reference.span(query, key)[0], 1e-3)
+        assert fit is not None
+        context, lse = attend(inputs, None, replace(fit, slope=0.0), torch.float16)
+        true_context, true_lse = truth_of(inputs, None)
+        bound = energy_bound(inputs, fit)
+        assert error(lse, true_lse) > 10 * bound
+        assert error(context, true_context) > 10 * bound
+
     def test_nothing_is_read_that_was_not_written(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from regard.ops.additive.harmonic_call import HarmonicCall
 
@@ -235,7 +302,7 @@ class TestKernels:
 
         monkeypatch.setattr(HarmonicCall, "_new", poisoned)
         compare(build(*sizes(2, 1, 19, 37, 6, 3)), Mask.window(3) & Mask.padding([37, 9]))
-        assert len(made) == 7
+        assert len(made) == 8
 
     @pytest.mark.parametrize("scale", [1e-4, 300.0])
     def test_small_and_large_weights(self, scale: float) -> None:
@@ -247,7 +314,7 @@ class TestKernels:
         assert fit is not None
         inputs = [tensor.bfloat16().double() for tensor in (query, key, value, weight)]
         _, lse = attend(inputs, None, fit, torch.bfloat16)
-        assert error(lse, truth_of(inputs, None)[1]) <= energy_bound(weight, fit)
+        assert error(lse, truth_of(inputs, None)[1]) <= energy_bound(inputs, fit)
 
     def test_far_from_zero_but_near_each_other(self) -> None:
         """|q| and |k| of 60, whose sums are small: angles are long, and still right."""

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from regard.masks import Mask
 from regard.ops.additive import blocked, fused, harmonic, reference
+from regard.ops.additive.launch import runs
 from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_impl, check_reading, check_weight
@@ -21,7 +22,7 @@ CARD = Card(
     implementations=("reference", "blocked"),
 )
 
-# Asked for by name only, and so not on the card: not every machine has what they need, and the second is not exact.
+# Not on the card: not every machine has what they need. The second, which is not exact, is never chosen by itself.
 _BY_NAME = ("fused", "harmonic")
 
 # Up to this many elements of [B, H, T, S, A] the plain way is as fast, and its memory does not matter.
@@ -51,7 +52,7 @@ def additive_score(
     """
     check_impl("additive", CARD.implementations, impl)
     _check_weights(query, key, weight, features, feature_weight)
-    method = _method(query, key) if impl is None else impl
+    method = _method(query, key, "blocked") if impl is None else impl
     score = reference.score if method == "reference" else blocked.score
     return score(query, key, weight, features=features, feature_weight=feature_weight)
 
@@ -90,8 +91,9 @@ def additive_attention(
         dropout: probability of dropping a weight; `reference` only, which None then means.
         impl: `"reference"` (the definition, builds [B, H, T, S, A]), `"blocked"` (tiles, any device), `"fused"`
             (tiles in Triton kernels; CUDA, float32 or half precision), `"harmonic"` (a bounded error, on the tensor
-            cores; CUDA, half precision, no features) or None to choose between the first two by size.
-        tolerance: `harmonic` only: the largest error of a tanh; unless given 2^-8 in bfloat16, 2^-11 in float16.
+            cores; CUDA, half precision, no features) or None to choose among the first three, which are exact.
+        tolerance: `harmonic` only: the largest error of a tanh; unless given 1.5 · 2^-8 in bfloat16, 1.5 · 2^-11 in
+            float16.
         span: `harmonic` only: a promise that no |q + k| exceeds it, so that nobody has to measure. A head that breaks
             it gets a context of NaN.
 
@@ -125,7 +127,7 @@ def additive_attention(
         return harmonic.attention(query, key, value, weight, mask, tolerance=tolerance, span=span)
     if tolerance is not None or span is not None:
         raise ValueError(f'additive: tolerance and span are for impl="harmonic"; got impl={impl!r}')
-    method = impl or ("reference" if dropout else _method(query, key))
+    method = impl or ("reference" if dropout else _method(query, key, _tiled(query, key, value)))
     if method == "reference":
         return reference.attention(
             query, key, value, weight, mask, features=features, feature_weight=feature_weight, dropout=dropout
@@ -134,10 +136,15 @@ def additive_attention(
     return read(query, key, value, weight, mask, features=features, feature_weight=feature_weight)
 
 
-def _method(query: Tensor, key: Tensor) -> str:
+def _tiled(*tensors: Tensor) -> str:
+    """Tiles in kernels where they run, else in PyTorch."""
+    return "fused" if all(runs(tensor.device, tensor.dtype) for tensor in tensors) else "blocked"
+
+
+def _method(query: Tensor, key: Tensor, large: str) -> str:
     """The plain way where all of [B, H, T, S, A] is small."""
     small = _SMALL_ON_CPU if query.device.type == "cpu" else _SMALL_ELSEWHERE
-    return "reference" if query.numel() * key.shape[2] <= small else "blocked"
+    return "reference" if query.numel() * key.shape[2] <= small else large
 
 
 def _check_weights(

@@ -1,7 +1,8 @@
-"""Additive attention on the tensor cores, with a bounded error: a tanh as a few sines. README.md has the derivation.
+"""Additive attention on the tensor cores, with a bounded error: a tanh as a line and a few sines.
 
-Forward, the energies are dot products of float16 features. Backward, the fused kernels make exact energies again, and
-take the log-sum-exp of the forward pass. Memory beside inputs and outputs: 4N bytes for each entry of query and key.
+README.md has the derivation. Forward, the energies are dot products of float16 features, and a shift for each row.
+Backward, the fused kernels make exact energies again, and take the log-sum-exp of the forward pass. Memory beside
+inputs and outputs: 4N bytes for each entry of query and key.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class HarmonicCall(Call):
             tile = choose_tile(self.queries, self.keys, dense=self.has_dense, interpreted=bool(INTERPRETED))
         self.fit, self.tile, self.precision, self.masked = fit, tile, precision, mask is not None
         self.rows_t, self.rows_s = _up(self.queries, tile.rows), _up(self.keys, tile.columns)
-        self.units = _up(self.width, 32)
+        self.units = _up(max(1, self.width), 32)
         self.depth = 2 * fit.terms * self.units
         self.power = 1 << max(0, self.width - 1).bit_length()
         self.blocks = self.rows_t // tile.rows
@@ -54,27 +54,29 @@ class HarmonicCall(Call):
             return context.zero_(), lse.fill_(-torch.inf)
         done = self._new(self.slots, dtype=torch.int32)
         with self._on_device():
-            query, key, extremes = self._features(done)
-            self._attend(query, key, extremes, context, lse, done)
+            made = self._features(done)
+            self._attend(*made, context, lse, done)
         return context, lse
 
-    def _features(self, done: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Features of all queries and keys, [G · rows, 2NA'], and the extremes of their units; `done` gets zeros."""
-        query, key, fit = self.operands.query, self.operands.key, self.fit
-        block = min(32, self.tile.rows, self.tile.columns)
-        columns = 64 if self.units % 64 == 0 else 32
+    def _features(self, done: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Features of all queries and keys, [G · rows, 2NA'], their shifts and extremes; `done` gets zeros."""
+        query, key, fit, tile = self.operands.query, self.operands.key, self.fit, self.tile
+        block, columns = tile.features.shape(self.units, min(tile.rows, tile.columns))
         out = [self._new(self.groups * rows, self.depth, dtype=torch.float16) for rows in (self.rows_t, self.rows_s)]
         extremes = torch.full((2, self.groups, 2, self.width), -torch.inf, device=self.device)
-        features[((self.rows_t + self.rows_s) // block, self.units // columns, self.groups)](
-            query, key, self.weight, extremes, done, *out, self.slots,
+        shifts = self._new(self.groups, self.rows_t + self.rows_s)
+        features[((self.rows_t + self.rows_s) // block, self.groups)](
+            query, key, self.weight, extremes, done, *out, shifts, self.slots,
             self.heads, self.queries, self.keys, self.width, self.rows_t, self.rows_s, self.units,
             *query.stride(), *key.stride(),
-            tuple(frequency / (2 * torch.pi) for frequency in fit.frequencies), fit.amplitudes,
-            TERMS=fit.terms, BLOCK=block, BLOCK_A=columns, WIDTH=self.power, num_warps=4,
+            tuple(frequency / (2 * torch.pi) for frequency in fit.frequencies), fit.amplitudes, fit.slope,
+            TERMS=fit.terms, BLOCK=block, BLOCK_A=columns, WIDTH=self.power, num_warps=tile.features.warps,
         )  # fmt: skip
-        return out[0], out[1], extremes
+        return out[0], out[1], shifts, extremes
 
-    def _attend(self, query: Tensor, key: Tensor, extremes: Tensor, context: Tensor, lse: Tensor, done: Tensor) -> None:
+    def _attend(
+        self, query: Tensor, key: Tensor, shifts: Tensor, extremes: Tensor, context: Tensor, lse: Tensor, done: Tensor
+    ) -> None:
         tile, value = self.tile, self._rows_of_value()
         split = self.slots if self.pieces > 1 else 0
         parts = self._new(split, self.pieces, tile.rows, self.block_d)
@@ -83,7 +85,7 @@ class HarmonicCall(Call):
             TensorDescriptor.from_tensor(query, [tile.rows, tile.depth]),
             TensorDescriptor.from_tensor(key, [tile.columns, tile.depth]),
             TensorDescriptor.from_tensor(value, [tile.columns, self.block_d]),
-            self.weight, extremes, self.lengths, self.dense, context, lse, parts, levels, done,
+            shifts, self.weight, extremes, self.lengths, self.dense, context, lse, parts, levels, done,
             self.heads, self.queries, self.keys, self.width, self.rows_t, self.rows_s, self.depth, self.value.shape[3],
             self.first, self.last, *self.dense.stride(), self.fit.span, LIMIT,
             BLOCK_T=tile.rows, BLOCK_S=tile.columns, BLOCK_F=tile.depth, BLOCK_D=self.block_d, WIDTH=self.power,

@@ -1,5 +1,6 @@
 """The harmonic way in plain PyTorch: the algebra of `impl="harmonic"` on any device and in any dtype.
 
+Σ_a v_a α (q_a + k_a) = α Σ_a v_a q_a + α Σ_a v_a k_a
 Σ_a v_a Σ_n c_n sin(ω_n (q_a + k_a)) = Σ_an v_a c_n [sin(ω_n q_a) cos(ω_n k_a) + cos(ω_n q_a) sin(ω_n k_a)]
 """
 
@@ -20,17 +21,23 @@ def score(query: Tensor, key: Tensor, weight: Tensor, fit: Fit) -> Tensor:
     tensor([[[[1.52, 1.52, 1.52]]]])
     """
     queries, keys = features(query, key, weight, fit)
-    return queries @ keys.mT
+    asked, kept = (shifts(rows, weight, fit) for rows in (query, key))
+    return queries @ keys.mT + (asked.unsqueeze(3) + kept.unsqueeze(2))
 
 
 def features(query: Tensor, key: Tensor, weight: Tensor, fit: Fit) -> tuple[Tensor, Tensor]:
-    """Features of the queries, [B, H, T, 2NA], and of the keys, [B, H, S, 2NA]: their dot product is the energy."""
+    """Features of the queries, [B, H, T, 2NA], and of the keys, [B, H, S, 2NA]: their products are the sines' part."""
     frequencies, amplitudes = query.new_tensor(fit.frequencies), query.new_tensor(fit.amplitudes)
     share = weight[:, None, None] * amplitudes[:, None]  # [H, 1, N, A]
     asked, kept = (tensor.unsqueeze(3) * frequencies[:, None] for tensor in (query, key))  # [B, H, rows, N, A]
     queries = torch.stack((share * asked.sin(), share * asked.cos()), dim=4)
     keys = torch.stack((kept.cos(), kept.sin()), dim=4)
     return queries.flatten(3), keys.flatten(3)
+
+
+def shifts(rows: Tensor, weight: Tensor, fit: Fit) -> Tensor:
+    """α Σ_a v_a x_a of each row x, [B, H, rows]: the line's part of every energy that the row has a part in."""
+    return fit.slope * (rows * weight[:, None]).sum(-1)
 
 
 def span(query: Tensor, key: Tensor) -> tuple[float, float]:

@@ -1,6 +1,7 @@
 """Attention over harmonic features: energies on the tensor cores, an online softmax, the values.
 
 A flash attention whose head is long, 2N·A features, and so has two loops: key tiles, and within each the features.
+A key's shift is where the sum of its features starts; a query's, which no softmax sees, is added to the log-sum-exp.
 Rows of all groups lie below each other, padded to whole tiles, so that tiles are loaded by the copy engine.
 """
 
@@ -14,16 +15,16 @@ from regard.ops.additive.kernels.pairs import allowed_pairs, key_count
 
 @triton.jit
 def attend_features(
-    query, key, value, weight, extremes, lengths, dense, context, lse, parts, levels, done,
+    query, key, value, shifts, weight, extremes, lengths, dense, context, lse, parts, levels, done,
     heads, queries, keys, width, padded_t, padded_s, depth, value_width, first, last, m_b, m_h, m_t, m_s, span, limit,
     BLOCK_T: tl.constexpr, BLOCK_S: tl.constexpr, BLOCK_F: tl.constexpr, BLOCK_D: tl.constexpr, WIDTH: tl.constexpr,
     PIECES: tl.constexpr, MASKED: tl.constexpr, LENGTHS: tl.constexpr, DENSE: tl.constexpr, FLATTEN: tl.constexpr,
 ):  # fmt: skip
     """context [G, T, Dv] and lse [G, T] in float32; NaN in a group whose units leave `span`, or exceed `limit`.
 
-    `query` [G·T', depth], `key` [G·S', depth] and `value` [G·S', Dv] are descriptors. The grid is query blocks times
-    `PIECES` of the keys, groups, blocks of Dv. A piece leaves its part in `parts` and `levels`; the last to arrive, as
-    `done` counts, puts the parts together, in their order.
+    `query` [G·T', depth], `key` [G·S', depth] and `value` [G·S', Dv] are descriptors; `shifts` are [G, T' + S']. The
+    grid is query blocks times `PIECES` of the keys, groups, blocks of Dv. A piece leaves its part in `parts` and
+    `levels`; the last to arrive, as `done` counts, puts the parts together, in their order.
     """
     # Under a causal mask the last queries have most to read: they start first.
     turn = tl.num_programs(0) - 1 - tl.program_id(0)
@@ -39,12 +40,14 @@ def attend_features(
     begin += piece * each
     end = tl.minimum(end, begin + each)
     scale = largest_weight(weight + head * width, width, WIDTH) * 1.4426950408889634  # energies as powers of two
+    shifts += group.to(tl.int64) * (padded_t + padded_s)
     highest = tl.full([BLOCK_T], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_T], tl.float32)
     read = tl.zeros([BLOCK_T, BLOCK_D], tl.float32)
     query_row, key_row = group * padded_t + block * BLOCK_T, group * padded_s
     for start in tl.range(begin, end, BLOCK_S, flatten=FLATTEN):
-        energy = tl.zeros([BLOCK_T, BLOCK_S], tl.float32)
+        shift = tl.load(shifts + padded_t + start + tl.arange(0, BLOCK_S))
+        energy = tl.broadcast_to(shift[None, :], [BLOCK_T, BLOCK_S])
         for f in range(0, depth, BLOCK_F):
             energy = multiply(query.load([query_row, f]), key.load([key_row + start, f]).T, energy, "ieee")
         if MASKED:
@@ -70,7 +73,7 @@ def attend_features(
         read += float("nan")
         total += float("nan")
     if PIECES == 1:
-        finish(context, lse, group, t, d, highest, total, read, queries, value_width)
+        finish(context, lse, shifts, scale, group, t, d, highest, total, read, queries, value_width)
     else:
         slot = (group * tl.num_programs(2) + tl.program_id(2)) * (tl.num_programs(0) // PIECES) + block
         row, column = tl.arange(0, BLOCK_T), tl.arange(0, BLOCK_D)
@@ -94,18 +97,19 @@ def attend_features(
                 total += shrink * tl.load(levels + (other * 2 + 1) * BLOCK_T + row, cache_modifier=".cg")
                 part = tl.load(parts + other * BLOCK_T * BLOCK_D + places, cache_modifier=".cg")
                 read += shrink[:, None] * part
-            finish(context, lse, group, t, d, highest, total, read, queries, value_width)
+            finish(context, lse, shifts, scale, group, t, d, highest, total, read, queries, value_width)
 
 
 @triton.jit
-def finish(context, lse, group, t, d, highest, total, read, queries, value_width):
-    """Write what has been read, and its log-sum-exp."""
+def finish(context, lse, shifts, scale, group, t, d, highest, total, read, queries, value_width):
+    """Write what has been read, and its log-sum-exp; `shifts` are those of the queries."""
     context += group.to(tl.int64) * queries * value_width
     inside = (t < queries)[:, None] & (d < value_width)[None, :]
     total = tl.where(total == 0.0, 1.0, total)  # a row without keys: its context is zero, its log-sum-exp -inf
     tl.store(context + t[:, None] * value_width + d[None, :], read / total[:, None], mask=inside)
     if tl.program_id(2) == 0:
-        tl.store(lse + group * queries + t, 0.6931471805599453 * (highest + tl.log2(total)), mask=t < queries)
+        powers = tl.fma(tl.load(shifts + t), scale, highest) + tl.log2(total)
+        tl.store(lse + group * queries + t, 0.6931471805599453 * powers, mask=t < queries)
 
 
 @triton.jit
