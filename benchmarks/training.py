@@ -1,11 +1,13 @@
-"""Target tokens a second in training on the CPU: our models beside those of other toolkits.
+"""Target tokens a second in training: our models beside those of other toolkits.
 
     python benchmarks/training.py --threads 1 --rounds 5
+    python benchmarks/training.py --updates 100 --warm 400 --precision bfloat16      on a GPU, where there is one
 
 First the gate: our loss of a fixed batch is that of PyTorch's formula. Then every system makes complete updates
 (forward, backward, clipping, Adam) in turn, each with its own batches of about the same size, and the tokens that are
 no padding are counted. Smoothing, dropout and widths are the same where a toolkit has them; the number of parameters
-says where they are not. transformers, JoeyNMT and OpenNMT-py take part where they can be imported.
+says where they are not. transformers, JoeyNMT and OpenNMT-py take part where they can be imported; on a GPU
+transformers alone. Ours records its updates there, so `--warm` must be long enough for most shapes to come by.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ TOKENS = 4096
 """Target tokens of a batch, at most."""
 DROPOUT, SMOOTHING, CLIP, RATE = 0.1, 0.1, 1.0, 1e-4
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 Pair = tuple[list[int], list[int]]
 """The ids of a source and a target, without beginning and end, none of them special."""
@@ -59,6 +62,7 @@ train:
   optimizer: {{name: adam, rate: {rate}}}
   label_smoothing: {smoothing}
   clip: {clip}
+  precision: {precision}
 evaluate: {{metrics: [bleu]}}
 """
 
@@ -79,8 +83,11 @@ def main() -> None:
             source, target = options.data
         for kind in options.models:
             torch.manual_seed(0)
-            systems = make_systems(kind, source, target, Path(folder) / kind)
+            systems = make_systems(kind, source, target, Path(folder) / kind, options.precision)
             torch.set_num_threads(options.threads)  # not before: our trainer chooses by itself
+            for system in systems.values():
+                for _ in range(options.warm):
+                    system.update()
             speeds = timed(systems, options.rounds, options.updates, CLOCKS[options.clock])
             print(table(kind, systems, speeds, options), flush=True)
 
@@ -90,6 +97,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1, help="threads of every system")
     parser.add_argument("--rounds", type=int, default=5, help="times that each is timed; the median counts")
     parser.add_argument("--updates", type=int, default=2, help="updates of a round")
+    parser.add_argument("--warm", type=int, default=2, help="updates of each before the first round")
+    parser.add_argument("--precision", choices=["float32", "tf32", "bfloat16"], default="float32")
     parser.add_argument("--models", nargs="+", default=["transformer", "bahdanau"])
     parser.add_argument("--data", type=Path, nargs=2, metavar=("SOURCE", "TARGET"), help="texts; None to make some up")
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu, for one thread on a busy machine")
@@ -108,15 +117,15 @@ def synthetic(folder: Path) -> tuple[Path, Path]:
     return paths
 
 
-def make_systems(kind: str, source: Path, target: Path, folder: Path) -> dict[str, System]:
+def make_systems(kind: str, source: Path, target: Path, folder: Path, precision: str) -> dict[str, System]:
     """Ours, which must pass its gate, and those of the others that are here."""
-    trainer = make_trainer(kind, source, target, folder)
+    trainer = make_trainer(kind, source, target, folder, precision)
     gate(trainer)
     systems = {"regard": ours(trainer)}
     pairs = pairs_of(trainer)
     for name, make in PEERS.items():
         try:
-            system = make(kind, pairs)
+            system = make(kind, pairs, precision)
         except ImportError as error:
             print(f"{name} is left out: {error}")
             continue
@@ -125,7 +134,7 @@ def make_systems(kind: str, source: Path, target: Path, folder: Path) -> dict[st
     return systems
 
 
-def make_trainer(kind: str, source: Path, target: Path, folder: Path) -> Trainer:
+def make_trainer(kind: str, source: Path, target: Path, folder: Path, precision: str) -> Trainer:
     model = {
         "transformer": f"{{kind: transformer, num_layers: {LAYERS}, dim: {DIM}, num_heads: {HEADS}, "
         f"hidden_dim: {HIDDEN}, dropout: {DROPOUT}, tied: all}}",
@@ -133,14 +142,14 @@ def make_trainer(kind: str, source: Path, target: Path, folder: Path) -> Trainer
     }[kind]
     text = RECIPE.format(
         source=source.resolve(), target=target.resolve(), words=WORDS, model=model, tokens=2 * TOKENS, rate=RATE,
-        smoothing=SMOOTHING, clip=CLIP,
+        smoothing=SMOOTHING, clip=CLIP, precision=precision,
     )  # fmt: skip
     return Trainer(check(Document.parse(text, "training.yaml")).recipe, Run(folder), screen=Screen(quiet=True))
 
 
 def gate(trainer: Trainer) -> None:
     """Nothing is timed whose loss is not PyTorch's, of the same logits."""
-    batch = trainer.feed.batch(next(iter(trainer.feed.after(0, 0))))
+    batch = trainer.feed.batch(next(iter(trainer.feed.after(0, 0)))).to(DEVICE)
     model: Any = trainer.model.eval()
     with torch.no_grad():
         logits = model(batch.source, batch.source_lengths, batch.target[:, :-1]).logits
@@ -174,7 +183,7 @@ def pairs_of(trainer: Trainer) -> list[Pair]:
     return [(source.clip(first).tolist(), target.clip(first).tolist()) for source, target in fields]
 
 
-def marian(kind: str, pairs: list[Pair]) -> System | None:
+def marian(kind: str, pairs: list[Pair], precision: str) -> System | None:
     """Marian in transformers, batches and smoothing as its Trainer has them with `group_by_length`."""
     if kind != "transformer":
         return None
@@ -187,7 +196,7 @@ def marian(kind: str, pairs: list[Pair]) -> System | None:
         eos_token_id=eos, decoder_start_token_id=pad, forced_eos_token_id=None, max_position_embeddings=512,
         scale_embedding=True, dropout=DROPOUT, attention_dropout=DROPOUT, activation_dropout=DROPOUT,
     )  # fmt: skip
-    model = transformers.MarianMTModel(config).train()
+    model = transformers.MarianMTModel(config).to(DEVICE).train()
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE, fused=True)
     smoother = parts.LabelSmoother(epsilon=SMOOTHING)
     size = round(TOKENS / (1 + statistics.mean(len(target) for _, target in pairs)))
@@ -196,24 +205,28 @@ def marian(kind: str, pairs: list[Pair]) -> System | None:
 
     def update() -> int:
         some = [pairs[index] for index in next(batches)]
-        source = padded([[*source, eos] for source, _ in some], pad)
-        labels = padded([[*target, eos] for _, target in some], -100)
-        said = model(
-            input_ids=source,
-            attention_mask=(source != pad).long(),
-            decoder_input_ids=model.prepare_decoder_input_ids_from_labels(labels),
-        )
-        smoother(said, labels).backward()
+        source = padded([[*source, eos] for source, _ in some], pad).to(DEVICE)
+        labels = padded([[*target, eos] for _, target in some], -100).to(DEVICE)
+        with torch.autocast(DEVICE.type, torch.bfloat16, enabled=precision == "bfloat16"):
+            said = model(
+                input_ids=source,
+                attention_mask=(source != pad).long(),
+                decoder_input_ids=model.prepare_decoder_input_ids_from_labels(labels),
+            )
+            loss = smoother(said, labels)
+        loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), CLIP)
         optimizer.step()
         model.zero_grad()
-        return int((labels != -100).sum())
+        return sum(len(target) + 1 for _, target in some)
 
     return System(model, update)
 
 
-def joey(kind: str, pairs: list[Pair]) -> System:
+def joey(kind: str, pairs: list[Pair], precision: str) -> System | None:
     """JoeyNMT, batches of its `TokenBatchSampler` in random order, which is what it trains with."""
+    if DEVICE.type == "cuda" or precision != "float32":
+        return None
     building: Any = importlib.import_module("joeynmt.model")
     batching: Any = importlib.import_module("joeynmt.batch")
     sampling: Any = importlib.import_module("joeynmt.datasets")
@@ -282,11 +295,13 @@ def _joey_bahdanau() -> dict[str, Any]:
     }
 
 
-def opennmt(kind: str, pairs: list[Pair]) -> System:
+def opennmt(kind: str, pairs: list[Pair], precision: str) -> System | None:
     """OpenNMT-py, all pairs in one bucket, which is sorted by length and cut into batches in random order.
 
     The two directions of its recurrent encoder are together as wide as its decoder; ours are so each.
     """
+    if DEVICE.type == "cuda" or precision != "float32":
+        return None
     parsing: Any = importlib.import_module("onmt.utils.parse")
     options: Any = importlib.import_module("onmt.opts")
     building: Any = importlib.import_module("onmt.model_builder")
@@ -366,7 +381,7 @@ def _opennmt_bahdanau() -> str:
 
 JOEY = {"transformer": _joey_transformer, "bahdanau": _joey_bahdanau}
 OPENNMT = {"transformer": _opennmt_transformer, "bahdanau": _opennmt_bahdanau}
-PEERS: dict[str, Callable[[str, list[Pair]], System | None]] = {
+PEERS: dict[str, Callable[[str, list[Pair], str], System | None]] = {
     "transformers": marian,
     "joeynmt": joey,
     "OpenNMT-py": opennmt,
@@ -387,19 +402,27 @@ def padded(rows: list[list[int]], padding: int) -> Tensor:
 def timed(systems: dict[str, System], rounds: int, updates: int, clock: Callable[[], float]) -> dict[str, list[float]]:
     """Tokens a second of each system in each round, all systems in turn."""
     speeds: dict[str, list[float]] = {name: [] for name in systems}
-    for number in range(rounds + 1):
+    for _ in range(rounds):
         for name, system in systems.items():
+            wait()
             begin = clock()
             tokens = sum(system.update() for _ in range(updates))
-            if number:  # the first is for warming up
-                speeds[name].append(tokens / (clock() - begin))
+            wait()
+            speeds[name].append(tokens / (clock() - begin))
     return speeds
+
+
+def wait() -> None:
+    """Until the device has done what was asked of it."""
+    if DEVICE.type == "cuda":
+        torch.cuda.synchronize()
 
 
 def table(kind: str, systems: dict[str, System], speeds: dict[str, list[float]], options: argparse.Namespace) -> str:
     """The median of each, and how many times as fast ours is."""
     load = os.getloadavg()[0]
-    lines = [f"{kind}: {options.threads} thread(s), {options.clock} clock, torch {torch.__version__}, load {load:.1f}"]
+    machine = torch.cuda.get_device_name() if DEVICE.type == "cuda" else f"{options.threads} thread(s), load {load:.1f}"
+    lines = [f"{kind}, {options.precision}: {machine}, {options.clock} clock, torch {torch.__version__}"]
     mine = statistics.median(speeds["regard"])
     for name, system in systems.items():
         speed = statistics.median(speeds[name])

@@ -24,7 +24,7 @@ def _small(monkeypatch: pytest.MonkeyPatch, _on_device: None) -> None:
         monkeypatch.setattr(training, name, size)
 
 
-def absent(kind: str, pairs: list[training.Pair]) -> training.System:
+def absent(kind: str, pairs: list[training.Pair], precision: str) -> training.System:
     raise ImportError("no such module")
 
 
@@ -42,20 +42,22 @@ def test_gate_then_a_table(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(training, "PEERS", {"another": absent})
-    systems = training.make_systems(kind, *training.synthetic(tmp_path), tmp_path / "run")
+    systems = training.make_systems(kind, *training.synthetic(tmp_path), tmp_path / "run", "float32")
     assert "another is left out: no such module" in capsys.readouterr().out
     before = [parameter.detach().clone() for parameter in systems["regard"].model.parameters()]
     speeds = training.timed(systems, 2, 1, time.perf_counter)
     assert len(speeds["regard"]) == 2
     moved = [not torch.equal(one, two) for one, two in zip(before, systems["regard"].model.parameters(), strict=True)]
     assert sum(moved) > len(moved) / 2
-    lines = training.table(kind, systems, speeds, argparse.Namespace(threads=1, clock="wall")).splitlines()
+    lines = training.table(
+        kind, systems, speeds, argparse.Namespace(threads=1, clock="wall", precision="float32")
+    ).splitlines()
     assert lines[1].startswith("regard ")
     assert "ours 1.00 times as fast" in lines[1]
 
 
 def test_another_loss_does_not_pass(tmp_path: Path) -> None:
-    trainer = training.make_trainer("transformer", *training.synthetic(tmp_path), tmp_path / "run")
+    trainer = training.make_trainer("transformer", *training.synthetic(tmp_path), tmp_path / "run", "float32")
     trainer.task = replace(trainer.task, smoothing=0.2)
     with pytest.raises(SystemExit, match="gate: our loss is"):
         training.gate(trainer)

@@ -1,7 +1,7 @@
 """How the kernels are launched: the size of a tile, by a rule, and how a tanh is reached.
 
 The rule is for an H200. Forward, a thread owns two keys of 16 queries, so that what it loads serves several pairs;
-backward one hidden unit of 16 rows, so that sums over rows stay in it.
+backward one hidden unit of 16 or 32 rows, so that sums over rows stay in it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Launch:
 
     def pieces(self, programs: int) -> int:
         """Into how many pieces the way of each program of `slopes` is cut, so that there is work for the whole chip."""
-        return min(8, max(1, _PROGRAMS // max(1, programs)))
+        return min(64, max(1, _PROGRAMS // max(1, programs)))
 
 
 def choose(hidden: int, dtype: torch.dtype, *, features: bool, interpreted: bool) -> Launch:
@@ -90,8 +90,10 @@ def choose(hidden: int, dtype: torch.dtype, *, features: bool, interpreted: bool
     if features:  # a tile of features lies in registers as well
         small = Tile(16, 32, 4)
         return Launch(small, small, small, group)
-    pairs = Tile(16, 128, 4) if dtype == torch.float32 else Tile(16, 256, 4)
-    return Launch(pairs, pairs, Tile(16, 64, 2) if hidden <= 64 else Tile(16, 128, 4), group)
+    if dtype == torch.float32:
+        pairs = Tile(16, 128, 4)
+        return Launch(pairs, pairs, Tile(16, 64, 2) if hidden <= 64 else Tile(16, 128, 4), group)
+    return Launch(Tile(16, 256, 4), Tile(16, 128, 4), Tile(32, 64, 2), group)
 
 
 def runs(device: torch.device, dtype: torch.dtype) -> bool:
