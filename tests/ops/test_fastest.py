@@ -53,6 +53,25 @@ def test_a_step_of_a_decoder_is_computed_plainly(dtype: torch.dtype, shape: Shap
     assert fastest.backends((8, 0), dtype, shape) == [SDPBackend.MATH]
 
 
+def test_rows_that_begin_anywhere_are_copied_and_others_are_not() -> None:
+    whole = torch.randn(2, 3, 8, 16)
+    for view in (whole, whole[:, 1:], whole[:, :, ::2], whole[..., :8], whole[:1].expand(5, 3, 8, 16)):
+        assert fastest.aligned(view) is view
+    for view in (whole[..., 1:9], whole[..., ::2], whole.mT, torch.randn(3, 5, 7)[:, :, 1:]):
+        moved = fastest.aligned(view)
+        assert moved.is_contiguous()
+        assert moved.data_ptr() % 16 == 0
+        assert torch.equal(moved, view)
+
+
+def test_a_read_of_a_part_of_a_tensor() -> None:
+    """On a GPU the memory-efficient kernel cannot read it where it lies."""
+    larger = torch.randn(3, 4, 9, 11)
+    query, key, value = (larger[index : index + 1, :2, 1:8, 1:9] for index in range(3))
+    found = fastest.fused_attention(query, key, value, scale=0.5)
+    torch.testing.assert_close(found, (0.5 * query @ key.mT).softmax(-1) @ value)
+
+
 def test_the_state_of_pytorch_is_left_as_it_was() -> None:
     before = torch.backends.cuda.cudnn_sdp_enabled(), torch.backends.cuda.flash_sdp_enabled()
     query = torch.randn(1, 1, 512, 16, dtype=torch.bfloat16)
