@@ -39,7 +39,7 @@ class Knowing(nn.Module):
 
 def test_the_loss_is_that_of_the_bits_that_are_asked_for() -> None:
     """Each bit is said with probability 3/4, so it costs -log 3/4, whatever is said where nothing is asked."""
-    batch = COPY.draw(7, 1).batch(first=0)
+    batch = COPY.draw(7, 1).batch(first=0).to(torch.get_default_device())
     loss = Bits(COPY).loss(Knowing(0.25), batch)
     assert loss.tokens == int(batch.asked.sum()) * 3
     assert loss.total.item() == pytest.approx(-loss.tokens * math.log(0.75), rel=1e-5)
@@ -55,7 +55,7 @@ def test_the_loss_is_that_of_the_bits_that_are_asked_for() -> None:
 
 
 def test_gradients_come_from_nothing_else() -> None:
-    batch = COPY.draw(2, 3).batch(first=0)
+    batch = COPY.draw(2, 3).batch(first=0).to(torch.get_default_device())
     logits = torch.randn(*batch.targets.shape, requires_grad=True)
     model: Any = lambda inputs: Predicted(logits)  # noqa: E731
     Bits(COPY).loss(model, batch).total.backward()

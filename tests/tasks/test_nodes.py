@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from regard.data import DataError, Labels
+from regard.data.batch import Batch
 from regard.data.graphs import Graph, Members
 from regard.decode.search import Search
 from regard.explain.panel import Network
@@ -34,13 +35,22 @@ def network(seed: int = 0) -> GAT:
     return GAT(3, 2, hidden_dim=4, num_heads=3).eval()
 
 
+def whole() -> tuple[torch.Tensor, torch.Tensor]:
+    """Features and edges."""
+    return torch.tensor(np.arange(15).reshape(5, 3) % 4).float(), torch.tensor(GRAPH.edges)
+
+
+def asked(*numbers: int) -> Batch:
+    return TASK.batch(np.array(numbers)).to(torch.get_default_device())
+
+
 def logits(model: GAT) -> torch.Tensor:
-    return model(torch.tensor(np.arange(15).reshape(5, 3) % 4).float(), torch.from_numpy(GRAPH.edges)).logits
+    return model(*whole()).logits
 
 
 def test_the_loss_is_that_of_the_nodes_that_are_asked_for() -> None:
     model = network()
-    loss = TASK.loss(model, TASK.batch(np.array([3, 1])))
+    loss = TASK.loss(model, asked(3, 1))
     expected = F.cross_entropy(logits(model)[[3, 1]], torch.tensor([1, 0]), reduction="sum")
     assert_close(loss.total, expected, tolerance=1e-5)
     assert (loss.tokens, TASK.sizes, TASK.unit) == (2, (3, 2), "node")
@@ -48,10 +58,10 @@ def test_the_loss_is_that_of_the_nodes_that_are_asked_for() -> None:
 
 
 def test_a_label_that_was_never_learned_does_not_count() -> None:
-    batch = TASK.batch(np.array([4, 0]))
+    batch = asked(4, 0)
     assert batch.label.tolist() == [IGNORE, 1]
     assert batch.tokens == 1
-    assert_close(TASK.loss(network(), batch).total, TASK.loss(network(), TASK.batch(np.array([0]))).total)
+    assert_close(TASK.loss(network(), batch).total, TASK.loss(network(), asked(0)).total)
 
 
 def test_other_labels_are_never_seen() -> None:
@@ -72,7 +82,7 @@ def test_answers_are_ranked_with_whom_they_read() -> None:
     assert first.alignment is not None
     assert first.alignment.sum().item() == pytest.approx(1.0)
     assert (first.alignment.diff() <= 0).all()
-    read = model.trace(torch.tensor(np.arange(15).reshape(5, 3) % 4).float(), torch.from_numpy(GRAPH.edges)).reads[-1]
+    read = model.trace(*whole()).reads[-1]
     expected = read.dense().weights()[0].mean(0)[0]
     found = dict(zip(first.source_tokens, first.alignment[0].tolist(), strict=True))
     assert found == pytest.approx({"ada": expected[0].item(), "bob": expected[1].item(), "kim": expected[3].item()})
@@ -111,7 +121,7 @@ def test_a_picture_has_the_neighbours_and_theirs() -> None:
     assert panel.places[0].tolist() == [0.0, 0.0]
     assert panel.places.norm(dim=1).round().tolist() == [0.0, 1.0, 2.0]
     assert panel.groups == ("red", "red", "blue")
-    reads = model.trace(torch.tensor(np.arange(15).reshape(5, 3) % 4).float(), torch.from_numpy(GRAPH.edges)).reads
+    reads = model.trace(*whole()).reads
     last, before = reads[-1].dense().weights()[0].mean(0).detach(), reads[-2].dense().weights()[0].detach()
     assert_close(panel.values[0], [last[3, 3], last[3, 0], 0.0], tolerance=1e-6)
     assert_close(panel.values[1], before.mean(0)[0, [3, 0, 1]], tolerance=1e-6)
@@ -128,11 +138,11 @@ def test_the_feed_is_one_batch_an_epoch_divided_among_processes() -> None:
     places = feed.after(0, 0)
     assert [next(places) for _ in range(3)] == [Place(0, 0), Place(1, 0), Place(2, 0)]
     assert next(feed.after(4, 1)) == Place(5, 0)
-    whole = feed.batch(Place(0, 0))
-    assert (whole.indices, whole.tokens, feed.tokens(Place(7, 0))) == ((0, 1, 3), 3, 3)
-    halves = [feed.batch(Place(0, 0), rank, 2) for rank in range(2)]
+    everything = feed.batch(Place(0, 0)).to(torch.get_default_device())
+    assert (everything.indices, everything.tokens, feed.tokens(Place(7, 0))) == ((0, 1, 3), 3, 3)
+    halves = [feed.batch(Place(0, 0), rank, 2).to(torch.get_default_device()) for rank in range(2)]
     assert [half.indices for half in halves] == [(0, 3), (1,)]
     total = sum(float(TASK.loss(network(), half).nll) for half in halves)
-    assert total == pytest.approx(float(TASK.loss(network(), whole).nll), rel=1e-5)
+    assert total == pytest.approx(float(TASK.loss(network(), everything).nll), rel=1e-5)
     assert feed.batch(Place(0, 0), 3, 4).size == 0
     assert "one graph of 5 nodes and 6 edges, 3 of its nodes" in str(feed)

@@ -36,7 +36,7 @@ def batch(size: int) -> Batch:
         rows = [WORDS.encode(str(one.fields[field])) for one in EXAMPLES[:size]]
         rows = [[2, *row, 3] for row in rows] if field == "target" else rows
         tensors |= {field: padded(rows, 0), f"{field}_lengths": torch.tensor([len(row) for row in rows])}
-    return Batch(tensors, tuple(range(size)), 3 * size)
+    return Batch(tensors, tuple(range(size)), 3 * size).to(torch.get_default_device())
 
 
 def test_the_memory_of_a_batch_is_its_facts_and_of_a_split_all_of_them() -> None:

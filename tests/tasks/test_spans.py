@@ -78,7 +78,7 @@ def test_the_best_span_is_valid_and_not_too_long() -> None:
 
 
 def test_answers_are_text_of_the_passage() -> None:
-    model = Points({"b": 5.0, "h": 1.0}, {"c": 5.0})
+    model = Points({"b": 6.0, "h": 1.0}, {"c": 5.0})
     (answers,) = task().predict(model, ["where is it\ta  b   c d"], Search(n_best=2))
     assert answers[0].text == "b   c"  # its spaces and all
     assert answers[0].tokens == ("b", "c")

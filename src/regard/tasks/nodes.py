@@ -158,7 +158,7 @@ class Nodes(Task):
         self, name: str, shown: list[int], ring: list[int], strengths: dict[tuple[int, int], float], said: list[str]
     ) -> Network:
         place = {number: index for index, number in enumerate(shown)}
-        values = torch.zeros(len(shown), len(shown))
+        values = torch.zeros(len(shown), len(shown), device="cpu")
         for (reader, read), weight in strengths.items():
             values[place[reader], place[read]] = weight
         labels = [self.graph.labels[number] or "" for number in shown]
