@@ -49,7 +49,11 @@ def main() -> None:
         length *= 2
     for name, column in (("time", 1), ("memory", 2)):
         print(f"{name} grows with the length to the power {power(rows, column):.2f}")
-    draw(rows, str(machine), options.out)
+    draw(
+        rows,
+        f"additive attention, forward and backward, H = {options.heads}, A = {options.width}; {machine}",
+        options.out,
+    )
     print(f"the picture is in {options.out}")
 
 
@@ -101,8 +105,17 @@ def draw(rows: list[Row], title: str, path: Path) -> None:
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for axis, column, label in ((axes[0], 1, "seconds"), (axes[1], 2, "MiB beside inputs and outputs")):
-        axis.loglog([row[0] for row in rows], [row[column] for row in rows], "o-", base=2)
+    lengths = [row[0] for row in rows]
+    for axis, column, label, grows in ((axes[0], 1, "seconds", 2), (axes[1], 2, "MiB beside inputs and outputs", 1)):
+        axis.loglog(lengths, [row[column] for row in rows], "o-")
+        last = rows[-1]
+        axis.plot(lengths, [last[column] * (length / last[0]) ** grows for length in lengths], "--", alpha=0.5)
+        axis.annotate(
+            {1: "linear", 2: "quadratic"}[grows], (lengths[0], last[column] * (lengths[0] / last[0]) ** grows)
+        )
+        axis.set_xticks(lengths, [f"{length:,}" for length in lengths], rotation=30, minor=False)
+        axis.minorticks_off()
+        axis.yaxis.set_major_formatter("{x:g}")
         axis.set(xlabel="T = S", ylabel=label)
         axis.grid(alpha=0.3)
     figure.suptitle(title)
