@@ -46,10 +46,13 @@ def full_precision(tensor: Tensor) -> AbstractContextManager[None]:
     >>> rounded.dtype, kept.dtype
     (torch.bfloat16, torch.float32)
     """
+    if tensor.is_meta:  # which autocast does not know
+        return _NOTHING
     kind = tensor.device.type
-    # A device that autocast does not know, such as meta, has none to switch off.
-    on = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
-    return torch.autocast(kind, enabled=False) if on else nullcontext()
+    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else _NOTHING
+
+
+_NOTHING = nullcontext()
 
 
 def masked_softmax(energy: Tensor, mask: Mask | None = None) -> Tensor:
@@ -102,8 +105,13 @@ def softmax_attention(energy: Tensor, value: Tensor, mask: Mask | None = None, *
     >>> out.context.item()
     2.0
     """
-    weights = masked_softmax(energy, mask)
-    return Attended.from_weights(weigh_values(F.dropout(weights, dropout), value), weights)
+    return read(masked_softmax(energy, mask), value, dropout)
+
+
+def read(weights: Tensor, value: Tensor, dropout: float) -> Attended:
+    """Read `value` with weights [B, H, T, S]."""
+    given = F.dropout(weights, dropout) if dropout else weights
+    return Attended.from_weights(weigh_values(given, value), weights)
 
 
 def weigh_values(weights: Tensor, value: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.masks import Mask
 from regard.ops.attended import Attended
-from regard.ops.softmax import full_precision, softmax_attention, statistics_dtype
+from regard.ops.softmax import full_precision, read, softmax_attention, statistics_dtype
 
 
 def score(
@@ -21,7 +21,7 @@ def score(
             features = features.to(statistics).expand(-1, key.shape[1], -1, -1, -1)
             hidden = hidden + torch.einsum("bhqkf,haf->bhqka", features, feature_weight.to(statistics))
         # Not an einsum: its gradient of v would be one long sum over batch, queries and keys, and lose two digits.
-        return (hidden.tanh() @ weight.to(statistics)[:, None, :, None]).squeeze(4)
+        return (hidden.tanh_() @ weight.to(statistics)[:, None, :, None]).squeeze(4)
 
 
 def attention(
@@ -37,4 +37,6 @@ def attention(
 ) -> Attended:
     """Score, softmax, weighted sum."""
     energy = score(query, key, weight, features=features, feature_weight=feature_weight)
+    if mask is None:  # |e| <= Σ|v|, so that no row is empty
+        return read(energy.softmax(-1), value, dropout)
     return softmax_attention(energy, value, mask, dropout=dropout)
