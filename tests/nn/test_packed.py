@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from regard.nn import Cells, MultiHead, Recurrent, ScaledDot, pack, packed_copy
 from regard.nn import packing as layouts
 from regard.nn.packed import PackedLinear
-from regard.nn.packing import Packing
+from regard.nn.packing import Activation, Packing
 from tests.mechanism import assert_close
 
 
@@ -30,6 +30,10 @@ def blocks(linear: PackedLinear) -> Tensor | None:
     return linear._packing._blocks
 
 
+def halves(linear: PackedLinear) -> Tensor | None:
+    return linear._packing._halves
+
+
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("shape", [(1,), (5,), (3, 0), (2, 7), (160, 1)])
 def test_a_packed_map_is_the_map(shape: tuple[int, ...], bias: bool) -> None:
@@ -38,7 +42,8 @@ def test_a_packed_map_is_the_map(shape: tuple[int, ...], bias: bool) -> None:
     with torch.inference_mode():
         assert_close(fast(x), plain(x), tolerance=1e-5)
         assert_close(fast(x.flip(-1)[..., ::1]), plain(x.flip(-1)), tolerance=1e-5)
-    assert (blocks(fast) is not None) == torch.backends.mkldnn.is_available()
+    laid_out = halves(fast) if shape == (1,) else blocks(fast)
+    assert (laid_out is not None) == torch.backends.mkldnn.is_available()
 
 
 def test_blocks_follow_the_weights() -> None:
@@ -124,7 +129,31 @@ def test_matrices_on_top_of_each_other(rows: int) -> None:
             assert_close(packing.stacked(x, weights, biases), torch.cat(wanted, -1), tolerance=1e-4)
 
 
-@pytest.mark.parametrize("outputs", [130, 512])
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("size", [70, 3])  # in blocks or halves, and too small for them
+def test_the_first_of_several_matrices_can_be_scaled(rows: int, size: int) -> None:
+    x, weights = vectors(rows), [vectors(size), vectors(size)]
+    biases = [torch.randn(size, device="cpu") for _ in weights]
+    wanted = [nn.functional.linear(x, weight, bias) for weight, bias in zip(weights, biases, strict=True)]
+    with torch.inference_mode():
+        found = copy.deepcopy(Packing(0.3)).stacked(x, weights, biases)
+        alone = pickle.loads(pickle.dumps(Packing(0.3))).stacked(x, weights[:1], biases[:1])
+    assert_close(found, torch.cat((0.3 * wanted[0], wanted[1]), -1), tolerance=1e-4)
+    assert_close(alone, 0.3 * wanted[0], tolerance=1e-4)
+
+
+@pytest.mark.parametrize("then", [nn.functional.relu, nn.functional.gelu])
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("size", [130, 3])
+def test_what_follows_a_product(then: Activation, rows: int, size: int) -> None:
+    x, weight, bias = vectors(rows), vectors(size), torch.randn(size, device="cpu")
+    with torch.inference_mode():
+        assert_close(
+            Packing().linear(x, weight, bias, then), then(nn.functional.linear(x, weight, bias)), tolerance=1e-4
+        )
+
+
+@pytest.mark.parametrize("outputs", [129, 130, 512])
 def test_one_vector(outputs: int) -> None:
     linear = nn.Linear(256, outputs, device="cpu")
     x = vectors(1)

@@ -8,7 +8,7 @@ import torch
 import regard
 from regard import Mask
 from regard.models import Attending
-from regard.nn import Memory
+from regard.nn import Memory, packed_copy
 from regard.nn.sharing import SharedMemory
 from tests.mechanism import assert_close
 
@@ -35,6 +35,26 @@ def test_reading_together_is_reading_alone(name: str) -> None:
     assert_close(together.weights(), alone.weights(), tolerance=1e-12)
     assert together.shape == alone.shape
     assert together.state.step == alone.state.step == 1
+
+
+@pytest.mark.parametrize("mask", [None, Mask.padding([5, 3]), Mask.padding([4, 0])])
+@pytest.mark.parametrize("copies", [1, 3])
+def test_a_packed_additive_read_is_the_read(mask: Mask | None, copies: int) -> None:
+    plain = Attending(hidden_dim=256)(192, 192).to("cpu").eval()
+    with torch.no_grad():
+        plain.score.weight.mul_(5.0)  # weights far from even
+    packed = packed_copy(plain)
+    source, query = torch.randn(2, 5, 192, device="cpu"), torch.randn(2 * copies, 1, 192, device="cpu")
+    with torch.inference_mode():
+        shared = SharedMemory(plain.remember(source, mask=mask), copies)
+        state = plain.start(shared.memory)
+        assert shared._quick(packed, query)
+        assert not shared._quick(plain, query)
+        wanted, found = shared.read(plain, query, state), shared.read(packed, query, state)
+    assert_close(found.context, wanted.context, tolerance=2e-5)
+    assert_close(found.weights(), wanted.weights(), tolerance=2e-5)
+    assert found.shape == wanted.shape
+    assert found.state.step == wanted.state.step == 1
 
 
 def test_uneven_rows_are_copied() -> None:

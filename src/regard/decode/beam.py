@@ -53,11 +53,13 @@ def beam_search(model: Generates, request: Request, search: Search) -> list[list
 
 @dataclass(frozen=True)
 class _Beam:
-    """The open hypotheses of the b rows that are still searched: G groups of k, K = G * k.
+    """The open hypotheses of the b rows that are still searched: G groups of w, K = G * w.
+
+    A group begins with one hypothesis, the empty one, and goes on with k, or with as many as there can be.
 
     Attributes:
         rows: [b], the inputs they belong to.
-        sums: [b, G, k] sums of log-probabilities in float64; -inf for a place that is empty.
+        sums: [b, G, w] sums of log-probabilities in float64; -inf for a place that is empty.
         token: [b * K], what each read last.
         came: [b * K], their nodes in the trace.
         covered: [b, K, S] attention gathered so far, for the coverage penalty; None without one.
@@ -80,20 +82,19 @@ class _Beam:
     @classmethod
     def first(cls, model: Generates, request: Request, search: Search) -> _Beam:
         """One empty hypothesis in every group."""
-        groups, width = search.groups, search.beam_size // search.groups
-        rows = request.rows()
-        sums = torch.full((len(rows), groups, width), -torch.inf, dtype=torch.float64, device=rows.device)
+        rows, groups = request.rows(), search.groups
+        sums = torch.zeros(len(rows), groups, 1, dtype=torch.float64, device=rows.device)
         longest = Limits.of(search, request).longest.tolist()
         return _Beam(
             rows=rows,
-            sums=sums.index_fill(2, rows.new_zeros(1), 0.0),
-            token=torch.full((len(rows) * search.beam_size,), BOS, device=rows.device),
-            came=torch.zeros(len(rows) * search.beam_size, dtype=torch.long, device=rows.device),
+            sums=sums,
+            token=torch.full((len(rows) * groups,), BOS, device=rows.device),
+            came=torch.zeros(len(rows) * groups, dtype=torch.long, device=rows.device),
             covered=_uncovered(request, search),
             closed=torch.zeros(len(rows), groups, dtype=torch.bool, device=rows.device),
-            scores=sums,
+            scores=sums.new_full((len(rows), groups, search.width), -torch.inf),
             bound=sums.new_tensor([search.penalty.divisor(length) for length in longest]),
-            state=request.start(model, search.beam_size),
+            state=request.start(model, groups),
         )
 
 
@@ -101,10 +102,11 @@ def _advance(
     beam: _Beam, step: Step, n: int, limits: Limits, trace: Trace, finished: _Finished, search: Search
 ) -> _Beam | None:
     """The n-th token: continue, finish, keep, and let the rows go that are done."""
-    b, groups, width = beam.sums.shape
-    found = _found(beam, step.log_probs.float().view(b, groups, width, -1), n, limits, search)
-    count, offset = found.token.shape[-1], torch.arange(b * groups, device=beam.rows.device).view(b, groups, 1)
-    row = (offset * width + found.beam).flatten()
+    b, groups, before = beam.sums.shape
+    found = _found(beam, step.log_probs.float().view(b, groups, before, -1), n, limits, search)
+    count, width = found.token.shape[-1], min(search.width, found.token.shape[-1])
+    offset = torch.arange(b * groups, device=beam.rows.device).view(b, groups, 1)
+    row = (offset * before + found.beam).flatten()
     seen = attention(step)
     trace.add(Choice(beam.came, row, found.token.flatten(), found.log_prob.flatten(), seen))
 
@@ -119,7 +121,7 @@ def _advance(
         accepted &= ~beam.closed.unsqueeze(-1)
         score = _score(found.total, row, covered, n, search.penalty).masked_fill(~accepted, -torch.inf)
         finished.add(beam.rows, accepted, score, n)
-        scores = best(torch.cat((beam.scores, score), -1), width)[0]
+        scores = best(torch.cat((beam.scores, score), -1), search.width)[0]
         keep = ends.long().sort(dim=-1, stable=True).indices[..., :width]
         node = (offset * count + keep).flatten()
         sums = found.total.gather(-1, keep).masked_fill(ends.gather(-1, keep), -torch.inf)
@@ -133,14 +135,15 @@ def _leave(
 ) -> _Beam | None:
     """The beam without the rows that are done, its state in the new order; `row` [b * K]: whom each continues."""
     hope = after.sums.amax(-1)
-    settled = after.scores[..., min(search.n_best, after.sums.shape[-1]) - 1] >= hope / after.bound.unsqueeze(1)
+    settled = after.scores[..., min(search.n_best, search.width) - 1] >= hope / after.bound.unsqueeze(1)
     closed = after.closed
     if not search.exact:
         closed = closed | (after.scores[..., -1] >= hope / search.penalty.divisor(n + 1))
     cut = n >= longest[after.rows]
     done = (settled | closed).all(-1) | cut
     if not bool(done.any()):  # a row without any way on has hope -inf, which every score reaches: it is settled
-        return replace(after, covered=_reordered(after.covered, row), closed=closed, state=after.state.select(row))
+        covered = _reordered(after.covered, row, len(after.rows))
+        return replace(after, covered=covered, closed=closed, state=after.state.select(row))
     lost = after.sums.isneginf().all(-1).all(-1) & after.scores.isneginf().all(-1).all(-1)
     finished.cut(after, cut & ~lost, n)
     finished.cut(beam, lost, n - 1)
@@ -154,7 +157,7 @@ def _leave(
         sums=after.sums[going],
         token=after.token[each],
         came=after.came[each],
-        covered=_reordered(after.covered, continued),
+        covered=_reordered(after.covered, continued, len(going)),
         closed=closed[going],
         scores=after.scores[going],
         bound=after.bound[going],
@@ -190,10 +193,10 @@ class _Finished:
 
     def ranked(self, trace: Trace, request: Request, search: Search) -> list[list[Hypothesis]]:
         """The best of each input, as many as are wanted."""
-        width, leaves = search.beam_size // search.groups, []
+        leaves = []
         for groups, cut in zip(self._ended, self._cut, strict=True):
             for ended in groups:
-                leaves += [leaf for _, leaf in sorted(ended, key=lambda end: -end[0])[:width]]
+                leaves += [leaf for _, leaf in sorted(ended, key=lambda end: -end[0])[: search.width]]
             leaves += cut
         found: list[dict[tuple[int, ...], Hypothesis]] = [{} for _ in range(request.batch)]
         for leaf, made in zip(leaves, trace.hypotheses(leaves, request, search.penalty), strict=True):
@@ -206,24 +209,24 @@ def _rank(made: Hypothesis) -> tuple[bool, float, int, tuple[int, ...]]:
 
 
 def _found(beam: _Beam, log_probs: Tensor, n: int, limits: Limits, search: Search) -> Candidates:
-    """The best continuations of log-probabilities [b, G, k, V] among those that may be."""
-    width, size = log_probs.shape[2:]
+    """The best continuations of log-probabilities [b, G, w, V] among those that may be."""
+    size = log_probs.shape[3]
 
     def barred(tokens: Tensor) -> Tensor:
         return limits.barred(tokens, size, beam.rows, n)
 
-    return expand(beam.sums, log_probs, 2 * width, search.diversity, barred, len(search.forbid) + 1)
+    return expand(beam.sums, log_probs, 2 * search.width, search.diversity, barred, len(search.forbid) + 1)
 
 
 def _uncovered(request: Request, search: Search) -> Tensor | None:
-    """[B, K, S] with nothing covered yet, and the padding as good as covered."""
+    """[B, G, S] with nothing covered yet, and the padding as good as covered."""
     if not search.coverage:
         return None
     if request.source is None or request.lengths is None:
         raise ValueError("a coverage penalty needs a source; set coverage=0")
     places = torch.arange(request.source.shape[1], device=request.device)
     padding = places >= torch.tensor(request.lengths, device=request.device).unsqueeze(1)
-    return padding.double().unsqueeze(1).repeat(1, search.beam_size, 1)
+    return padding.double().unsqueeze(1).repeat(1, search.groups, 1)
 
 
 def _cover(covered: Tensor | None, seen: Tensor | None) -> Tensor | None:
@@ -235,9 +238,9 @@ def _cover(covered: Tensor | None, seen: Tensor | None) -> Tensor | None:
     return covered + seen.double().view_as(covered)
 
 
-def _reordered(covered: Tensor | None, row: Tensor) -> Tensor | None:
-    """The coverage of those that are continued; `row`: [b' * K]."""
-    return None if covered is None else covered.flatten(0, 1)[row].unflatten(0, (-1, covered.shape[1]))
+def _reordered(covered: Tensor | None, row: Tensor, rows: int) -> Tensor | None:
+    """The coverage of those that are continued; `row`: [b' * K], of b' `rows`."""
+    return None if covered is None else covered.flatten(0, 1)[row].unflatten(0, (rows, -1))
 
 
 def _score(total: Tensor, row: Tensor, covered: Tensor | None, n: int, penalty: Penalty) -> Tensor:

@@ -13,7 +13,7 @@ class Candidates(NamedTuple):
     """Continuations of open hypotheses, best first, all [b, G, c].
 
     Attributes:
-        beam: the hypothesis that is continued, 0 to k - 1 in its group.
+        beam: the hypothesis that is continued, 0 to w - 1 in its group.
         token: the token it is continued with.
         log_prob: the model's log-probability of the token, in float32.
         total: the sum of log-probabilities with it, in float64; -inf for one that may not be.
@@ -35,7 +35,7 @@ def best(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     (tensor([3., 3.]), tensor([1, 2]))
     """
     size = values.shape[-1]
-    top, index = values.topk(min(k + 1, size), dim=-1)
+    top, index = _topk(values, min(k + 1, size))
     if not bool((top[..., 1:] == top[..., :-1]).any()):
         return top[..., :k], index[..., :k]
     index = index[..., :k]
@@ -48,8 +48,29 @@ def best(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return found, index.gather(-1, order)
 
 
+def _topk(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """`Tensor.topk` over the last dimension, which is slow with many rows: most values are passed over at once.
+
+    The values are dealt out to columns. A value among the k largest is in one of the k columns with the largest maxima.
+    """
+    rows, columns = _DEALT, values.shape[-1] // _DEALT
+    if columns < 2 * k or values.numel() < _MANY:
+        top, index = values.topk(k, dim=-1)
+        return top, index
+    dealt = rows * columns
+    _, column = _topk(values[..., :dealt].unflatten(-1, (rows, columns)).amax(-2), k)
+    places = torch.arange(0, dealt, columns, device=values.device).unsqueeze(-1) + column.unsqueeze(-2)
+    rest = torch.arange(dealt, values.shape[-1], device=values.device).expand(*column.shape[:-1], -1)
+    places = torch.cat((places.flatten(-2), rest), -1)
+    top, index = values.gather(-1, places).topk(k, dim=-1)
+    return top, places.gather(-1, index)
+
+
+_DEALT = 20
+_MANY = 1 << 18
+
 Barred = Callable[[Tensor], Tensor]
-"""Tokens [b, k, c] -> which of them may not be, likewise."""
+"""Tokens [b, w, c] -> which of them may not be, likewise."""
 
 
 def expand(sums: Tensor, log_probs: Tensor, count: int, diversity: float, barred: Barred, at_most: int) -> Candidates:
@@ -61,31 +82,33 @@ def expand(sums: Tensor, log_probs: Tensor, count: int, diversity: float, barred
     Hamming diversity of diverse beam search; it ranks the choices of one step and stays out of the sums.
 
     Args:
-        sums: [b, G, k] sums of log-probabilities, float64.
-        log_probs: [b, G, k, V] of the next token.
-        count: how many; a group's choice are its first k.
+        sums: [b, G, w] sums of log-probabilities, float64.
+        log_probs: [b, G, w, V] of the next token.
+        count: how many, 2k; a group's choice are its first k.
         diversity: λ.
         barred: says which tokens may not be: -inf in the outcome, whatever the model thinks of them.
         at_most: of all tokens, so many.
 
     Reference: Vijayakumar et al. 2016, "Diverse Beam Search", algorithm 1 and section 3.2.
     """
-    rows, groups, width, vocabulary = log_probs.shape
+    rows, groups, _, vocabulary = log_probs.shape
     taken = torch.zeros(rows, vocabulary, device=log_probs.device) if diversity else None
     found = []
     for group in range(groups):
         avoid = None if taken is None else diversity * taken[:, None]
         found.append(_expand(sums[:, group], log_probs[:, group], count, avoid, barred, at_most))
         if taken is not None:
-            choice = found[-1].token[:, :width]
-            taken.scatter_add_(1, choice, found[-1].total[:, :width].isfinite().to(taken.dtype))
+            choice = found[-1].token[:, : count // 2]
+            taken.scatter_add_(1, choice, found[-1].total[:, : count // 2].isfinite().to(taken.dtype))
+    if groups == 1:  # nothing to be joined
+        return Candidates(*(part.unsqueeze(1) for part in found[0]))
     return Candidates(*(torch.stack(parts, 1) for parts in zip(*found, strict=True)))
 
 
 def _expand(
     sums: Tensor, log_probs: Tensor, count: int, avoid: Tensor | None, barred: Barred, at_most: int
 ) -> Candidates:
-    """The same for one group: [b, k] sums, [b, k, V] log-probabilities, [b, 1, V] to be subtracted for the ranking."""
+    """The same for one group: [b, w] sums, [b, w, V] log-probabilities, [b, 1, V] to be subtracted for the ranking."""
     ranked = log_probs if avoid is None else log_probs - avoid
     # The best of all are among the best of each: V is looked through once, in float32, and never copied.
     value, token = best(ranked, min(count + at_most, log_probs.shape[-1]))

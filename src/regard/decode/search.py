@@ -71,6 +71,11 @@ class Search:
         """The formula of the scores."""
         return Penalty(self.length_penalty, self.alpha, self.coverage)
 
+    @property
+    def width(self) -> int:
+        """k, how many hypotheses a group of a beam keeps open."""
+        return self.beam_size // self.groups
+
     def __post_init__(self) -> None:
         if self.strategy not in get_args(Strategy):
             raise ValueError(f"strategy is one of {', '.join(get_args(Strategy))}; got {self.strategy!r}")

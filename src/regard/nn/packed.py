@@ -6,27 +6,14 @@ import copy
 from itertools import chain
 from typing import TypeVar
 
-from torch import Tensor, nn
+from torch import nn
 
-from regard.nn.packing import Packing, packable
+from regard.nn.packing import PackedLinear, packable
 from regard.nn.reader import Watched
 from regard.nn.rnn import Recurrent
 from regard.nn.transformer_layer import TransformerLayer
 
 M = TypeVar("M", bound=nn.Module)
-
-
-class PackedLinear(nn.Linear):
-    """`nn.Linear` with its own parameters, multiplied in blocks where that is right and fast (see `Packing`)."""
-
-    def __init__(self, linear: nn.Linear) -> None:
-        nn.Module.__init__(self)
-        self.in_features, self.out_features = linear.in_features, linear.out_features
-        self.weight, self.bias = linear.weight, linear.bias
-        self._packing = Packing()
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self._packing.linear(x, self.weight, self.bias)
 
 
 def pack(model: M) -> M:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.nn.aligners.softmax import Softmax
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
-from regard.nn.packing import Packing
+from regard.nn.packing import Activation, Packing
 from regard.nn.scores.scaled_dot import ScaledDot
 from regard.nn.sharing import SharedMemory
 from regard.nn.state import State
@@ -19,8 +19,6 @@ from regard.ops.softmax import masked_softmax
 
 if TYPE_CHECKING:
     from regard.nn.transformer_layer import TransformerLayer
-
-_NO_BIAS = torch.zeros((), dtype=torch.float32, device="cpu")
 
 
 class PackedStep(NamedTuple):
@@ -50,13 +48,12 @@ class PackedLayer:
 
     def __init__(self, layer: TransformerLayer) -> None:
         self._post = layer.post
-        self._activation = layer.activation
         self._attention = _Heads(layer.attention)
-        self._attention_norm = layer.attention_norm
+        self._attention_norm = _Norm(layer.attention_norm)
         self._cross = None if layer.cross is None else _Heads(layer.cross)
-        self._cross_norm = layer.cross_norm
-        self._inner, self._outer = _Map(layer.inner_map), _Map(layer.outer_map)
-        self._hidden_norm = layer.hidden_norm
+        self._cross_norm = None if layer.cross_norm is None else _Norm(layer.cross_norm)
+        self._inner, self._outer = _Map(layer.inner_map, layer.activation), _Map(layer.outer_map)
+        self._hidden_norm = _Norm(layer.hidden_norm)
 
     @staticmethod
     def fits(layer: TransformerLayer) -> bool:
@@ -72,29 +69,39 @@ class PackedLayer:
         if self._cross is not None and self._cross_norm is not None and source is not None:
             attended = self._cross.read(self._read(x, self._cross_norm), source, State(past.size))
             x = self._wrote(x, attended.context.squeeze(1), self._cross_norm)
-        hidden = self._activation(self._inner(self._read(x, self._hidden_norm)))
+        hidden = self._inner(self._read(x, self._hidden_norm))
         x = self._wrote(x, self._outer(hidden), self._hidden_norm)
         return PackedStep(x.unsqueeze(1), past, attended)
 
-    def _read(self, x: Tensor, norm: nn.LayerNorm) -> Tensor:
+    def _read(self, x: Tensor, norm: _Norm) -> Tensor:
         """What a part reads."""
-        return x if self._post else _normed(x, norm)
+        return x if self._post else norm(x)
 
-    def _wrote(self, x: Tensor, written: Tensor, norm: nn.LayerNorm) -> Tensor:
+    def _wrote(self, x: Tensor, written: Tensor, norm: _Norm) -> Tensor:
         """What comes of it."""
         total = x + written
-        return _normed(total, norm) if self._post else total
+        return norm(total) if self._post else total
 
 
 class _Map:
-    """A linear layer in blocks."""
+    """A linear layer in blocks, with what follows it."""
 
-    def __init__(self, linear: nn.Linear) -> None:
-        self._weight, self._bias = linear.weight, linear.bias
+    def __init__(self, linear: nn.Linear, then: Activation | None = None) -> None:
+        self._weight, self._bias, self._then = linear.weight, linear.bias, then
         self._packing = Packing()
 
     def __call__(self, x: Tensor) -> Tensor:
-        return self._packing.linear(x, self._weight, self._bias)
+        return self._packing.linear(x, self._weight, self._bias, self._then)
+
+
+class _Norm:
+    """A LayerNorm without the way through a module."""
+
+    def __init__(self, norm: nn.LayerNorm) -> None:
+        self._parts = norm.normalized_shape, norm.weight, norm.bias, norm.eps
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return torch.layer_norm(x, *self._parts)
 
 
 class _Heads:
@@ -103,11 +110,10 @@ class _Heads:
     def __init__(self, attention: MultiHead) -> None:
         query, key, value, output = (one for one in _maps(attention) if one is not None)
         self._heads = attention.score.num_heads
-        self._scale = (query.out_features // self._heads) ** -0.5
-        self._weights = [query.weight, key.weight, value.weight]
-        self._biases = [query.bias, key.bias, value.bias]
-        self._all = Packing()
-        self._query, self._output = _Map(query), _Map(output)
+        scale = (query.out_features // self._heads) ** -0.5
+        self._weights = query.weight, key.weight, value.weight
+        self._biases = query.bias, key.bias, value.bias
+        self._all, self._query, self._output = Packing(scale), Packing(scale), _Map(output)
 
     def extend(self, x: Tensor, past: Memory | None) -> tuple[Tensor, Memory]:
         """Read what was said so far, and this too."""
@@ -121,19 +127,19 @@ class _Heads:
     def read(self, x: Tensor, source: SharedMemory, after: State) -> Attended:
         """Read the source, the sequences that share a row of it together."""
         together = len(x) // source.copies, source.copies, self._heads, -1
-        query = self._query(x).view(together).transpose(1, 2).flatten(0, 1)
+        query = self._query.stacked(x, self._weights[:1], self._biases[:1]).view(together).transpose(1, 2).flatten(0, 1)
         context, weights = self._attend(query, source.memory)
         context, weights = (part.unflatten(0, (-1, self._heads)).transpose(1, 2) for part in (context, weights))
         written = self._output(context.reshape(x.shape)).unsqueeze(1)
         return Attended.from_weights(written, weights.flatten(0, 1).unsqueeze(2), state=after)
 
     def _attend(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """softmax(q kᵀ / √D) v: queries [BH, T, D] -> contexts [BH, T, D] and weights [BH, T, S]."""
+        """softmax(q kᵀ) v: queries [BH, T, D], divided by √D as they were made, -> contexts and weights [BH, T, S]."""
         key, value, bias = memory.key.flatten(0, 1), memory.value.flatten(0, 1), memory.bias
         if bias is None:
-            weights = torch.baddbmm(_NO_BIAS, query, key.mT, beta=0, alpha=self._scale).softmax(-1)
+            weights = torch.bmm(query, key.mT).softmax(-1)
         else:
-            weights = masked_softmax(torch.baddbmm(bias, query, key.mT, alpha=self._scale))
+            weights = masked_softmax(torch.baddbmm(bias, query, key.mT))
         return torch.bmm(weights, value), weights
 
 
@@ -148,7 +154,3 @@ def _plain(attention: MultiHead) -> bool:
 def _maps(attention: MultiHead) -> list[nn.Linear | None]:
     """W^Q, W^K, W^V, W^O, as far as there are."""
     return [attention.score.query_map, attention.score.key_map, attention.value_map, attention.output_map]
-
-
-def _normed(x: Tensor, norm: nn.LayerNorm) -> Tensor:
-    return torch.layer_norm(x, norm.normalized_shape, norm.weight, norm.bias, norm.eps)

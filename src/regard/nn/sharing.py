@@ -11,8 +11,10 @@ import torch
 from torch import Tensor
 
 from regard.nn.aligners.softmax import Softmax
+from regard.nn.attention import Attention
 from regard.nn.key_value import KeyValue
 from regard.nn.memory import Memory
+from regard.nn.packing import PackedLinear
 from regard.nn.reader import Reader
 from regard.nn.scores.additive import Additive
 from regard.nn.scores.bilinear import Bilinear
@@ -20,6 +22,7 @@ from regard.nn.scores.dot import Dot
 from regard.nn.scores.scaled_dot import ScaledDot
 from regard.nn.state import State
 from regard.ops.attended import Attended
+from regard.ops.softmax import masked_softmax
 
 _SIDE_BY_SIDE = (Additive, Bilinear, Dot, ScaledDot)
 
@@ -63,6 +66,8 @@ class SharedMemory:
 
     def read(self, attention: Reader | KeyValue, query: Tensor, state: State | None) -> Attended:
         """Read it with queries [B, T, C]."""
+        if isinstance(attention, Attention) and self._quick(attention, query):
+            return self._read_additive(attention, query, state)
         if self.copies == 1:
             return attention.read(query, self.memory, state)
         reader = attention.attention if isinstance(attention, KeyValue) else attention
@@ -72,6 +77,28 @@ class SharedMemory:
         together = attention.read(query.view(-1, self.copies, query.shape[2]), self.memory, state)
         after = State(1 if state is None else state.step + 1)
         return _apart(together, self.copies, after, has_heads=reader._has_heads)
+
+    def _quick(self, attention: Attention, query: Tensor) -> bool:
+        """Whether this is a step of a packed model by an additive score, on a CPU and without gradient."""
+        score = attention.score
+        if torch.is_grad_enabled() or attention.training or not query.is_cpu or query.dtype != torch.float32:
+            return False
+        packed = isinstance(score, Additive) and isinstance(score.query_map, PackedLinear) and attention.impl is None
+        return packed and query.shape[1] == 1 and self._together(attention)
+
+    def _read_additive(self, attention: Attention, query: Tensor, state: State | None) -> Attended:
+        """vᵀ tanh(z) as 2 vᵀ σ(2z), from which it differs by the same for all keys: a σ takes less time."""
+        score, memory = attention.score, self.memory
+        assert isinstance(score, Additive)
+        assert score.query_map is not None
+        rows, _, size, width = memory.key.shape
+        queries = score.query_map(query).view(rows, self.copies, 1, width)
+        gates = torch.add(2 * queries, memory.key, alpha=2).sigmoid_().view(rows, -1, width)
+        energy = torch.bmm(gates, 2 * score.weight.expand(rows, 1, width).mT).view(rows, self.copies, size)
+        weights = energy.softmax(-1) if memory.bias is None else masked_softmax(energy + memory.bias)
+        context = torch.bmm(weights, memory.value.squeeze(1)).flatten(0, 1).unsqueeze(1)
+        after = State(1 if state is None else state.step + 1)
+        return Attended.from_weights(context, weights.view(-1, 1, 1, size), has_heads=False, state=after)
 
     def _together(self, reader: Reader) -> bool:
         """Whether only the query tells one read from another; whoever watches is shown each sequence's own read."""
