@@ -12,11 +12,13 @@ from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import State
 from regard.ops.attended import Attended
-from regard.ops.bilinear import bilinear_attention, bilinear_score
+from regard.ops.dot import dot_attention, dot_score
 
 
 class Bilinear(Score):
     """Luong's general score: e_ts = q_tᵀ W k_s. Several heads read the same query and key, each with its own W.
+
+    W k_s is made when a key is remembered; from there on it is a dot product.
 
     Args:
         query_dim: width of the queries.
@@ -44,15 +46,17 @@ class Bilinear(Score):
             self.weight.add_(torch.eye(query_dim, key_dim), alpha=key_dim**0.5)
 
     def queries(self, query: Tensor) -> Tensor:
+        """[B, T, Cq] -> [B, H, T, Cq]."""
         fits(self, query, self.weight.shape[1], "queries")
-        return (query / math.sqrt(self.weight.shape[2])).unsqueeze(1).expand(-1, self.num_heads, -1, -1)
+        return query.unsqueeze(1).expand(-1, self.num_heads, -1, -1)
 
     def keys(self, key: Tensor) -> Tensor:
+        """[B, S, Ck] -> W k_s, [B, H, S, Cq]: once for all queries, of which a decoder has one a step."""
         fits(self, key, self.weight.shape[2], "keys")
-        return key.unsqueeze(1).expand(-1, self.num_heads, -1, -1)
+        return (key / math.sqrt(self.weight.shape[2])).unsqueeze(1) @ self.weight.mT
 
     def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
-        return bilinear_score(query, memory.key, self.weight)
+        return dot_score(query, memory.key)
 
     def attend(self, query: Tensor, memory: Memory, state: State, *, dropout: float, impl: str | None) -> Attended:
-        return bilinear_attention(query, memory.key, memory.value, self.weight, memory.mask, dropout=dropout, impl=impl)
+        return dot_attention(query, memory.key, memory.value, memory.mask, dropout=dropout, impl=impl)
