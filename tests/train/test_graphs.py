@@ -14,7 +14,7 @@ from torch import Tensor
 
 from regard.data.batch import Batch
 from regard.recipes.document import Document
-from regard.recipes.load import check
+from regard.recipes.load import check, load
 from regard.train import graphs
 from regard.train.carried import named_tensors
 from regard.train.folder import RunError
@@ -231,6 +231,36 @@ def test_language_models_with_tapes_are_recorded_and_go_on_from_their_state(batc
 def kept(recorded: graphs.Recorded) -> list[tuple[str, Tensor]]:
     """The tensors that a replay writes its state into."""
     return list(named_tensors(recorded.after).items())
+
+
+ENCODERS = {
+    "lstm": "{kind: rnn, cells: lstm, embedding_dim: 6, hidden_dim: 8}",
+    "transformer": "{kind: transformer, dim: 8, num_heads: 2, hidden_dim: 12, num_layers: 1, dropout: 0}",
+    "bert": "{kind: bert, dim: 8, num_heads: 2, num_layers: 1, dropout: 0}",
+    "lstmn": "{kind: lstmn, embedding_dim: 6, hidden_dim: 7}",
+}
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_labels_of_texts_are_recorded(encoder: str, tmp_path: Path) -> None:
+    """Rows that fill up a recording have no label, and hops that look at no words cost nothing."""
+    settings = [
+        "data.train_size=60", "data.valid_size=8", "data.test_size=8", "train.batch={sentences: 7}",
+        f"model={{kind: acceptor, num_hops: 2, penalty: 0.5, encoder: {ENCODERS[encoder]}}}",
+    ]  # fmt: skip
+    made = Trainer(load("sentence_opinions", settings).recipe, Run(tmp_path), screen=Screen(quiet=True))
+    assert waited_for(made.model, made.task)
+    assert isinstance(made.objective, Objective)
+    made.graphs = Graphs(made.objective, record=Again())
+    found = batches(made, 4)
+    assert any(dict(recorded_sizes(batch))["label"] > (batch.size,) for batch in found)
+    for batch in found:
+        expected = learned(made, batch, recorded=False)
+        total, nll, gradients = learned(made, batch, recorded=True)
+        assert_close(total, expected[0].detach(), tolerance=1e-5)
+        assert_close(nll, expected[1], tolerance=1e-5)
+        for ours, theirs in zip(gradients, expected[2], strict=True):
+            assert_close(ours, theirs, tolerance=1e-5)
 
 
 def test_large_models_that_learn_all_words_at_once_need_no_recording(

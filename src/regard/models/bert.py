@@ -165,10 +165,10 @@ def framed(source: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | Non
     """
     batch, size = source.shape
     ids = source.new_full((batch, size + FRAME), PAD)
-    ids[:, 0] = BOS
+    ids[:, 0].fill_(BOS)
     ids[:, 1 : size + 1] = source
     if lengths is None:
-        ids[:, -1] = EOS
+        ids[:, -1].fill_(EOS)
         return ids, None
     ends = lengths.to(source.device)
     ids.scatter_(1, (ends + 1).unsqueeze(1), EOS)

@@ -21,7 +21,7 @@ from regard.models.ntm import NTM
 from regard.models.predicted import Predicted
 from regard.tasks.loss import Loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task
+from regard.tasks.task import Encoders, Pace, Task
 
 FLOOR = math.log(2)
 """The loss of a model that knows nothing of fair bits, in nats."""
@@ -64,6 +64,9 @@ class Bits(Task):
         each = F.binary_cross_entropy_with_logits(predicted.logits.float(), batch.targets, reduction="none")
         total = (each * batch.asked.unsqueeze(2)).sum()
         return Loss(total, total.detach(), batch.tokens)
+
+    def pace(self, model: nn.Module) -> Pace | None:
+        return "steps" if isinstance(model, NTM) else None
 
     def check(self, model: nn.Module, entries: int | None = None) -> None:
         """See that the tape of a machine has a row for all that must be kept.

@@ -14,11 +14,13 @@ from regard.data.batch import Batch
 from regard.data.labels import Labels
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
+from regard.models.acceptor import Acceptor
+from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.models.predicted import Predicted, log_softmax
 from regard.specials import IGNORE, UNK
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task, in_batches
+from regard.tasks.task import Encoders, Pace, Task, in_batches
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,16 @@ class Classification(Task):
         predicted: Predicted = model(batch.text, batch.text_lengths)
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(predicted.logits, batch.label, padding=IGNORE, smoothing=smoothing)
-        if update is not None and "penalty" in predicted.extras:
-            total = total + predicted.extras["penalty"].sum()
-        return Loss(total, nll.detach(), int((batch.label != IGNORE).sum()))
+        if update is None:
+            return Loss(total, nll.detach(), int((batch.label != IGNORE).sum()))
+        if "penalty" in predicted.extras:  # an empty text has no words that hops could look at
+            total = total + predicted.extras["penalty"].masked_fill(batch.text_lengths == 0, 0.0).sum()
+        return Loss(total, nll.detach(), batch.tokens)
+
+    def pace(self, model: nn.Module) -> Pace | None:
+        if not isinstance(model, Acceptor) or model.pair is not None:
+            return None
+        return "steps" if isinstance(model.encoder, LSTMNEncoder) else "at once"
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         tokenizer, labels = tokenizer_and_labels(self)

@@ -17,13 +17,14 @@ from regard.decode.hypothesis import Hypothesis
 from regard.decode.prompted import Prompted
 from regard.decode.search import Search
 from regard.explain.panel import Panel
+from regard.models.lstmn_lm import LSTMNLM
 from regard.models.predicted import Predicted
 from regard.specials import PAD, UNK
 from regard.tasks.exposure import Exposure
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.tapes import tape_panels, taped
-from regard.tasks.task import Encoders, Task
+from regard.tasks.task import Encoders, Pace, Task
 
 SAMPLED = 8
 """Tokens of a text that samples go on from."""
@@ -70,6 +71,9 @@ class LanguageModelling(Task):
         total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
         goes_on = "text_lengths" not in batch  # a window; examples have lengths, and nothing behind them
         return Loss(total, nll.detach(), int(batch.tokens), carried(model, predicted.state) if goes_on else None)
+
+    def pace(self, model: nn.Module) -> Pace | None:
+        return "steps" if isinstance(model, LSTMNLM) else None
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         """How each text goes on: the prompt is read at once, and the search begins behind it."""

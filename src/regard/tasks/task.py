@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,9 @@ from regard.tasks.tapes import tape_panels, taped
 
 Encoders = Mapping[str, Tokenizer | Labels]
 """What turns each field of the data into ids."""
+
+Pace = Literal["steps", "at once"]
+"""How a model learns a text: one step after the other, for which Python is always too slow, or all of it at once."""
 
 
 class Task(abc.ABC):
@@ -94,6 +97,10 @@ class Task(abc.ABC):
         assert self.answer is not None
         value = fields[self.answer]
         return [self.reference(value if isinstance(value, str) else " ".join(value))]
+
+    def pace(self, model: nn.Module) -> Pace | None:
+        """How the loss of a model goes through its words; None where its updates cannot be recorded."""
+        return None
 
     def validated(self, model: Any, loss: float) -> str | None:
         """What the loss of a validation changes in training, in a sentence; nothing in most tasks."""

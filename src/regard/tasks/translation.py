@@ -16,6 +16,8 @@ from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
 from regard.decode.unknown import replace_unknown
 from regard.explain.panel import Panel
+from regard.models.bidirectional import Bidirectional
+from regard.models.generator import EncoderDecoder
 from regard.models.lstmn import LSTMNSeq2Seq
 from regard.models.predicted import Predicted
 from regard.protocol import device_of
@@ -25,7 +27,7 @@ from regard.tasks.exposure import Exposure
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.tapes import tape_panels, taped
-from regard.tasks.task import Encoders, Task, in_batches
+from regard.tasks.task import Encoders, Pace, Task, in_batches
 
 EXTRAS = ("fertility", "backward", "symmetry")
 """What models add to the loss: Cohn's global fertility, the other direction, and the agreement of both."""
@@ -86,6 +88,13 @@ class Translation(Task):
         if teacher >= 1.0:
             return _forward(model, batch, given)
         return self.exposure.sampled(model, batch, given, teacher)
+
+    def pace(self, model: nn.Module) -> Pace | None:
+        if isinstance(model, Bidirectional):
+            return self.pace(model.forward_model)
+        if not isinstance(model, EncoderDecoder):
+            return None
+        return "at once" if model.at_once else "steps"
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         encoded = self.source.encode_all(list(texts)) if texts else []

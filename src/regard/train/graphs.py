@@ -10,15 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.batch import Batch
-from regard.models.bidirectional import Bidirectional
-from regard.models.generator import EncoderDecoder
-from regard.models.lstmn_lm import LSTMNLM
-from regard.models.ntm import NTM
 from regard.nn.aligners import Hard
 from regard.nn.recording import recording
-from regard.specials import PAD
-from regard.tasks.bits import Bits
-from regard.tasks.language_modelling import LanguageModelling
+from regard.specials import IGNORE, PAD
 from regard.tasks.task import Task
 from regard.tasks.translation import Translation
 from regard.train.carried import named_tensors, with_tensors
@@ -52,6 +46,9 @@ def recorded_sizes(batch: Batch) -> Sizes:
         rows = rounded(rows)
         found |= {"source": (rows, rounded(source)), "target": (rows, rounded(read) + 1)}
         found |= {name: (rows,) for name in found if name.endswith("_lengths")}
+    elif "label" in found:
+        (rows, read), rows = found["text"], rounded(found["text"][0])
+        found |= {"text": (rows, rounded(read)), "text_lengths": (rows,), "label": (rows,)}
     elif "text_lengths" in found:  # texts by themselves; windows of one long text are all alike
         (rows, read), rows = found["text"], rounded(found["text"][0])
         found |= {"text": (rows, rounded(read - 1) + 1), "text_lengths": (rows,)}
@@ -74,16 +71,11 @@ def waited_for(model: nn.Module, task: Task) -> bool:
     What a large one computes takes longer than to name it, and recorded batches have more padding. Embeddings do not
     count: a batch reads a few of their rows.
     """
-    if isinstance(task, Bits):
-        return isinstance(model, NTM)
-    if isinstance(task, LanguageModelling):
-        return isinstance(model, LSTMNLM)
-    if isinstance(model, Bidirectional):
-        return waited_for(model.forward_model, task)
-    if not isinstance(task, Translation) or not isinstance(model, EncoderDecoder):
-        return False
+    pace = task.pace(model)
+    if pace != "at once":
+        return pace == "steps"
     looked_up = sum(module.weight.numel() for module in model.modules() if isinstance(module, nn.Embedding))
-    return not model.at_once or sum(parameter.numel() for parameter in model.parameters()) - looked_up < LARGE
+    return sum(parameter.numel() for parameter in model.parameters()) - looked_up < LARGE
 
 
 def obstacle(model: nn.Module, task: Task) -> str | None:
@@ -221,7 +213,7 @@ class CudaGraphs:
 
 def blank(batch: Batch, sizes: Sizes, device: torch.device) -> Batch:
     """A batch like this one, of nothing but padding."""
-    tensors = {name: torch.full(size, PAD, dtype=batch[name].dtype, device=device) for name, size in sizes}
+    tensors = {name: torch.full(size, _nothing(name), dtype=batch[name].dtype, device=device) for name, size in sizes}
     return Batch(tensors, tuple(range(sizes[0][1][0])), 0)
 
 
@@ -237,5 +229,10 @@ def write(batch: Batch, place: Batch) -> None:
     """
     for name, tensor in place.tensors.items():
         given = batch[name]
-        tensor.fill_(PAD)  # which is 0: an empty row has length 0, and nothing is asked of it
+        tensor.fill_(_nothing(name))
         tensor[tuple(slice(size) for size in given.shape)].copy_(given)
+
+
+def _nothing(name: str) -> int:
+    """What stands where a tensor has nothing to say: a label that does not count; else 0, padding and lengths alike."""
+    return IGNORE if name == "label" else PAD
