@@ -73,7 +73,7 @@ class LanguageModelling(Task):
         return Loss(total, nll.detach(), int(batch.tokens), carried(model, predicted.state) if goes_on else None)
 
     def pace(self, model: nn.Module) -> Pace | None:
-        return "steps" if isinstance(model, LSTMNLM) else None
+        return "steps" if isinstance(model, LSTMNLM) else "at once"
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         """How each text goes on: the prompt is read at once, and the search begins behind it."""
