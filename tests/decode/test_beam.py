@@ -11,6 +11,7 @@ from torch import Tensor
 
 from regard.decode import Ensemble, Generates, Hypothesis, Penalty, Search, generate, score
 from regard.decode.candidates import best
+from regard.decode.search import Strategy
 from regard.specials import BOS, PAD
 from tests.decode.toys import Copy, Markov, Random, sentences
 from tests.mechanism import assert_close
@@ -167,6 +168,16 @@ def test_alignments_follow_the_beam() -> None:
             assert made.alignment.shape == (len(made.tokens), size)
             looked = [min(place, size - 1) for place in range(len(made.tokens))]
             assert made.alignment.argmax(1).tolist() == looked
+
+
+@pytest.mark.parametrize("strategy", ["greedy", "beam"])
+def test_alignments_of_long_outputs(strategy: Strategy) -> None:
+    source = torch.arange(4, 44).repeat(2, 1)
+    found = generate(Copy(44), source, torch.tensor([40, 21]), Search(strategy=strategy))
+    for (made,), size in zip(found, (40, 21), strict=True):
+        assert made.alignment is not None
+        assert made.alignment.argmax(1).tolist() == [*range(size), size - 1]
+        assert made.alignment.sum(1).tolist() == [1.0] * (size + 1)
 
 
 def test_coverage_prefers_what_read_its_source() -> None:

@@ -49,6 +49,19 @@ def test_appending_joins_keys_and_values() -> None:
     assert first.size == 4, "the old memory is untouched"
 
 
+def test_what_a_reader_makes_of_a_memory_is_made_once() -> None:
+    first, made = memory(4), []
+
+    def size(read: Memory) -> int:
+        made.append(read)
+        return read.size
+
+    assert [first.once("one", size), first.once("one", size), first.once("other", size)] == [4, 4, 4]
+    assert made == [first, first], "once for each reader"
+    assert first.select(torch.tensor([1])).once("one", size) == 4
+    assert len(made) == 3, "another memory is read anew"
+
+
 def test_each_mask_speaks_of_its_own_part() -> None:
     padded, plain, other = memory(3, Mask.padding([3, 1])), memory(2), memory(2, Mask.padding([0, 1]))
     assert rows(padded.append(plain).mask, 5) == [[1, 1, 1, 1, 1], [1, 0, 0, 1, 1]]

@@ -9,6 +9,7 @@ import torch
 
 from regard import Mask
 from regard.nn import Blocks, LayerState, TransformerLayer, pack
+from regard.nn.sharing import SharedMemory
 from tests.mechanism import assert_close
 
 SIZES = pytest.mark.parametrize("dim", [8, 128])  # products too small for blocks, and in blocks
@@ -49,6 +50,19 @@ def test_steps_and_reads_are_the_same(dim: int, norm: str, mask: Mask | None, ro
             assert packed.state.source_read is not None
             assert packed.state.source_read.step == step + 1
             states = [plain.state, packed.state]
+
+
+@pytest.mark.parametrize(("words", "folded"), [(32, True), (33, False)])
+@pytest.mark.parametrize("mask", [None, Mask.padding([20, 5])])
+def test_short_sources_are_folded(words: int, folded: bool, mask: Mask | None) -> None:
+    both, source, x = layers(128), vectors(2, words, 128), vectors(2, 1, 128)
+    states = [layer.remember(source, mask) for layer in both]
+    with torch.inference_mode():
+        plain, packed = (layer.extend(x, state) for layer, state in zip(both, states, strict=True))
+        assert_close(packed.output, plain.output, tolerance=2e-5)
+    read = states[1].source
+    assert isinstance(read, SharedMemory)
+    assert [one is not None for one in read.memory._made.values()] == [folded]
 
 
 @SIZES

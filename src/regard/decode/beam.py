@@ -107,15 +107,13 @@ def _advance(
     count, width = found.token.shape[-1], min(search.width, found.token.shape[-1])
     offset = torch.arange(b * groups, device=beam.rows.device).view(b, groups, 1)
     row = (offset * before + found.beam).flatten()
-    seen = attention(step)
-    trace.add(Choice(beam.came, row, found.token.flatten(), found.log_prob.flatten(), seen))
+    trace.add(Choice(beam.came, row, found.token.flatten(), found.log_prob.flatten()), step.attended)
 
-    covered = _cover(beam.covered, seen)
+    covered = None if beam.covered is None else _cover(beam.covered, attention(step))
     ends = found.token == EOS
     if not bool(ends.any()):
-        scores = beam.scores
+        scores, sums = beam.scores, found.total[..., :width]
         node = (offset * count + torch.arange(width, device=offset.device)).flatten()
-        sums = found.total[..., :width]
     else:
         accepted = ends & found.total.isfinite() & (torch.arange(count, device=ends.device) < width)
         accepted &= ~beam.closed.unsqueeze(-1)
@@ -125,7 +123,7 @@ def _advance(
         keep = ends.long().sort(dim=-1, stable=True).indices[..., :width]
         node = (offset * count + keep).flatten()
         sums = found.total.gather(-1, keep).masked_fill(ends.gather(-1, keep), -torch.inf)
-    token, continued = found.token.flatten()[node], row[node]
+    token, continued = found.token.flatten().index_select(0, node), row.index_select(0, node)
     after = replace(beam, sums=sums, token=token, came=node, covered=covered, scores=scores, state=step.state)
     return _leave(beam, after, continued, n, limits.longest, finished, search)
 
@@ -139,7 +137,7 @@ def _leave(
     closed = after.closed
     if not search.exact:
         closed = closed | (after.scores[..., -1] >= hope / search.penalty.divisor(n + 1))
-    cut = n >= longest[after.rows]
+    cut = longest.index_select(0, after.rows) <= n
     done = (settled | closed).all(-1) | cut
     if not bool(done.any()):  # a row without any way on has hope -inf, which every score reaches: it is settled
         covered = _reordered(after.covered, row, len(after.rows))
@@ -229,10 +227,8 @@ def _uncovered(request: Request, search: Search) -> Tensor | None:
     return padding.double().unsqueeze(1).repeat(1, search.groups, 1)
 
 
-def _cover(covered: Tensor | None, seen: Tensor | None) -> Tensor | None:
+def _cover(covered: Tensor, seen: Tensor | None) -> Tensor:
     """The coverage with this step's attention [b * K, S] added."""
-    if covered is None:
-        return None
     if seen is None:
         raise ValueError("a coverage penalty needs a model that attends to its source; set coverage=0")
     return covered + seen.double().view_as(covered)

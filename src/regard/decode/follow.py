@@ -11,7 +11,7 @@ from regard.decode.hypothesis import Hypothesis
 from regard.decode.penalties import Penalty
 from regard.decode.request import Request
 from regard.decode.trace import Choice, Leaf, Trace
-from regard.protocol import Generates, attention
+from regard.protocol import Generates
 from regard.specials import BOS, EOS
 
 Choose = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
@@ -40,7 +40,7 @@ def follow(
     while names:
         step, n = model.step(token, state), n + 1
         (token, likely), state = choose(step.log_probs, walkers, n), step.state
-        trace.add(Choice(came, nodes, token, likely, attention(step)))
+        trace.add(Choice(came, nodes, token, likely), step.attended)
         came, going = nodes, []
         for node, (walker, said) in enumerate(zip(names, token.tolist(), strict=True)):
             if said >= 0 and said != EOS and n < limits[walker]:

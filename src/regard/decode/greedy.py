@@ -19,6 +19,6 @@ def greedy_search(model: Generates, request: Request, search: Search) -> list[li
 
     def choose(log_probs: Tensor, rows: Tensor, n: int) -> tuple[Tensor, Tensor]:
         best, token = limits.restrict(log_probs, rows, n).max(-1)
-        return torch.where(best.isneginf(), -1, token), best
+        return token.masked_fill_(best == -torch.inf, -1), best
 
     return follow(model, request, choose, limits.longest, search.penalty)

@@ -11,6 +11,7 @@ from torch import Tensor
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.penalties import Penalty
 from regard.decode.request import Request
+from regard.ops.weights import Weights
 
 
 class Leaf(NamedTuple):
@@ -29,14 +30,12 @@ class Choice(NamedTuple):
         came: [N], the node of the step before that each row continues.
         row: [M], the row that each node continues.
         tokens, log_probs: [M].
-        attention: [N, S] or None.
     """
 
     came: Tensor
     row: Tensor
     tokens: Tensor
     log_probs: Tensor
-    attention: Tensor | None
 
 
 class Trace:
@@ -48,14 +47,20 @@ class Trace:
 
     def __init__(self) -> None:
         self._choices: list[Choice] = []
+        self._seen: list[Tensor] = []
+        self._recent: list[Tensor] = []
 
-    def add(self, choice: Choice) -> None:
-        """One more step."""
+    def add(self, choice: Choice, attended: Weights | None) -> None:
+        """One more step, with its weights over the source, [N, (H,) 1, S], if it has any."""
         self._choices.append(choice)
+        if attended is not None:
+            self._recent.append(attended.weights())
+            if len(self._recent) == _TOGETHER:
+                self._average()
 
     def hypotheses(self, leaves: Sequence[Leaf], request: Request, penalty: Penalty) -> list[Hypothesis]:
         """The hypothesis of each leaf."""
-        steps = [_Listed(*(column.tolist() for column in choice[:4])) for choice in self._choices]
+        steps = [_Listed(*(column.tolist() for column in choice)) for choice in self._choices]
         attention, first = self._attention()
         made = []
         for leaf in leaves:
@@ -78,8 +83,17 @@ class Trace:
         for choice in self._choices:
             first.append(total)
             total += len(choice.came)
-        parts = [choice.attention for choice in self._choices if choice.attention is not None]
-        return (torch.cat(parts).cpu() if parts else None), first
+        self._average()
+        return (torch.cat(self._seen).cpu() if self._seen else None), first
+
+    def _average(self) -> None:
+        """The mean over the heads of recent weights, [N, S] in float32: of several steps at once, and not of all."""
+        if self._recent:
+            self._seen.append(torch.cat(self._recent).float().flatten(1, -2).mean(1))
+            self._recent.clear()
+
+
+_TOGETHER = 16  # steps whose weights are averaged together
 
 
 class _Listed(NamedTuple):

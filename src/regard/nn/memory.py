@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor
 
 from regard.masks import Mask
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +61,16 @@ class Memory:
         batch, heads, size, _ = self.key.shape
         allowed = self.mask.allowed((batch, heads, 1, size), device=self.key.device)
         return self.key.new_zeros(batch, heads, 1, size).masked_fill(~allowed, -torch.inf).flatten(0, 1)
+
+    def once(self, reader: object, make: Callable[[Memory], T]) -> T:
+        """What `make` makes of this memory for a reader, made when it is first asked for and then kept."""
+        if reader not in self._made:
+            self._made[reader] = make(self)
+        return cast(T, self._made[reader])
+
+    @cached_property
+    def _made(self) -> dict[object, object]:
+        return {}
 
     def row(self, index: int, queries: int) -> Memory:
         """The memory as query `index` of `queries` may see it, for reading it alone."""
@@ -123,11 +137,18 @@ class _Room:
 
     def select(self, rows: Tensor, size: int) -> _Room:
         """A copy of these rows, with the first `size` places taken."""
-        return _Room(self._key.index_select(0, rows), self._value.index_select(0, rows), size)
+        return _Room(_rows(self._key, rows), _rows(self._value, rows), size)
 
 
 _SPARE = 8
 
 
 def _empty(like: Tensor, places: int) -> Tensor:
-    return like.new_empty(*like.shape[:2], places, like.shape[3])
+    """[B, H, places, D], where all heads of an entry lie together: it is written, and moved, in one piece."""
+    batch, heads, _, width = like.shape
+    return like.new_empty(batch, places, heads, width).transpose(1, 2)
+
+
+def _rows(entries: Tensor, rows: Tensor) -> Tensor:
+    """Those rows, laid out in the same way."""
+    return entries.transpose(1, 2).index_select(0, rows).transpose(1, 2)

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from regard.nn.aligners.softmax import Softmax
+from regard.nn.folded import Folded
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
 from regard.nn.packing import Activation, Packing
@@ -33,7 +35,9 @@ class PackedLayer:
     """`TransformerLayer.extend` by one vector a sequence, without gradient: the same function, up to rounding.
 
     A step at a small batch is bound by the number of operations. Here they are few: queries, keys and values are one
-    product in blocks (see `Packing`), and a read is two products and a softmax, so that its weights cost nothing more.
+    product (see `Packing`), what was said is read by torch's fused attention, since nobody asks for its weights, and a
+    source by two products and a softmax, so that its weights cost nothing more: a short one with the maps before and
+    after the read folded in (see `Folded`).
 
     Args:
         layer: of scaled dot products with softmax; others do not fit (see `fits`).
@@ -67,8 +71,9 @@ class PackedLayer:
         context, past = self._attention.extend(self._read(x, self._attention_norm), past)
         x = self._wrote(x, context, self._attention_norm)
         if self._cross is not None and self._cross_norm is not None and source is not None:
-            attended = self._cross.read(self._read(x, self._cross_norm), source, State(past.size))
-            x = self._wrote(x, attended.context.squeeze(1), self._cross_norm)
+            context, weights = self._cross.read(self._read(x, self._cross_norm), source)
+            attended = Attended.from_weights(context.unsqueeze(1), weights, state=State(past.size))
+            x = self._wrote(x, context, self._cross_norm)
         hidden = self._inner(self._read(x, self._hidden_norm))
         x = self._wrote(x, self._outer(hidden), self._hidden_norm)
         return PackedStep(x.unsqueeze(1), past, attended)
@@ -110,10 +115,11 @@ class _Heads:
     def __init__(self, attention: MultiHead) -> None:
         query, key, value, output = (one for one in _maps(attention) if one is not None)
         self._heads = attention.score.num_heads
-        scale = (query.out_features // self._heads) ** -0.5
+        self._scale = (query.out_features // self._heads) ** -0.5
         self._weights = query.weight, key.weight, value.weight
         self._biases = query.bias, key.bias, value.bias
-        self._all, self._query, self._output = Packing(scale), Packing(scale), _Map(output)
+        self._last = output.weight, output.bias
+        self._all, self._query, self._output = Packing(self._scale), Packing(self._scale), _Map(output)
 
     def extend(self, x: Tensor, past: Memory | None) -> tuple[Tensor, Memory]:
         """Read what was said so far, and this too."""
@@ -121,17 +127,22 @@ class _Heads:
         query, key, value = self._all.stacked(x, self._weights, self._biases).view(size).unbind(1)
         new = Memory(key, value)
         past = new if past is None else past.append(new)
-        context, _ = self._attend(query.flatten(0, 1), past)
+        context = F.scaled_dot_product_attention(query, past.key, past.value, scale=1.0)
         return self._output(context.view(x.shape)), past
 
-    def read(self, x: Tensor, source: SharedMemory, after: State) -> Attended:
-        """Read the source, the sequences that share a row of it together."""
+    def read(self, x: Tensor, source: SharedMemory) -> tuple[Tensor, Tensor]:
+        """Read the source, the sequences that share a row of it together: contexts [B, C], weights [B, H, 1, S]."""
+        folded = source.memory.once(self, self._fold)
+        if folded is not None:
+            return folded.read(x)
         together = len(x) // source.copies, source.copies, self._heads, -1
         query = self._query.stacked(x, self._weights[:1], self._biases[:1]).view(together).transpose(1, 2).flatten(0, 1)
         context, weights = self._attend(query, source.memory)
         context, weights = (part.unflatten(0, (-1, self._heads)).transpose(1, 2) for part in (context, weights))
-        written = self._output(context.reshape(x.shape)).unsqueeze(1)
-        return Attended.from_weights(written, weights.flatten(0, 1).unsqueeze(2), state=after)
+        return self._output(context.reshape(x.shape)), weights.flatten(0, 1).unsqueeze(2)
+
+    def _fold(self, memory: Memory) -> Folded | None:
+        return Folded.of(memory, (self._weights[0], self._biases[0]), self._last, self._scale)
 
     def _attend(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
         """softmax(q kᵀ) v: queries [BH, T, D], divided by √D as they were made, -> contexts and weights [BH, T, S]."""

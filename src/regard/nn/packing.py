@@ -13,6 +13,7 @@ on two cores 0.35, 0.6 and 1.0; five vectors 1.3 in blocks and 3.1 as torch has 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -52,66 +53,52 @@ class Packing:
 
     def __init__(self, scale: float = 1.0) -> None:
         self._scale = scale
-        self._made_of: list[tuple[Tensor, int]] = []
+        self._made_of: list[tuple[int, int]] = []
+        self._kept: tuple[Tensor, ...] = ()
         self._weight: Tensor | None = None
         self._bias: Tensor | None = None
         self._blocks: Tensor | None = None
-        self._halves: Tensor | None = None
+        self._halves: _Halves | None = None
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None, then: Activation | None = None) -> Tensor:
         """x Wᵀ + b, and `then` of it: [..., in] -> [..., out]."""
-        if _wanted(x) and (self._current((weight,)) or self._take((weight,))):
-            return self._product(x, bias, then)
+        if _wanted(x) and self._ready((weight,), () if bias is None else (bias,)):
+            return self._product(x, then)
         product = F.linear(x, weight, bias)
         return product if then is None else then(product)
 
     def stacked(self, x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor]) -> Tensor:
         """[s (x W_1ᵀ + b_1); x W_2ᵀ + b_2; ...] as one product, s the scale: [..., in] -> [..., all outs]."""
-        if _wanted(x) and (self._current((*weights, *biases)) or self._take(weights, biases)):
-            return self._product(x, self._bias, None)
+        if _wanted(x) and self._ready(weights, biases):
+            return self._product(x, None)
         first, *rest = (F.linear(x, weight, bias) for weight, bias in zip(weights, biases, strict=True))
         return torch.cat([first * self._scale, *rest], -1)
 
-    def _product(self, x: Tensor, bias: Tensor | None, then: Activation | None) -> Tensor:
+    def _product(self, x: Tensor, then: Activation | None) -> Tensor:
+        assert self._weight is not None
         if x.numel() == x.shape[-1]:
-            product = self._of_one(x, bias)
-            return product if then is None else then(product)
+            if self._halves is None:
+                self._halves = _Halves.of(self._weight, self._bias)
+            return self._halves.product(x, then)
         if self._blocks is None:
             self._blocks = torch.ops.mkldnn._reorder_linear_weight(self._weight)
         name, variant = _IN_ONE[then]
-        together: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._blocks, bias, name, [], variant)
+        together: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._blocks, self._bias, name, [], variant)
         return together
 
-    def _of_one(self, x: Tensor, bias: Tensor | None) -> Tensor:
-        """The product with a single vector."""
-        assert self._weight is not None
-        size, width = self._weight.shape
-        if self._halves is None:
-            even = self._weight if size % 2 == 0 else F.pad(self._weight, (0, 0, 0, 1))
-            self._halves = even.view(2, -1, width)
-        # A column whose steps are as long as itself: with steps of 1 the same product takes many times as long.
-        product = torch.bmm(self._halves, x.contiguous().as_strided((2, width, 1), (0, 1, width)))
-        product = (product.view(-1)[:size] if size % 2 else product).view(*x.shape[:-1], size)
-        return product if bias is None else product.add_(bias)
-
-    def _current(self, parts: Sequence[Tensor]) -> bool:
-        """Whether these tensors are what was taken, as it was then."""
-        if len(parts) != len(self._made_of):
-            return False
-        for part, (before, then) in zip(parts, self._made_of, strict=True):
-            if before.data_ptr() != part.data_ptr() or then != _version(part):
-                return False
-        return True
-
-    def _take(self, weights: Sequence[Tensor], biases: Sequence[Tensor] = ()) -> bool:
-        """Begin anew with these, where layouts of them would be right and fast."""
+    def _ready(self, weights: Sequence[Tensor], biases: Sequence[Tensor]) -> bool:
+        """Whether these are what was taken, as it was then; if not, begin anew where that would be right and fast."""
+        parts = (*weights, *biases)
+        stamps = [(part.data_ptr(), 0 if part.is_inference() else part._version) for part in parts]
+        if stamps == self._made_of:
+            return True
         if not packable(*weights):
             return False
         self._blocks = self._halves = None
-        # Kept alive, so that nothing else comes to lie at their addresses.
-        self._made_of = [(part.detach(), _version(part)) for part in (*weights, *biases)]
         self._weight = _joined(weights, self._scale)
         self._bias = _joined(biases, self._scale) if biases else None
+        # Kept alive, so that nothing else comes to lie at their addresses.
+        self._made_of, self._kept = stamps, tuple(part.detach() for part in parts)
         return True
 
     def __deepcopy__(self, memo: dict[int, object]) -> Packing:
@@ -119,6 +106,34 @@ class Packing:
 
     def __reduce__(self) -> tuple[type[Packing], tuple[float]]:
         return Packing, (self._scale,)
+
+
+class _Halves(NamedTuple):
+    """The halves of a matrix [2, out / 2, in] and of its bias [2, out / 2, 1], and how many rows of both count."""
+
+    weight: Tensor
+    bias: Tensor | None
+    size: int
+
+    @staticmethod
+    def of(weight: Tensor, bias: Tensor | None) -> _Halves:
+        """A matrix where it lies, or with one row more where it has an odd number of them."""
+        size, width = weight.shape
+        if size % 2:
+            weight, bias = F.pad(weight, (0, 0, 0, 1)), None if bias is None else F.pad(bias, (0, 1))
+        return _Halves(weight.view(2, -1, width), None if bias is None else bias.view(2, -1, 1), size)
+
+    def product(self, x: Tensor, then: Activation | None) -> Tensor:
+        """W x + b of a single vector, and `then` of it: [..., in] -> [..., out]."""
+        weight, bias, size = self
+        *outer, width = x.shape
+        # A column whose steps are as long as itself: with steps of 1 the same product takes many times as long.
+        column = x.contiguous().as_strided((2, width, 1), (0, 1, width))
+        product = torch.bmm(weight, column) if bias is None else torch.baddbmm(bias, weight, column)
+        if then is not None:
+            # By columns, since torch takes what lies in a row to oneDNN, and the way there is longer than a GELU.
+            product = then(product.squeeze(2).mT).mT
+        return (product.reshape(-1)[:size] if size % 2 else product).view(*outer, size)
 
 
 class PackedLinear(nn.Linear):
@@ -155,7 +170,3 @@ def _wanted(x: Tensor) -> bool:
 def _known() -> bool:
     """Whether this torch has the operations."""
     return all(hasattr(torch.ops.mkldnn, name) for name in _OPERATIONS)
-
-
-def _version(tensor: Tensor) -> int:
-    return 0 if tensor.is_inference() else tensor._version
