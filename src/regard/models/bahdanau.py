@@ -47,6 +47,8 @@ class Bahdanau(EncoderDecoder[DecoderState]):
         cells: what the recurrent layers are made of; with several, the uppermost asks.
         dropout: on embeddings, encoder states and t.
         tied: whether W_o is the target embedding; it needs `readout_dim` = `embedding_dim`.
+        scale: the largest entry of an embedding at first. Small ones make rare words little noise; of few symbols, all
+            of them frequent, such as characters, a model learns sooner with 1.
         fertility: width of the hidden layer of Cohn's global fertility; None for none. Its negative log-likelihood
             of each sentence, [B], is then the extra `"fertility"`.
 
@@ -71,6 +73,7 @@ class Bahdanau(EncoderDecoder[DecoderState]):
         cells: Cells | str = "gru",
         dropout: float = 0.0,
         tied: bool = False,
+        scale: float = 0.1,
         fertility: int | None = None,
     ) -> None:
         super().__init__()
@@ -81,8 +84,9 @@ class Bahdanau(EncoderDecoder[DecoderState]):
             cells=cells,
             bidirectional=True,
             dropout=dropout,
+            scale=scale,
         )
-        self.words = Words(target_size, embedding_dim, dropout=dropout)
+        self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.attention, context = attender(attention, hidden_dim, 2 * hidden_dim, Attending(hidden_dim=hidden_dim))
         self.layers = Recurrent(embedding_dim + context, hidden_dim, cells)
         self.bridge = nn.Linear(hidden_dim, self.layers.cells.num_layers * hidden_dim)

@@ -68,6 +68,7 @@ class CharRNN(Generator[CharState]):
             there next: then a state looks for places like its own, and takes away how they went on.
         cells: what the layers are made of.
         dropout: on the embeddings and on what the output layer reads.
+        scale: the largest entry of an embedding at first. Characters are few and frequent, so it need not be small.
 
     Karpathy 2015, "char-rnn"; attention to one's own past states after Cheng, Dong & Lapata 2016 and Daniluk et al.
     2017, section 2.1.
@@ -92,11 +93,12 @@ class CharRNN(Generator[CharState]):
         pairing: str = "read",
         cells: Cells | str = "lstm",
         dropout: float = 0.0,
+        scale: float = 1.0,
     ) -> None:
         super().__init__()
         positive("CharRNN", window=window)
         check_pairing(pairing)
-        self.words = Words(size, embedding_dim, dropout=dropout)
+        self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)
         self.layers = Recurrent(embedding_dim, hidden_dim, cells)
         self.attention = None if attention is None else Attention(attention(hidden_dim, hidden_dim))
         self.attentional_map = None if attention is None else nn.Linear(2 * hidden_dim, hidden_dim)

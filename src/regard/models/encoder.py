@@ -43,6 +43,8 @@ class Encoder(nn.Module):
         bidirectional: whether both directions are read.
         dropout: on the embeddings and on the states.
         reverse: read the source from its end (Sutskever, Vinyals & Le 2014, section 3.3).
+        scale: the largest entry of an embedding at first. Small ones make rare words little noise; of few symbols, all
+            of them frequent, such as characters, a model learns sooner with 1.
 
     Shapes: source [B, S], lengths [B] -> `Encoded`.
 
@@ -62,13 +64,14 @@ class Encoder(nn.Module):
         bidirectional: bool = False,
         dropout: float = 0.0,
         reverse: bool = False,
+        scale: float = 0.1,
     ) -> None:
         super().__init__()
         if bidirectional and hidden_dim % 2:
             raise ValueError(f"a bidirectional encoder splits its width between two directions; got {hidden_dim}")
         self.output_dim = hidden_dim
         self.reverse = reverse
-        self.words = Words(size, embedding_dim, dropout=dropout)
+        self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)
         width = hidden_dim // 2 if bidirectional else hidden_dim
         self.layers = Recurrent(embedding_dim, width, cells, bidirectional=bidirectional)
         self.dropout = Dropout(dropout)

@@ -38,6 +38,8 @@ class Luong(EncoderDecoder[DecoderState]):
         bidirectional: whether the encoder reads both directions, half of `hidden_dim` each.
         dropout: on embeddings, encoder states and s̃.
         tied: whether W_s is the target embedding; it needs `embedding_dim` = `hidden_dim`.
+        scale: the largest entry of an embedding at first. Small ones make rare words little noise; of few symbols, all
+            of them frequent, such as characters, a model learns sooner with 1.
 
     Luong, Pham & Manning 2015, sections 3.1 to 3.3; the decoder starts from the encoder's last state.
 
@@ -60,6 +62,7 @@ class Luong(EncoderDecoder[DecoderState]):
         bidirectional: bool = False,
         dropout: float = 0.0,
         tied: bool = False,
+        scale: float = 0.1,
     ) -> None:
         super().__init__()
         self.feeding = feeding
@@ -71,8 +74,9 @@ class Luong(EncoderDecoder[DecoderState]):
             cells=cells,
             bidirectional=bidirectional,
             dropout=dropout,
+            scale=scale,
         )
-        self.words = Words(target_size, embedding_dim, dropout=dropout)
+        self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.layers = Recurrent(embedding_dim + (hidden_dim if feeding else 0), hidden_dim, cells)
         self.attention, context = attender(attention, hidden_dim, hidden_dim, Attending(score="general"))
         self.attentional_map = nn.Linear(context + hidden_dim, hidden_dim, bias=False)

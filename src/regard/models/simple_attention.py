@@ -32,6 +32,8 @@ class SimpleAttention(EncoderDecoder[DecoderState]):
             products of W_Q s and W_K h. Its first option is `Attending(score="concat")`.
         cells: what the layers of both are made of; the note's are Elman's.
         dropout: on embeddings, encoder states and [s; c].
+        scale: the largest entry of an embedding at first. Small ones make rare words little noise; of few symbols, all
+            of them frequent, such as characters, a model learns sooner with 1.
 
     The fifth note, after Bahdanau, Cho & Bengio 2015. The query is the *new* state, as in Luong's decoder, but the
     context goes into the state after it. c_0 is read number 0 of the aligner; the rows of `attended` are c_1, c_2 ...
@@ -51,12 +53,13 @@ class SimpleAttention(EncoderDecoder[DecoderState]):
         attention: Attender | Factory | None = None,
         cells: Cells | str = "elman",
         dropout: float = 0.0,
+        scale: float = 0.1,
     ) -> None:
         super().__init__()
         self.encoder = Encoder(
-            source_size, embedding_dim=embedding_dim, hidden_dim=hidden_dim, cells=cells, dropout=dropout
+            source_size, embedding_dim=embedding_dim, hidden_dim=hidden_dim, cells=cells, dropout=dropout, scale=scale
         )
-        self.words = Words(target_size, embedding_dim, dropout=dropout)
+        self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)
         default = Attending(score="dot", hidden_dim=hidden_dim)
         self.attention, context = attender(attention, hidden_dim, hidden_dim, default)
         self.layers = Recurrent(embedding_dim + context, hidden_dim, cells)
