@@ -163,6 +163,9 @@ def by_steps(model: Any, prompt: list[int], count: int) -> list[int]:
 @pytest.mark.parametrize("arguments", [*CARRYING.values(), TRANSFORMER], ids=[*CARRYING, "transformer"])
 def test_greedy_goes_on_step_by_step_and_prompts_do_not_see_each_other(arguments: dict[str, Any]) -> None:
     model = made(**arguments)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(3.0)  # so that no two words are as good as each other but for rounding
     prompts = ["the lark", "it", "", "the herald of the", "no morn"]
     answers = [found[0] for found in task().predict(model, prompts, GREEDY, batch=2)]
     for prompt, answer in zip(prompts, answers, strict=True):
