@@ -8,7 +8,7 @@
 
 The networks are `regard.models.MemoryNetwork` with adjacent tying, written with a leading dimension for the run (a test
 compares them), so that 20 tasks with 10 restarts each train as one. The published recipe: position encoding, time
-encoding with random noise, linear start (20 epochs at half the rate without the softmax of the memories), then SGD at
+encoding with random noise, linear start (80 epochs at half the rate without the softmax of the memories), then SGD at
 0.01, halved every 25 epochs, for 100 epochs (joint: 60), batches of 32 with summed gradients of a norm up to 40, the
 last 50 sentences, d = 20 (joint: 50). A tenth of the training questions is held back, as in the paper; nothing here
 looks at it. **Of the restarts, the one with the lowest error on the training questions is the result**; the median of
@@ -364,7 +364,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--hops", type=int, default=3)
     parser.add_argument("--dim", type=int, help="20, joint 50")
     parser.add_argument("--epochs", type=int, help="after the linear start: 100, joint 60")
-    parser.add_argument("--linear", type=int, default=20, help="epochs of the linear start")
+    parser.add_argument("--linear", type=int, default=80, help="epochs of the linear start")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, help="a JSON file for the rows")
     return parser.parse_args()
