@@ -15,7 +15,8 @@ from regard.recipes.load import load
 @pytest.mark.parametrize("trial", TRIALS, ids=lambda trial: trial.name)
 def test_every_trial_is_a_recipe_that_can_be_asked(trial: Trial) -> None:
     for data in trial.asked:
-        load(trial.recipe, [*trial.settings, *(f"data.{one}" for one in data)])
+        recipe = load(trial.recipe, [*trial.settings, *(f"data.{one}" for one in data)]).recipe
+        assert recipe.task == "bits"
 
 
 def test_medians_and_all_seeds() -> None:

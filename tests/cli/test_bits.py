@@ -6,13 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import regard
-from regard.cli.app import app
 from regard.recipes.load import shipped
+from tests.cli.command import asked, refused
 
-RUN = CliRunner()
 SHORT = ("train.steps=4", "train.valid_every=2", "data.valid_size=20", "data.test_size=20", "evaluate.examples=1")
 SMALL = "model={kind: ntm, hidden_dim: 9, rows: 24, row_dim: 3}"
 RECIPES = sorted(name for name in shipped() if name.startswith("ntm_"))
@@ -23,20 +21,6 @@ SIZES = {
     "ntm_ngrams": ("data.length=20",),
     "ntm_sort": ("data.vectors=5", "data.highest=3"),
 }
-
-
-def asked(*arguments: str) -> str:
-    done = RUN.invoke(app, list(arguments))
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
-def refused(*arguments: str) -> str:
-    done = RUN.invoke(app, list(arguments))
-    assert done.exit_code == 2, done.output
-    assert done.output.startswith("error: ")
-    assert done.output.count("\n") == 1
-    return done.output
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import regard
 from regard.cli import app
-
-RUN = CliRunner(env={"COLUMNS": "200", "ACCELERATE_USE_CPU": "true"})
+from tests.cli.command import RUN, asked, refused
 
 REVIEWS = [
     f"{label} the {noun} is {word} and {other}"
@@ -84,20 +82,6 @@ def sounds(tmp_path_factory: pytest.TempPathFactory) -> str:
     lines = [f"{word} {' '.join(LETTERS[letter] for letter in word)}" for word in SPELT]
     variants = [line.replace(" ", "(2) ", 1).replace("OW", "AO") for line in lines if "OW" in line]
     return trained(tmp_path_factory.mktemp("c"), "sounds", PRONOUNCE, "sounds.dict", "\n".join(lines + variants))
-
-
-def asked(*arguments: str) -> str:
-    done = RUN.invoke(app, list(arguments))
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
-def refused(*arguments: str) -> str:
-    done = RUN.invoke(app, list(arguments))
-    assert done.exit_code == 2
-    assert done.output.startswith("error: ")
-    assert done.output.count("\n") == 1
-    return done.output
 
 
 def test_texts_get_labels(reviews: str) -> None:

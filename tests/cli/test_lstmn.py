@@ -6,28 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import regard
-from regard.cli.app import app
 from regard.explain.panel import Panel
+from tests.cli.command import asked, refused
 
-RUN = CliRunner(env={"COLUMNS": "200"})
 SHORT = ("train.steps=3", "train.valid_every=3", "train.batch={sentences: 4}", "evaluate.examples=1")
 TEXT = "balen fira gomi"
-
-
-def asked(*arguments: str | Path) -> str:
-    done = RUN.invoke(app, list(map(str, arguments)))
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
-def refused(*arguments: str | Path) -> str:
-    done = RUN.invoke(app, list(map(str, arguments)))
-    assert done.exit_code == 2, done.output
-    assert done.output.count("\n") == 1
-    return done.output
 
 
 @pytest.fixture(scope="module")

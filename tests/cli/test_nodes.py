@@ -6,13 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import regard
-from regard.cli.app import app
+from tests.cli.command import asked, refused
 from tests.data.test_graphs import npz
 
-RUN = CliRunner()
 SMALL = (
     "data.nodes=80",
     "data.communities=2",
@@ -22,20 +20,6 @@ SMALL = (
     "data.test_size=30",
 )
 SHORT = ("train.steps=40", "train.valid_every=10", "evaluate.examples=1", "model.num_heads=2")
-
-
-def asked(*arguments: str) -> str:
-    done = RUN.invoke(app, list(arguments))
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
-def refused(*arguments: str) -> str:
-    done = RUN.invoke(app, list(arguments))
-    assert done.exit_code == 2, done.output
-    assert done.output.startswith("error: ")
-    assert done.output.count("\n") == 1
-    return done.output
 
 
 @pytest.fixture(scope="module")

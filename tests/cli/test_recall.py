@@ -6,55 +6,40 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from regard.cli import app
 from regard.data import Glossary
+from tests.cli.command import asked, refused
 
-RUN = CliRunner(env={"COLUMNS": "200", "ACCELERATE_USE_CPU": "true"})
 SMALL = ("data.words=16", "data.train_size=128", "data.valid_size=12", "data.test_size=12", "train.batch.sentences=16")
 TINY = ("model.dim=16", "model.hidden_dim=16", "model.num_heads=2", "train.steps=6", "train.valid_every=3")
 FACTS = [str(example.fields["fact"]) for example in Glossary(size=16, words=16)]
 WORD = FACTS[0].split()[0]
 
 
-def regard(*arguments: str | Path) -> str:
-    done = RUN.invoke(app, list(map(str, arguments)))
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
-def refused(*arguments: str | Path) -> str:
-    done = RUN.invoke(app, list(map(str, arguments)))
-    assert done.exit_code == 2, done.output
-    assert done.output.count("\n") == 1
-    return done.output
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recall")
-    assert "glossary: finished" in regard("train", "glossary", "--runs", folder, *SMALL, *TINY)
+    assert "glossary: finished" in asked("train", "glossary", "--runs", folder, *SMALL, *TINY)
     (folder / "facts.txt").write_text("\n".join(FACTS) + "\n")
     return folder / "glossary"
 
 
 def test_what_was_looked_at_is_drawn(run: Path, tmp_path: Path) -> None:
     memory = f"memory={run.parent}/facts.txt"
-    shown = regard("predict", run, WORD, "--decode", memory, "--alignment").splitlines()
+    shown = asked("predict", run, WORD, "--decode", memory, "--alignment").splitlines()
     assert sum(any(fact in line for fact in FACTS) for line in shown) == 5
-    row = json.loads(regard("predict", run, WORD, "--decode", memory, "--json", "--alignment"))
+    row = json.loads(asked("predict", run, WORD, "--decode", memory, "--json", "--alignment"))
     assert len(row["source_tokens"]) == len(row["alignment"][0]) == 5
-    regard("view", run, WORD, "--decode", memory, "--output", tmp_path / "memory.png")
+    asked("view", run, WORD, "--decode", memory, "--output", tmp_path / "memory.png")
     assert (tmp_path / "memory.png").stat().st_size > 1000
 
 
 def test_stored_states_answer_like_their_texts(run: Path, tmp_path: Path) -> None:
     states = tmp_path / "facts.safetensors"
-    said = regard("remember", run, run.parent / "facts.txt", "--output", states)
+    said = asked("remember", run, run.parent / "facts.txt", "--output", states)
     assert "16 texts, 48 states of width 16" in said
     rows = [
-        regard("predict", run, WORD, "--json", "--decode", f"memory={file}", "--decode", "strategy=beam")
+        asked("predict", run, WORD, "--json", "--decode", f"memory={file}", "--decode", "strategy=beam")
         for file in (run.parent / "facts.txt", states)
     ]
     assert rows[0] == rows[1]
@@ -62,7 +47,7 @@ def test_stored_states_answer_like_their_texts(run: Path, tmp_path: Path) -> Non
 
 def test_it_is_measured_over_its_own_facts_or_others(run: Path) -> None:
     own, other = (
-        json.loads(regard("evaluate", run, "--json", *more))
+        json.loads(asked("evaluate", run, "--json", *more))
         for more in ((), ("--decode", f"memory={run.parent}/facts.txt"))
     )
     assert own["exact_match"] <= 1.0
@@ -75,7 +60,7 @@ def test_own_data_in_three_columns(tmp_path: Path) -> None:
     data = (
         f"data={{format: table, train: {tmp_path}/asked.tsv, valid: {tmp_path}/asked.tsv, source: [0, 1], target: 2}}"
     )
-    regard("train", "glossary", "--runs", tmp_path, data, *TINY)
+    asked("train", "glossary", "--runs", tmp_path, data, *TINY)
     one = data.replace("[0, 1]", "0")
     assert "source has two columns, what is asked and the fact that answers it" in refused("train", "glossary", one)
 

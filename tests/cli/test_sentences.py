@@ -7,49 +7,33 @@ from pathlib import Path
 
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from regard.cli import app
 from regard.ops import frobenius_penalty
+from tests.cli.command import asked, refused
 
-RUN = CliRunner(env={"COLUMNS": "200", "ACCELERATE_USE_CPU": "true"})
 FEW = ("data.words=5", "data.valid_size=20", "data.test_size=40", "train.valid_every=20", "train.optimizer.rate=0.02")
 TEXT = "the film was very nopi"
-
-
-def regard(*arguments: str) -> str:
-    done = RUN.invoke(app, list(arguments))
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
-def refused(*arguments: str) -> str:
-    done = RUN.invoke(app, list(arguments))
-    assert done.exit_code == 2, done.output
-    assert done.output.startswith("error: ")
-    assert done.output.count("\n") == 1
-    return done.output
 
 
 @pytest.fixture(scope="module")
 def hops(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("hops")
-    regard("train", "sentence_opinions", "--runs", str(folder), *FEW, "train.steps=40", "model.penalty=0.5")
+    asked("train", "sentence_opinions", "--runs", str(folder), *FEW, "train.steps=40", "model.penalty=0.5")
     return str(folder / "sentence_opinions")
 
 
 def test_hops_look_at_words_of_their_own(hops: str) -> None:
-    row = json.loads(regard("predict", hops, TEXT, "--json", "--alignment"))
+    row = json.loads(asked("predict", hops, TEXT, "--json", "--alignment"))
     assert row["text"] in ("good", "bad")
     assert frobenius_penalty(torch.tensor([row["alignment"]])).item() < 1.5  # more than 3 where all four look alike
-    drawn = regard("predict", hops, TEXT, "--alignment").splitlines()
+    drawn = asked("predict", hops, TEXT, "--alignment").splitlines()
     assert [line[:5] for line in drawn[-6:-1]] == ["hop 1", "hop 2", "hop 3", "hop 4", "all  "]
-    assert json.loads(regard("evaluate", hops, "--json"))["accuracy"] > 0.8
+    assert json.loads(asked("evaluate", hops, "--json"))["accuracy"] > 0.8
 
 
 def test_hops_are_drawn_into_files(hops: str, tmp_path: Path) -> None:
     for name in ("hops.png", "hops.html"):
-        assert regard("view", hops, TEXT, "--output", str(tmp_path / name)) == f"{tmp_path / name}\n"
+        assert asked("view", hops, TEXT, "--output", str(tmp_path / name)) == f"{tmp_path / name}\n"
     assert (tmp_path / "hops.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "hops.html").read_text(encoding="utf-8").count("<th>hop ") == 4
     assert ".png, .svg, .pdf, .html" in refused("view", hops, TEXT, "--output", str(tmp_path / "hops.gif"))
@@ -58,19 +42,19 @@ def test_hops_are_drawn_into_files(hops: str, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("pair")
-    regard("train", "pairs_opinions", "--runs", str(folder), *FEW, "data.train_size=60", "train.steps=4")
+    asked("train", "pairs_opinions", "--runs", str(folder), *FEW, "data.train_size=60", "train.steps=4")
     return str(folder / "pairs_opinions")
 
 
 def test_two_sentences_are_asked_in_one_line(pair: str, tmp_path: Path) -> None:
     both = f"{TEXT}\tthe walk was so pazo"
-    row = json.loads(regard("predict", pair, both, "--json", "--alignment"))
+    row = json.loads(asked("predict", pair, both, "--json", "--alignment"))
     assert row["text"] in ("agree", "differ")
     assert row["source_tokens"][5] == "</s>"
     assert [round(sum(hop), 3) for hop in row["alignment"]] == [2.0, 2.0]
-    regard("view", pair, both, "--output", str(tmp_path / "pair.png"))
+    asked("view", pair, both, "--output", str(tmp_path / "pair.png"))
     assert "of two texts with a tab between; this is one" in refused("predict", pair, TEXT)
-    assert "accuracy" in regard("evaluate", pair)
+    assert "accuracy" in asked("evaluate", pair)
 
 
 def sick(folder: Path) -> None:
@@ -84,8 +68,8 @@ def sick(folder: Path) -> None:
 def test_the_recipe_of_sick_reads_its_columns(further: tuple[str, ...], tmp_path: Path) -> None:
     sick(tmp_path)
     small = ("model.encoder.embedding_dim=6", "model.encoder.hidden_dim=8", "train.steps=2", "train.valid_every=2")
-    regard("train", "sick", f"data.root={tmp_path}", "--runs", str(tmp_path), *small, *further)
-    assert regard("predict", str(tmp_path / "sick"), "A dog runs\tA dog moves") in ("ENTAILMENT\n", "NEUTRAL\n")
+    asked("train", "sick", f"data.root={tmp_path}", "--runs", str(tmp_path), *small, *further)
+    assert asked("predict", str(tmp_path / "sick"), "A dog runs\tA dog moves") in ("ENTAILMENT\n", "NEUTRAL\n")
 
 
 @pytest.mark.parametrize(

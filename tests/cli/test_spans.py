@@ -6,53 +6,38 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from regard.cli import app
 from regard.data import Diaries
+from tests.cli.command import asked, refused
 
-RUN = CliRunner(env={"COLUMNS": "200", "ACCELERATE_USE_CPU": "true"})
 ENCODER = "{kind: bert, dim: 16, num_heads: 2, num_layers: 1, max_length: 80}"
 TINY = (f"model.encoder={ENCODER}", "train.steps=4", "train.valid_every=2", "train.batch.sentences=8")
 SMALL = ("data.train_size=60", "data.valid_size=12", "data.test_size=12", "data.window=32", "data.overlap=12")
 PASSAGE = "Ada sold a map in Turin at noon. Carl hid a letter at home in May."
 
 
-def regard(*arguments: str | Path) -> str:
-    done = RUN.invoke(app, list(map(str, arguments)))
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
-def refused(*arguments: str | Path) -> str:
-    done = RUN.invoke(app, list(map(str, arguments)))
-    assert done.exit_code == 2, done.output
-    assert done.output.count("\n") == 1
-    return done.output
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("spans")
-    assert "diaries: finished" in regard("train", "diaries", "--runs", folder, *SMALL, *TINY)
+    assert "diaries: finished" in asked("train", "diaries", "--runs", folder, *SMALL, *TINY)
     return folder / "diaries"
 
 
 def test_an_answer_is_a_span_of_the_passage(run: Path, tmp_path: Path) -> None:
-    asked = f"Where did Ada sell it?\t{PASSAGE}"
-    row = json.loads(regard("predict", run, asked, "--json", "--alignment"))
+    question = f"Where did Ada sell it?\t{PASSAGE}"
+    row = json.loads(asked("predict", run, question, "--json", "--alignment"))
     assert row["text"] in PASSAGE
     assert [len(weights) for weights in row["alignment"]] == [len(row["source_tokens"])] * 2
-    assert "begins" in regard("predict", run, asked, "--alignment")
-    assert len(regard("predict", run, asked, "--n-best", "3").splitlines()) == 3
-    regard("view", run, asked, "--output", tmp_path / "span.png")
+    assert "begins" in asked("predict", run, question, "--alignment")
+    assert len(asked("predict", run, question, "--n-best", "3").splitlines()) == 3
+    asked("view", run, question, "--output", tmp_path / "span.png")
     assert (tmp_path / "span.png").stat().st_size > 1000
 
 
 def test_it_is_measured(run: Path) -> None:
-    measured = json.loads(regard("evaluate", run, "--json"))
+    measured = json.loads(asked("evaluate", run, "--json"))
     assert 0 <= measured["squad_exact"] <= measured["squad_f1"] <= 1
-    assert "nats a boundary" in regard("evaluate", run, "--split", "valid")
+    assert "nats a boundary" in asked("evaluate", run, "--split", "valid")
 
 
 def squad(path: Path, split: str) -> None:
@@ -84,17 +69,17 @@ def test_the_recipe_of_squad_begins_with_a_pretrained_bert(tmp_path: Path) -> No
         f"tokenizer: {{kind: wordpiece, size: 200}}\nmodel: {{kind: bert, encoder: {plain}}}\n"
         "train: {steps: 2, batch: {sentences: 8}, valid_every: 2}\n"
     )
-    regard("train", pretrain, "--runs", tmp_path)
+    asked("train", pretrain, "--runs", tmp_path)
     where = (f"data.root={tmp_path}", "data.window=40", "data.overlap=12", "--runs", tmp_path)
-    begun = regard("train", "bert_squad", *where, *TINY, f"init={tmp_path}/read")
+    begun = asked("train", "bert_squad", *where, *TINY, f"init={tmp_path}/read")
     assert "2 parameters it does not have begin anew: output_map.weight, output_map.bias" in begun
     tokenizers = [
         (tmp_path / name).read_text() for name in ("read/tokenizer.text.json", "bert_squad/tokenizer.context.json")
     ]
     assert tokenizers[0] == tokenizers[1]
     parted = ("data.valid=null", "data.split={valid: 0.2, test: 0.2}", "run=parted")
-    regard("train", "bert_squad", *where, *TINY, *parted)
-    assert json.loads(regard("evaluate", tmp_path / "parted", "--json"))["split"] == "test"
+    asked("train", "bert_squad", *where, *TINY, *parted)
+    assert json.loads(asked("evaluate", tmp_path / "parted", "--json"))["split"] == "test"
 
 
 def test_own_lines(tmp_path: Path) -> None:
@@ -103,7 +88,7 @@ def test_own_lines(tmp_path: Path) -> None:
         lines = ["\t".join(str(row[key]) for key in ("question", "context", "answer", "start")) for row in rows]
         (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     data = f"data={{format: spans, root: {tmp_path}, train: train.tsv, valid: valid.tsv, window: 40, overlap: 12}}"
-    regard("train", "diaries", data, "--runs", tmp_path, *TINY)
+    asked("train", "diaries", data, "--runs", tmp_path, *TINY)
     (tmp_path / "valid.tsv").write_text("Who?\tAda left.\tCarl\n")
     assert f"{tmp_path}/valid.tsv:1: the answer 'Carl' does not stand" in refused(
         "train", "diaries", data, "--runs", tmp_path, *TINY, "run=other"

@@ -6,12 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from regard.cli import app
 from regard.data import World
+from tests.cli.command import asked, refused
 
-RUN = CliRunner(env={"COLUMNS": "200", "ACCELERATE_USE_CPU": "true"})
 SMALL = (
     "data.train_size=400",
     "data.valid_size=60",
@@ -21,20 +19,6 @@ SMALL = (
     "train.optimizer.rate=0.02",
 )
 STORY = "Ada ran to the attic. Carl walked to the cellar. Where is Ada?"
-
-
-def regard(*arguments: str) -> str:
-    done = RUN.invoke(app, list(arguments))
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
-def refused(*arguments: str) -> str:
-    done = RUN.invoke(app, list(arguments))
-    assert done.exit_code == 2
-    assert done.output.startswith("error: ")
-    assert done.output.count("\n") == 1
-    return done.output
 
 
 def babi(path: Path, size: int) -> Path:
@@ -52,43 +36,43 @@ def babi(path: Path, size: int) -> Path:
 def run(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("stories")
     short = ("train.steps=200", "train.valid_every=100", "model.num_hops=2", "model.linear_start=false")
-    output = regard("train", "stories", "--runs", str(folder), *SMALL, *short)
+    output = asked("train", "stories", "--runs", str(folder), *SMALL, *short)
     assert "stories: finished" in output
     return str(folder / "stories")
 
 
 def test_a_question_is_answered_and_its_hops_are_drawn(run: str, tmp_path: Path) -> None:
     picture = tmp_path / "hops.png"
-    head, hops, first, second, *_ = regard("predict", run, STORY, "--alignment").splitlines()
+    head, hops, first, second, *_ = asked("predict", run, STORY, "--alignment").splitlines()
     assert head == "attic"
     assert hops.split() == ["1", "2"]
     assert first.startswith("Ada ran to the attic ")
     assert second.startswith("Carl walked to the cellar")
     assert "█" in first
     assert "█" not in second
-    regard("view", run, STORY, "--output", str(picture))
+    asked("view", run, STORY, "--output", str(picture))
     assert picture.stat().st_size > 1000
-    answer = json.loads(regard("predict", run, STORY, "--json", "--alignment"))
+    answer = json.loads(asked("predict", run, STORY, "--json", "--alignment"))
     assert answer["source_tokens"] == ["Ada ran to the attic", "Carl walked to the cellar"]
     assert [sum(row) for row in answer["alignment"]] == pytest.approx([1.0, 1.0])
-    assert len(regard("predict", run, STORY, "--n-best", "3").splitlines()) == 3
-    assert regard("predict", run, "Where is Ada?", "").count("\n") == 2
+    assert len(asked("predict", run, STORY, "--n-best", "3").splitlines()) == 3
+    assert asked("predict", run, "Where is Ada?", "").count("\n") == 2
 
 
 def test_it_is_measured(run: str) -> None:
-    measured = json.loads(regard("evaluate", run, "--json"))
+    measured = json.loads(asked("evaluate", run, "--json"))
     assert measured["accuracy"] > 0.8
-    assert "nats an answer" in regard("evaluate", run, "--split", "valid")
+    assert "nats an answer" in asked("evaluate", run, "--split", "valid")
 
 
 def test_the_recipe_of_babi_reads_files(tmp_path: Path) -> None:
     babi(tmp_path / "qa1_told_train.txt", 80)
     babi(tmp_path / "qa1_told_test.txt", 20)
     where = (f"data.root={tmp_path}", "--runs", str(tmp_path))
-    output = regard("train", "babi", *where, "train.steps=4", "train.valid_every=2", "model.memory_size=5")
+    output = asked("train", "babi", *where, "train.steps=4", "train.valid_every=2", "model.memory_size=5")
     assert "stories are longer than the memory (model.memory_size is 5, the longest has 6 sentences)" in output
-    assert regard("predict", str(tmp_path / "babi"), STORY).strip()
-    assert "all parameters" in regard("train", "babi", *where, "--dry-run", "model.tying=layerwise")
+    assert asked("predict", str(tmp_path / "babi"), STORY).strip()
+    assert "all parameters" in asked("train", "babi", *where, "--dry-run", "model.tying=layerwise")
 
 
 def test_what_is_wrong_is_one_sentence(run: str, tmp_path: Path) -> None:

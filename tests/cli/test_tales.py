@@ -6,29 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from regard.cli.app import app
+from tests.cli.command import asked, refused
 
-RUN = CliRunner(env={"COLUMNS": "200", "ACCELERATE_USE_CPU": "true"})
 SIZES = ("data.train_size=90", "data.valid_size=10", "data.test_size=10", "data.animals=2", "data.deeds=2")
 SHORT = (*SIZES, "train.steps=4", "train.valid_every=2", "evaluate.examples=1", "decode.max_length=5")
 SMALL = ("model.embedding_dim=8", "model.hidden_dim=8")
 TALE = "here is the bear Zodelaba . the bear"
-
-
-def asked(*arguments: str) -> str:
-    done = RUN.invoke(app, list(arguments))
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
-def refused(*arguments: str) -> str:
-    done = RUN.invoke(app, list(arguments))
-    assert done.exit_code == 2, done.output
-    assert done.output.startswith("error: ")
-    assert done.output.count("\n") == 1
-    return done.output
 
 
 @pytest.fixture(scope="module", params=["tales", "tales_pointer"])
