@@ -6,10 +6,10 @@ from torch import Tensor
 
 from regard.masks import Mask
 from regard.ops.additive import blocked, fused, harmonic, reference
-from regard.ops.additive.launch import runs
 from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_impl, check_reading, check_weight
+from regard.ops.kernels import runnable
 
 CARD = Card(
     name="additive",
@@ -138,7 +138,7 @@ def additive_attention(
 
 def _tiled(*tensors: Tensor) -> str:
     """Tiles in kernels where they run, else in PyTorch."""
-    return "fused" if all(runs(tensor.device, tensor.dtype) for tensor in tensors) else "blocked"
+    return "fused" if runnable(*tensors) else "blocked"
 
 
 def _method(query: Tensor, key: Tensor, large: str) -> str:

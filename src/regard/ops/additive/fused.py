@@ -17,8 +17,7 @@ from regard.ops.additive.launch import Launch, check, choose
 from regard.ops.additive.rebuilt import rebuilt
 from regard.ops.additive.tiles import Operands
 from regard.ops.attended import Attended
-
-_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+from regard.ops.kernels import DTYPES
 
 
 def attention(
@@ -34,7 +33,7 @@ def attention(
 ) -> Attended:
     """The same function as `reference.attention`, in kernels; `launch` overrides the rule for the tiles."""
     for tensor in (query, key, value):
-        interpreted = check("fused", tensor.device, tensor.dtype, _DTYPES, 'use impl="blocked", or leave impl out')
+        interpreted = check("fused", tensor.device, tensor.dtype, DTYPES, 'use impl="blocked", or leave impl out')
     operands = Operands(query, key, weight, features, feature_weight)
     if launch is None:
         launch = choose(query.shape[3], query.dtype, features=features is not None, interpreted=interpreted)

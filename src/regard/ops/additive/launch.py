@@ -6,13 +6,9 @@ backward one hidden unit of 16 or 32 rows, so that sums over rows stay in it.
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import dataclass
 
 import torch
-
-DTYPES = (torch.float32, torch.float16, torch.bfloat16)
-"""What the kernels read."""
 
 SCRATCH = 32 * 2**20
 """Bytes for the gradients of energies, which exist for as many rows at a time as fit."""
@@ -94,15 +90,6 @@ def choose(hidden: int, dtype: torch.dtype, *, features: bool, interpreted: bool
         pairs = Tile(16, 128, 4)
         return Launch(pairs, pairs, Tile(16, 64, 2) if hidden <= 64 else Tile(16, 128, 4), group)
     return Launch(Tile(16, 256, 4), Tile(16, 128, 4), Tile(32, 64, 2), group)
-
-
-def runs(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether the kernels run on a GPU here.
-
-    >>> runs(torch.device("cpu"), torch.float32)
-    False
-    """
-    return device.type == "cuda" and dtype in DTYPES and importlib.util.find_spec("triton") is not None
 
 
 def check(impl: str, device: torch.device, dtype: torch.dtype, dtypes: tuple[torch.dtype, ...], other: str) -> bool:

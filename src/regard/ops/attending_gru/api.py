@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from torch import Tensor
 from regard.ops.attending_gru import reference
 from regard.ops.attending_gru.steps import Read, Steps
 from regard.ops.checks import check_impl
+from regard.ops.kernels import runnable
 from regard.ops.softmax import full_precision, statistics_dtype
 
 IMPLEMENTATIONS = ("reference", "triton")
@@ -141,8 +141,7 @@ def _steps(method: str) -> Steps:
 
 
 def _method(inputs: Tensor, key: Tensor) -> str:
-    fits = inputs.is_cuda and inputs.dtype != torch.float64 and 0 < key.shape[1] <= _LONGEST
-    return "triton" if fits and importlib.util.find_spec("triton") is not None else "reference"
+    return "triton" if 0 < key.shape[1] <= _LONGEST and runnable(inputs) else "reference"
 
 
 def _check(

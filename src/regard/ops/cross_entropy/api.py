@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 
 import torch
@@ -11,6 +10,7 @@ from torch import Tensor
 from regard.ops.checks import check_impl
 from regard.ops.cross_entropy.fused import Fused
 from regard.ops.cross_entropy.reference import Plain
+from regard.ops.kernels import runnable
 
 IMPLEMENTATIONS = ("reference", "triton")
 _MANY = 1024  # words from which on reading them once is worth the launch of a kernel
@@ -49,5 +49,4 @@ def cross_entropy(
 
 
 def _method(logits: Tensor) -> str:
-    fits = logits.is_cuda and logits.dtype != torch.float64 and logits.shape[1] >= _MANY
-    return "triton" if fits and importlib.util.find_spec("triton") is not None else "reference"
+    return "triton" if logits.shape[1] >= _MANY and runnable(logits) else "reference"
