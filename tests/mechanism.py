@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 
@@ -61,11 +63,27 @@ def check_gradients(function: Callable[..., Tensor | tuple[Tensor, ...]], *input
     assert torch.autograd.gradcheck(function, ready, atol=1e-6, rtol=1e-4)
 
 
-class OnTheDevice(TorchDispatchMode):
-    """Refuses what a CUDA graph cannot record: numbers that come from Python's side, or go there."""
+class _Heard(TorchDispatchMode):
+    """Refuses numbers that come from Python's side, or go there, by operations."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         aten = torch.ops.aten
         crossing = (aten.lift_fresh.default, aten._local_scalar_dense.default, aten.nonzero.default)
         assert func not in crossing, f"{func} inside a recording"
         return func(*args, **(kwargs or {}))
+
+
+class _Asked(TorchFunctionMode):
+    """Refuses questions that no operation answers on a CPU, where the numbers are at hand."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        crossing = (Tensor.tolist, Tensor.item, Tensor.numpy, Tensor.cpu, Tensor.__bool__)
+        assert func not in crossing, f"{func.__name__} inside a recording"
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def on_the_device() -> Iterator[None]:
+    """Refuses what a CUDA graph cannot record: numbers that come from Python's side, or go there."""
+    with _Asked(), _Heard():
+        yield

@@ -9,7 +9,7 @@ import regard
 from regard.models import LSTMNLM, LSTMNEncoder, LSTMNSeq2Seq, build
 from regard.nn import LSTMN, DeepFusion, ShallowFusion
 from regard.nn.recording import recording
-from tests.mechanism import OnTheDevice, assert_close
+from tests.mechanism import assert_close, on_the_device
 from tests.models.systems import SOURCE, TARGET, WIDTHS, pairs
 
 
@@ -38,7 +38,7 @@ def test_windows_of_a_text_are_the_text() -> None:
 
 def test_a_recording_of_a_language_model_asks_nothing_of_the_host() -> None:
     model, text = LSTMNLM(TARGET, **WIDTHS, window=3, dropout=0.2), pairs()[2]
-    with recording(), OnTheDevice():
+    with recording(), on_the_device():
         first = model(text)
         model(text, model.carry(first.state)).logits.sum().backward()
 
@@ -52,7 +52,7 @@ def test_an_encoder_ends_at_each_texts_own_end() -> None:
     assert (encoded.summary[1] == 0).all()
     assert_close(model(source[2:, :4]).summary[0], encoded.summary[2])
     assert model(source[:, :0]).summary.shape == (3, 8)
-    with recording(), OnTheDevice():
+    with recording(), on_the_device():
         model(source, lengths).summary.sum().backward()
 
 

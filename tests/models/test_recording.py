@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -9,18 +10,22 @@ import pytest
 import torch
 from torch import Tensor
 
+from regard.models import Acceptor
+from regard.models.bert import BertEncoder
 from regard.nn import FusionState
 from regard.nn.recording import recording
-from tests.mechanism import OnTheDevice, assert_close
-from tests.models.systems import ENCODER_DECODERS, TARGET, bahdanau, pairs
+from tests.mechanism import assert_close, on_the_device
+from tests.models.systems import ENCODER_DECODERS, LANGUAGE_MODELS, POST, SOURCE, TARGET, bahdanau, pairs
+from tests.models.test_labelling import ENCODERS
 
+READERS: dict[str, Callable[[], Any]] = {**ENCODERS, "bert": lambda: BertEncoder(SOURCE, POST, num_layers=2)}
 RECORDED = [name for name in ENCODER_DECODERS if not name.startswith("bidirectional")]
 
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_nothing_passes_between_host_and_device(name: str) -> None:
     model, inputs = ENCODER_DECODERS[name](), pairs()
-    with recording(), OnTheDevice():
+    with recording(), on_the_device():
         model(*inputs).logits.sum().backward()
 
 
@@ -37,6 +42,27 @@ def test_a_recording_is_the_same_function(name: str) -> None:
         found.append([predicted.logits, *ends, *seen, *slopes])
     for plain, recorded in zip(*found, strict=True):
         assert_close(recorded, plain.detach(), tolerance=1e-10)
+
+
+@pytest.mark.parametrize("pooling", ["last", "mean", "max", "attention"])
+@pytest.mark.parametrize("encoder", READERS.values(), ids=READERS)
+def test_an_acceptor_can_be_recorded(encoder: Callable[[], Any], pooling: str) -> None:
+    model, (text, lengths, _) = Acceptor(encoder(), 4, pooling=pooling).double(), pairs()
+    plain = model(text, lengths).logits
+    with recording(), on_the_device():
+        logits = model(text, lengths).logits
+        logits.sum().backward()
+    assert_close(logits, plain.detach(), tolerance=1e-10)
+
+
+@pytest.mark.parametrize("name", LANGUAGE_MODELS)
+def test_a_language_model_can_be_recorded(name: str) -> None:
+    model, (_, _, target) = LANGUAGE_MODELS[name]().double(), pairs()
+    plain = model(target, None).logits
+    with recording(), on_the_device():
+        logits = model(target, None).logits
+        logits.sum().backward()
+    assert_close(logits, plain.detach(), tolerance=1e-10)
 
 
 def _ends(state: Any) -> list[Tensor]:

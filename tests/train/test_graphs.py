@@ -23,7 +23,7 @@ from regard.train.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
 from regard.train.update import Objective
-from tests.mechanism import OnTheDevice, assert_close
+from tests.mechanism import assert_close, on_the_device
 from tests.train.tiny import metrics, recipe, train
 
 
@@ -35,7 +35,7 @@ class Again:
 
     def __call__(self, run: Callable[[], None]) -> Callable[[], None]:
         self.recorded += 1
-        with OnTheDevice():
+        with on_the_device():
             run()
         return run
 

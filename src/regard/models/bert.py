@@ -6,11 +6,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.masks import Mask
-from regard.models.encoder import Encoded
+from regard.models.encoder import Encoded, padding_mask
 from regard.models.predicted import NOTHING, Predicted
 from regard.nn.fitting import positive
 from regard.nn.positions import Learned
+from regard.nn.rnn import inside
 from regard.nn.transformer_layer import Blocks, TransformerLayer
 from regard.specials import BOS, EOS, PAD
 
@@ -97,15 +97,16 @@ class BertEncoder(nn.Module):
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
         """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
         ids, ends = framed(source, lengths)
-        mask = None if ends is None else Mask.padding(ends)
+        mask = None if ends is None else padding_mask(ends, ids.shape[1])
         states: Tensor = self.words(ids)
         for layer in self.layers:
             states = layer(states, mask)
         own = states[:, 1 : 1 + source.shape[1]]
-        if lengths is not None:
-            outside = torch.arange(source.shape[1], device=own.device) >= lengths.to(own.device).unsqueeze(1)
-            own = own.masked_fill(outside.unsqueeze(2), 0.0)
-        return Encoded(own, self._summary(states[:, 0]), None if lengths is None else Mask.padding(lengths))
+        if lengths is None:
+            return Encoded(own, self._summary(states[:, 0]), None)
+        words = lengths.to(own.device)
+        own = own.masked_fill(~inside(words, source.shape[1]).unsqueeze(2), 0.0)
+        return Encoded(own, self._summary(states[:, 0]), padding_mask(words, source.shape[1]))
 
     def _summary(self, first: Tensor) -> Tensor:
         return first if self.pool_map is None else torch.tanh(self.pool_map(first))
