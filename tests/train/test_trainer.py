@@ -153,6 +153,31 @@ def test_a_loss_that_is_not_finite_names_module_and_batch(tmp_path: Path) -> Non
     assert "try a smaller train.optimizer.rate" in sentence
 
 
+def overflowing(trainer: Trainer, updates: set[int]) -> Trainer:
+    """With a gradient that is infinite in these updates, though the loss is finite."""
+    counted = iter(range(1, 1000))
+    first = next(trainer.model.parameters())
+    first.register_hook(lambda gradient: gradient * (math.inf if next(counted) in updates else 1.0))
+    return trainer
+
+
+def test_an_update_whose_gradients_overflow_is_left_out(tmp_path: Path) -> None:
+    settings = recipe("train.steps=6", "train.clip=1.0", "train.valid_every=6")
+    trainer = overflowing(Trainer(settings, Run(tmp_path), screen=Screen(quiet=True)), {3})
+    outcome = trainer.fit()
+    assert (outcome.reason, outcome.progress.step, outcome.progress.overflows) == ("finished", 6, 0)
+    assert all(torch.isfinite(parameter).all() for parameter in trainer.model.parameters())
+    taken = {int(state["step"]) for state in trainer.optimizer.state.values()}
+    assert taken == {5}
+
+
+def test_gradients_that_always_overflow_end_the_run(tmp_path: Path) -> None:
+    settings = recipe("train.steps=40", "train.clip=1.0", "train.valid_every=40")
+    trainer = overflowing(Trainer(settings, Run(tmp_path), screen=Screen(quiet=True)), set(range(10, 1000)))
+    with pytest.raises(NotFiniteError, match=r"overflowed in 21 updates in a row, up to step 30; try a smaller"):
+        trainer.fit()
+
+
 def test_the_folder_holds_what_the_run_is(tmp_path: Path) -> None:
     settings = recipe("train.steps=10")
     trainer = Trainer(settings, Run(tmp_path), screen=Screen(quiet=True))

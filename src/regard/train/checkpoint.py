@@ -30,6 +30,7 @@ class Progress:
         waited: validations since there was hope.
         logged_nll, logged_tokens: what was summed up since the last row of the log.
         schedule: what the learning-rate schedule remembers.
+        overflows: updates in a row that were left out, up to the last.
     """
 
     step: int = 0
@@ -43,6 +44,7 @@ class Progress:
     logged_nll: float = 0.0
     logged_tokens: int = 0
     schedule: dict[str, Any] = field(default_factory=dict)
+    overflows: int = 0
 
 
 class Checkpoints:

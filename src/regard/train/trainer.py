@@ -36,12 +36,14 @@ from regard.train.products import rounded_products
 from regard.train.run import Run
 from regard.train.screen import Screen
 from regard.train.setup import make_model, prepare
-from regard.train.sharding import by_layer, fill, shard
+from regard.train.sharding import by_layer, fill, shard, whole
 from regard.train.splits import Split
 from regard.train.tensorboard import Events
 from regard.train.threads import choose
 from regard.train.update import Objective, make_optimizer, make_schedule
 from regard.train.validation import Measured, measure
+
+_MOST_OVERFLOWS = 20
 
 
 @dataclass(frozen=True)
@@ -252,7 +254,7 @@ class Trainer:
             settings["lr"] = rate
         world, rank = self.accelerator.num_processes, self.accelerator.process_index
         tokens = sum(self.feed.tokens(place) for place in group)
-        total = torch.zeros(2, device=self.accelerator.device)  # -log p, and how many processes were interrupted
+        total = torch.zeros(3, device=self.accelerator.device)  # -log p; processes that were interrupted, overflowed
         self._seed(int(mixed(np.array([progress.step], np.uint64), self.recipe.train.seed, rank)[0]))
         self.optimizer.zero_grad(set_to_none=self.graphs is None)
         for place in group:
@@ -267,12 +269,26 @@ class Trainer:
                 raise self._fault(batch, place, before, progress)
             total[0] += weight * nll
             self.carried = after if mine.size else None
-        if self.recipe.train.clip is not None:
-            self.accelerator.clip_grad_norm_(self.model.parameters(), self.recipe.train.clip)
-        self.optimizer.step()
         total[1] = float(self._stopping)  # exchanged, so that all processes stop after the same step
-        nll_sum, stopping = self.accelerator.reduce(total).tolist()
+        if self.recipe.train.clip is not None:
+            length = self.accelerator.clip_grad_norm_(self.model.parameters(), self.recipe.train.clip)
+            total[2] = ~torch.isfinite(whole(length) if self.sharded else length)
+        nll_sum, stopping, overflowed = self.accelerator.reduce(total).tolist()
+        progress.overflows = progress.overflows + 1 if overflowed else 0
+        if overflowed:
+            self._leave_out(progress)
+        else:
+            self.optimizer.step()
         return nll_sum, tokens, stopping > 0
+
+    def _leave_out(self, progress: Progress) -> None:
+        """Say that gradients of no finite length moved nothing; too many in a row end the run."""
+        if progress.overflows > _MOST_OVERFLOWS:
+            raise NotFiniteError(
+                f"the gradients overflowed in {progress.overflows} updates in a row, up to step {progress.step + 1}; "
+                "try a smaller train.optimizer.rate"
+            )
+        self.screen.notice(f"the gradients overflowed at step {progress.step + 1}: this update is left out")
 
     def _seed(self, seed: int) -> None:
         """Of an update; `torch.manual_seed` would remember each call for devices that are not there."""
