@@ -12,13 +12,13 @@ from regard import Mask
 from regard.nn import Additive, Attention, Position
 from regard.ops import additive_attention, additive_score
 from regard.ops.additive import tiles
-from tests.mechanism import OnTheDevice, assert_close, check_gradients
+from tests.mechanism import assert_close, assert_within_budget, check_gradients, on_the_device
 
-IMPLS = ("reference", "blocked")
+IMPLS = ("reference", "blocked", None)  # None: by sigmoids on a CPU
 
 
 @pytest.mark.parametrize("impl", IMPLS)
-def test_shapes(impl: str) -> None:
+def test_shapes(impl: str | None) -> None:
     query, key, value = torch.randn(2, 3, 5, 7), torch.randn(2, 3, 11, 7), torch.randn(2, 3, 11, 13)
     out = additive_attention(query, key, value, torch.randn(3, 7), impl=impl)
     assert out.context.shape == (2, 3, 5, 13)
@@ -27,7 +27,7 @@ def test_shapes(impl: str) -> None:
 
 
 @pytest.mark.parametrize("impl", IMPLS)
-def test_value_by_hand(impl: str) -> None:
+def test_value_by_hand(impl: str | None) -> None:
     """Two hidden units: tanh(0) = 0 for the first key, v = (1, 2) and tanh(1) for the second."""
     query, key = torch.tensor([[[[0.0, 0.0]]]]), torch.tensor([[[[0.0, 0.0], [1.0, 1.0]]]])
     value, v = torch.tensor([[[[1.0], [3.0]]]]), torch.tensor([[1.0, 2.0]])
@@ -38,7 +38,7 @@ def test_value_by_hand(impl: str) -> None:
 
 
 @pytest.mark.parametrize("impl", IMPLS)
-def test_mask(impl: str) -> None:
+def test_mask(impl: str | None) -> None:
     query, key, value, v = torch.randn(2, 1, 3, 5), torch.randn(2, 1, 7, 5), torch.randn(2, 1, 7, 2), torch.randn(1, 5)
     out = additive_attention(query, key, value, v, Mask.padding([4, 0]), impl=impl)
     assert (out.weights()[0, ..., 4:] == 0).all()
@@ -49,7 +49,7 @@ def test_mask(impl: str) -> None:
 
 
 @pytest.mark.parametrize("impl", IMPLS)
-def test_gradients(impl: str) -> None:
+def test_gradients(impl: str | None) -> None:
     mask = Mask.padding([3, 4]) & Mask.causal()
 
     def read(query, key, value, v, features, feature_weight):  # type: ignore[no-untyped-def]
@@ -69,8 +69,43 @@ def test_gradients(impl: str) -> None:
     )
 
 
+@pytest.mark.parametrize("heads", [1, 2])
+@pytest.mark.parametrize("queries", [1, 3])
+def test_gradients_of_few_words(heads: int, queries: int) -> None:
+    """The way that is chosen for them, where it makes no features."""
+    mask = Mask.padding([3, 0])
+
+    def read(query, key, value, v):  # type: ignore[no-untyped-def]
+        out = additive_attention(query, key, value, v, mask)
+        return out.context, out.weights()
+
+    shapes = (2, heads, queries, 3), (2, heads, 5, 3), (2, heads, 5, 2), (heads, 3)
+    check_gradients(read, *map(torch.randn, shapes))
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_few_words_err_as_little_as_the_definition(learned: bool) -> None:
+    """In float32, with and without a gradient of v, against the float64 truth."""
+    query, key, value, v = (
+        torch.randn(3, 1, 7, 61),
+        torch.randn(3, 1, 53, 61),
+        torch.randn(3, 1, 53, 11),
+        torch.randn(1, 61),
+    )
+    mask = Mask.padding([53, 31, 0])
+    found = []
+    for impl, dtype in ((None, torch.float32), ("reference", torch.float32), ("reference", torch.float64)):
+        ready = [tensor.to(dtype).requires_grad_() for tensor in (query, key, value)]
+        weight = v.to(dtype).requires_grad_(learned)
+        out = additive_attention(*ready, weight, mask, impl=impl)
+        wanted = [*ready, weight] if learned else ready
+        found.append([out.context, out.weights(), *torch.autograd.grad(out.context.square().sum(), wanted)])
+    for mine, plain, truth in zip(*found, strict=True):
+        assert_within_budget(mine, plain, truth)
+
+
 @pytest.mark.parametrize("impl", IMPLS)
-def test_a_shift_of_the_query_is_undone_by_the_keys(impl: str) -> None:
+def test_a_shift_of_the_query_is_undone_by_the_keys(impl: str | None) -> None:
     """Only the sum q + k counts: the property of this score."""
     query, key, value, v = torch.randn(1, 2, 3, 5), torch.randn(1, 2, 7, 5), torch.randn(1, 2, 7, 2), torch.randn(2, 5)
     shift = torch.randn(5)
@@ -85,7 +120,7 @@ def test_many_tiles_equal_the_reference(mask: Mask | None) -> None:
     v, lengths = torch.randn(2, 67), Mask.padding([149, 70, 0])
     everything = lengths if mask is None else mask & lengths
     outcomes = []
-    for impl in IMPLS:
+    for impl in ("reference", "blocked"):
         ready = [tensor.double().detach().requires_grad_() for tensor in (query, key, value, v)]
         out = additive_attention(*ready, everything, impl=impl)
         loss = out.context.square().sum() + out.weights(rows=[3, 130]).square().sum()
@@ -131,7 +166,7 @@ def test_fused_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("impl", IMPLS)
-def test_weights_stay_those_of_the_read_when_parameters_change(impl: str) -> None:
+def test_weights_stay_those_of_the_read_when_parameters_change(impl: str | None) -> None:
     attention = Attention(Additive(query_dim=3, key_dim=5, hidden_dim=7), impl=impl)
     optimizer = torch.optim.SGD(attention.parameters(), lr=1.0)
     query, key = torch.randn(2, 4, 3), torch.randn(2, 6, 5)
@@ -148,7 +183,7 @@ def test_blocked_can_be_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     mask = Mask.padding([11, 3]) & Mask.causal()
     expected = additive_attention(query, key, key, v, mask, impl="blocked").context
     monkeypatch.setattr(tiles, "_recorded", lambda: True)
-    with OnTheDevice():
+    with on_the_device():
         recorded = additive_attention(query, key, key, v, mask, impl="blocked").context
     assert_close(recorded, expected)
 
@@ -172,7 +207,7 @@ def test_blocked_is_the_same_under_autocast() -> None:
 
 
 @pytest.mark.parametrize("impl", IMPLS)
-def test_features_keep_places_apart_in_half_precision(impl: str) -> None:
+def test_features_keep_places_apart_in_half_precision(impl: str | None) -> None:
     """bfloat16 has 8 bits: log(1 + i) of 1,000 places would be 148 numbers."""
     score = Additive(query_dim=3, key_dim=5, hidden_dim=7, terms=[Position()]).bfloat16()
     attention = Attention(score, impl=impl)

@@ -42,7 +42,10 @@ class Padding(Node):
             )
 
     def allowed(self, grid: Grid) -> Tensor:
-        return (grid.cols < self._lengths.unsqueeze(1))[:, None, None, :]
+        return grid.cols < self._lengths.view(-1, 1, 1, 1)
+
+    def forbidden(self, grid: Grid) -> Tensor:
+        return grid.cols >= self._lengths.view(-1, 1, 1, 1)
 
     def bounds(self, edges: Edges) -> tuple[Tensor, Tensor]:
         lengths = self._lengths[:, None, None, None]
@@ -179,10 +182,10 @@ class Dense(Node):
 
     def allowed(self, grid: Grid) -> Tensor:
         pairs = self._pairs
-        if pairs.shape[2] > 1:
-            pairs = pairs.index_select(2, grid.rows)
-        if pairs.shape[3] > 1:
-            pairs = pairs.index_select(3, grid.cols)
+        if grid.some_rows is not None and pairs.shape[2] > 1:
+            pairs = pairs.index_select(2, grid.some_rows)
+        if grid.some_cols is not None and pairs.shape[3] > 1:
+            pairs = pairs.index_select(3, grid.some_cols)
         return pairs
 
     def bounds(self, edges: Edges) -> tuple[Tensor, Tensor]:

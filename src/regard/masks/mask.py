@@ -172,10 +172,13 @@ class Mask:
         """
         self._node.check(shape)
         device = self._device() if device is None else torch.device(device)
-        rows = torch.arange(shape[2], device=device) if rows is None else rows
-        cols = torch.arange(shape[3], device=device) if cols is None else cols
-        allowed = self._node.to(device).allowed(Grid(shape, rows, cols))
+        allowed = self._node.to(device).allowed(Grid(shape, device, rows, cols))
         return allowed if heads is None or allowed.shape[1] == 1 else allowed.index_select(1, heads)
+
+    def forbidden(self, shape: Shape, *, device: torch.device) -> Tensor:
+        """What `allowed` is not, where that is what is wanted: one operation less for padding."""
+        self._node.check(shape)
+        return self._node.to(device).forbidden(Grid(shape, device))
 
     def blocks(self, shape: Shape, block: tuple[int, int]) -> Blocks:
         """Which blocks of `block[0]` queries by `block[1]` keys are ruled out, and which are full."""

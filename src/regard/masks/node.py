@@ -19,11 +19,29 @@ class MaskShapeError(ValueError):
 
 @dataclass(frozen=True)
 class Grid:
-    """The pairs to decide on: query indices `rows` [t] and key indices `cols` [s] of scores of `shape`."""
+    """The pairs to decide on: some queries and keys of scores of `shape`.
+
+    Attributes:
+        shape: [B, H, T, S].
+        device: where the answer is wanted.
+        some_rows: indices of queries [t]; None for all.
+        some_cols: indices of keys [s]; None for all.
+    """
 
     shape: Shape
-    rows: Tensor
-    cols: Tensor
+    device: torch.device
+    some_rows: Tensor | None = None
+    some_cols: Tensor | None = None
+
+    @property
+    def rows(self) -> Tensor:
+        """Indices of the queries, [t]."""
+        return torch.arange(self.shape[2], device=self.device) if self.some_rows is None else self.some_rows
+
+    @property
+    def cols(self) -> Tensor:
+        """Indices of the keys, [s]."""
+        return torch.arange(self.shape[3], device=self.device) if self.some_cols is None else self.some_cols
 
     @property
     def places(self) -> Tensor:
@@ -57,6 +75,10 @@ class Node(abc.ABC):
     @abc.abstractmethod
     def allowed(self, grid: Grid) -> Tensor:
         """The pairs that may be attended, broadcastable to [B, H, t, s]."""
+
+    def forbidden(self, grid: Grid) -> Tensor:
+        """The pairs that may not."""
+        return ~self.allowed(grid)
 
     @abc.abstractmethod
     def bounds(self, edges: Edges) -> tuple[Tensor, Tensor]:

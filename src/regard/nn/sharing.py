@@ -21,6 +21,7 @@ from regard.nn.scores.bilinear import Bilinear
 from regard.nn.scores.dot import Dot
 from regard.nn.scores.scaled_dot import ScaledDot
 from regard.nn.state import State
+from regard.ops.additive.sigmoids import relative_score
 from regard.ops.attended import Attended
 from regard.ops.softmax import masked_softmax
 
@@ -87,14 +88,13 @@ class SharedMemory:
         return packed and query.shape[1] == 1 and self._together(attention)
 
     def _read_additive(self, attention: Attention, query: Tensor, state: State | None) -> Attended:
-        """vᵀ tanh(z) as 2 vᵀ σ(2z), from which it differs by the same for all keys: a σ takes less time."""
+        """The copies of a row are its queries; by sigmoids, whatever the size."""
         score, memory = attention.score, self.memory
         assert isinstance(score, Additive)
         assert score.query_map is not None
         rows, _, size, width = memory.key.shape
-        queries = score.query_map(query).view(rows, self.copies, 1, width)
-        gates = torch.add(2 * queries, memory.key, alpha=2).sigmoid_().view(rows, -1, width)
-        energy = torch.bmm(gates, 2 * score.weight.expand(rows, 1, width).mT).view(rows, self.copies, size)
+        queries = score.query_map(query).view(rows, 1, self.copies, width)
+        energy = relative_score(queries, memory.key, score.weight).squeeze(1)
         weights = energy.softmax(-1) if memory.bias is None else masked_softmax(energy + memory.bias)
         context = torch.bmm(weights, memory.value.squeeze(1)).flatten(0, 1).unsqueeze(1)
         after = State(1 if state is None else state.step + 1)

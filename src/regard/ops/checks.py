@@ -26,12 +26,14 @@ def check_reading(mechanism: str, query: Tensor, key: Tensor, value: Tensor, *, 
             raise ValueError(f"{mechanism}: {name} must hold floating-point numbers; got {tensor.dtype}")
         if tensor.dim() != 4:
             raise ValueError(f"{mechanism}: {name} must be [B, H, length, width]; got shape {list(tensor.shape)}")
-    if query.shape[:2] != key.shape[:2] or query.shape[3] != key.shape[3]:
+    batch, heads, _, channels = query.shape
+    *sides, keys, key_width = key.shape
+    if [batch, heads] != sides or channels != key_width:
         raise ValueError(
             f"{mechanism}: query [B, H, T, D] and key [B, H, S, D] must share B, H and D; "
             f"got {list(query.shape)} and {list(key.shape)}"
         )
-    if key.shape[:3] != value.shape[:3]:
+    if value.shape[:3] != (batch, heads, keys):
         raise ValueError(
             f"{mechanism}: key [B, H, S, D] and value [B, H, S, Dv] must share B, H and S; "
             f"got {list(key.shape)} and {list(value.shape)}"

@@ -9,8 +9,15 @@ from torch.nn import functional as F
 from regard.masks import Mask, Shape
 from regard.ops.attended import Attended
 from regard.ops.fastest import fused_attention
-from regard.ops.softmax import full_precision, masked_softmax, softmax_attention, statistics_dtype
-from regard.ops.weights import Weigh
+from regard.ops.softmax import (
+    finite_softmax,
+    full_precision,
+    masked_softmax,
+    softmax_attention,
+    statistics_dtype,
+    whole_rows,
+)
+from regard.ops.weights import Held, Weigh
 from regard.ops.windowed import Band, windowed_attention
 
 _CAUSAL = Mask.causal()
@@ -78,16 +85,11 @@ def _short(
 ) -> Attended:
     """The definition in as few operations as it takes; `_is_short` says when."""
     with full_precision(query):
-        energy = (query if scale == 1.0 else query * scale) @ key.mT
-        empty = None
-        if mask is not None:
-            forbidden, empty = _forbidden(mask, shape, energy.device)
-            energy = energy.masked_fill_(forbidden, -torch.inf)
-        weights = energy.softmax(dim=-1)
-        if empty is not None:
-            weights = weights.masked_fill(empty, 0.0)
+        pairs = query.flatten(0, 1), key.flatten(0, 1).mT
+        energy = torch.baddbmm(query.new_empty(1, 1, 1), *pairs, beta=0, alpha=scale).view(shape)
+        weights = finite_softmax(energy, mask, shape)
         context = (F.dropout(weights, dropout) if dropout else weights) @ value
-    return Attended.from_weights(context, weights)
+    return Attended(context, Held(weights), shape)
 
 
 def _fused(
@@ -103,22 +105,9 @@ def _fused(
 ) -> Tensor:
     if mask is None:
         return fused_attention(query, key, value, causal=causal, scale=scale, dropout=dropout)
-    forbidden, empty = _forbidden(mask, shape, query.device)
+    forbidden, empty = whole_rows(mask, shape, query.device)
     context = fused_attention(query, key, value, ~forbidden, scale=scale, dropout=dropout)
     return context if empty is None else context.masked_fill(empty, 0.0)
-
-
-def _forbidden(mask: Mask, shape: Shape, device: torch.device) -> tuple[Tensor, Tensor | None]:
-    """What may not be attended, and the rows with nothing to attend to, None if there are surely none.
-
-    Such a row is left to attend to everything, for the caller to erase: no kernel sees an empty row, and what is
-    erased sends no gradient back.
-    """
-    forbidden = ~mask.allowed(shape, device=device)
-    if mask.serves_every_query(shape):
-        return forbidden, None
-    empty = forbidden.all(dim=-1, keepdim=True)
-    return forbidden & ~empty, empty
 
 
 def _rebuilt(query: Tensor, key: Tensor, mask: Mask | None, shape: Shape, scale: float) -> Weigh:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.masks import Mask
+from regard.masks import Mask, Shape
 from regard.ops.attended import Attended
 from regard.ops.card import Card
 
@@ -86,7 +86,7 @@ def restrict(energy: Tensor, mask: Mask | None) -> Tensor:
     if mask is None:
         return energy
     batch, heads, queries, keys = energy.shape
-    return energy.masked_fill(~mask.allowed((batch, heads, queries, keys), device=energy.device), -torch.inf)
+    return energy.masked_fill(mask.forbidden((batch, heads, queries, keys), device=energy.device), -torch.inf)
 
 
 def softmax_attention(energy: Tensor, value: Tensor, mask: Mask | None = None, *, dropout: float = 0.0) -> Attended:
@@ -106,6 +106,34 @@ def softmax_attention(energy: Tensor, value: Tensor, mask: Mask | None = None, *
     2.0
     """
     return read(masked_softmax(energy, mask), value, dropout)
+
+
+def finite_softmax(energy: Tensor, mask: Mask | None, shape: Shape) -> Tensor:
+    """`masked_softmax` of energies of `shape` that are all finite, in as few operations as it takes; overwrites them.
+
+    Only the mask can leave a row empty, and many masks surely do not.
+
+    >>> finite_softmax(torch.zeros(1, 1, 1, 3), Mask.padding([2]), (1, 1, 1, 3))
+    tensor([[[[0.5000, 0.5000, 0.0000]]]])
+    """
+    if mask is None:
+        return energy.softmax(dim=-1)
+    forbidden, empty = whole_rows(mask, shape, energy.device)
+    weights = energy.masked_fill_(forbidden, -torch.inf).softmax(dim=-1)
+    return weights if empty is None else weights.masked_fill(empty, 0.0)
+
+
+def whole_rows(mask: Mask, shape: Shape, device: torch.device) -> tuple[Tensor, Tensor | None]:
+    """What may not be attended, and the rows with nothing to attend to, None if there are surely none.
+
+    Such a row is left to attend to everything, for the caller to erase: no kernel sees an empty row, and what is
+    erased sends no gradient back.
+    """
+    forbidden = mask.forbidden(shape, device=device)
+    if mask.serves_every_query(shape):
+        return forbidden, None
+    empty = forbidden.all(dim=-1, keepdim=True)
+    return forbidden & ~empty, empty
 
 
 def read(weights: Tensor, value: Tensor, dropout: float) -> Attended:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from regard.masks import Mask
-from regard.ops.additive import blocked, fused, harmonic, reference
+from regard.ops.additive import blocked, fused, harmonic, reference, sigmoids
 from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_impl, check_reading, check_weight
@@ -24,6 +25,8 @@ CARD = Card(
 
 # Not on the card: not every machine has what they need. The second, which is not exact, is never chosen by itself.
 _BY_NAME = ("fused", "harmonic")
+
+_WIDE = (torch.float32, torch.float64)
 
 # Up to this many elements of [B, H, T, S, A] the plain way is as fast, and its memory does not matter.
 _SMALL_ON_CPU = 1 << 20
@@ -127,6 +130,8 @@ def additive_attention(
         return harmonic.attention(query, key, value, weight, mask, tolerance=tolerance, span=span)
     if tolerance is not None or span is not None:
         raise ValueError(f'additive: tolerance and span are for impl="harmonic"; got impl={impl!r}')
+    if impl is None and features is None and _is_short(query, key, value, weight):
+        return sigmoids.attention(query, key, value, weight, mask, dropout=dropout)
     method = impl or ("reference" if dropout else _method(query, key, _tiled(query, key, value)))
     if method == "reference":
         return reference.attention(
@@ -134,6 +139,13 @@ def additive_attention(
         )
     read = fused.attention if method == "fused" else blocked.attention
     return read(query, key, value, weight, mask, features=features, feature_weight=feature_weight)
+
+
+def _is_short(query: Tensor, key: Tensor, *others: Tensor) -> bool:
+    """Whether this is a read of few words on a CPU, in full precision, of which there are some."""
+    if query.device.type != "cpu" or not 0 < query.numel() * key.shape[2] <= _SMALL_ON_CPU:
+        return False
+    return query.dtype in _WIDE and all(tensor.dtype == query.dtype for tensor in (key, *others))
 
 
 def _tiled(*tensors: Tensor) -> str:

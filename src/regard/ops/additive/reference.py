@@ -7,7 +7,8 @@ from torch import Tensor
 
 from regard.masks import Mask
 from regard.ops.attended import Attended
-from regard.ops.softmax import full_precision, read, softmax_attention, statistics_dtype
+from regard.ops.softmax import finite_softmax, full_precision, read, statistics_dtype
+from regard.ops.weights import sizes
 
 
 def score(
@@ -37,6 +38,4 @@ def attention(
 ) -> Attended:
     """Score, softmax, weighted sum."""
     energy = score(query, key, weight, features=features, feature_weight=feature_weight)
-    if mask is None:  # |e| <= Σ|v|, so that no row is empty
-        return read(energy.softmax(-1), value, dropout)
-    return softmax_attention(energy, value, mask, dropout=dropout)
+    return read(finite_softmax(energy, mask, sizes(energy)), value, dropout)  # |e| <= Σ|v|

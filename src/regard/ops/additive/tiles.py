@@ -75,11 +75,16 @@ class Operands:
         hidden = self.query[tile.queries].unsqueeze(3) + self.key[tile.keys].unsqueeze(2)
         if self.features is not None and self.feature_weight is not None:
             hidden += self.features[tile.pairs] @ self.feature_weight.mT[:, None]
+        if hidden.is_cpu:  # where a σ takes a third to a fifth of the time of a tanh
+            return hidden.mul_(2).sigmoid_().mul_(2).sub_(1)
         return hidden.tanh_()
 
     def energy(self, hidden: Tensor, tile: Tile) -> Tensor:
         """Energies of a tile, [b, h, q, k], -inf where the mask forbids."""
-        energy = torch.einsum("bhqka,ha->bhqk", hidden, self.weight)
+        if len(self.weight) == 1:
+            energy = torch.mv(hidden.flatten(0, -2), self.weight[0]).view(hidden.shape[:-1])
+        else:
+            energy = torch.einsum("bhqka,ha->bhqk", hidden, self.weight)
         return energy if tile.allowed is None else energy.masked_fill_(~tile.allowed, -torch.inf)
 
     def add_gradients(self, grads: Operands, tile: Tile, hidden: Tensor, grad_energy: Tensor) -> None:
