@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from unittest.mock import MagicMock
 
+import pytest
 import torch
 
 from regard.bench.reading import Reading, Sizes
-from regard.bench.row import Row
+from regard.bench.row import Row, recorded
 from regard.bench.table import summary
 from regard.bench.timing import Time, race
 
@@ -28,6 +30,23 @@ def test_calls_take_turns_and_end_in_time() -> None:
 
     race({"a": lambda: call("a"), "b": lambda: call("b")}, CPU, seconds=0.0)
     assert order == [*"aabb", *"ab", *"ab" * 3]  # warm-up, one to see how long it takes, three rounds
+
+
+def test_on_a_gpu_all_ways_are_replayed_or_none_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a GPU that is not there: what is looked at is the choice."""
+    cuda, done = MagicMock(), []
+    cuda.graph.return_value.__exit__.return_value = False
+    monkeypatch.setattr(torch, "cuda", cuda)
+    replays = recorded({"ours": lambda: done.append("ours"), "plain": lambda: done.append("plain")})
+    assert done == ["ours", "ours", "plain", "plain"]  # once beside, once recorded
+    assert replays == dict.fromkeys(("ours", "plain"), cuda.CUDAGraph.return_value.replay)
+    calls = iter([None, RuntimeError("operation not permitted")])
+
+    def refused() -> None:
+        if (error := next(calls)) is not None:
+            raise error
+
+    assert recorded({"ours": lambda: None, "plain": refused}) is None
 
 
 def row(ours: Time, plain: Time) -> Row:

@@ -26,12 +26,14 @@ class Row:
         gradient: whether the gradients of all inputs are in the time.
         times: seconds of a call, by way; ours first.
         failed: why a way has no time, by way.
+        replayed: whether the times are of CUDA graphs, without what Python takes.
     """
 
     case: Case
     gradient: bool
     times: dict[str, Time]
     failed: dict[str, str]
+    replayed: bool = False
 
     @property
     def ratios(self) -> dict[str, float]:
@@ -56,6 +58,7 @@ class Row:
             "seconds": {name: took._asdict() for name, took in self.times.items()},
             "ratios": self.ratios,
             "failed": self.failed,
+            "replayed": self.replayed,
         }
 
 
@@ -68,8 +71,21 @@ def measure(cases: Iterable[Case], machine: Machine, *, seconds: float) -> Itera
             calls = {name: _call(way, inputs, gradient=gradient) for name, way in ways.items()}
             failed = {name: reason for name, call in calls.items() if name != "ours" and (reason := _reason(call))}
             able = {name: call for name, call in calls.items() if name not in failed}
-            yield Row(case, gradient, race(able, machine.device, seconds=seconds), failed)
+            replays = recorded(able) if machine.cuda else None
+            times = race(replays or able, machine.device, seconds=seconds)
+            yield Row(case, gradient, times, failed, replays is not None)
         torch.compiler.reset()
+
+
+def recorded(calls: dict[str, Callable[[], object]]) -> dict[str, Callable[[], None]] | None:
+    """The calls as CUDA graphs; None if one of them cannot be recorded, which would be timed with its Python."""
+    from regard.train.folder import RunError
+    from regard.train.graphs import CudaGraphs
+
+    try:
+        return {name: CudaGraphs()(call) for name, call in calls.items()}
+    except RunError:
+        return None
 
 
 def _call(way: Way, inputs: list[Tensor], *, gradient: bool) -> Callable[[], object]:

@@ -16,7 +16,7 @@ _COLOURS: dict[Verdict, str] = {"faster": "green", "open": "default", "slower": 
 
 
 def on_screen(rows: Sequence[Row], title: str) -> Table:
-    """A line for each row: our time, and how many times faster we are than each other way."""
+    """A line for each row: our time, and how many times faster we are than each other way; † where it was replayed."""
     others = ways(rows)
     table = Table(title=escape(title), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("mechanism", "mask", "size", "pass"):
@@ -30,7 +30,7 @@ def on_screen(rows: Sequence[Row], title: str) -> Table:
             row.case.mask,
             row.case.size,
             "both" if row.gradient else "forward",
-            milliseconds(row.times["ours"]),
+            milliseconds(row.times["ours"]) + " †" * row.replayed,
             *(_cell(row, name) for name in others),
         )
     return table

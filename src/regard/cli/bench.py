@@ -78,6 +78,8 @@ def _write(rows: Sequence[Row], machine: Machine, findings: int, out: Path) -> N
         draft.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     draw(rows, title, out / "bench.png")
     show(on_screen(rows, title), "× is how many times faster ours is: below 1 it is slower", summary(rows))
+    if any(row.replayed for row in rows):
+        show("† times of replayed CUDA graphs: what the GPU takes, without Python")
     for name, reason in {name: reason for row in rows for name, reason in row.failed.items()}.items():
         show(escape(f"{name} has no time where it cannot do the case, at last: {reason}"))
     show(f"the numbers and the picture are in {escape(str(out))}")

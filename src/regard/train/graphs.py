@@ -196,7 +196,7 @@ class CudaGraphs:
         self._pool: Any = torch.cuda.graph_pool_handle()
         self._beside = torch.cuda.Stream()
 
-    def __call__(self, run: Callable[[], None]) -> Callable[[], None]:
+    def __call__(self, run: Callable[[], object]) -> Callable[[], None]:
         self._beside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._beside):
             run()  # libraries choose their kernels and make room for them, which cannot be recorded
@@ -208,7 +208,8 @@ class CudaGraphs:
         except RuntimeError as error:
             why = str(error).partition("\n")[0]
             raise RunError(f"an update cannot be recorded as a CUDA graph ({why}); give train.graphs=false") from error
-        return graph.replay
+        replay: Callable[[], None] = graph.replay
+        return replay
 
 
 def blank(batch: Batch, sizes: Sizes, device: torch.device) -> Batch:
