@@ -29,18 +29,20 @@ def magnitude(tensor: Tensor) -> float:
     return float(tensor.detach().abs().max()) if tensor.numel() else 0.0
 
 
-def assert_within_budget(actual: Tensor, plain: Tensor, truth: Tensor, *, scale: float | None = None) -> None:
+def assert_within_budget(
+    actual: Tensor, plain: Tensor, truth: Tensor, *, scale: float | None = None, roundings: int = 1
+) -> None:
     """An implementation may err twice as much as plain PyTorch, plus a few rounding steps of its own dtype.
 
     Both errors are measured against the reference in float64, so the tolerance is not a guess. The steps are for
     small problems, where the plain run may be exact by luck; in float64 it is the truth itself, and only the order
     of summation differs. Half precision computes in float32 and rounds once, so there `plain` is a run in float32 on
-    the same inputs, and the one step is that rounding. A step is one of `scale`: the largest true entry, or, for
-    gradients that cancel, the largest of all gradients of the problem.
+    the same inputs, and there is a step for each of `roundings`. A step is one of `scale`: the largest true entry, or,
+    for gradients that cancel, the largest of all gradients of the problem.
     """
     assert torch.isfinite(actual).all(), "not finite"
     largest = magnitude(truth) if scale is None else scale
-    steps = {torch.float64: 32, torch.float32: 4}.get(actual.dtype, 1)
+    steps = {torch.float64: 32, torch.float32: 4}.get(actual.dtype, roundings)
     allowed = 2.0 * error(plain, truth) + steps * torch.finfo(actual.dtype).eps * largest
     assert error(actual, truth) <= allowed, f"error {error(actual, truth):.3e} exceeds the budget {allowed:.3e}"
 

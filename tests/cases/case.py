@@ -37,6 +37,7 @@ class Case:
         implementations: all on the card.
         key_axis: which inputs run along the keys, and on which dimension: they grow when padding is added.
         heads: False for a mechanism without heads; it is then built with heads = 1.
+        fused_roundings: how often half precision is rounded where a fused kernel reads: its inputs, the outcome.
     """
 
     mechanism: str
@@ -45,6 +46,7 @@ class Case:
     implementations: tuple[str, ...]
     key_axis: dict[str, int] = field(default_factory=lambda: {"key": 2, "value": 2})
     heads: bool = True
+    fused_roundings: int = 1
 
     def __str__(self) -> str:
         return self.mechanism

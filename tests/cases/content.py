@@ -61,6 +61,7 @@ CASES = [
         _bilinear,
         lambda i, mask, impl: ops.bilinear_attention(**i, mask=mask, impl=impl),
         ("reference", "sdpa"),
+        fused_roundings=2,
     ),
     Case(
         "cosine",

@@ -70,8 +70,10 @@ def bilinear_attention(
         raise ValueError(f"bilinear: weight must be [H, Dq, D] = {wanted}; got {list(weight.shape)}")
     carried = _carry(query, weight)
     check_reading("bilinear", carried, key, value)
-    with full_precision(query):  # what is carried is float32: the fused kernel too must take it as it is
-        return dot_product_attention(carried, key, value, mask, scale=1.0, dropout=dropout, impl=impl)
+    with full_precision(query):  # what is carried of half precision is float32; a kernel gets it rounded once
+        return dot_product_attention(
+            carried, key, value, mask, scale=1.0, dropout=dropout, impl=impl, narrow=query.dtype == value.dtype
+        )
 
 
 def _carry(query: Tensor, weight: Tensor) -> Tensor:

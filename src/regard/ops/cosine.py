@@ -82,7 +82,7 @@ def cosine_attention(
 
     Graves, Wayne & Danihelka 2014, "Neural Turing Machines", equations 5 and 6. Lengths below 1e-6 count as 1e-6,
     so that an empty memory row has cosine 0 instead of NaN. Half-precision inputs are compared in float32, by the fused
-    kernel too, and only the context is rounded: a strength magnifies the rounding of unit vectors.
+    kernel too if there is a strength, which magnifies the rounding of unit vectors.
 
     >>> import torch
     >>> query, key = torch.tensor([[5.0, 0.0]]), torch.tensor([[2.0, 0.0], [0.0, 7.0]])
@@ -94,9 +94,11 @@ def cosine_attention(
     check_reading("cosine", query, key, value)
     if strength is not None and strength.shape != query.shape[:3]:
         raise ValueError(f"cosine: strength must be [B, H, T] = {list(query.shape[:3])}; got {list(strength.shape)}")
-    with full_precision(query):  # unit vectors are float32: the fused kernel too must take them as they are
-        aimed = _aim(query, strength)
-        return dot_product_attention(aimed, unit(key), value, mask, scale=1.0, dropout=dropout, impl=impl)
+    with full_precision(query):  # unit vectors are float32: with a strength the fused kernel too takes them as they are
+        aimed, narrow = _aim(query, strength), strength is None and query.dtype == value.dtype
+        return dot_product_attention(
+            aimed, unit(key), value, mask, scale=1.0, dropout=dropout, impl=impl, narrow=narrow
+        )
 
 
 def _aim(query: Tensor, strength: Tensor | None) -> Tensor:

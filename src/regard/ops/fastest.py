@@ -5,7 +5,7 @@ which is not the order of their speed. The rule here, per call:
 
 | device | dtype it runs in | read | order |
 |---|---|---|---|
-| CUDA, capability 9.0 on | half | 512² pairs T·S or more, no mask or causal | cuDNN, flash, memory-efficient, plain |
+| CUDA, capability 9.0 on | half | 512² pairs T·S or more | cuDNN, flash, memory-efficient, plain |
 | CUDA | float32 | one query, or up to 1,024 pairs with gradients | plain |
 | CUDA | half | up to 1,024 pairs with gradients, more than 256 wide | plain |
 | any other | any | any | PyTorch's own |
@@ -20,6 +20,7 @@ over by PyTorch, so that an order is never a demand.
 
 from __future__ import annotations
 
+import functools
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
@@ -42,12 +43,11 @@ _WIDE = 256
 
 @dataclass(frozen=True)
 class Shape:
-    """Of a read: how many queries and keys, how wide, whether masked, whether gradients are asked for."""
+    """Of a read: how many queries and keys, how wide, whether gradients are asked for."""
 
     queries: int
     keys: int
     width: int
-    masked: bool = False
     differentiable: bool = False
 
 
@@ -80,7 +80,7 @@ def fused_attention(
         query, key, value = aligned(query), aligned(key), aligned(value)
     tensors = (query, key, value)
     differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
-    shape = Shape(query.shape[2], key.shape[2], query.shape[3], allowed is not None, differentiable)
+    shape = Shape(query.shape[2], key.shape[2], query.shape[3], differentiable)
     with _order(query, shape):
         return F.scaled_dot_product_attention(
             query, key, value, attn_mask=allowed, is_causal=causal, scale=scale, dropout_p=dropout
@@ -94,9 +94,15 @@ def aligned(tensor: Tensor) -> Tensor:
     >>> aligned(row[:8]).data_ptr() == row.data_ptr(), aligned(row[1:]).data_ptr() % 16
     (True, 0)
     """
-    steps = all(stride * tensor.element_size() % 16 == 0 for stride in tensor.stride()[:-1])
-    even = tensor.is_contiguous() or (steps and tensor.stride(-1) == 1)
-    return tensor if even and tensor.data_ptr() % 16 == 0 else tensor.clone(memory_format=torch.contiguous_format)
+    if tensor.data_ptr() % 16 == 0 and (tensor.is_contiguous() or _even(tensor)):
+        return tensor
+    return tensor.clone(memory_format=torch.contiguous_format)
+
+
+def _even(tensor: Tensor) -> bool:
+    """Whether all rows begin at multiples of 16 bytes, if the first does, and lie without gaps."""
+    *strides, last = tensor.stride()
+    return last == 1 and all(stride * tensor.element_size() % 16 == 0 for stride in strides)
 
 
 def backends(capability: tuple[int, int] | None, dtype: torch.dtype, shape: Shape) -> list[SDPBackend] | None:
@@ -116,7 +122,7 @@ def backends(capability: tuple[int, int] | None, dtype: torch.dtype, shape: Shap
     short = shape.differentiable and pairs <= _FEW_PAIRS
     if (short and (not half or shape.width > _WIDE)) or (not half and shape.queries == 1):
         return [SDPBackend.MATH]
-    large = half and not shape.masked and pairs >= _PAIRS
+    large = half and pairs >= _PAIRS
     return _BY_SPEED if large and capability >= _CAPABILITY else None
 
 
@@ -124,5 +130,10 @@ def _order(query: Tensor, shape: Shape) -> AbstractContextManager[None]:
     if query.device.type != "cuda":
         return nullcontext()
     dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else query.dtype
-    order = backends(torch.cuda.get_device_capability(query.device), dtype, shape)
+    order = backends(_capability(query.device), dtype, shape)
     return nullcontext() if order is None else sdpa_kernel(order, set_priority=True)
+
+
+@functools.cache
+def _capability(device: torch.device) -> tuple[int, int]:
+    return torch.cuda.get_device_capability(device)

@@ -37,13 +37,22 @@ def inner_product(query: Tensor, key: Tensor, scale: float) -> Tensor:
 
 
 def dot_product_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, *, scale: float, dropout: float, impl: str | None
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Mask | None,
+    *,
+    scale: float,
+    dropout: float,
+    impl: str | None,
+    narrow: bool = False,
 ) -> Attended:
     """softmax(scale q.k) value, by the definition (`"reference"`), fused (`"sdpa"`) or by what is fastest (None).
 
     The fastest is a band of blocks for a window much narrower than the memory, the definition in as few passes as it
     takes for reads of a few words on a CPU, and the fused kernel for all others. The context is in the dtype of
-    `value`. The kernel wants one dtype, so it runs in the widest of the three.
+    `value`. The kernel wants one dtype, so it runs in the widest of the three, or, if the others may be rounded
+    (`narrow`), in that of the value: in half precision it is several times as fast. Weights stay those of the given.
     """
     Mask.check(mask)
     batch, heads, queries, _ = query.shape
@@ -58,7 +67,9 @@ def dot_product_attention(
     band = Band.of(mask, shape) if impl is None else None
     dtype = value.dtype
     weigh = _rebuilt(query, key, mask, shape, scale)
-    if not query.dtype == key.dtype == dtype:
+    if narrow:
+        query, key = query.to(dtype), key.to(dtype)
+    elif not query.dtype == key.dtype == dtype:
         widest = torch.promote_types(torch.promote_types(query.dtype, key.dtype), dtype)
         query, key, value = query.to(widest), key.to(widest), value.to(widest)
     if band is not None:
