@@ -71,9 +71,8 @@ def bilinear_attention(
     carried = _carry(query, weight)
     check_reading("bilinear", carried, key, value)
     with full_precision(query):  # what is carried of half precision is float32; a kernel gets it rounded once
-        return dot_product_attention(
-            carried, key, value, mask, scale=1.0, dropout=dropout, impl=impl, narrow=query.dtype == value.dtype
-        )
+        narrow = query.dtype == key.dtype == value.dtype
+        return dot_product_attention(carried, key, value, mask, scale=1.0, dropout=dropout, impl=impl, narrow=narrow)
 
 
 def _carry(query: Tensor, weight: Tensor) -> Tensor:

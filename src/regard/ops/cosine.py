@@ -95,9 +95,9 @@ def cosine_attention(
     if strength is not None and strength.shape != query.shape[:3]:
         raise ValueError(f"cosine: strength must be [B, H, T] = {list(query.shape[:3])}; got {list(strength.shape)}")
     with full_precision(query):  # unit vectors are float32: with a strength the fused kernel too takes them as they are
-        aimed, narrow = _aim(query, strength), strength is None and query.dtype == value.dtype
+        narrow = strength is None and query.dtype == key.dtype == value.dtype
         return dot_product_attention(
-            aimed, unit(key), value, mask, scale=1.0, dropout=dropout, impl=impl, narrow=narrow
+            _aim(query, strength), unit(key), value, mask, scale=1.0, dropout=dropout, impl=impl, narrow=narrow
         )
 
 
