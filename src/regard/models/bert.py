@@ -63,6 +63,7 @@ class BertEncoder(nn.Module):
     Shapes: source [B, S], lengths [B] -> `Encoded` with the states [B, S, C] of the text's own words, zero at padding,
     and the summary [B, C]. Two texts have `</s>` between them. Weights begin normal with the standard deviation
     0.02 √(768 / C): the paper's 0.02 at its width of 768; as small as that, a narrow model would not begin to learn.
+    Places begin as sinusoids of that deviation (see `Learned`).
 
     Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding".
 
@@ -193,7 +194,7 @@ def begin(module: nn.Module, width: int) -> None:
         if isinstance(part, nn.Linear | nn.Embedding):
             nn.init.normal_(part.weight, std=spread)
         if isinstance(part, Learned):
-            nn.init.normal_(part.table, std=spread)
+            part.begin(spread)
         if isinstance(part, nn.Linear) and part.bias is not None:
             nn.init.zeros_(part.bias)
         if isinstance(part, nn.Embedding) and part.padding_idx is not None:

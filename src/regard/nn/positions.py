@@ -61,7 +61,8 @@ class Learned(nn.Module):
         max_length: L, the longest sequence; a longer one is an error.
         dim: width C of the vectors.
 
-    Parameters: `table` P [L, C], small at first (standard deviation 0.02), so that the words speak before the places.
+    Parameters: `table` P [L, C]: small sinusoids at first (standard deviation 0.02), so that the words speak before the
+    places, and places that are near are alike. From noise, attention has to learn first which place is next to which.
 
     Shapes: x [B, T, C] -> [B, T, C].
 
@@ -76,7 +77,12 @@ class Learned(nn.Module):
         super().__init__()
         positive("Learned", max_length=max_length)
         self.table = nn.Parameter(torch.empty(max_length, dim))
-        nn.init.normal_(self.table, std=0.02)
+        self.begin(0.02)
+
+    @torch.no_grad()
+    def begin(self, spread: float) -> None:
+        """Sinusoids of this standard deviation."""
+        self.table.copy_(2**0.5 * spread * sinusoidal_positions(*self.table.shape))
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
         """x [B, T, C] and the place of its first vector -> [B, T, C]."""
