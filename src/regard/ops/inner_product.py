@@ -25,6 +25,7 @@ _CAUSAL = Mask.causal()
 # On a CPU the fused kernel loses where it has many heads of few pairs each, and wins again where the whole read is so
 # small that the number of operations counts: with gradients there are more of these.
 _PAIRS_OF_A_SHORT_HEAD = 1 << 10
+_LEAST_HEADS_OF_ONE_QUERY = 64
 _LEAST_PAIRS = 3 << 10
 _LEAST_PAIRS_WITH_GRADIENT = 1 << 15
 
@@ -86,9 +87,11 @@ def _is_short(query: Tensor, key: Tensor, value: Tensor) -> bool:
         return False
     batch, heads, queries, _ = query.shape
     pairs = queries * key.shape[2]
-    gradient = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
-    least = _LEAST_PAIRS_WITH_GRADIENT if gradient else _LEAST_PAIRS
-    return (queries == 1 or pairs <= _PAIRS_OF_A_SHORT_HEAD) and batch * heads * pairs >= least
+    if queries > 1 and pairs > _PAIRS_OF_A_SHORT_HEAD:
+        return False
+    if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
+        return batch * heads * pairs >= _LEAST_PAIRS_WITH_GRADIENT
+    return batch * heads >= _LEAST_HEADS_OF_ONE_QUERY if queries == 1 else batch * heads * pairs >= _LEAST_PAIRS
 
 
 def _short(
