@@ -37,6 +37,20 @@ def test_value_by_hand(impl: str) -> None:
     assert_close(out.context, [[[[1 + 2 * second]]]])
 
 
+@pytest.mark.parametrize("strong", [True, False])
+@pytest.mark.parametrize("mask", [None, Mask.padding([7, 3, 0]), Mask.causal()], ids=str)
+def test_one_query_without_gradient_is_the_definition(mask: Mask | None, strong: bool) -> None:
+    """Its keys are never made unit vectors; one of them has no length."""
+    query, key, value = (torch.randn(3, 2, *size).double() for size in ((1, 5), (7, 5), (7, 11)))
+    key[0, 0, 2] = 0.0
+    strength = 5 * torch.rand(3, 2, 1).double() if strong else None
+    with torch.no_grad():
+        found = cosine_attention(query, key, value, strength, mask)
+        wanted = cosine_attention(query, key, value, strength, mask, impl="reference")
+    assert_close(found.context, wanted.context, tolerance=1e-12)
+    assert_close(found.weights(), wanted.weights(), tolerance=1e-12)
+
+
 @pytest.mark.parametrize("impl", IMPLS)
 def test_mask(impl: str) -> None:
     query, key, value = torch.randn(2, 1, 3, 5), torch.randn(2, 1, 7, 5), torch.randn(2, 1, 7, 2)

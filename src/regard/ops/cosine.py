@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -10,7 +11,8 @@ from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_impl, check_reading, check_weight
 from regard.ops.inner_product import dot_product_attention, inner_product
-from regard.ops.softmax import full_precision, statistics_dtype
+from regard.ops.softmax import finite_softmax, full_precision, read, statistics_dtype
+from regard.ops.weights import sizes
 
 CARD = Card(
     name="cosine",
@@ -94,11 +96,29 @@ def cosine_attention(
     check_reading("cosine", query, key, value)
     if strength is not None and strength.shape != query.shape[:3]:
         raise ValueError(f"cosine: strength must be [B, H, T] = {list(query.shape[:3])}; got {list(strength.shape)}")
+    if impl is None and _is_one_query(query, key, value):
+        return _one_query(_aim(query, strength), key, value, mask, dropout=dropout)
     with full_precision(query):  # unit vectors are float32: with a strength the fused kernel too takes them as they are
         narrow = strength is None and query.dtype == key.dtype == value.dtype
         return dot_product_attention(
             _aim(query, strength), unit(key), value, mask, scale=1.0, dropout=dropout, impl=impl, narrow=narrow
         )
+
+
+def _is_one_query(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether one query reads each memory, on a CPU, in full precision and without gradient."""
+    same = query.dtype == key.dtype == value.dtype == statistics_dtype(query.dtype)
+    learned = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+    return same and query.is_cpu and query.shape[2] == 1 and key.shape[2] > 0 and not learned
+
+
+def _one_query(aimed: Tensor, key: Tensor, value: Tensor, mask: Mask | None, *, dropout: float) -> Attended:
+    """Energies are divided by the lengths of the keys, so that no key is written again."""
+    Mask.check(mask)
+    with full_precision(aimed):
+        length = torch.linalg.vector_norm(key, dim=-1).clamp_(min=_SMALLEST_NORM)
+        energy = (aimed @ key.mT).div_(length.unsqueeze(2))
+        return read(finite_softmax(energy, mask, sizes(energy)), value, dropout)
 
 
 def _aim(query: Tensor, strength: Tensor | None) -> Tensor:
