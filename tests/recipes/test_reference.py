@@ -125,7 +125,7 @@ def test_every_section_has_its_place() -> None:
         model for module in (sections, data_sections) for model in vars(module).values() if isinstance(model, type)
     }
     known = {model for model in found if issubclass(model, Section)}
-    shared = {Section, data_sections.Files, data_sections.SplitFiles, data_sections.SpanData}
+    shared = {Section, data_sections.Files, data_sections.Divided, data_sections.SplitFiles, data_sections.SpanData}
     assert known - shared == set(PLACES.values())
 
 

@@ -181,7 +181,7 @@ def test_a_section_that_is_wrong_as_a_whole_is_not_printed() -> None:
     with pytest.raises(RecipeError) as caught:
         check(Document.parse(text, "mine.yaml").overridden(["data.split=null"]))
     assert str(caught.value) == (
-        "the command line: data: set valid, the file to validate on, or split, to divide train; one of them"
+        "the command line: data: set valid, what to validate on, or split, to divide train; one of them"
     )
 
 

@@ -216,6 +216,24 @@ def test_one_file_is_divided_by_what_is_read(tmp_path: Path) -> None:
     assert all(set(part) <= set(grown) for part, grown in zip(parts, more, strict=True))
 
 
+def test_two_files_are_divided_together(tmp_path: Path) -> None:
+    for name, words in (("source", "a{}"), ("target", "b{}")):
+        (tmp_path / name).write_text("".join(words.format(number) + "\n" for number in range(50)))
+    files = f"{{source: {tmp_path}/source, target: {tmp_path}/target}}"
+    made = recipe("translate", f"{{format: pairs, train: {files}, split: {{valid: 0.2, test: 0.2}}}}")
+    parts = [[one.fields for one in examples(made, name) or ()] for name in ("train", "valid", "test")]
+    assert all(parts)
+    found = [(str(one["source"]), str(one["target"])) for part in parts for one in part]
+    assert sorted(found) == sorted((f"a{number}", f"b{number}") for number in range(50))
+
+
+@pytest.mark.parametrize(("file", "between"), [("a.csv", ","), ("a.tsv", "\t"), ("a.txt", "\t")])
+def test_the_name_of_a_table_says_what_stands_between_columns(file: str, between: str, tmp_path: Path) -> None:
+    (tmp_path / file).write_text(f"one{between}1\n")
+    made = recipe("translate", f"{{format: table, train: {tmp_path / file}, valid: {tmp_path / file}}}")
+    assert [one.fields for one in examples(made, "train") or ()] == [{"source": "one", "target": "1"}]
+
+
 def test_one_file_is_divided_by_what_is_to_be_said(tmp_path: Path) -> None:
     lines = write(tmp_path / "a.tsv", [f"text {number}\tlabel{number // 5}" for number in range(200)])
     made = recipe("classify", f"{{format: table, train: {lines}, split: {{by: target, valid: 0.3, test: 0.2}}}}")

@@ -61,7 +61,23 @@ class Files(Section):
     """Whether a line that cannot be read ends the run, by name, or is left out and counted."""
 
 
-class SplitFiles(Files):
+class Divided(Files):
+    """Data of files for each split, `valid` and `test` among them, or of files for everything that are divided."""
+
+    split: SplitSection | None = None
+    """How `train` is divided where there is no `valid`, and no `test`, of its own."""
+
+    @model_validator(mode="after")
+    def _divided(self) -> Divided:
+        valid, test = (getattr(self, name) for name in ("valid", "test"))
+        if (valid is None) == (self.split is None):
+            raise ValueError("set valid, what to validate on, or split, to divide train; one of them")
+        if self.split is not None and self.split.test and test is not None:
+            raise ValueError("test is a file and split.test a share; set one of them")
+        return self
+
+
+class SplitFiles(Divided):
     """Data of one file a split, or of one file that is divided."""
 
     train: DataFile
@@ -70,16 +86,6 @@ class SplitFiles(Files):
     """The file to validate on."""
     test: DataFile | None = None
     """The file to test on at the end; None for no test."""
-    split: SplitSection | None = None
-    """How `train` is divided where there are no files `valid` and `test`."""
-
-    @model_validator(mode="after")
-    def _divided(self) -> SplitFiles:
-        if (self.valid is None) == (self.split is None):
-            raise ValueError("set valid, the file to validate on, or split, to divide train; one of them")
-        if self.split is not None and self.split.test and self.test is not None:
-            raise ValueError("test is a file and split.test a share; set one of them")
-        return self
 
 
 class PairFiles(Section):
@@ -91,14 +97,14 @@ class PairFiles(Section):
     """The file with what is to be written."""
 
 
-class PairsData(Files):
+class PairsData(Divided):
     """Pairs of text files, line by line; `.gz` is read as it is."""
 
     format: Literal["pairs"]
     """Says that it is this kind of data."""
     train: PairFiles
-    """The files to learn from."""
-    valid: PairFiles
+    """The files to learn from; with `split`, those with everything."""
+    valid: PairFiles | None = None
     """The files to validate on."""
     test: PairFiles | None = None
     """The files to test on at the end; None for no test."""
@@ -114,8 +120,9 @@ class TableData(SplitFiles):
     that reads two texts: with `pair_dim`, with a BERT as encoder, or of the task recall (the question and the fact)."""
     target: str | int = 1
     """The column with what is to be said: a text, or a label. A language model has none."""
-    delimiter: Literal["tab", "comma"] = "tab"
-    """What stands between columns, `,` and `\\t` for short; comma reads quotes as CSV does."""
+    delimiter: Literal["tab", "comma"] | None = None
+    """What stands between columns, `,` and `\\t` for short; comma reads quotes as CSV does. None for a comma in files
+    whose names end in .csv or .csv.gz, and a tab in others."""
     header: bool = False
     """Whether the first line names the columns."""
 

@@ -55,6 +55,7 @@ from regard.recipes.data_sections import (
     HubData,
     JsonlData,
     LabelledData,
+    PairFiles,
     PairsData,
     PlanetoidData,
     SpansData,
@@ -137,11 +138,6 @@ def examples(recipe: Recipe, name: Name) -> Examples | None:
     if isinstance(data, GeneratedData):
         more = {"labelled": recipe.task == "classify"} if isinstance(data, OpinionsData) else {}
         return _joined_texts(recipe, GENERATED[data.format](**data.arguments(name), **more))
-    if isinstance(data, PairsData):
-        pair, root = getattr(data, name), data.root or Path()
-        if pair is None:
-            return None
-        return Pairs(root / pair.source, root / pair.target, encoding=data.encoding, bad_lines=data.bad_lines)
     if isinstance(data, HubData):
         given = getattr(data, name)
         return (
@@ -164,11 +160,14 @@ def examples(recipe: Recipe, name: Name) -> Examples | None:
     return _part(_joined_texts(recipe, _reader(recipe, data, data.train)), data.split, name, recipe)
 
 
-def _reader(recipe: Recipe, data: SplitFiles, file: str) -> Reader:
-    """What reads a file of the data."""
-    path, encoding, bad_lines = (data.root or Path()) / file, data.encoding, data.bad_lines
+def _reader(recipe: Recipe, data: SplitFiles | PairsData, file: str | PairFiles) -> Reader:
+    """What reads a file of the data, or a pair of them."""
+    root, encoding, bad_lines = data.root or Path(), data.encoding, data.bad_lines
+    if isinstance(file, PairFiles):
+        return Pairs(root / file.source, root / file.target, encoding=encoding, bad_lines=bad_lines)
+    path = root / file
     if isinstance(data, TableData):
-        delimiter = {"tab": "\t", "comma": ","}[data.delimiter]
+        delimiter = None if data.delimiter is None else {"tab": "\t", "comma": ","}[data.delimiter]
         return Table(
             path,
             _columns(recipe, data.source, data.target),
