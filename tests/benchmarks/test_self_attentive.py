@@ -67,7 +67,7 @@ def test_all_ways_are_trained_and_stand_in_the_table(
     assert head == "| data | max pooling | no penalty | penalty 0.1 | gain |"
     assert row.startswith("| trec | ")
     recipes = {way: Run(tmp_path / f"trec-{way}-1").recipe() for way in ("max", "0", "0.1")}
-    assert {way: (one.model["pooling"], one.model["penalty"]) for way, one in recipes.items()} == {
+    assert {way: (*map(one.model.arguments().get, ("pooling", "penalty")),) for way, one in recipes.items()} == {
         "max": ("max", 0.03),
         "0": ("attention", 0),
         "0.1": ("attention", 0.1),

@@ -73,7 +73,10 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     ("assignment", "sentence"),
     [
         ("train.steps=9", "there is nothing to compare; give a key several values: train.seed=1,2,3"),
-        ("model.attention=additive,aditive", "with attention=aditive: the command line: model: there is no score"),
+        (
+            "model.attention=additive,aditive",
+            "with attention=aditive: the command line: model.attention is 'aditive': did",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_sentence(assignment: str, sentence: str, tmp_path: Path) -> None:

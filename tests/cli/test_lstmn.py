@@ -104,10 +104,10 @@ def test_tapes_are_drawn(runs: Path, tmp_path: Path) -> None:
     [
         ("endings", "data.longest=13", "data.longest"),
         ("endings", "data.shortest=9", "texts of 9 to 8 words: 1 <= shortest <= longest <= 12"),
-        ("endings", "model.encoder.kind=lstm", "there is no encoder 'lstm' (did you mean 'lstmn'?)"),
-        ("endings", "task=tag", "format 'endings' is not for the task 'tag'"),
-        ("dates", "model={kind: lstmn, fusion: both}", "fusion is deep or shallow; got 'both'"),
-        ("dates", "model={kind: lstmn_lm}", "'lstmn_lm' is not for the task translate"),
+        ("endings", "model.encoder.kind=lstm", "model.encoder.kind is 'lstm': did you mean lstmn?"),
+        ("endings", "task=tag", "model.kind is 'acceptor': of the task tag it can be transducer"),
+        ("dates", "model={kind: lstmn, fusion: both}", "model.fusion is 'both': it can be deep, shallow"),
+        ("dates", "model={kind: lstmn_lm}", "model.kind is 'lstmn_lm': did you mean lstmn?"),
     ],
 )
 def test_recipes_that_do_not_fit_are_one_sentence(recipe: str, override: str, sentence: str, tmp_path: Path) -> None:

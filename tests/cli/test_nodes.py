@@ -132,8 +132,8 @@ def test_a_dry_run_says_what_would_be_trained() -> None:
     [
         (("data.nodes=100",), "data: nodes is 100, and 500 of them are to learn from"),
         (("data={format: digits}",), "format 'digits' is not for the task 'nodes', which learns from communities"),
-        (("model.kind=luong",), "'luong' is not for the task nodes; there are gat"),
-        (("model.heads=3",), "called 'heads' (did you mean 'num_heads'?)"),
+        (("model.kind=luong",), "model.kind is 'luong': of the task nodes it can be gat"),
+        (("model.heads=3",), "there is no key 'model.heads'; did you mean num_heads?"),
         (("train.batch={sentences: 8}",), "batch is of examples; the task 'nodes' learns from its whole graph at once"),
         (("evaluate.select=[accuracy, bleu]",), "select is ['accuracy', 'bleu']; it can be loss or one of the metrics"),
         (("evaluate.select=[]",), "select is []; it can be loss or one of the metrics"),

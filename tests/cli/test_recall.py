@@ -78,7 +78,9 @@ def test_what_is_wrong_is_one_sentence(run: Path, tmp_path: Path) -> None:
     assert "coverage is of a source" in refused("train", "glossary", "decode.coverage=0.2")
     assert "a memory is for the task 'recall'" in refused("train", "dates", "decode.memory=a.txt")
     assert "would have entries that contradict" in refused("train", "glossary", "data.words=10")
-    assert "'transformer' is not for the task recall" in refused("train", "glossary", "model.kind=transformer")
-    assert "'memory_transformer' is not for the task translate" in refused(
+    assert "model.kind is 'transformer': did you mean memory_transf" in refused(
+        "train", "glossary", "model.kind=transformer"
+    )
+    assert "model.kind is 'memory_transformer': did you mean transformer?" in refused(
         "train", "dates", "model={kind: memory_transformer}"
     )

@@ -80,9 +80,9 @@ def test_the_recipe_of_sick_reads_its_columns(further: tuple[str, ...], tmp_path
         ("sentence_opinions", "model.pair_dim=4", "format 'opinions' has one text, and the model compares two"),
         ("sick", "data.source=sentence_A", "source 'sentence_A' has one text, and the model compares two"),
         ("sick", "model.pair_dim=null", "source has one column, or two for labels by a model that reads two texts"),
-        ("sick", "model.pair_dim=0", "pair_dim is 0; a width is a whole number, at least 1"),
-        ("sentence_opinions", "model.penalty=-1", "penalty is at least 0; got -1"),
-        ("sentence_opinions", "model.pruned=3", "pruned is two whole numbers, units for a row and for a column; got 3"),
+        ("sick", "model.pair_dim=0", "model.pair_dim is 0: input should be greater than or equal to 1"),
+        ("sentence_opinions", "model.penalty=-1", "model.penalty is -1: input should be greater than or equal to 0"),
+        ("sentence_opinions", "model.pruned=3", "model.pruned is 3: input should be a valid list"),
     ],
 )
 def test_wrong_recipes_are_one_sentence(recipe: str, override: str, sentence: str, tmp_path: Path) -> None:

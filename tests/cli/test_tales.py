@@ -60,11 +60,11 @@ def test_a_pointer_begins_with_a_language_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("recipe", "arguments", "sentence"),
     [
-        ("tales_pointer", ("model.window=0",), "PointerLM: window must be at least 1; got 0"),
-        ("tales_pointer", ("model.pairing=last",), "pairing is read or next; got 'last'"),
-        ("tales_pointer", ("model.attention=dot",), "argument of the model 'pointer_lm' called 'attention'"),
+        ("tales_pointer", ("model.window=0",), "model.window is 0: input should be greater than or equal to 1"),
+        ("tales_pointer", ("model.pairing=last",), "model.pairing is 'last': it can be read, next"),
+        ("tales_pointer", ("model.attention=dot",), "there is no key 'model.attention'; there are: kind"),
         ("tales", ("data.names=3",), "data.names"),
-        ("tales", ("task=classify",), "format 'tales' is not for the task 'classify'"),
+        ("tales", ("task=classify",), "model.kind is 'char_rnn': of the task classify it can be acceptor"),
     ],
 )
 def test_recipes_that_do_not_fit_are_one_sentence(

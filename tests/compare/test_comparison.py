@@ -20,7 +20,7 @@ def test_several_keys_give_every_combination_in_the_order_given() -> None:
         "hidden_dim=64, seed=1",
         "hidden_dim=64, seed=2",
     ]
-    assert [(trial.recipe.model["hidden_dim"], trial.recipe.train.seed) for trial in made.trials] == [
+    assert [(trial.recipe.model.arguments()["hidden_dim"], trial.recipe.train.seed) for trial in made.trials] == [
         (32, 1),
         (32, 2),
         (64, 1),

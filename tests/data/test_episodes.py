@@ -193,8 +193,8 @@ def test_questions_that_are_none_are_one_sentence(name: str, question: str, sent
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Copy(shortest=5, longest=4), "vectors to copy from 5 to 4: 1 <= least <= most"),
-        (lambda: RepeatCopy(least=3, most=2), "times to copy from 3 to 2"),
+        (lambda: Copy(shortest=5, longest=4), "'shortest' is 5 and 'longest' is 4"),
+        (lambda: RepeatCopy(least=3, most=2), "'least' is 3 and 'most' is 2"),
         (lambda: AssociativeRecall(fewest=1), "fewest is 1; an item that comes after another needs at least 2"),
         (lambda: Ngrams(length=5, order=6), "order is 6; it lies between 1 and 16, and within the length 5"),
         (lambda: PrioritySort(vectors=3, highest=4), "highest is 4; it lies between 1 and vectors, 3"),

@@ -78,5 +78,8 @@ def test_fertility_is_of_words_alone() -> None:
 def test_tied_embeddings_need_one_width() -> None:
     model = bahdanau(tied=True)
     assert model.output_map.weight is model.words.table.weight
-    with pytest.raises(ValueError, match=r"tied embeddings need the output layer's input to be as wide .* got 5 and 6"):
+    with pytest.raises(
+        ValueError,
+        match=r"tied embeddings need the output layer's input to be as wide .* got 5 and an embedding_dim of 6",
+    ):
         Bahdanau(SOURCE, TARGET, **WIDTHS, readout_dim=5, tied=True)

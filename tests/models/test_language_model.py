@@ -69,5 +69,5 @@ def test_a_window_bounds_the_memory() -> None:
 
 
 def test_tied_embeddings_need_one_width() -> None:
-    with pytest.raises(ValueError, match=r"tied embeddings need .* got 8 and 6"):
+    with pytest.raises(ValueError, match=r"tied embeddings need .* got 8 and an embedding_dim of 6"):
         LanguageModel(TARGET, **WIDTHS, tied=True)

@@ -100,7 +100,7 @@ def test_captures_see_both_tapes_and_the_source() -> None:
     ("kind", "options", "sentence"),
     [
         ("lstmn", {"fusion": "late"}, "fusion is deep or shallow; got 'late'"),
-        ("lstmn", {"tied": True}, "tied embeddings need .* got 256 and 11"),
+        ("lstmn", {"tied": True}, "tied embeddings need .* got 256 and an embedding_dim of 11"),
         ("lstmn_lm", {"window": 0}, "LSTMN: window must be at least 1; got 0"),
         ("lstmn_lm", {"num_layers": 0}, "LSTMN: num_layers must be at least 1; got 0"),
         ("lstmn_lm", {"dropout": 1.5}, "dropout"),

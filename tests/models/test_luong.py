@@ -60,5 +60,5 @@ def test_variational_dropout_keeps_its_channels_over_the_steps() -> None:
 
 
 def test_the_dot_score_needs_one_width() -> None:
-    with pytest.raises(ValueError, match="the dot score needs queries and keys of one width; got 3 and 5"):
+    with pytest.raises(ValueError, match="the score 'dot' needs queries and keys of one width; got 3 and 5"):
         Attending(score="dot")(3, 5)

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from regard.decode.search import Search
-from regard.recipes import data_sections, sections
+from regard.recipes import attention_section, data_sections, encoder_sections, model_sections, sections
 from regard.recipes.section import Section
 from regard.recipes.sections import Recipe
 
@@ -55,6 +55,48 @@ PLACES: dict[str, type[BaseModel]] = {
     "data.split": data_sections.SplitSection,
     "tokenizer": sections.TokenizerSection,
     "tokenizer.target": sections.TokenizerPart,
+    "model, kind: bahdanau": model_sections.BahdanauSection,
+    "model, kind: luong": model_sections.LuongSection,
+    "model, kind: simple_attention": model_sections.SimpleAttentionSection,
+    "model, kind: seq2seq": model_sections.Seq2SeqSection,
+    "model, kind: lstmn": model_sections.LSTMNSection,
+    "model, kind: transformer": model_sections.TransformerSection,
+    "model, kind: bidirectional": model_sections.BidirectionalSection,
+    "model, kind: language_model": model_sections.LanguageModelSection,
+    "model, kind: pointer_lm": model_sections.PointerLMSection,
+    "model, kind: lstmn_lm": model_sections.LSTMNLMSection,
+    "model, kind: char_rnn": model_sections.CharRNNSection,
+    "model, kind: transformer_lm": model_sections.TransformerLMSection,
+    "model, kind: bert": model_sections.BertSection,
+    "model, kind: acceptor": model_sections.AcceptorSection,
+    "model, kind: transducer": model_sections.TransducerSection,
+    "model, kind: span_reader": model_sections.SpanReaderSection,
+    "model, kind: memory_network": model_sections.MemoryNetworkSection,
+    "model, kind: memory_transformer": model_sections.MemoryTransformerSection,
+    "model, kind: ntm": model_sections.NTMSection,
+    "model, kind: rnn": model_sections.VectorRNNSection,
+    "model, kind: gat": model_sections.GATSection,
+    "model.encoder, kind: rnn": encoder_sections.RNNEncoderSection,
+    "model.encoder, kind: lstmn": encoder_sections.LSTMNEncoderSection,
+    "model.encoder, kind: transformer": encoder_sections.TransformerEncoderSection,
+    "model.encoder, kind: bert": encoder_sections.BertEncoderSection,
+    "model.cells": encoder_sections.CellsSection,
+    "model.attention": attention_section.AttentionSection,
+    "model.attention of char_rnn": attention_section.PastSection,
+    "score, name: additive": attention_section.AdditiveSection,
+    "score, name: bilinear, general": attention_section.BilinearSection,
+    "score, name: concat": attention_section.ConcatSection,
+    "score, name: cosine": attention_section.CosineSection,
+    "score, name: dot, scaled_dot": attention_section.DotSection,
+    "score, name: location": attention_section.LocationSection,
+    "align, name: softmax, raw": attention_section.SoftmaxSection,
+    "align, name: local_m": attention_section.LocalMSection,
+    "align, name: local_p": attention_section.LocalPSection,
+    "align, name: hard": attention_section.HardAlignSection,
+    "terms, name: position": attention_section.PositionSection,
+    "terms, name: markov, fertility": attention_section.ReachSection,
+    "terms, name: location": attention_section.LocationTermSection,
+    "terms, name: recall": attention_section.RecallSection,
     "train": sections.TrainSection,
     "train.batch": sections.BatchSection,
     "train.optimizer": sections.OptimizerSection,
@@ -66,6 +108,7 @@ PLACES: dict[str, type[BaseModel]] = {
     "decode": sections.DecodeSection,
     "evaluate": sections.EvaluateSection,
 }
+TAGS = ("format", "kind", "name")
 WORDS = {int: "whole number", float: "number", str: "text", bool: "true or false", Path: "folder", type(None): "null"}
 
 
@@ -85,22 +128,33 @@ def kind(annotation: Any) -> str:
     return WORDS[annotation]
 
 
+def _inner(annotation: Any) -> list[Any]:
+    """The bounds of what may also be null."""
+    if typing.get_origin(annotation) is typing.Annotated:
+        return [bound for entry in typing.get_args(annotation)[1:] for bound in getattr(entry, "metadata", ())]
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return [bound for part in typing.get_args(annotation) for bound in _inner(part)]
+    return []
+
+
 def default(field: FieldInfo) -> str:
     value = field.default
     if field.default_factory is not None or isinstance(value, BaseModel):
         return "see there"
     if value is PydanticUndefined:
         return "**needed**"
+    if value == ():
+        return "`[]`"
     return f"`{value if isinstance(value, str) else json.dumps(value)}`"
 
 
 def table(place: str, model: type[BaseModel]) -> str:
     """The keys of a section."""
     lines = [f"### {place}", "", (model.__doc__ or "").strip(), "", "| key | what | default | |", "|---|---|---|---|"]
-    for name, field in model.model_fields.items():
+    for name, field in sorted(model.model_fields.items(), key=lambda named: named[0] not in TAGS):
         bounds = [
             f"{sign} {value:,}" if isinstance(value, int) else f"{sign} {value:g}"
-            for bound in field.metadata
+            for bound in (*field.metadata, *_inner(field.annotation))
             for attribute, sign in (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
             if (value := getattr(bound, attribute, None)) is not None
         ]
@@ -121,11 +175,12 @@ def test_the_page_holds_the_reference() -> None:
 
 
 def test_every_section_has_its_place() -> None:
-    found = {
-        model for module in (sections, data_sections) for model in vars(module).values() if isinstance(model, type)
-    }
+    modules = (sections, data_sections, attention_section, encoder_sections, model_sections)
+    found = {model for module in modules for model in vars(module).values() if isinstance(model, type)}
     known = {model for model in found if issubclass(model, Section)}
     shared = {Section, data_sections.Files, data_sections.Divided, data_sections.SplitFiles, data_sections.SpanData}
+    shared |= {encoder_sections.BlocksSection, encoder_sections.PlacedSection}
+    shared |= {model_sections.Model, model_sections.RNNSection}
     assert known - shared == set(PLACES.values())
 
 

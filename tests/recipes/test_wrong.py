@@ -36,15 +36,15 @@ WRONG: list[tuple[str, str, tuple[str, ...]]] = [
     ("kind: words", "kind: word", ("line 3", "tokenizer.kind is 'word'", "did you mean words?")),
     ("kind: words", "kind: words, target: {kin: bpe}", ("line 3", "'tokenizer.target.kin'", "did you mean kind?")),
     ("kind: words", "size: 2", ("line 3", "tokenizer.size is 2", "greater than or equal to 5")),
-    ("kind: bahdanau, ", "", ("line 4", "model: it needs a kind", "bahdanau, lstmn, luong")),
-    ("kind: bahdanau", "kind: bahdanua", ("line 4", "no model 'bahdanua'", "did you mean 'bahdanau'?")),
-    ("kind: bahdanau", "kind: acceptor", ("line 4", "'acceptor' is not for the task translate", "bahdanau, lstmn")),
-    ("attention: additive", "atention: dot", ("line 4", "'atention'", "did you mean 'attention'?")),
-    ("attention: additive", "attention: aditive", ("line 4", "no score 'aditive'", "did you mean 'additive'?")),
-    ("attention: additive", "attention: {hds: 2}", ("line 4", "of attention called 'hds'", "num_heads")),
-    ("attention: additive", "cells: gur", ("line 4", "no recurrent cell 'gur'", "did you mean 'gru'?")),
-    ("hidden_dim: 16", "hidden_dim: wide", ("line 4", "hidden_dim is 'wide'", "whole number")),
-    ("embedding_dim: 16", "embedding_dim: 0", ("line 4", "embedding_dim is 0", "at least 1")),
+    ("kind: bahdanau, ", "", ("line 4", "model.kind is None", "bahdanau, lstmn, luong")),
+    ("kind: bahdanau", "kind: bahdanua", ("line 4", "model.kind is 'bahdanua'", "did you mean bahdanau?")),
+    ("kind: bahdanau", "kind: acceptor", ("line 4", "is 'acceptor': of the task translate it can be bahdanau, lstmn")),
+    ("attention: additive", "atention: dot", ("line 4", "no key 'model.atention'", "did you mean attention?")),
+    ("attention: additive", "attention: aditive", ("line 4", "model.attention is 'aditive'", "did you mean additive?")),
+    ("attention: additive", "attention: {hds: 2}", ("line 4", "no key 'model.attention.hds'", "num_heads")),
+    ("attention: additive", "cells: gur", ("line 4", "model.cells is 'gur'", "did you mean gru?")),
+    ("hidden_dim: 16", "hidden_dim: wide", ("line 4", "model.hidden_dim is 'wide'", "valid integer")),
+    ("embedding_dim: 16", "embedding_dim: 0", ("line 4", "model.embedding_dim is 0", "greater than or equal to 1")),
     ("  steps: 40\n", "", ("line 5", "'train.steps' is missing")),
     ("steps: 40", "stps: 40", ("'train.steps' is missing", "line 5")),
     ("steps: 40", "steps: 0", ("line 6", "train.steps is 0", "greater than or equal to 1")),
@@ -105,7 +105,7 @@ def test_the_sentence_names_key_line_and_nearest(right: str, wrong: str, parts: 
         ("train.batch={window: 3}", "the command line: train.batch: a window needs sentences"),
         (
             "model.atention=dot",
-            "the command line: model: there is no argument of the model 'bahdanau' called 'atention'",
+            "the command line: there is no key 'model.atention'; did you mean attention?",
         ),
         ("evaluate.metrics=[blue]", "the command line: evaluate: there is no metric 'blue'; did you mean 'bleu'?"),
         ("nonsense", "'nonsense' is not an override; write key.subkey=value"),
@@ -177,7 +177,7 @@ def test_a_dictionary_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_section_that_is_wrong_as_a_whole_is_not_printed() -> None:
-    text = TEXT.replace(DIGITS, "data:\n  format: text\n  train: x\n  split: {}\ntask: language_model")
+    text = TEXT.replace(DIGITS, "data:\n  format: table\n  train: x\n  split: {}")
     with pytest.raises(RecipeError) as caught:
         check(Document.parse(text, "mine.yaml").overridden(["data.split=null"]))
     assert str(caught.value) == (

@@ -166,14 +166,14 @@ def test_a_run_that_does_not_fit_is_one_sentence(
         (PRETRAIN, ("train.masking.whole_words=true", "tokenizer.kind=characters"), "does not know words"),
         (PRETRAIN, ("model.next_sentence=true", "model.encoder.pooled=true"), "next_sentence of the model learns from"),
         (PRETRAIN, ("model.next_sentence=true", "train.batch.window=9"), "set pooled of the encoder to true"),
-        (PRETRAIN, ("model.kind=acceptor",), "'acceptor' is not for the task masked_language_model; there are bert"),
+        (PRETRAIN, ("model.kind=acceptor",), "is 'acceptor': of the task masked_language_model it can be bert"),
         (PRETRAIN, ("decode.beam_size=3",), "a search is for texts that are generated"),
         (PRETRAIN, ("evaluate.metrics=[bleu]",), "metrics compare answers with references"),
-        (PRETRAIN, ("model.encoder.norm=pre",), "BERT's norm is post"),
-        (PRETRAIN, ("model.encoder.heads=3",), "no argument of the encoder 'bert' called 'heads'"),
+        (PRETRAIN, ("model.encoder.norm=pre",), "model.encoder.norm is 'pre': it can be post"),
+        (PRETRAIN, ("model.encoder.heads=3",), "no key 'model.encoder.heads'; did you mean num_heads"),
         (CLASSIFY, ("train.masking.share=0.3",), "masking is for the task 'masked_language_model'"),
         (CLASSIFY, ("train.batch.window=9",), "window is for the task 'language_model' or 'masked"),
-        (CLASSIFY, ("model.kind=bert",), "'bert' is not for the task classify"),
+        (CLASSIFY, ("model.kind=bert",), "model.kind is 'bert': of the task classify it can be acceptor"),
     ],
 )
 def test_a_wrong_recipe_is_one_sentence(text: str, overrides: tuple[str, ...], sentence: str) -> None:

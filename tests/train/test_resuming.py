@@ -121,7 +121,7 @@ def test_another_recipe_in_the_same_folder_is_refused(whole: Path) -> None:
 def test_a_run_that_was_never_trained_may_be_begun_by_another_recipe(tmp_path: Path) -> None:
     Run(tmp_path).begin(recipe())
     train(tmp_path, "model.hidden_dim=12", "train.steps=10")
-    assert Run(tmp_path).recipe().model["hidden_dim"] == 12
+    assert Run(tmp_path).recipe().model.arguments()["hidden_dim"] == 12
 
 
 def test_a_run_goes_on_with_another_search_and_other_metrics(tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ WRONG = [
         "a window needs sentences, the number of rows, and no tokens",
     ),
     ("evaluate.metrics=[bleu]", "evaluate: metrics compare answers with references; a language model has perplexity"),
-    ("model={kind: bahdanau}", "model: 'bahdanau' is not for the task language_model; there are char_rnn, "),
+    ("model={kind: bahdanau}", "model.kind is 'bahdanau': of the task language_model it can be char_rnn, "),
     ("data={format: dates}", "data: format 'dates' is not for the task 'language_model', which learns from text, "),
     ("train.exposure={sampling: {}}", "train: sampling is for the task 'translate'; the task is 'language_model'"),
     ("tokenizer.joint=true", "tokenizer: joint and target are for the task 'translate'"),

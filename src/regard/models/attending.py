@@ -19,6 +19,7 @@ from regard.nn.multi_head import MultiHead
 from regard.nn.reader import Reader
 from regard.nn.scores import Additive, Bilinear, Concat, Cosine, Dot, Location, ScaledDot, Score
 from regard.nn.terms import Fertility, LocationFeatures, Markov, Position, Recall, Term
+from regard.shapes import dot_fits
 
 Spec = str | Mapping[str, Any]
 """A part by its name, or by a mapping with `name` and its own arguments."""
@@ -132,7 +133,7 @@ class Attending:
         given["max_length"] = self.max_length
         hidden = self.hidden_dim
         if name == "dot" and hidden is None and "hidden_dim" not in options and self.num_heads == 1:
-            _check_dot(query_dim, key_dim)
+            dot_fits(query_dim, key_dim)
             del given["query_dim"], given["key_dim"]  # without maps the score knows no widths
         elif not options.get("identity_key"):
             given["hidden_dim"] = max(1, query_dim // self.num_heads) if hidden is None else hidden
@@ -170,11 +171,3 @@ def _context_dim(attention: Attender, width: int) -> int:
     if attention.output_map is not None:
         return attention.output_map.out_features
     return attention.score.num_heads * width if attention.value_map is None else attention.value_map.out_features
-
-
-def _check_dot(query_dim: int, key_dim: int) -> None:
-    if query_dim != key_dim:
-        raise ValueError(
-            f"the dot score needs queries and keys of one width; got {query_dim} and {key_dim}: "
-            "give it hidden_dim, which maps both, or take bilinear"
-        )

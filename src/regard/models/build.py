@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Mapping
-from typing import Any, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 from torch import nn
 
@@ -39,6 +39,20 @@ from regard.nn.cells import KINDS as CELLS
 from regard.nn.cells import Cells
 from regard.nn.transformer_layer import Blocks
 
+
+class Kind(NamedTuple):
+    """A model that has a name.
+
+    Attributes:
+        made: its class.
+        first: what its constructor takes first: the sizes of `"source"` and `"target"`, or an `"encoder"`.
+    """
+
+    made: type[nn.Module]
+    first: tuple[str, ...]
+
+
+_BOTH = ("source", "target")
 ENCODER_DECODERS: dict[str, type[EncoderDecoder[Any]]] = {
     "bahdanau": Bahdanau,
     "lstmn": LSTMNSeq2Seq,
@@ -47,40 +61,34 @@ ENCODER_DECODERS: dict[str, type[EncoderDecoder[Any]]] = {
     "simple_attention": SimpleAttention,
     "transformer": Transformer,
 }
-LANGUAGE_MODELS: dict[str, type[nn.Module]] = {
-    "char_rnn": CharRNN,
-    "language_model": LanguageModel,
-    "lstmn_lm": LSTMNLM,
-    "pointer_lm": PointerLM,
-    "transformer_lm": TransformerLM,
+MODELS: dict[str, Kind] = {name: Kind(made, _BOTH) for name, made in ENCODER_DECODERS.items()} | {
+    "acceptor": Kind(Acceptor, ("encoder", "target")),
+    "bert": Kind(Bert, ("encoder",)),
+    "char_rnn": Kind(CharRNN, ("source",)),
+    "gat": Kind(GAT, _BOTH),
+    "language_model": Kind(LanguageModel, ("source",)),
+    "lstmn_lm": Kind(LSTMNLM, ("source",)),
+    "memory_network": Kind(MemoryNetwork, _BOTH),
+    "memory_transformer": Kind(MemoryTransformer, _BOTH),
+    "ntm": Kind(NTM, _BOTH),
+    "pointer_lm": Kind(PointerLM, ("source",)),
+    "rnn": Kind(VectorRNN, _BOTH),
+    "span_reader": Kind(SpanReader, ("encoder",)),
+    "transducer": Kind(Transducer, ("encoder", "target")),
+    "transformer_lm": Kind(TransformerLM, ("source",)),
 }
-LABELLERS: dict[str, type[nn.Module]] = {"acceptor": Acceptor, "transducer": Transducer}
-POINTERS: dict[str, type[nn.Module]] = {"span_reader": SpanReader}
-RECALLERS: dict[str, type[nn.Module]] = {"memory_transformer": MemoryTransformer}
-READERS: dict[str, type[nn.Module]] = {"memory_network": MemoryNetwork}
-NETWORKS: dict[str, type[nn.Module]] = {"gat": GAT}
-MACHINES: dict[str, type[nn.Module]] = {"ntm": NTM, "rnn": VectorRNN}
 ENCODERS: dict[str, type[nn.Module]] = {
     "rnn": Encoder,
     "lstmn": LSTMNEncoder,
     "transformer": TransformerEncoder,
     "bert": BertEncoder,
 }
-KINDS_OF_TASK: dict[str, tuple[str, ...]] = {
-    "translate": (*sorted(ENCODER_DECODERS), "bidirectional"),
-    "language_model": (*sorted(LANGUAGE_MODELS),),
-    "masked_language_model": ("bert",),
-    "classify": ("acceptor",),
-    "tag": ("transducer",),
-    "answer": (*sorted(READERS),),
-    "bits": (*sorted(MACHINES),),
-    "nodes": (*sorted(NETWORKS),),
-    "recall": (*sorted(RECALLERS),),
-    "spans": (*sorted(POINTERS),),
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "rnn": {"embedding_dim": 128, "hidden_dim": 256, "bidirectional": True},
+    "bert": {"norm": "post", "activation": "gelu", "epsilon": 1e-12},
 }
-_TABLES = (ENCODER_DECODERS, LANGUAGE_MODELS, LABELLERS, READERS, RECALLERS, POINTERS, MACHINES, NETWORKS)
-KINDS = (*sorted((*(kind for table in _TABLES for kind in table), "bert", "bidirectional")),)
-
+"""What encoders have if nothing is said, where their classes say something else or nothing."""
+KINDS = (*sorted((*MODELS, "bidirectional")),)
 
 _OF_A_SCORE = frozenset(("score", "hidden_dim", "terms", "max_length"))
 
@@ -112,24 +120,24 @@ def build(kind: str, source_size: int, target_size: int | None = None, **argumen
     """
     if kind not in KINDS:
         raise ValueError(nearest("model", kind, KINDS))
-    if (target_size is None) != (kind in (*LANGUAGE_MODELS, *POINTERS, "bert")):
-        wanted = "a target_size" if target_size is None else "no target_size"
-        raise ValueError(f"the model {kind!r} needs {wanted}; got {target_size}")
-    if kind == "bert":
-        encoder = _encoder(source_size, {"kind": "bert"} | mapping("encoder", arguments.pop("encoder", {})))
-        return _made("model 'bert'", Bert, (encoder,), arguments)
-    if kind in POINTERS:
-        encoder = _encoder(source_size, arguments.pop("encoder", {}))
-        return _made(f"model {kind!r}", POINTERS[kind], (encoder,), arguments)
-    if target_size is None:
-        return _made(f"model {kind!r}", LANGUAGE_MODELS[kind], (source_size,), arguments)
-    if kind in LABELLERS:
-        encoder = _encoder(source_size, arguments.pop("encoder", {}))
-        return _made(f"model {kind!r}", LABELLERS[kind], (encoder, target_size), arguments)
     if kind == "bidirectional":
-        return _both(source_size, target_size, arguments)
-    made = (READERS | RECALLERS | MACHINES | NETWORKS | ENCODER_DECODERS)[kind]
-    return _made(f"model {kind!r}", made, (source_size, target_size), arguments)
+        return _both(source_size, _needed(kind, target_size), arguments)
+    made, first = MODELS[kind]
+    sizes: dict[str, object] = {"source": source_size}
+    if "target" in first:
+        sizes["target"] = _needed(kind, target_size)
+    elif target_size is not None:
+        raise ValueError(f"the model {kind!r} needs no target_size; got {target_size}")
+    if "encoder" in first:
+        options = mapping("encoder", arguments.pop("encoder", {}))
+        sizes["encoder"] = _encoder(source_size, {"kind": "bert"} | options if kind == "bert" else options)
+    return _made(f"model {kind!r}", made, tuple(sizes[name] for name in first), arguments)
+
+
+def _needed(kind: str, target_size: int | None) -> int:
+    if target_size is None:
+        raise ValueError(f"the model {kind!r} needs a target_size; got None")
+    return target_size
 
 
 def _made(what: str, made: type[nn.Module], sizes: tuple[object, ...], arguments: Mapping[str, Any]) -> nn.Module:
@@ -187,16 +195,12 @@ def _record(what: str, made: type[Any], options: Mapping[str, Any]) -> Any:
     return made(**options)
 
 
-def _encoder(size: int, options: Any) -> nn.Module:
-    arguments = mapping("encoder", options)
+def _encoder(size: int, options: Mapping[str, Any]) -> nn.Module:
+    arguments = dict(options)
     kind = str(arguments.pop("kind", "rnn"))
     if kind not in ENCODERS:
         raise ValueError(nearest("encoder", kind, ENCODERS))
-    if kind == "rnn":
-        arguments = {"embedding_dim": 128, "hidden_dim": 256, "bidirectional": True} | arguments
-    if kind == "bert":
-        arguments = {"norm": "post", "activation": "gelu", "epsilon": 1e-12} | arguments
-    return _made(f"encoder {kind!r}", ENCODERS[kind], (size,), arguments)
+    return _made(f"encoder {kind!r}", ENCODERS[kind], (size,), DEFAULTS.get(kind, {}) | arguments)
 
 
 def _both(source_size: int, target_size: int, arguments: Mapping[str, Any]) -> Bidirectional:

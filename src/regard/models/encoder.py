@@ -12,6 +12,7 @@ from regard.nn.cells import Cells
 from regard.nn.dropout import Dropout
 from regard.nn.recording import is_recording
 from regard.nn.rnn import Recurrent, RecurrentState, inside, reverse_sequences
+from regard.shapes import directions_halve
 
 
 class Encoded(NamedTuple):
@@ -67,8 +68,8 @@ class Encoder(nn.Module):
         scale: float = 0.1,
     ) -> None:
         super().__init__()
-        if bidirectional and hidden_dim % 2:
-            raise ValueError(f"a bidirectional encoder splits its width between two directions; got {hidden_dim}")
+        if bidirectional:
+            directions_halve(hidden_dim)
         self.output_dim = hidden_dim
         self.reverse = reverse
         self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)

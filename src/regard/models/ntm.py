@@ -14,6 +14,7 @@ from regard.nn.fitting import positive
 from regard.nn.rnn import Recurrent, RecurrentState
 from regard.nn.state import State
 from regard.nn.tape import Heads, Joined, Tape
+from regard.shapes import shifts_fit
 
 CONTROLLERS = ("feedforward", "lstm")
 
@@ -107,8 +108,7 @@ class NTM(nn.Module):
         positive("NTM", hidden_dim=hidden_dim, row_dim=row_dim, **sizes)
         if controller not in CONTROLLERS:
             raise ValueError(f"NTM: controller is {' or '.join(CONTROLLERS)}; got {controller!r}")
-        if shifts > rows:
-            raise ValueError(f"NTM: shifts are different places on the tape, so at most its {rows} rows; got {shifts}")
+        shifts_fit(shifts, rows)
         self.rows, self.row_dim = rows, row_dim
         width = input_dim + read_heads * row_dim
         self.first_read = nn.Parameter(torch.zeros(read_heads * row_dim))

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.nn.dropout import Dropout
+from regard.shapes import embeddings_tie
 from regard.specials import BOS, EOS, PAD, UNK
 
 
@@ -114,10 +115,7 @@ def output_layer(dim: int, words: Words, *, tied: bool) -> nn.Linear:
     size, width = words.table.weight.shape
     layer = nn.Linear(dim, size)
     if tied:
-        if width != dim:
-            raise ValueError(
-                f"tied embeddings need the output layer's input to be as wide as an embedding; got {dim} and {width}"
-            )
+        embeddings_tie(dim, width)
         layer.weight = words.table.weight
     return layer
 

@@ -23,6 +23,7 @@ from regard.nn.scores.scaled_dot import ScaledDot
 from regard.nn.sharing import SharedMemory
 from regard.nn.state import State
 from regard.ops.attended import Attended
+from regard.shapes import channels_pair, heads_divide
 
 NORMS = ("pre", "post")
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
@@ -60,13 +61,9 @@ class Blocks:
 
     def __post_init__(self) -> None:
         positive("Transformer", dim=self.dim, num_heads=self.num_heads, hidden_dim=self.hidden_dim)
-        if self.dim % self.num_heads:
-            raise ValueError(f"a Transformer of width {self.dim} cannot be split among {self.num_heads} heads")
-        if self.rotary and self.dim // self.num_heads % 2:
-            raise ValueError(
-                f"rotary positions turn pairs of channels; a head of a Transformer of width {self.dim} with "
-                f"{self.num_heads} heads has an odd number, {self.dim // self.num_heads}"
-            )
+        heads_divide(self.dim, self.num_heads)
+        if self.rotary:
+            channels_pair(self.dim, self.num_heads)
         if self.norm not in NORMS:
             raise ValueError(f"a Transformer's norm is {' or '.join(NORMS)}; got {self.norm!r}")
         if self.activation not in ACTIVATIONS:

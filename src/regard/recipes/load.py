@@ -15,9 +15,16 @@ from pydantic.fields import FieldInfo
 
 from regard.recipes.document import Document, Where
 from regard.recipes.files import find_files
+from regard.recipes.model_sections import KINDS
 from regard.recipes.problem import RecipeError
 from regard.recipes.sections import Recipe
-from regard.recipes.suited import suited_data, suited_evaluation, suited_search, suited_tokenizer, suited_training
+from regard.recipes.suited import (
+    suited_data,
+    suited_evaluation,
+    suited_search,
+    suited_tokenizer,
+    suited_training,
+)
 
 
 class Loaded(NamedTuple):
@@ -57,13 +64,14 @@ def load(name: str, overrides: list[str] | None = None) -> Loaded:
 def check(document: Document, *, files: bool = False) -> Loaded:
     """Check a document against the schema; the first thing that is wrong is the error.
 
-    The model comes last: whether its arguments fit is only known by making it, and that needs PyTorch, whose import
-    takes longer than everything else here.
+    The model is made last, which needs PyTorch, whose import takes longer than everything else here; what can be wrong
+    with it is, but for mistakes of ours, found before.
 
     Args:
         document: what was written.
         files: whether the files of the data must be there; a run that was trained may have outlived them.
     """
+    _suited_kind(document)
     try:
         recipe = Recipe.model_validate(document.content)
     except ValidationError as problem:
@@ -78,6 +86,17 @@ def check(document: Document, *, files: bool = False) -> Loaded:
         find_files(recipe.decode, document, section="decode")
     _attempt("model", _make_model, recipe, document)
     return Loaded(recipe, document)
+
+
+def _suited_kind(document: Document) -> None:
+    """The model is one that the task is learned by; this comes first, since all its other keys depend on it."""
+    task, model = document.content.get("task", "translate"), document.content.get("model")
+    kinds = KINDS.get(str(task), ())
+    if kinds and isinstance(model, dict) and (kind := model.get("kind")) not in kinds:
+        near = get_close_matches(str(kind), kinds, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        place = document.place(("model", "kind"))
+        raise RecipeError(f"{place}: model.kind is {kind!r}: {hint}of the task {task} it can be {', '.join(kinds)}")
 
 
 def _attempt(section: str, make: Callable[[Recipe], None], recipe: Recipe, document: Document) -> None:
@@ -111,36 +130,29 @@ def _guilty(section: Where, sentence: str, document: Document) -> Where:
 
 
 def _make_model(recipe: Recipe) -> None:
-    """Make the model once with a few words and no memory: a wrong name or an impossible shape shows at once."""
+    """Make the model once with a few words and no memory: what no rule of the sections knows shows here."""
     import torch
 
-    from regard.models.build import KINDS, KINDS_OF_TASK, build
+    from regard.models.build import build
 
-    arguments = dict(recipe.model)
-    kinds = KINDS_OF_TASK[recipe.task]
-    if "kind" not in arguments:
-        raise RecipeError(f"it needs a kind; there are {', '.join(kinds)}")
-    arguments["kind"] = str(arguments["kind"])
-    if arguments["kind"] in set(KINDS).difference(kinds):
-        raise RecipeError(f"{arguments['kind']!r} is not for the task {recipe.task}; there are {', '.join(kinds)}")
-    for name, value in arguments.items():
-        if name.endswith("_dim") and value is not None and not (isinstance(value, int) and value > 0):
-            raise RecipeError(f"{name} is {value!r}; a width is a whole number, at least 1")
     says_what_it_reads = recipe.task in ("language_model", "masked_language_model", "spans")
     with torch.device("meta"):
-        build(arguments.pop("kind"), 8, None if says_what_it_reads else 8, **arguments)
+        build(recipe.model.kind, 8, None if says_what_it_reads else 8, **recipe.model.arguments())
 
 
 def _sentence(problem: ValidationError, document: Document) -> str:
     error = problem.errors()[0]
-    where, valid = _resolved(error["loc"])
+    where, models = _resolved(error["loc"])
     given, expected = error["input"], error.get("ctx", {}).get("expected", "")
-    if error["type"].startswith("union_tag"):  # data.format: pydantic blames the whole section
-        where = (*where, "format")
-        expected = str([_tag(model) for model in _models(Recipe.model_fields["data"])])
-        given = given.get("format") if isinstance(given, dict) else given
+    if error["type"].startswith("union_tag"):  # a format, kind or name: pydantic blames the whole section
+        tag = error["ctx"]["discriminator"].strip("'")
+        where = (*where, tag)
+        expected = str([choice for model in models for choice in _tags(model)])
+        given = given.get(tag) if isinstance(given, dict) else given
+    where = _written(where, document)
     key, place = ".".join(map(str, where)), document.place(where)
     if error["type"] == "extra_forbidden":
+        valid = list(models[0].model_fields)
         near = get_close_matches(str(where[-1]), valid, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(valid)}"
         return f"{place}: there is no key {key!r}; {hint}"
@@ -150,33 +162,43 @@ def _sentence(problem: ValidationError, document: Document) -> str:
         near = get_close_matches(str(given), choices, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         return f"{place}: {key} is {given!r}: {hint}it can be {', '.join(choices)}"
-    message = error["msg"].removeprefix("Value error, ")
+    message = error["msg"].removeprefix("Value error, ").replace("tuple", "list")  # as YAML calls it
     message = f"{message[:1].lower()}{message[1:]}"
     if isinstance(given, dict):  # what its keys hold together is wrong
         return f"{document.place(_guilty(where, message, document))}: {key}: {message}"
     return f"{place}: {key} is {given!r}: {message}"
 
 
-def _resolved(location: tuple[str | int, ...]) -> tuple[Where, list[str]]:
-    """pydantic's location without the tags of unions, and the keys that are valid at its end."""
-    model: type[BaseModel] | None = Recipe
+def _written(where: Where, document: Document) -> Where:
+    """As far as the document goes: `attention: dot` is said of `attention`, though it means `attention.score.name`."""
+    content: Any = document.content
+    for length, key in enumerate(where):
+        if not isinstance(content, dict | list):
+            return where[:length]
+        if isinstance(content, dict):
+            content = content.get(str(key), {})
+        else:
+            content = content[key] if isinstance(key, int) and key < len(content) else {}
+    return where
+
+
+def _resolved(location: tuple[str | int, ...]) -> tuple[Where, list[type[BaseModel]]]:
+    """pydantic's location without the tags of unions, and the sections that can stand at its end."""
     where: list[str | int] = []
-    valid: list[str] = list(Recipe.model_fields)
-    rest = list(location)
-    while rest:
-        part = rest.pop(0)
-        where.append(part)
-        if model is None or part not in model.model_fields:
-            continue
-        options = _models(model.model_fields[str(part)])
-        model = options[0] if len(options) == 1 else None
-        if len(options) > 1 and rest:
-            tag = rest.pop(0)
-            model = next((option for option in options if _tag(option) == tag), None)
-        valid = list(model.model_fields) if model is not None else []
-    if len(where) > 1 and isinstance(where[-2], int):  # an item of a list, which may be a name or a mapping
-        where.pop()
-    return tuple(where), valid
+    models: list[type[BaseModel]] = [Recipe]
+    for part in location:
+        fields = models[0].model_fields if len(models) == 1 else {}
+        if isinstance(part, int):
+            where.append(part)
+        elif part in fields:
+            where.append(part)
+            models = _models(fields[str(part)])
+        elif len(models) > 1:  # the tag of a union
+            models = [model for model in models if part in _tags(model)]
+        elif models:  # a key that there is none of
+            where.append(part)
+            break
+    return tuple(where), models
 
 
 def _models(field: FieldInfo) -> list[type[BaseModel]]:
@@ -193,5 +215,7 @@ def _models(field: FieldInfo) -> list[type[BaseModel]]:
     return found
 
 
-def _tag(model: type[BaseModel]) -> Any:
-    return next(iter(typing.get_args(model.model_fields["format"].annotation)), None)
+def _tags(model: type[BaseModel]) -> tuple[str, ...]:
+    """What tells a section of a union from the others."""
+    names = (name for name in ("format", "kind", "name") if name in model.model_fields)
+    return typing.get_args(model.model_fields[next(names)].annotation)

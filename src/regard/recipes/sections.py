@@ -14,6 +14,7 @@ from regard.decode.search import Search
 from regard.evaluate.metrics import Metric, metric
 from regard.recipes.data_sections import TWO_TEXTS, DataSection
 from regard.recipes.files import DataFile
+from regard.recipes.model_sections import ModelSection
 from regard.recipes.section import Section
 
 
@@ -349,8 +350,8 @@ class Recipe(Section):
     """What it learns from."""
     tokenizer: TokenizerSection = TokenizerSection()
     """How text becomes ids."""
-    model: dict[str, Any]
-    """`kind` and the arguments of that model; see docs/models.md."""
+    model: ModelSection
+    """`kind` and the arguments of that model."""
     train: TrainSection
     """How it is trained."""
     decode: DecodeSection = Field(default_factory=DecodeSection)
@@ -379,12 +380,8 @@ class Recipe(Section):
     @property
     def reads_pairs(self) -> bool:
         """Whether two texts can be read, with an end between: the vocabulary has a mask then, as BERT's does."""
-        encoder = self.model.get("encoder")
-        return (
-            self.compares
-            or self.model.get("kind") == "bert"
-            or (isinstance(encoder, dict) and encoder.get("kind") == "bert")
-        )
+        encoder = getattr(self.model, "encoder", None)
+        return self.compares or (encoder is not None and encoder.kind == "bert")
 
     @property
     def pairs(self) -> bool:
@@ -396,7 +393,7 @@ class Recipe(Section):
     @property
     def compares(self) -> bool:
         """Whether the model reads two texts apart, and nothing else."""
-        return self.model.get("pair_dim") is not None
+        return getattr(self.model, "pair_dim", None) is not None
 
     def search(self) -> Search:
         """The settings of `decode`, checked together."""

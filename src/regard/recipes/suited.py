@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from regard.data.episodes import ALGORITHMS
+from regard.data.graphs import Communities
 from regard.decode.search import Search
 from regard.recipes.data_sections import FORMATS, TWO_TEXTS, CommunitiesData
 from regard.recipes.episode_sections import EpisodeData
@@ -38,12 +40,8 @@ def suited_data(recipe: Recipe) -> None:
         given = f"format {recipe.data.format!r}" if source is None else f"source {source!r}"
         raise ValueError(f"{given} has one text, and the model compares two: give it two, or leave its pair_dim out")
     if isinstance(recipe.data, CommunitiesData):
-        from regard.data.graphs import Communities  # which needs PyTorch
-
         Communities(**recipe.data.model_dump(exclude={"format"}))
     if isinstance(recipe.data, EpisodeData):
-        from regard.data.episodes import ALGORITHMS  # which needs PyTorch
-
         ALGORITHMS[recipe.data.format](**recipe.data.rule())
 
 
@@ -70,7 +68,7 @@ def suited_training(recipe: Recipe) -> None:
         )
     if recipe.train.masking != MaskingSection() and recipe.task != "masked_language_model":
         raise ValueError(f"masking is for the task 'masked_language_model'; the task is {recipe.task!r}")
-    if recipe.model.get("next_sentence") is True and recipe.train.batch.window is None:
+    if getattr(recipe.model, "next_sentence", False) and recipe.train.batch.window is None:
         raise ValueError("batch has no window, and next_sentence of the model learns from the two parts of a window")
     if recipe.task == "bits" and recipe.train.batch.sentences is None:
         raise ValueError("batch has no sentences, and the task 'bits' draws so many at a time; set sentences")
@@ -92,7 +90,7 @@ def suited_search(recipe: Recipe) -> None:
     search, decode = recipe.search(), recipe.decode
     if search != Search() and recipe.task in _UNSEARCHED:
         raise ValueError(f"a search is for texts that are generated; the task {recipe.task!r} has none, leave it out")
-    if search.coverage and recipe.model.get("kind") == _BLIND:
+    if search.coverage and recipe.model.kind == _BLIND:
         raise ValueError(f"coverage is of a model that attends to its source; {_BLIND} does not")
     if search.coverage and recipe.task == "recall":
         raise ValueError("coverage is of a source that is read word by word; the task 'recall' looks answers up")
@@ -108,7 +106,7 @@ def _suited_copies(recipe: Recipe) -> None:
     """A word can be copied where there is a source of words that is attended to."""
     if recipe.task != "translate":
         raise ValueError(f"unknown 'copy' is for the task 'translate'; the task is {recipe.task!r}")
-    if recipe.model.get("kind") == _BLIND:
+    if recipe.model.kind == _BLIND:
         raise ValueError(f"unknown 'copy' takes the word that was attended to; {_BLIND} attends to nothing")
     parts = [recipe.tokenizer, *([] if recipe.tokenizer.target is None else [recipe.tokenizer.target])]
     other = next((part.kind for part in parts if part.kind != "words"), None)

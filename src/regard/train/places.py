@@ -40,7 +40,7 @@ def check_places(
     read = [(what, needed + frame) for what, needed in _inputs(recipe, task, splits, dropped)]
     for what, needed in (*_outputs(recipe), *read):
         if needed > min(tables):
-            key = ".".join(("model", *(_learned(recipe.model) or ()), "max_length"))
+            key = ".".join(("model", *(_learned(recipe.model.model_dump()) or ()), "max_length"))
             raise RecipeError(f"{key} is {min(tables)}, too short for {what}; raise it to {needed} or more")
 
 
@@ -67,7 +67,7 @@ def _inputs(
         yield f"train.batch.window, {window} tokens", window
         return
     generated = [] if task.unit != "token" else [task.answer or task.question]
-    if recipe.model["kind"] == "bidirectional":
+    if recipe.model.kind == "bidirectional":
         generated.append(task.question)
     texts = [field for field, encoder in task.encoders.items() if isinstance(encoder, Tokenizer)]
     for name, split in splits.items():

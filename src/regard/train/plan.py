@@ -51,7 +51,7 @@ def size(count: int) -> str:
 
 
 def _model(recipe: Recipe, model: nn.Module) -> Table:
-    table = _table(f"{recipe.run}: {recipe.model['kind']}", "parameter", "shape", "count")
+    table = _table(f"{recipe.run}: {recipe.model.kind}", "parameter", "shape", "count")
     for name, parameter in model.named_parameters():
         table.add_row(name, " x ".join(map(str, parameter.shape)), f"{parameter.numel():,}")
     table.add_section()

@@ -89,7 +89,7 @@ def _measured(outcome: Outcome) -> list[tuple[str, Measured]]:
 def _facts(run: Run, recipe: Recipe, outcome: Outcome) -> Iterator[tuple[str, str]]:
     """What a reader of numbers asks first."""
     train, progress = recipe.train, outcome.progress
-    yield "model", f"{recipe.model['kind']}, {outcome.parameters:,} parameters"
+    yield "model", f"{recipe.model.kind}, {outcome.parameters:,} parameters"
     yield "examples", ", ".join(f"{count:,} {split}" for split, count in outcome.examples.items())
     yield "updates", f"{progress.step:,} of {train.steps:,}"
     if train.average > 1:

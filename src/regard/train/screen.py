@@ -62,7 +62,7 @@ class Screen:
         """
         count = sum(parameter.numel() for parameter in model.parameters())
         together = "" if processes == 1 else f"; {processes} processes{', sharded' if sharded else ''}"
-        self._say(f"[bold]{recipe.run}[/]: {recipe.model['kind']}, {count:,} parameters; {feed}{together}")
+        self._say(f"[bold]{recipe.run}[/]: {recipe.model.kind}, {count:,} parameters; {feed}{together}")
         if feed.dropped:
             self.notice(f"{feed.dropped:,} examples are longer than a batch may be and were left out")
         if ended is not None:

@@ -141,8 +141,7 @@ def _dictionary(recipe: Recipe) -> dict[str, str] | None:
 
 def make_model(recipe: Recipe, task: Task) -> nn.Module:
     """The model of a recipe, with fresh parameters."""
-    arguments = dict(recipe.model)
-    return build(arguments.pop("kind"), *task.sizes, **arguments)
+    return build(recipe.model.kind, *task.sizes, **recipe.model.arguments())
 
 
 def make_feed(recipe: Recipe, task: Task, split: Split) -> Feed:
@@ -202,7 +201,7 @@ def _masked_feed(recipe: Recipe, task: MaskedLanguageModelling, split: Split, *,
     rows = MEASURED if measuring else given.sentences
     if given.window is not None:
         assert rows is not None
-        pairs = bool(recipe.model.get("next_sentence", False))
+        pairs = bool(getattr(recipe.model, "next_sentence", False))
         inner = WindowFeed(split.corpus, rows=rows, window=given.window, pairs=pairs, seed=seed, shuffle=not measuring)
     tokens = None if measuring else given.tokens
     feed = inner or ExampleFeed(

@@ -118,7 +118,8 @@ def shortened(question: str) -> str:
     return question if len(question) <= 60 else f"{question[:57]}..."
 
 
-def check_range(what: str, low: int, high: int) -> None:
-    """See that there is something to draw from."""
+def check_range(**bounds: int) -> None:
+    """See that there is something to draw from, by the names of the least and the most."""
+    (lower, low), (upper, high) = bounds.items()
     if not 1 <= low <= high:
-        raise DataError(f"{what} from {low} to {high}: 1 <= least <= most")
+        raise DataError(f"{lower!r} is {low} and {upper!r} is {high}; it must be that 1 <= {lower} <= {upper}")

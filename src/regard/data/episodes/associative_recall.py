@@ -49,7 +49,7 @@ class AssociativeRecall(Algorithm):
     most: int = 6
 
     def __post_init__(self) -> None:
-        check_range("items to recall", self.fewest, self.most)
+        check_range(fewest=self.fewest, most=self.most)
         if self.fewest < 2:
             raise DataError(f"fewest is {self.fewest}; an item that comes after another needs at least 2")
 

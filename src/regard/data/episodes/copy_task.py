@@ -34,7 +34,7 @@ class Copy(Algorithm):
     longest: int = 20
 
     def __post_init__(self) -> None:
-        check_range("vectors to copy", self.shortest, self.longest)
+        check_range(shortest=self.shortest, longest=self.longest)
 
     @property
     def input_dim(self) -> int:

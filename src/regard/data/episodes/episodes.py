@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from regard.data.batch import Batch
+if TYPE_CHECKING:
+    from regard.data.batch import Batch
 
 Floats = NDArray[np.float32]
 
@@ -39,6 +40,10 @@ class Episodes:
             first: the number of the first episode.
             rank, world: process `rank` of `world` has every `world`-th row.
         """
+        import torch  # a recipe's rule is checked without it
+
+        from regard.data.batch import Batch
+
         mine = slice(rank, None, world)
         rows = Episodes(self.inputs[mine], self.targets[mine], self.asked[mine])
         tensors = {name: torch.from_numpy(np.array(getattr(rows, name))) for name in _PARTS}

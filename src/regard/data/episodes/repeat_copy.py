@@ -51,8 +51,8 @@ class RepeatCopy(Algorithm):
     most: int = 10
 
     def __post_init__(self) -> None:
-        check_range("vectors to copy", self.shortest, self.longest)
-        check_range("times to copy", self.least, self.most)
+        check_range(shortest=self.shortest, longest=self.longest)
+        check_range(least=self.least, most=self.most)
 
     @property
     def input_dim(self) -> int:

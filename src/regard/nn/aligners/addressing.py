@@ -15,6 +15,7 @@ from regard.nn.memory import Memory
 from regard.nn.state import Past, State
 from regard.ops.ntm_addressing import ntm_address
 from regard.ops.softmax import masked_softmax, statistics_dtype
+from regard.shapes import shifts_balance
 
 Initial = Literal["peaked", "uniform"]
 
@@ -53,8 +54,7 @@ class Addressing(Aligner):
 
     def __init__(self, query_dim: int, *, num_heads: int = 1, shifts: int = 3, initial: Initial = "peaked") -> None:
         super().__init__()
-        if shifts < 1 or shifts % 2 == 0:
-            raise ValueError(f"Addressing: shifts must be odd, as many back as forth; got {shifts}")
+        shifts_balance(shifts)
         if initial not in get_args(Initial):
             raise ValueError(f"Addressing: initial must be 'peaked' or 'uniform'; got {initial!r}")
         self.num_heads = num_heads

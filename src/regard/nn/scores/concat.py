@@ -11,6 +11,7 @@ from regard.nn.scores.base import Score
 from regard.nn.state import State
 from regard.ops.additive import additive_attention, additive_score
 from regard.ops.attended import Attended
+from regard.shapes import identity_fits
 
 
 class Concat(Score):
@@ -56,11 +57,8 @@ class Concat(Score):
     ) -> None:
         super().__init__(num_heads=num_heads)
         hidden = key_dim if hidden_dim is None else hidden_dim
-        if identity_key and hidden != key_dim:
-            raise ValueError(
-                f"Concat: identity_key adds keys of width {key_dim} to the hidden layer as they are, "
-                f"so hidden_dim must be {key_dim} too; got {hidden_dim}"
-            )
+        if identity_key:
+            identity_fits(hidden, key_dim)
         self.query_dim = query_dim
         self.key_dim = key_dim
         self.identity_key = identity_key

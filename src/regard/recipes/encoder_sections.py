@@ -1,0 +1,168 @@
+"""What reads a text in a recipe: recurrent layers, the layers of a Transformer, BERT."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from regard.recipes.attention_section import Score, Share, Size, named
+from regard.recipes.section import Section
+from regard.shapes import channels_pair, directions_halve, heads_divide
+
+Scale = Annotated[float, Field(gt=0)]
+"""The largest entry of an embedding at first."""
+
+
+class CellsSection(Section):
+    """What recurrent layers are made of; a word alone is their kind."""
+
+    kind: Literal["elman", "gru", "lstm"] = "gru"
+    """Elman's network, a GRU or an LSTM."""
+    num_layers: Size = 1
+    """How many layers lie on each other."""
+    dropout: Share = 0.0
+    """Of dropping a channel on its way from one layer to the next."""
+    recurrent_dropout: Share = 0.0
+    """Of dropping a channel on its way from one step to the next, the same at all steps."""
+    variational: bool = False
+    """Whether the same channels are dropped at all steps between layers too."""
+
+
+Cells = Annotated[CellsSection, named("kind")]
+
+
+class BlocksSection(Section):
+    """What the layers of a Transformer are made of."""
+
+    dim: Size = 512
+    """Width of the vectors between layers."""
+    num_heads: Size = 8
+    """Heads; each has so many parts of the width."""
+    hidden_dim: Size | None = None
+    """Width of the feed-forward network's hidden layer; None for four times the width."""
+    dropout: Share = 0.1
+    """Of dropping a channel of an embedding and of what a part adds."""
+    attention_dropout: Share | None = None
+    """Of dropping an attention weight; None for `dropout`."""
+    activation_dropout: Share | None = None
+    """Of dropping a hidden unit of the feed-forward network; None for `dropout`."""
+    norm: Literal["pre", "post"] = "pre"
+    """Whether what a part reads is normalised, or (the paper's) the sum of what it read and wrote."""
+    activation: Literal["relu", "gelu"] = "relu"
+    """Of the feed-forward network."""
+    epsilon: float = Field(1e-5, gt=0)
+    """What the LayerNorms add to the variance."""
+    score: Score | None = None
+    """Of all attentions; None for scaled dot products."""
+
+    @model_validator(mode="after")
+    def _divided(self) -> Self:
+        heads_divide(self.dim, self.num_heads)
+        return self
+
+
+class PlacedSection(BlocksSection):
+    """Layers of a Transformer whose words have places."""
+
+    num_layers: Size = 6
+    """How many; of an encoder and of a decoder each."""
+    positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
+    """How places are told: added to embeddings, or (rotary) in attention of a text to itself."""
+    max_length: Size = 1024
+    """The longest text, for learned positions."""
+
+    @model_validator(mode="after")
+    def _turned(self) -> Self:
+        if self.positions == "rotary":
+            channels_pair(self.dim, self.num_heads)
+            if self.score is not None and self.score.name not in ("dot", "scaled_dot", "cosine"):
+                raise ValueError(
+                    f"rotary positions need a score of inner products (dot, scaled_dot, cosine); "
+                    f"the score is {self.score.name!r}"
+                )
+        return self
+
+
+class RNNEncoderSection(Section):
+    """Recurrent layers that read a text."""
+
+    kind: Literal["rnn"]
+    """Says that it is this encoder, as no `kind` does too."""
+    embedding_dim: Size = 128
+    """Width of the embeddings."""
+    hidden_dim: Size = 256
+    """Width of the states; with two directions each has half of it."""
+    cells: Cells = CellsSection(kind="gru")
+    """What the layers are made of."""
+    bidirectional: bool = True
+    """Whether both directions are read."""
+    dropout: Share = 0.0
+    """On the embeddings and on the states."""
+    reverse: bool = False
+    """Whether the text is read from its end."""
+    scale: Scale = 0.1
+    """The largest entry of an embedding at first; of few symbols, such as characters, 1 learns sooner."""
+
+    @model_validator(mode="after")
+    def _halved(self) -> RNNEncoderSection:
+        if self.bidirectional:
+            directions_halve(self.hidden_dim)
+        return self
+
+
+class LSTMNEncoderSection(Section):
+    """LSTMNs that read a text."""
+
+    kind: Literal["lstmn"]
+    """Says that it is this encoder."""
+    embedding_dim: Size = 128
+    """Width of the embeddings."""
+    hidden_dim: Size = 256
+    """Width of the layers and of the states."""
+    num_layers: Size = 1
+    """How many."""
+    dropout: Share = 0.0
+    """On the embeddings, between layers and on the states."""
+    scale: Scale = 0.1
+    """The largest entry of an embedding at first."""
+
+
+class TransformerEncoderSection(PlacedSection):
+    """The layers of a Transformer that read a text."""
+
+    kind: Literal["transformer"]
+    """Says that it is this encoder."""
+
+
+class BertEncoderSection(BlocksSection):
+    """BERT, which puts its frame around a text itself."""
+
+    kind: Literal["bert"] = "bert"
+    """Says that it is this encoder."""
+    num_layers: Size = 12
+    """How many."""
+    max_length: Size = 512
+    """The most ids of a text, its frame of two among them."""
+    pooled: bool = False
+    """Whether the summary is tanh(W h + b) of the first state; otherwise it is that state."""
+    norm: Literal["post"] = "post"
+    """BERT's norm is that of the sum."""
+    activation: Literal["relu", "gelu"] = "gelu"
+    """Of the feed-forward network."""
+    epsilon: float = Field(1e-12, gt=0)
+    """What the LayerNorms add to the variance."""
+
+
+def _recurrent(value: Any) -> Any:
+    """No kind is the recurrent one."""
+    return {"kind": "rnn"} | value if isinstance(value, dict) else value
+
+
+Encoder = Annotated[
+    Annotated[
+        RNNEncoderSection | LSTMNEncoderSection | TransformerEncoderSection | BertEncoderSection,
+        Field(discriminator="kind"),
+    ],
+    BeforeValidator(_recurrent),
+]
