@@ -208,6 +208,11 @@ class AttentionSection(PastSection):
     dropout: Share = 0.0
     """Of dropping a weight in training."""
 
+    @property
+    def draws(self) -> bool:
+        """Whether one key is drawn."""
+        return self.align.name == "hard"
+
     def fits(self, query_dim: int, key_dim: int) -> None:
         """Whether queries and keys of these widths can be read together."""
         key_dim = key_dim // 2 if self.key_value else key_dim

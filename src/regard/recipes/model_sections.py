@@ -110,6 +110,10 @@ class SimpleAttentionSection(RNNSection):
     def _fitting(self) -> SimpleAttentionSection:
         if self.attention is not None:
             self.attention.fits(self.hidden_dim, self.hidden_dim)
+            if self.attention.draws:
+                raise ValueError(
+                    "align 'hard' is not for 'simple_attention': the read before its first word has no reward"
+                )
         return self
 
 
@@ -202,6 +206,13 @@ class BidirectionalSection(Model):
     """What both are: `kind` and its arguments."""
     gamma: float = Field(1.0, ge=0)
     """How much agreement counts."""
+
+    @model_validator(mode="after")
+    def _rewarded(self) -> BidirectionalSection:
+        attention = getattr(self.model, "attention", None)
+        if attention is not None and attention.draws:
+            raise ValueError("align 'hard' is not for 'bidirectional': draws of its second direction have no reward")
+        return self
 
 
 class LanguageModelSection(Model):
