@@ -1,0 +1,116 @@
+"""One sentence for what is wrong with a recipe: the key, its line, the nearest that is right."""
+
+from __future__ import annotations
+
+import re
+import typing
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from regard.recipes.document import Document, Where
+from regard.recipes.sections import Recipe
+
+
+def sentence_of(problem: ValidationError, document: Document) -> str:
+    """Of the first problem that pydantic found."""
+    error = problem.errors()[0]
+    where, models = _resolved(error["loc"])
+    given, expected = error["input"], error.get("ctx", {}).get("expected", "")
+    if error["type"].startswith("union_tag"):  # a format, kind or name: pydantic blames the whole section
+        tag = error["ctx"]["discriminator"].strip("'")
+        where = (*where, tag)
+        expected = str([choice for model in models for choice in _tags(model)])
+        given = given.get(tag) if isinstance(given, dict) else given
+    where = _written(where, document)
+    key, place = ".".join(map(str, where)), document.place(where)
+    if error["type"] == "extra_forbidden":
+        valid = list(models[0].model_fields)
+        near = get_close_matches(str(where[-1]), valid, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(valid)}"
+        return f"{place}: there is no key {key!r}; {hint}"
+    if error["type"] == "missing":
+        return f"{document.place(where[:-1])}: the key {key!r} is missing"
+    if choices := re.findall("'(.*?)'", expected):
+        near = get_close_matches(str(given), choices, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        return f"{place}: {key} is {given!r}: {hint}it can be {', '.join(choices)}"
+    message = error["msg"].removeprefix("Value error, ").replace("tuple", "list")  # as YAML calls it
+    message = f"{message[:1].lower()}{message[1:]}"
+    if isinstance(given, dict):  # what its keys hold together is wrong
+        return f"{document.place(guilty(where, message, document))}: {key}: {message}"
+    return f"{place}: {key} is {given!r}: {message}"
+
+
+def guilty(section: Where, sentence: str, document: Document) -> Where:
+    """What in a section a sentence is about: a key that it quotes, else a value, else a key that it mentions."""
+    found: list[tuple[int, int, Where]] = []
+
+    def walk(value: Any, where: Where) -> None:
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for key, part in items:
+            for rank, pattern in enumerate((f"'{key}'", f"'{part}'", rf"\b{key}\b")):
+                named = re.search(pattern if rank == 2 else re.escape(pattern), sentence)
+                if named and isinstance(key if rank != 1 else part, str):
+                    found.append((rank, named.start(), (*where, key)))
+            walk(part, (*where, key))
+
+    content: Any = document.content
+    for key in section:
+        content = content[key]
+    walk(content, section)
+    return min(found)[2] if found else section
+
+
+def _written(where: Where, document: Document) -> Where:
+    """As far as the document goes: `attention: dot` is said of `attention`, though it means `attention.score.name`."""
+    content: Any = document.content
+    for length, key in enumerate(where):
+        if not isinstance(content, dict | list):
+            return where[:length]
+        if isinstance(content, dict):
+            content = content.get(str(key), {})
+        else:
+            content = content[key] if isinstance(key, int) and key < len(content) else {}
+    return where
+
+
+def _resolved(location: tuple[str | int, ...]) -> tuple[Where, list[type[BaseModel]]]:
+    """pydantic's location without the tags of unions, and the sections that can stand at its end."""
+    where: list[str | int] = []
+    models: list[type[BaseModel]] = [Recipe]
+    for part in location:
+        fields = models[0].model_fields if len(models) == 1 else {}
+        if isinstance(part, int):
+            where.append(part)
+        elif part in fields:
+            where.append(part)
+            models = _models(fields[str(part)])
+        elif len(models) > 1:  # the tag of a union
+            models = [model for model in models if part in _tags(model)]
+        elif models:  # a key that there is none of
+            where.append(part)
+            break
+    return tuple(where), models
+
+
+def _models(field: FieldInfo) -> list[type[BaseModel]]:
+    """The sections that a key may hold."""
+    found: list[type[BaseModel]] = []
+
+    def walk(annotation: Any) -> None:
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            found.append(annotation)
+        for part in typing.get_args(annotation):
+            walk(part)
+
+    walk(field.annotation)
+    return found
+
+
+def _tags(model: type[BaseModel]) -> tuple[str, ...]:
+    """What tells a section of a union from the others."""
+    names = (name for name in ("format", "kind", "name") if name in model.model_fields)
+    return typing.get_args(model.model_fields[next(names)].annotation)
