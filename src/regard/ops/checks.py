@@ -19,8 +19,19 @@ def check_weight(mechanism: str, name: str, weight: Tensor | None) -> None:
         )
 
 
+def _fits(query: Tensor, key: Tensor, value: Tensor, width: int | None) -> bool:
+    """Whether nothing is wrong, found in a few comparisons: short reads take no longer than what is checked of them."""
+    asked, found, read = query.shape, key.shape, value.shape
+    if not len(asked) == len(found) == len(read) == 4:
+        return False
+    same = asked[:2] == found[:2] and asked[3] == found[3] and found[:3] == read[:3] and width in (None, asked[3])
+    return same and query.is_floating_point() and key.is_floating_point() and value.is_floating_point()
+
+
 def check_reading(mechanism: str, query: Tensor, key: Tensor, value: Tensor, *, width: int | None = None) -> None:
     """query [B, H, T, D], key [B, H, S, D], value [B, H, S, Dv]; `width` is D where it is fixed elsewhere."""
+    if _fits(query, key, value, width):
+        return
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if not tensor.is_floating_point():
             raise ValueError(f"{mechanism}: {name} must hold floating-point numbers; got {tensor.dtype}")

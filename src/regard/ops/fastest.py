@@ -76,15 +76,12 @@ def fused_attention(
     >>> fused_attention(ones, ones, ones.cumsum(2), causal=True, scale=1.0)[0, 0, :, 0]
     tensor([1.0, 1.5])
     """
-    if query.device.type == "cuda" and not torch.compiler.is_compiling():
+    if not query.is_cuda:
+        return F.scaled_dot_product_attention(query, key, value, allowed, dropout, causal, scale=scale)
+    if not torch.compiler.is_compiling():
         query, key, value = aligned(query), aligned(key), aligned(value)
-    tensors = (query, key, value)
-    differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
-    shape = Shape(query.shape[2], key.shape[2], query.shape[3], differentiable)
-    with _order(query, shape):
-        return F.scaled_dot_product_attention(
-            query, key, value, attn_mask=allowed, is_causal=causal, scale=scale, dropout_p=dropout
-        )
+    with _order(query, key, value):
+        return F.scaled_dot_product_attention(query, key, value, allowed, dropout, causal, scale=scale)
 
 
 def aligned(tensor: Tensor) -> Tensor:
@@ -126,9 +123,9 @@ def backends(capability: tuple[int, int] | None, dtype: torch.dtype, shape: Shap
     return _BY_SPEED if large and capability >= _CAPABILITY else None
 
 
-def _order(query: Tensor, shape: Shape) -> AbstractContextManager[None]:
-    if query.device.type != "cuda":
-        return nullcontext()
+def _order(query: Tensor, key: Tensor, value: Tensor) -> AbstractContextManager[None]:
+    differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value))
+    shape = Shape(query.shape[2], key.shape[2], query.shape[3], differentiable)
     dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else query.dtype
     order = backends(_capability(query.device), dtype, shape)
     return nullcontext() if order is None else sdpa_kernel(order, set_priority=True)

@@ -83,7 +83,7 @@ def dot_product_attention(
 
 def _is_short(query: Tensor, key: Tensor, value: Tensor) -> bool:
     """Whether this is a read of a few words in many heads on a CPU, in full precision."""
-    if query.device.type != "cpu" or not query.dtype == key.dtype == value.dtype == statistics_dtype(query.dtype):
+    if not query.is_cpu or not query.dtype == key.dtype == value.dtype == statistics_dtype(query.dtype):
         return False
     batch, heads, queries, _ = query.shape
     pairs = queries * key.shape[2]
@@ -98,12 +98,16 @@ def _short(
     query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shape: Shape, *, scale: float, dropout: float
 ) -> Attended:
     """The definition in as few operations as it takes; `_is_short` says when."""
+    batch, heads, queries, keys = shape
     with full_precision(query):
         pairs = query.flatten(0, 1), key.flatten(0, 1).mT
-        energy = torch.baddbmm(query.new_empty(1, 1, 1), *pairs, beta=0, alpha=scale).view(shape)
-        weights = finite_softmax(energy, mask, shape)
-        context = (F.dropout(weights, dropout) if dropout else weights) @ value
-    return Attended(context, Held(weights), shape)
+        energy = torch.baddbmm(query.new_empty(1, 1, 1), *pairs, beta=0, alpha=scale)
+        if mask is None:
+            weights = energy.softmax(-1)
+        else:
+            weights = finite_softmax(energy.view(shape), mask, shape).flatten(0, 1)
+        context = torch.bmm(F.dropout(weights, dropout) if dropout else weights, value.flatten(0, 1))
+    return Attended(context.view(batch, heads, queries, -1), Held(weights.view(shape)), shape)
 
 
 def _fused(
