@@ -23,9 +23,9 @@ import regard
 assert "torch" not in sys.modules, "import regard imported torch before it was needed"
 import torch
 sys.modules["triton"] = None  # as on a machine without it
-begin = time.perf_counter()
+begin = time.process_time()
 regard.Mask, regard.capture, regard.nn, regard.ops
-took = time.perf_counter() - begin
+took = time.process_time() - begin
 heavy = [name for name in ("matplotlib", "typer", "rich", "tokenizers", "accelerate", "sacrebleu", "babel", "pydantic",
                            "fastapi", "yaml", "transformers") if name in sys.modules]
 print(took, heavy)

@@ -91,6 +91,7 @@ def test_json_has_scores_alignments_and_the_n_best(run: str) -> None:
     arguments = ["predict", run, "1 2 3", "", "--json", "--alignment", "--n-best", "2", "--decode", "strategy=beam"]
     first, second = map(json.loads, RUN.invoke(app, arguments).output.splitlines())
     assert first["source"] == "1 2 3"
+    assert first["penalty"] == "Σ log p / n^1"
     assert len(first["alignment"]) == len(first["tokens"]) == len(first["log_probs"])
     assert first["source_tokens"] == ["1", "2", "3"]
     assert len(first["n_best"]) == 2
@@ -114,6 +115,11 @@ def test_alignments_are_drawn(run: str) -> None:
     ("arguments", "sentence"),
     [
         (["--decode", "beam_sise=3"], "the command line: there is no key 'decode.beam_sise'; did you mean beam_size?"),
+        (["--decode", "n_best=3"], "--decode n_best: how many answers are given is --n-best"),
+        (
+            ["--decode", "beam_size=0"],
+            "the command line: decode: n_best and beam_size are at least 1; got 1 and 0",
+        ),
         (["--n-best", "3"], 'n_best=3 with strategy "greedy", which gives one hypothesis; use "beam" or "sample"'),
         (["--file", "a.txt"], "texts and --file together; give one of them"),
         (["--output", "no/where.txt"], "no/where.txt: cannot be written (No such file or directory)"),

@@ -60,6 +60,7 @@ WRONG: list[tuple[str, str, tuple[str, ...]]] = [
     ("log_every: 5", "exposure: {sampling: {decy: linear}}", ("line 9", "sampling.decy'", "did you mean decay?")),
     ("log_every: 5", "exposure: {sampling: {decay: exponential}}", ("line 9", "sampling", "a k below 1")),
     ("log_every: 5", "exposure: {sampling: {k: 0.5}}", ("line 9", "sampling", "a k of at least 1")),
+    ("log_every: 5", "exposure: {sampling: {decay: linear}}", ("line 9", "would be over at the first update")),
     ("log_every: 5", "seed: -1", ("line 9", "train.seed is -1", "greater than or equal to 0")),
     ("log_every: 5", "precision: bfloat", ("line 9", "train.precision is 'bfloat'", "did you mean bfloat16?")),
     ("log_every: 5", "clip: much", ("line 9", "train.clip is 'much'", "valid number")),
@@ -71,7 +72,7 @@ WRONG: list[tuple[str, str, tuple[str, ...]]] = [
     ("cer]", "{bleu: {tokenise: none}}]", ("line 13", "bleu: there is no option 'tokenise'", "'tokenize'")),
     ("cer]", "{bleu: {tokenize: nix}}]", ("line 13", "bleu: there is no tokenizer 'nix'")),
     ("cer]", "{bleu: 5}]", ("line 13", "the options of 'bleu' are a mapping", "got 5")),
-    ("cer]", "exact_match]", ("line 13", "the metric 'exact_match' stands twice")),
+    ("cer]", "exact_match]", ("line 13", "the metric 'exact_match' stands twice with the same options")),
     (
         "cer]",
         "accuracy]",
@@ -102,6 +103,7 @@ def test_the_sentence_names_key_line_and_nearest(right: str, wrong: str, parts: 
         ("trian.steps=3", "the command line: there is no key 'trian'; did you mean train?"),
         ("run='my run'", "the command line: run is 'my run': a name of letters, digits, '.', '-' and '_', which"),
         ("train.steps={a: 1}", "the command line: train.steps: input should be a valid integer"),
+        ("train=5", "the command line: train is 5: it should be a mapping of steps, seed, batch, "),
         ("train.batch={window: 3}", "the command line: train.batch: a window needs sentences"),
         (
             "model.atention=dot",

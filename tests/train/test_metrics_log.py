@@ -46,3 +46,12 @@ def test_evaluate_says_it_in_both_languages(tmp_path: Path, monkeypatch: pytest.
     done = CliRunner().invoke(app, ["evaluate", str(tmp_path / "run")])
     assert "not finite" in done.output
     assert str(bad.scores["perplexity"]) == "perplexity not finite (unit:token|context:true)"
+
+
+@pytest.mark.parametrize("cut", ['{"step": 2, "spl', "5", ""])
+def test_a_line_that_was_cut_off_ends_it(cut: str, tmp_path: Path) -> None:
+    log = MetricsLog(tmp_path / "metrics.jsonl")
+    log.add(1, "train", loss=2.5)
+    with log.path.open("a") as file:
+        file.write(cut)
+    assert [row["step"] for row in log] == [1]

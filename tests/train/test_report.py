@@ -76,7 +76,13 @@ def test_the_page_begins_with_what_a_reader_of_numbers_asks(tmp_path: Path) -> N
     assert "| seed | 7 |" in lines
     assert r"| test | exact match | 0.5 | nrefs:1\|case:mixed |" in lines
     assert "| valid | loss | 1.2500 | nats |" in lines
-    assert "| kept | the mean of the last 3 checkpoints |" in page(Run(tmp_path / "tiny"), outcome(), "train.average=3")
+    run = Run(tmp_path / "tiny")
+    for step in (20, 30, 40, 45):
+        (run.folder / f"checkpoints/{step:08d}").mkdir(parents=True)
+    averaged = ("train.average=3", "train.checkpoint_every=10")
+    assert "| kept | the mean of the last 3 checkpoints |" in page(run, outcome(), *averaged)
+    more = "| kept | the mean of the last 4 checkpoints (5 were asked for) |"
+    assert more in page(run, outcome(), "train.average=5", "train.checkpoint_every=10")
 
 
 def test_a_later_part_and_one_that_only_measures_say_so(tmp_path: Path) -> None:

@@ -11,10 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from regard.train.folder import RunError
 from regard.train.run import Run
 from regard.train.screen import Screen
+from regard.train.trainer import Trainer
 from tests.train.tiny import TEXT, metrics, recipe, train
 
 SAMPLING = "train.exposure={sampling: {decay: linear, k: 0.01}, word_dropout: 0.1, corruption: 0.1}"
@@ -129,3 +131,41 @@ def test_a_run_goes_on_with_another_search_and_other_metrics(tmp_path: Path) -> 
     train(tmp_path, "train.steps=20", "decode.strategy=beam", "evaluate.metrics=[exact_match, chrf]")
     assert Run(tmp_path).recipe().search().strategy == "beam"
     assert "chrf" in metrics(tmp_path).splitlines()[-1]
+
+
+def test_a_run_that_stopped_before_its_first_checkpoint_begins_anew(whole: Path, tmp_path: Path) -> None:
+    """What it had made of the data is made again, by the recipe that it is begun with now."""
+    first = Trainer(recipe("tokenizer.size=6"), Run(tmp_path), screen=Screen(quiet=True))
+    assert first.setup.task.encoders["source"].size == 6
+    assert (tmp_path / "tokenizer.source.json").exists()
+    train(tmp_path)
+    assert metrics(tmp_path) == metrics(whole)
+    for name in ("tokenizer.source.json", "tokenizer.target.json", "model.safetensors"):
+        assert (tmp_path / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_a_run_of_a_recipe_that_said_less_goes_on(tmp_path: Path) -> None:
+    """Keys that were added since, or left out, have their defaults."""
+    train(tmp_path, "train.steps=5")
+    stored = yaml.safe_load((tmp_path / "recipe.yaml").read_text())
+    stored["model"] = {
+        "kind": "bahdanau",
+        "embedding_dim": 16,
+        "hidden_dim": 16,
+        "attention": "additive",
+        "dropout": 0.1,
+    }
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(stored))
+    assert train(tmp_path, "train.steps=6").progress.step == 6
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "carried.safetensors", "progress.json"])
+def test_a_damaged_checkpoint_is_one_sentence(name: str, tmp_path: Path) -> None:
+    train(tmp_path, "train.steps=10")
+    damaged = tmp_path / "checkpoints/00000010" / name
+    os.truncate(damaged, 20)
+    with pytest.raises(RunError, match=rf"{damaged} is damaged \(.*\); put a whole one there, or remove"):
+        train(tmp_path, "train.steps=20")
+    damaged.unlink()
+    with pytest.raises(RunError, match=f"{damaged} is missing; put it back, or remove"):
+        train(tmp_path, "train.steps=20")

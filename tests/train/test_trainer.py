@@ -123,7 +123,8 @@ def test_a_validation_that_is_not_finite_is_one_sentence(tmp_path: Path) -> None
     trainer = Trainer(recipe(), Run(tmp_path), screen=Screen(quiet=True))
     with torch.no_grad():
         next(trainer.model.parameters()).fill_(math.nan)
-    with pytest.raises(NotFiniteError, match="the validation loss is not finite"):
+    where = r"it arose in parameter encoder.words.table.weight, in batch 0 \(examples .*\); try a smaller"
+    with pytest.raises(NotFiniteError, match=f"the loss of a validation is not finite: {where}"):
         measure(trainer.model, trainer.task, trainer.setup.valid, trainer.recipe)
 
 
@@ -275,3 +276,9 @@ def test_labels_are_chosen_by_their_metric() -> None:
     assert labels.select == ("accuracy",)
     assert texts.model_copy(update={"task": "nodes", "evaluate": EvaluateSection()}).select == ("accuracy", "loss")
     assert labels.model_copy(update={"evaluate": EvaluateSection(select="loss")}).select == ("loss",)
+
+
+def test_a_metric_that_stands_twice_has_two_numbers(tmp_path: Path) -> None:
+    twice = "evaluate={metrics: [{note_bleu: {order: 1}}, {note_bleu: {order: 2}}], select: 'note_bleu:order=2'}"
+    train(tmp_path, twice, "train.steps=10")
+    assert {"note_bleu:order=1", "note_bleu:order=2"} <= rows(tmp_path, "valid")[0].keys()

@@ -88,4 +88,4 @@ def _differences(mine: Predictor, split: Split, measured: Measured, other: Predi
     questions, references = asked(mine.task, split, mine.recipe)
     before = [answers[0].text for answers in other.task.predict(other.model, questions, other.search)]
     after = [answer.text for answer in measured.predictions]
-    return {metric.name: metric.compare(before, after, references) for metric in metrics}
+    return {metric.label: metric.compare(before, after, references) for metric in metrics}

@@ -39,6 +39,8 @@ def command(
 
     if texts and file is not None:
         fail("texts and --file together; give one of them")
+    if any(one.partition("=")[0].strip() == "n_best" for one in decode or []):
+        fail("--decode n_best: how many answers are given is --n-best")
     try:
         task = task_of(run)
         for other in ensemble or []:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from regard.compare.clock import Clock
 from regard.compare.pool import Pool
 from regard.compare.trial import Trial
-from regard.evaluate.metrics import METRICS
+from regard.evaluate.metrics import named
 from regard.loading import load
 from regard.train.choice import kept
 from regard.train.metrics_log import AVERAGED
@@ -123,7 +123,8 @@ def higher_is_better(name: str) -> bool | None:
     """Which way is up; None for a measure that is not known."""
     if name in _LOWER:
         return False
-    return METRICS[name].higher_is_better if name in METRICS else None
+    metric = named(name)
+    return None if metric is None else metric.higher_is_better
 
 
 def _values(row: dict[str, Any]) -> dict[str, float]:

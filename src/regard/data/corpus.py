@@ -88,12 +88,19 @@ class Corpus:
         Path(cache).mkdir(parents=True, exist_ok=True)
         _sweep(Path(cache))
         building = Path(tempfile.mkdtemp(prefix=f".building-{key}-", dir=cache))
+        building.chmod(Path(cache).stat().st_mode)  # whoever may read the cache may read what is in it
         try:
             _write(building, examples, encoders, workers, progress)
             if _key(examples, encoders) != key:
                 changed = ", ".join(map(str, examples.files))
                 raise DataError(f"{changed}: changed while being read; start again when nothing writes there")
             _move(building, folder)
+        except OSError as problem:
+            if problem.filename is not None:
+                raise
+            raise DataError(
+                f"{folder}: cannot be written ({problem.strerror or problem}); make room there"
+            ) from problem
         finally:
             shutil.rmtree(building, ignore_errors=True)
         return cls(folder)

@@ -35,6 +35,7 @@ class Metric:
         what: one line for people.
         higher_is_better: which way is up: for early stopping, best checkpoints, tables.
         options: fixed arguments of the tally, such as tokenize="none".
+        apart: what tells it from another of the same name; see `told_apart`.
     """
 
     name: str
@@ -42,6 +43,12 @@ class Metric:
     what: str
     higher_is_better: bool = True
     options: Mapping[str, Any] = field(default_factory=dict)
+    apart: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What its number is called in a row: its name, and its options where it stands there twice."""
+        return self.name if self.apart is None else f"{self.name}:{self.apart}"
 
     def __call__(self, hypotheses: Sequence[str], references: References) -> Score:
         """The score of a corpus; references hold for every sentence one text or several."""
@@ -113,3 +120,32 @@ def metric(name: str, **options: Any) -> Metric:
         if option not in found.known_options():
             raise unknown(name, "option", option, found.known_options())
     return replace(found, options={**found.options, **options})
+
+
+def told_apart(metrics: Sequence[Metric]) -> list[Metric]:
+    """The same metrics; those that share a name are called by their options too.
+
+    Raises:
+        ValueError: two are the same.
+
+    >>> both = told_apart([metric("note_bleu", order=1), metric("note_bleu", order=2), metric("wer")])
+    >>> [one.label for one in both]
+    ['note_bleu:order=1', 'note_bleu:order=2', 'wer']
+    """
+    names = [one.name for one in metrics]
+    found = [replace(one, apart=_options(one)) if names.count(one.name) > 1 else one for one in metrics]
+    labels = [one.label for one in found]
+    for label, one in zip(labels, found, strict=True):
+        if labels.count(label) > 1:
+            raise ValueError(f"the metric {one.name!r} stands twice with the same options; leave one out")
+    return found
+
+
+def named(label: str) -> Metric | None:
+    """The metric that a number in a row is of; None if it is of none."""
+    return METRICS.get(label.partition(":")[0])
+
+
+def _options(metric: Metric) -> str:
+    fixed = METRICS[metric.name].options
+    return ",".join(f"{name}={value}" for name, value in metric.options.items() if fixed.get(name) != value)

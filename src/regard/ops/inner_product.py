@@ -98,16 +98,13 @@ def _short(
     query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shape: Shape, *, scale: float, dropout: float
 ) -> Attended:
     """The definition in as few operations as it takes; `_is_short` says when."""
-    batch, heads, queries, keys = shape
     with full_precision(query):
         pairs = query.flatten(0, 1), key.flatten(0, 1).mT
         energy = torch.baddbmm(query.new_empty(1, 1, 1), *pairs, beta=0, alpha=scale)
-        if mask is None:
-            weights = energy.softmax(-1)
-        else:
-            weights = finite_softmax(energy.view(shape), mask, shape).flatten(0, 1)
-        context = torch.bmm(F.dropout(weights, dropout) if dropout else weights, value.flatten(0, 1))
-    return Attended(context.view(batch, heads, queries, -1), Held(weights.view(shape)), shape)
+        weights = finite_softmax(energy.view(shape), mask, shape)
+        given = F.dropout(weights, dropout) if dropout else weights
+        context = torch.bmm(given.flatten(0, 1), value.flatten(0, 1))
+    return Attended(context.unflatten(0, shape[:2]), Held(weights), shape)
 
 
 def _fused(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 from pydantic import Field, create_model, field_validator, model_validator
 
 from regard.decode.search import Search
-from regard.evaluate.metrics import Metric, metric
+from regard.evaluate.metrics import Metric, metric, told_apart
 from regard.recipes.data_sections import TWO_TEXTS, DataSection
 from regard.recipes.files import DataFile
 from regard.recipes.model_sections import ModelSection
@@ -148,6 +148,11 @@ class SamplingSection(Section):
     def _falling(self) -> SamplingSection:
         if self.decay == "exponential" and self.k >= 1:
             raise ValueError(f"the exponential decay k^i falls with a k below 1, such as 0.999; k is {self.k:g}")
+        if self.decay == "linear" and self.k >= self.c:
+            raise ValueError(
+                f"the linear decay c - k i would be over at the first update; it has a small k, such as 0.0001; "
+                f"k is {self.k:g}"
+            )
         if self.decay == "inverse_sigmoid" and self.k < 1:
             raise ValueError(f"the inverse sigmoid has a k of at least 1, such as 1000; k is {self.k:g}")
         return self
@@ -270,10 +275,8 @@ class EvaluateSection(Section):
                 whole = task in ("classify", "answer", "nodes") and name in ("accuracy", "f1")
                 fixed = {"whole": True} if whole else {}
                 found.append(metric(name, **{**fixed, **(chosen or {})}))
-        names = [one.name for one in found]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"the metric {name!r} stands twice, and rows have one number for it; leave one out")
+        found = told_apart(found)
+        names = [one.label for one in found]
         wanted = [] if self.select is None else [self.select] if isinstance(self.select, str) else self.select
         if self.select == [] or any(one not in ("loss", *names) for one in wanted):
             raise ValueError(f"select is {self.select!r}; it can be loss or one of the metrics")
@@ -375,7 +378,7 @@ class Recipe(Section):
         metrics = self.evaluate.chosen(self.task)
         if not metrics or self.task not in ("classify", "tag", "answer", "nodes", "spans"):
             return ("loss",)
-        return (metrics[0].name, "loss") if self.task == "nodes" else (metrics[0].name,)
+        return (metrics[0].label, "loss") if self.task == "nodes" else (metrics[0].label,)
 
     @property
     def reads_pairs(self) -> bool:

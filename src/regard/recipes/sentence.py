@@ -37,6 +37,8 @@ def sentence_of(problem: ValidationError, document: Document) -> str:
         near = get_close_matches(str(given), choices, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         return f"{place}: {key} is {given!r}: {hint}it can be {', '.join(choices)}"
+    if error["type"] == "model_type" and len(models) == 1:
+        return f"{place}: {key} is {given!r}: it should be a mapping of {', '.join(models[0].model_fields)}"
     message = error["msg"].removeprefix("Value error, ").replace("tuple", "list")  # as YAML calls it
     message = f"{message[:1].lower()}{message[1:]}"
     if isinstance(given, dict):  # what its keys hold together is wrong
@@ -45,8 +47,11 @@ def sentence_of(problem: ValidationError, document: Document) -> str:
 
 
 def guilty(section: Where, sentence: str, document: Document) -> Where:
-    """What in a section a sentence is about: a key that it quotes, else a value, else a key that it mentions."""
-    found: list[tuple[int, int, Where]] = []
+    """What in a section a sentence is about: a key that it quotes, else a value, else a key that it mentions.
+
+    Among several of these it is what the command line says, else what the sentence has first.
+    """
+    found: list[tuple[int, bool, int, Where]] = []
 
     def walk(value: Any, where: Where) -> None:
         items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -54,14 +59,15 @@ def guilty(section: Where, sentence: str, document: Document) -> Where:
             for rank, pattern in enumerate((f"'{key}'", f"'{part}'", rf"\b{key}\b")):
                 named = re.search(pattern if rank == 2 else re.escape(pattern), sentence)
                 if named and isinstance(key if rank != 1 else part, str):
-                    found.append((rank, named.start(), (*where, key)))
+                    place = (*where, key)
+                    found.append((rank, place not in document.assigned, named.start(), place))
             walk(part, (*where, key))
 
     content: Any = document.content
     for key in section:
         content = content[key]
     walk(content, section)
-    return min(found)[2] if found else section
+    return min(found)[3] if found else section
 
 
 def _written(where: Where, document: Document) -> Where:

@@ -130,6 +130,7 @@ class LanguageModelling(Task):
             tokens=tuple(self.tokenizer.tokens(hypothesis.tokens)),
             log_probs=hypothesis.log_probs,
             finished=hypothesis.finished,
+            penalty=str(hypothesis.penalty),
         )
 
 

@@ -17,6 +17,7 @@ class Prediction:
         source: the text that was asked.
         text: the answer.
         score: what it was ranked by.
+        penalty: the formula of the score, of what was searched for: `Σ log p / ((5 + n) / 6)^0.6`; None for others.
         source_tokens: the pieces of the source.
         tokens: the pieces of the answer, the end among them if it was reached.
         log_probs: of each piece.
@@ -35,6 +36,7 @@ class Prediction:
     alignment: Tensor | None = field(default=None, repr=False, compare=False)
     finished: bool = True
     reference: str | None = None
+    penalty: str | None = None
 
     def drawn(self) -> tuple[Tensor, tuple[str, ...]] | None:
         """The weights [R, S] as they are looked at, and a name for each row; None without attention.
@@ -56,6 +58,8 @@ class Prediction:
     def as_json(self, *, alignment: bool = False) -> dict[str, Any]:
         """Plain values, for JSONL."""
         row: dict[str, Any] = {"source": self.source, "text": self.text, "score": self.score}
+        if self.penalty is not None:
+            row["penalty"] = self.penalty
         row |= {"tokens": list(self.tokens), "log_probs": list(self.log_probs), "finished": self.finished}
         if alignment:
             row["source_tokens"] = list(self.source_tokens)

@@ -187,6 +187,7 @@ class Recalling(Task):
             log_probs=hypothesis.log_probs,
             alignment=alignment,
             finished=hypothesis.finished,
+            penalty=str(hypothesis.penalty),
         )
 
 

@@ -128,6 +128,7 @@ class Translation(Task):
             log_probs=hypothesis.log_probs,
             alignment=hypothesis.alignment,
             finished=hypothesis.finished,
+            penalty=str(hypothesis.penalty),
         )
 
     def _text(self, source: str, hypothesis: Hypothesis) -> str:

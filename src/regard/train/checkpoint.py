@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from regard.train.files import read_tensors, write_json, write_tensors, written
+from regard.train.files import read_json, read_tensors, write_json, write_tensors, written
 from regard.train.sharding import gathered, part
 
 
@@ -92,8 +91,9 @@ class Checkpoints:
 
     def last(self) -> list[Path]:
         """Those to be averaged: the newest, and the regular ones before it, `keep` in all."""
-        *older, newest = self.paths()
-        return [*(path for path in older if int(path.name) % self.every == 0), newest][-self.keep :]
+        paths = self.paths()
+        regular = [path for path in paths[:-1] if int(path.name) % self.every == 0]
+        return [*regular, *paths[-1:]][-self.keep :]
 
     def _forget(self) -> None:
         for path in set(self.paths()).difference(self.last()):
@@ -117,7 +117,7 @@ class Checkpoints:
         paths = self.paths()
         if not paths:
             return None
-        content = json.loads((paths[-1] / "progress.json").read_text(encoding="utf-8"))
+        content = read_json(paths[-1] / "progress.json")
         groups = content.pop("optimizer")
         there = model.state_dict()
         learned = read_tensors(paths[-1] / "model.safetensors")

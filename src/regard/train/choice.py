@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from regard.evaluate.metrics import METRICS
+from regard.evaluate.metrics import named
 
 
 class Verdict(NamedTuple):
@@ -65,4 +65,5 @@ def kept(select: Sequence[str], validations: Sequence[Mapping[str, float]]) -> M
 
 def higher_is_better(name: str) -> bool:
     """Which way is up; a loss goes down."""
-    return name != "loss" and METRICS[name].higher_is_better
+    metric = named(name)
+    return metric is not None and metric.higher_is_better

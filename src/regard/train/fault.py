@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.data.batch import Batch
+
 
 class NotFiniteError(ArithmeticError):
     """The loss is not finite; the sentence names the module and the batch where it arose."""
@@ -37,6 +39,12 @@ def locate(model: nn.Module, run: Callable[[], Any]) -> str:
     if bad:
         return f"parameter {bad[0]}"
     return guilty[0] if guilty else "the loss itself"
+
+
+def which_of(batch: Batch, question: str) -> str:
+    """The first examples of a batch, or rows of one long text, for people."""
+    what = "examples" if batch.begins and f"{question}_lengths" in batch else "rows"
+    return f"{what} {', '.join(map(str, batch.indices[:5]))} ..."
 
 
 def _watcher(name: str, module: nn.Module, guilty: list[str]) -> Callable[[nn.Module, Any, Any], None]:

@@ -10,9 +10,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
+
+from regard.train.folder import RunError
 
 _SAME = "same"
 """Where a file says which names stand for a tensor that has another name too."""
@@ -45,6 +47,8 @@ def written(path: Path) -> Iterator[Path]:
     except OSError as problem:
         with suppress(OSError):
             _remove(draft)
+        if isinstance(problem, DiskError):  # a file of this folder, which has said so
+            raise
         raise DiskError(
             f"{path}: cannot be written ({problem.strerror or problem}); what was there is kept"
         ) from problem
@@ -69,15 +73,48 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
             same[name] = first[place]
     kept = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items() if name not in same}
     with written(path) as draft:
-        save_file(kept, draft, metadata={_SAME: json.dumps(same)})
+        draft.touch()
+        mode = draft.stat().st_mode  # as other files have it: safetensors makes one that only its owner reads
+        try:
+            save_file(kept, draft, metadata={_SAME: json.dumps(same)})
+        except SafetensorError as problem:
+            raise OSError(str(problem)) from problem
+        draft.chmod(mode)
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Read tensors by name."""
-    with safe_open(path, framework="pt") as file:
+    """Read tensors by name.
+
+    Raises:
+        RunError: there is no such file, or it is not whole.
+    """
+    with _whole(path), safe_open(path, framework="pt") as file:
         same = json.loads((file.metadata() or {}).get(_SAME, "{}"))
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, a file is no mapping
-    return tensors | {name: tensors[other] for name, other in same.items()}
+        return tensors | {name: tensors[other] for name, other in same.items()}
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON.
+
+    Raises:
+        RunError: there is no such file, or it is not whole.
+    """
+    with _whole(path):
+        return json.loads(path.read_text(encoding="utf-8"))
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    """What can go wrong with a file of a run when it is read, in one sentence."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise RunError(f"{path} is missing; put it back, or remove {path.parent} and train again") from None
+    except (SafetensorError, ValueError) as problem:
+        raise RunError(
+            f"{path} is damaged ({problem}); put a whole one there, or remove {path.parent} and train again"
+        ) from problem
 
 
 def _settle(draft: Path) -> None:

@@ -58,7 +58,9 @@ class MetricsLog:
         for line in self.path.read_text(encoding="utf-8").splitlines():
             try:
                 row = json.loads(line)
-            except json.JSONDecodeError:  # the line on which a run was killed
+            except json.JSONDecodeError:
+                return
+            if not isinstance(row, dict):  # the line on which a run was killed
                 return
             yield {name: math.inf if value is None else value for name, value in row.items()}
 

@@ -9,6 +9,8 @@ import numpy as np
 from regard.data import EOS, Corpus
 from regard.train.validation import Measured
 
+_DIVERGED = 1e6  # a loss with more digits than anybody reads
+
 
 @dataclass
 class Notices:
@@ -56,8 +58,9 @@ class Notices:
         return list(new.values())
 
     def _at_the_floor(self, measured: Measured) -> str:
+        loss = f"{measured.loss:.2f}" if measured.loss < _DIVERGED else f"{measured.loss:.3g}"
         return (
-            f"the loss {measured.loss:.2f} is hardly below the unigram floor {self.floor:.2f}, or above it: the model "
+            f"the loss {loss} is hardly below the unigram floor {self.floor:.2f}, or above it: the model "
             "knows at most which ones are frequent; try another learning rate, and look whether what is read and what "
             "is to be said belong together"
         )

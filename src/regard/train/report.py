@@ -24,6 +24,7 @@ from regard.train.validation import Measured
 from regard.view.terminal import heat_map, stacked, story_map
 
 _FEW = 30  # points of a curve that are marked one by one
+_ACROSS = 4  # pictures in a row
 
 
 def summary(run: Run, recipe: Recipe, outcome: Outcome) -> list[RenderableType]:
@@ -93,7 +94,9 @@ def _facts(run: Run, recipe: Recipe, outcome: Outcome) -> Iterator[tuple[str, st
     yield "examples", ", ".join(f"{count:,} {split}" for split, count in outcome.examples.items())
     yield "updates", f"{progress.step:,} of {train.steps:,}"
     if train.average > 1:
-        yield "kept", f"the mean of the last {train.average} checkpoints"
+        taken = len(run.checkpoints(keep=train.average, every=train.checkpoint_every).last())
+        few = f" ({train.average} were asked for)" if taken < train.average else ""
+        yield "kept", f"the mean of the last {taken} checkpoint{'' if taken == 1 else 's'}{few}"
     elif progress.best is not None:
         yield "kept", f"step {progress.best_step:,}, the best by {' and '.join(recipe.select)}"
     if outcome.begun < progress.step:
@@ -181,8 +184,14 @@ def _curves(run: Run, recipe: Recipe, outcome: Outcome) -> bool:
     names = sorted(found, key=lambda name: name != recipe.select[0])
     if not names:
         return False
-    figure, axes = pyplot.subplots(1, len(names), figsize=(4 * len(names), 3), squeeze=False, layout="constrained")
-    for axis, name in zip(axes[0], names, strict=True):
+    columns = min(len(names), _ACROSS)
+    rows_of = -(-len(names) // columns)
+    figure, axes = pyplot.subplots(
+        rows_of, columns, figsize=(4 * columns, 3 * rows_of), squeeze=False, layout="constrained"
+    )
+    for axis in axes.flat[len(names) :]:
+        axis.set_axis_off()
+    for axis, name in zip(axes.flat, names, strict=False):
         for split, colour, mark in (("train", "C0", "."), ("valid", "C1", "o"), (AVERAGED, "C1", "*")):
             points = [(row["step"], row[name]) for row in rows if row["split"] == split and name in row]
             if points:

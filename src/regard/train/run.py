@@ -52,7 +52,7 @@ class Run:
         path = self.folder / "recipe.yaml"
         if not path.exists() or not self.trained:
             return
-        changed = sorted(difference(Document.read(path).content, recipe.model_dump(mode="json")))
+        changed = sorted(difference(self.recipe().model_dump(mode="json"), recipe.model_dump(mode="json")))
         if changed:
             raise RunError(
                 f"{self.folder} holds a run of another recipe (different: {', '.join(changed)}); "

@@ -25,7 +25,7 @@ from regard.train.beginning import begin_with, begun_encoders
 from regard.train.carried import named_tensors, with_tensors
 from regard.train.checkpoint import Progress, average
 from regard.train.choice import higher_is_better, judge
-from regard.train.fault import NotFiniteError, locate
+from regard.train.fault import NotFiniteError, locate, which_of
 from regard.train.feed import Place
 from regard.train.folder import RunError
 from regard.train.graphs import Graphs, obstacle, waited_for
@@ -98,7 +98,8 @@ class Trainer:
         train = self.recipe.train
         with self.accelerator.main_process_first():
             self.run.agree(self.recipe)
-            kept = self.run.encoders(self.recipe.task)
+            begun = self.run.trained or not self.accelerator.is_main_process  # the first process may have made them
+            kept = self.run.encoders(self.recipe.task) if begun else None
             known = kept or (None if self.first is None else begun_encoders(self.first, self.recipe))
             self.setup = prepare(self.recipe, self.run.folder.parent / ".cache", known)
             if self.accelerator.is_main_process:  # not before: data that cannot be read leave nothing behind
@@ -309,10 +310,9 @@ class Trainer:
             where = "a module that train.sharding=none would name"
         else:
             where = locate(self.model, lambda: self.task.loss(self.model, batch, state=before))
-        which = "examples" if batch.begins and f"{self.task.question}_lengths" in batch else "rows"
         return NotFiniteError(
             f"the loss is not finite at step {progress.step + 1}: it arose in {where}, in the batch at epoch "
-            f"{place.epoch}, position {place.position} ({which} {', '.join(map(str, batch.indices[:5]))} ...); "
+            f"{place.epoch}, position {place.position} ({which_of(batch, self.task.question)}); "
             "try a smaller train.optimizer.rate or train.clip"
         )
 
@@ -334,7 +334,10 @@ class Trainer:
 
     def _validate(self, progress: Progress) -> None:
         model = self._whole()
-        measured = self._measured(model, self.setup.valid)
+        try:
+            measured = self._measured(model, self.setup.valid)
+        except NotFiniteError as problem:
+            raise NotFiniteError(f"after step {progress.step}: {problem}") from None
         values = measured.values()
         verdict = judge(self.recipe.select, values, progress.reached)
         first, better = self.recipe.select[0], verdict.better

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +22,7 @@ from regard.tasks.language_modelling import LanguageModelling
 from regard.tasks.masked_language_modelling import MaskedLanguageModelling
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Task
-from regard.train.fault import NotFiniteError
+from regard.train.fault import NotFiniteError, locate, which_of
 from regard.train.feed import Feed, Place
 from regard.train.setup import MEASURED, measuring_feed
 from regard.train.splits import Split
@@ -64,7 +65,7 @@ def measure(
         engine: what answers in the model's place; None for the model.
 
     Raises:
-        NotFiniteError: the loss is no number.
+        NotFiniteError: the loss of a batch is no number; the sentence says where that arose.
     """
     training = model.training
     model.eval()
@@ -72,11 +73,6 @@ def measure(
         task = task.ready(model, split.examples)
         feed = measuring_feed(recipe, task, split, carries=hasattr(model, "carry"))
         total, tokens, flatness = _likelihood(model, task, feed)
-        if not math.isfinite(total):
-            raise NotFiniteError(
-                "the validation loss is not finite: some parameters have grown beyond all measure; "
-                "try a smaller train.optimizer.rate or train.clip"
-            )
         scores = _likelihood_scores(task, split, total, tokens)
         if isinstance(task, LanguageModelling | MaskedLanguageModelling):
             texts = split.texts(task.question)[: samples * 7 : 7] if samples else []
@@ -96,8 +92,14 @@ def _likelihood(model: nn.Module, task: Task, feed: Feed) -> tuple[float, int, f
         for number in range(feed.per_epoch):
             batch = feed.batch(Place(0, number)).to(device)
             loss = task.loss(model, batch, state=state)
-            state = loss.state
-            total += float(loss.nll.double())
+            nll = float(loss.nll.double())
+            if not math.isfinite(nll):
+                where = locate(model, partial(task.loss, model, batch, state=state))
+                raise NotFiniteError(
+                    f"the loss of a validation is not finite: it arose in {where}, in batch {number} "
+                    f"({which_of(batch, task.question)}); try a smaller train.optimizer.rate or train.clip"
+                )
+            total, state = total + nll, loss.state
             tokens += loss.tokens
             if number < _LOOKED and loss.attended is not None:
                 flat.append(_flatness(loss.attended, batch[f"{task.question}_lengths"]))
@@ -138,7 +140,7 @@ def _answers(
     found = task.predict(model, questions, recipe.search(), batch=MEASURED)
     best = [replace(answers[0], reference=" / ".join(right)) for answers, right in zip(found, references, strict=True)]
     texts = [one.text for one in best]
-    return best, {metric.name: metric(texts, references) for metric in recipe.evaluate.chosen(recipe.task)}
+    return best, {metric.label: metric(texts, references) for metric in recipe.evaluate.chosen(recipe.task)}
 
 
 def asked(task: Task, split: Split, recipe: Recipe) -> tuple[list[str], list[list[str]]]:
