@@ -17,9 +17,6 @@ def main() -> None:
         app(standalone_mode=True)
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:  # the reader of a pipe has seen enough
-        _forget_output()
-        sys.exit(0)
     except OSError as problem:
         if problem.filename is not None:
             sys.exit(f"error: {problem.filename}: cannot be read or written ({problem.strerror})")
