@@ -6,15 +6,17 @@ from __future__ import annotations
 def heads_divide(dim: int, num_heads: int) -> None:
     """A Transformer's width is divided among its heads."""
     if dim % num_heads:
-        raise ValueError(f"a Transformer of width {dim} cannot be split among {num_heads} heads")
+        raise ValueError(
+            f"a Transformer of width {dim} cannot be split among {num_heads} heads; dim is a multiple of num_heads"
+        )
 
 
 def channels_pair(dim: int, num_heads: int) -> None:
     """Rotary positions turn pairs of a head's channels."""
     if dim // num_heads % 2:
         raise ValueError(
-            f"rotary positions turn pairs of channels; a head of a Transformer of width {dim} with "
-            f"{num_heads} heads has an odd number, {dim // num_heads}"
+            f"rotary positions turn pairs of channels, and a head has an odd number, {dim // num_heads}: "
+            f"dim is {dim}, num_heads {num_heads}"
         )
 
 

@@ -156,7 +156,7 @@ def table(place: str, model: type[BaseModel]) -> str:
             f"{sign} {value:,}" if isinstance(value, int) else f"{sign} {value:g}"
             for bound in (*field.metadata, *_inner(field.annotation))
             for attribute, sign in (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
-            if (value := getattr(bound, attribute, None)) is not None
+            if (value := getattr(bound, attribute, None)) is not None and value < 2**24
         ]
         what = " ".join([kind(field.annotation), *bounds])
         meaning = " ".join((field.description or "").split()).replace("None", "null")

@@ -159,8 +159,9 @@ def _made(what: str, made: type[nn.Module], sizes: tuple[object, ...], arguments
 def _part(name: str, value: Any, made: type[nn.Module]) -> Any:
     """A plain value as the constructor wants it."""
     if name == "cells":
-        options = {"kind": value} if isinstance(value, str) else mapping("cells", value)
-        if options.get("kind", "gru") not in CELLS:
+        own = inspect.signature(made.__init__).parameters["cells"].default
+        options = {"kind": own} | ({"kind": value} if isinstance(value, str) else mapping("cells", value))
+        if options["kind"] not in CELLS:
             raise ValueError(nearest("recurrent cell", options["kind"], CELLS))
         return _record("cells", Cells, options)
     if name == "attention" and value is not None:

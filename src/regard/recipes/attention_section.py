@@ -10,8 +10,8 @@ from pydantic import BeforeValidator, Field, model_validator
 from regard.recipes.section import Section
 from regard.shapes import dot_fits, identity_fits
 
-Size = Annotated[int, Field(ge=1)]
-"""How many or how wide."""
+Size = Annotated[int, Field(ge=1, le=2**24)]
+"""How many or how wide; what is wider is a slip of the finger, and its square no number of PyTorch's."""
 Share = Annotated[float, Field(ge=0, lt=1)]
 """A probability of dropping something."""
 
@@ -105,6 +105,8 @@ class LocalPSection(Section):
     """Width of what predicts the place; None for the query's."""
     window: Size = 10
     """Keys on either side."""
+    num_heads: Size = 1
+    """A place for each head of the attention, or one for all."""
 
 
 class HardAlignSection(Section):
@@ -175,6 +177,12 @@ Term = Annotated[
 ]
 
 
+def check_identity(score: Section, key_dim: int) -> None:
+    """Keys that concat adds as they are fit its hidden layer."""
+    if isinstance(score, ConcatSection) and score.identity_key:
+        identity_fits(score.hidden_dim or key_dim, key_dim)
+
+
 class PastSection(Section):
     """How a model looks at its own past; a word alone is the score."""
 
@@ -182,7 +190,7 @@ class PastSection(Section):
     """What tells how well query and key go together; a name, or a mapping with `name` and its arguments."""
     hidden_dim: Size | None = None
     """Width of one head inside the score, for scores that have one; None for the query's (over heads)."""
-    terms: tuple[Term, ...] = ()
+    terms: Annotated[tuple[Term, ...], BeforeValidator(lambda terms: () if terms is None else terms)] = ()
     """What else stands inside the additive score; names, or mappings with `name` and their arguments."""
     max_length: Size = 256
     """How many places the location score knows."""
@@ -216,11 +224,14 @@ class AttentionSection(PastSection):
     def fits(self, query_dim: int, key_dim: int) -> None:
         """Whether queries and keys of these widths can be read together."""
         key_dim = key_dim // 2 if self.key_value else key_dim
+        if key_dim < 1:
+            raise ValueError("key_value halves a vector, which has one channel; hidden_dim is at least 2")
+        if isinstance(self.align, LocalPSection) and self.align.num_heads not in (1, self.num_heads):
+            raise ValueError(f"num_heads of align is 1 or that of the attention, {self.num_heads}")
         inside = getattr(self.score, "hidden_dim", None) or self.hidden_dim
         if self.score.name == "dot" and inside is None and self.num_heads == 1:
             dot_fits(query_dim, key_dim)
-        if isinstance(self.score, ConcatSection) and self.score.identity_key:
-            identity_fits(self.score.hidden_dim or key_dim, key_dim)
+        check_identity(self.score, key_dim)
 
 
 Attention = Annotated[AttentionSection, named("score")]

@@ -55,6 +55,8 @@ class Document:
         try:
             root = yaml.compose(text, Loader=yaml.SafeLoader)
             content = {} if root is None else _value(root, (), lines, name)
+        except RecursionError:
+            raise RecipeError(f"{name}: something in it holds itself; write it out") from None
         except yaml.YAMLError as problem:
             mark = getattr(problem, "problem_mark", None)
             line = f", line {mark.line + 1}" if mark is not None else ""
@@ -95,6 +97,7 @@ class Document:
 def _value(node: yaml.Node, where: Where, lines: dict[Where, int], name: str) -> Any:
     """The plain value of a YAML node; notes the line of every key on the way."""
     if isinstance(node, yaml.MappingNode):
+        yaml.SafeLoader("").flatten_mapping(node)  # what `<<` puts there
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
             key = str(key_node.value)

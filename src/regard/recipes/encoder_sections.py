@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from regard.recipes.attention_section import Score, Share, Size, named
+from regard.recipes.attention_section import Score, Share, Size, check_identity, named
 from regard.recipes.section import Section
 from regard.shapes import channels_pair, directions_halve, heads_divide
 
@@ -18,7 +19,7 @@ class CellsSection(Section):
     """What recurrent layers are made of; a word alone is their kind."""
 
     kind: Literal["elman", "gru", "lstm"] = "gru"
-    """Elman's network, a GRU or an LSTM."""
+    """Elman's network, a GRU or an LSTM; without it, what the model has by itself."""
     num_layers: Size = 1
     """How many layers lie on each other."""
     dropout: Share = 0.0
@@ -29,7 +30,15 @@ class CellsSection(Section):
     """Whether the same channels are dropped at all steps between layers too."""
 
 
-Cells = Annotated[CellsSection, named("kind")]
+def of_kind(kind: str) -> BeforeValidator:
+    """A part that is given by a mapping is of this kind where nothing else is said."""
+    told: Callable[[Any], Any] = lambda given: {"kind": kind} | given if isinstance(given, dict) else given  # noqa: E731
+    return BeforeValidator(told)
+
+
+Elman = Annotated[CellsSection, of_kind("elman"), named("kind")]
+GRU = Annotated[CellsSection, of_kind("gru"), named("kind")]
+LSTM = Annotated[CellsSection, of_kind("lstm"), named("kind")]
 
 
 class BlocksSection(Section):
@@ -59,6 +68,8 @@ class BlocksSection(Section):
     @model_validator(mode="after")
     def _divided(self) -> Self:
         heads_divide(self.dim, self.num_heads)
+        if self.score is not None:
+            check_identity(self.score, self.dim)
         return self
 
 
@@ -75,7 +86,8 @@ class PlacedSection(BlocksSection):
     @model_validator(mode="after")
     def _turned(self) -> Self:
         if self.positions == "rotary":
-            channels_pair(self.dim, self.num_heads)
+            own = getattr(self.score, "hidden_dim", None)
+            channels_pair(*((self.dim, self.num_heads) if own is None else (own, 1)))
             if self.score is not None and self.score.name not in ("dot", "scaled_dot", "cosine"):
                 raise ValueError(
                     f"rotary positions need a score of inner products (dot, scaled_dot, cosine); "
@@ -93,7 +105,7 @@ class RNNEncoderSection(Section):
     """Width of the embeddings."""
     hidden_dim: Size = 256
     """Width of the states; with two directions each has half of it."""
-    cells: Cells = CellsSection(kind="gru")
+    cells: GRU = CellsSection(kind="gru")
     """What the layers are made of."""
     bidirectional: bool = True
     """Whether both directions are read."""
@@ -154,15 +166,10 @@ class BertEncoderSection(BlocksSection):
     """What the LayerNorms add to the variance."""
 
 
-def _recurrent(value: Any) -> Any:
-    """No kind is the recurrent one."""
-    return {"kind": "rnn"} | value if isinstance(value, dict) else value
-
-
 Encoder = Annotated[
     Annotated[
         RNNEncoderSection | LSTMNEncoderSection | TransformerEncoderSection | BertEncoderSection,
         Field(discriminator="kind"),
     ],
-    BeforeValidator(_recurrent),
+    of_kind("rnn"),
 ]

@@ -101,8 +101,8 @@ def _attempt(section: str, make: Callable[[Recipe], None], recipe: Recipe, docum
     """Make what a section describes; what is wrong with it is said with its line."""
     try:
         make(recipe)
-    except (ValueError, TypeError) as problem:
-        sentence = str(problem).removeprefix(f"{section}: ")
+    except (ValueError, TypeError, RuntimeError, OverflowError) as problem:
+        sentence = str(problem).partition("\n")[0].removeprefix(f"{section}: ")
         place = document.place(guilty((section,), sentence, document))
         raise RecipeError(f"{place}: {section}: {sentence}") from None
 

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from regard.recipes.attention_section import Attention, PastSection, Share, Size, named
+from regard.recipes.attention_section import Attention, PastSection, Share, Size, check_identity, named
 from regard.recipes.encoder_sections import (
+    GRU,
+    LSTM,
     BertEncoderSection,
-    Cells,
     CellsSection,
+    Elman,
     Encoder,
     PlacedSection,
     RNNEncoderSection,
     Scale,
+    of_kind,
 )
 from regard.recipes.section import Section
 from regard.shapes import directions_halve, embeddings_tie, shifts_balance, shifts_fit
@@ -53,7 +56,7 @@ class BahdanauSection(RNNSection):
     """Width of what the output layer reads, after the maxout; None for `embedding_dim`."""
     attention: Attention | None = None
     """How the source is read; None for the paper's additive score."""
-    cells: Cells = CellsSection(kind="gru")
+    cells: GRU = CellsSection(kind="gru")
     """What the layers are made of."""
     tied: bool = False
     """Whether the output layer is the target embedding."""
@@ -78,7 +81,7 @@ class LuongSection(RNNSection):
     """How the source is read; None for the general score. Global, local-m and local-p are its aligner."""
     feeding: bool = True
     """Whether the attentional vector is fed to the next step."""
-    cells: Cells = CellsSection(kind="lstm")
+    cells: LSTM = CellsSection(kind="lstm")
     """What the layers of both are made of."""
     bidirectional: bool = False
     """Whether the encoder reads both directions, half of `hidden_dim` each."""
@@ -103,7 +106,7 @@ class SimpleAttentionSection(RNNSection):
     """Says that it is this model."""
     attention: Attention | None = None
     """How the source is read; None for inner products of both sides, mapped."""
-    cells: Cells = CellsSection(kind="elman")
+    cells: Elman = CellsSection(kind="elman")
     """What the layers of both are made of."""
 
     @model_validator(mode="after")
@@ -124,7 +127,7 @@ class Seq2SeqSection(RNNSection):
     """Says that it is this model."""
     context: Literal["state", "mapped", "input"] = "state"
     """How the source reaches the decoder: as its first state, through a map, or at every step too."""
-    cells: Cells = CellsSection(kind="lstm")
+    cells: LSTM = CellsSection(kind="lstm")
     """What the layers of both are made of."""
     bidirectional: bool = False
     """Whether the encoder reads both directions, half of `hidden_dim` each."""
@@ -185,14 +188,7 @@ class MemoryTransformerSection(Model, PlacedSection):
         return self
 
 
-EncoderDecoder = (
-    BahdanauSection | LSTMNSection | LuongSection | Seq2SeqSection | SimpleAttentionSection | TransformerSection
-)
-
-
-def _searching(value: Any) -> Any:
-    """No kind is Bahdanau's."""
-    return {"kind": "bahdanau"} | value if isinstance(value, dict) else value
+Attending = BahdanauSection | LSTMNSection | LuongSection | SimpleAttentionSection | TransformerSection
 
 
 class BidirectionalSection(Model):
@@ -200,10 +196,10 @@ class BidirectionalSection(Model):
 
     kind: Literal["bidirectional"]
     """Says that it is this model."""
-    model: Annotated[Annotated[EncoderDecoder, Field(discriminator="kind")], BeforeValidator(_searching)] = (
-        BahdanauSection(kind="bahdanau")
+    model: Annotated[Annotated[Attending, Field(discriminator="kind")], of_kind("bahdanau")] = BahdanauSection(
+        kind="bahdanau"
     )
-    """What both are: `kind` and its arguments."""
+    """What both are, with attention: `kind` and its arguments."""
     gamma: float = Field(1.0, ge=0)
     """How much agreement counts."""
 
@@ -224,7 +220,7 @@ class LanguageModelSection(Model):
     """Width of the embeddings."""
     hidden_dim: Size = 200
     """Width of the layers."""
-    cells: Cells = CellsSection(kind="lstm")
+    cells: LSTM = CellsSection(kind="lstm")
     """What they are made of; with `variational` the dropout here drops the same channels at all steps too."""
     dropout: Share = 0.0
     """On the embeddings and on the outputs of the uppermost layer."""
@@ -291,12 +287,18 @@ class CharRNNSection(Model):
     """How many states back it looks; None for all."""
     pairing: Literal["read", "next"] = "read"
     """What is read where a state was found: itself, or the one after it."""
-    cells: Cells = CellsSection(kind="lstm")
+    cells: LSTM = CellsSection(kind="lstm")
     """What the layers are made of."""
     dropout: Share = 0.0
     """On the embeddings and on what the output layer reads."""
     scale: Scale = 1.0
     """The largest entry of an embedding at first."""
+
+    @model_validator(mode="after")
+    def _fitting(self) -> CharRNNSection:
+        if self.attention is not None:
+            check_identity(self.attention.score, self.hidden_dim)
+        return self
 
 
 class TransformerLMSection(Model, PlacedSection):
@@ -443,7 +445,7 @@ class VectorRNNSection(Model):
     """Says that it is this model."""
     hidden_dim: Size = 256
     """Width of a layer."""
-    cells: Cells = CellsSection(kind="lstm")
+    cells: LSTM = CellsSection(kind="lstm")
     """What the layers are made of."""
 
 

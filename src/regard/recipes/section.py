@@ -2,10 +2,42 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+import types
+import typing
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+_WORDS = {int: "a whole number", float: "a number", bool: "true or false", types.NoneType: "null"}
 
 
 class Section(BaseModel):
     """A part of a recipe: unknown keys are errors, values are what they say they are, numbers are finite."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain(cls, given: Any) -> Any:
+        """No text stands for a number, and no number for true or false, as pydantic would have it."""
+        for name, value in given.items() if isinstance(given, dict) else ():
+            field = cls.model_fields.get(name)
+            kinds = () if field is None else _kinds(field.annotation)
+            if not kinds or not set(kinds) <= set(_WORDS) or not isinstance(value, bool | int | float | str):
+                continue
+            if isinstance(value, bool) and bool in kinds:
+                continue
+            if isinstance(value, bool | str) or not {int, float} & set(kinds):
+                wanted = " or ".join(_WORDS[kind] for kind in kinds)
+                raise ValueError(f"{name!r} should be {wanted}; got {value!r}")
+        return given
+
+
+def _kinds(annotation: Any) -> tuple[Any, ...]:
+    """The types that an annotation allows: `int | None`, with or without bounds."""
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        return _kinds(typing.get_args(annotation)[0])
+    if origin in (typing.Union, types.UnionType):
+        return tuple(kind for part in typing.get_args(annotation) for kind in _kinds(part))
+    return (annotation,)

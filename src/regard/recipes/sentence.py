@@ -31,16 +31,19 @@ def sentence_of(problem: ValidationError, document: Document) -> str:
         near = get_close_matches(str(where[-1]), valid, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(valid)}"
         return f"{place}: there is no key {key!r}; {hint}"
+    if error["type"] == "missing" and isinstance(error["loc"][-1], int):
+        return f"{place}: {'.'.join(map(str, where[:-1]))} has too few entries"
     if error["type"] == "missing":
         return f"{document.place(where[:-1])}: the key {key!r} is missing"
     if choices := re.findall("'(.*?)'", expected):
-        near = get_close_matches(str(given), choices, n=1)
+        near = get_close_matches(given, choices, n=1) if isinstance(given, str) else []
         hint = f"did you mean {near[0]}? " if near else ""
         return f"{place}: {key} is {given!r}: {hint}it can be {', '.join(choices)}"
-    if error["type"] == "model_type" and len(models) == 1:
-        return f"{place}: {key} is {given!r}: it should be a mapping of {', '.join(models[0].model_fields)}"
-    message = error["msg"].removeprefix("Value error, ").replace("tuple", "list")  # as YAML calls it
-    message = f"{message[:1].lower()}{message[1:]}"
+    if error["type"] in ("model_type", "model_attributes_type"):
+        keys = ", ".join(models[0].model_fields) if len(models) == 1 else f"{_tag(models[0])} and its arguments"
+        return f"{place}: {key} is {given!r}: it should be a mapping of {keys}"
+    message = error["msg"].removeprefix("Value error, ")
+    message = f"{message[:1].lower()}{message[1:]}".replace("tuple", "list")  # as YAML calls it
     if isinstance(given, dict):  # what its keys hold together is wrong
         return f"{document.place(guilty(where, message, document))}: {key}: {message}"
     return f"{place}: {key} is {given!r}: {message}"
@@ -49,25 +52,25 @@ def sentence_of(problem: ValidationError, document: Document) -> str:
 def guilty(section: Where, sentence: str, document: Document) -> Where:
     """What in a section a sentence is about: a key that it quotes, else a value, else a key that it mentions.
 
-    Among several of these it is what the command line says, else what the sentence has first.
+    Among several of these it is what the command line says, else what stands highest, else what the sentence has first.
     """
-    found: list[tuple[int, bool, int, Where]] = []
+    found: list[tuple[int, bool, int, int, Where]] = []
 
     def walk(value: Any, where: Where) -> None:
         items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
         for key, part in items:
-            for rank, pattern in enumerate((f"'{key}'", f"'{part}'", rf"\b{key}\b")):
+            for rank, pattern in enumerate((f"'{key}'", f"'{part}'", rf"\b{re.escape(str(key))}\b")):
                 named = re.search(pattern if rank == 2 else re.escape(pattern), sentence)
                 if named and isinstance(key if rank != 1 else part, str):
                     place = (*where, key)
-                    found.append((rank, place not in document.assigned, named.start(), place))
+                    found.append((rank, place not in document.assigned, len(place), named.start(), place))
             walk(part, (*where, key))
 
     content: Any = document.content
     for key in section:
-        content = content[key]
+        content = content.get(str(key), {}) if isinstance(content, dict) else {}
     walk(content, section)
-    return min(found)[3] if found else section
+    return min(found)[-1] if found else section
 
 
 def _written(where: Where, document: Document) -> Where:
@@ -118,5 +121,8 @@ def _models(field: FieldInfo) -> list[type[BaseModel]]:
 
 def _tags(model: type[BaseModel]) -> tuple[str, ...]:
     """What tells a section of a union from the others."""
-    names = (name for name in ("format", "kind", "name") if name in model.model_fields)
-    return typing.get_args(model.model_fields[next(names)].annotation)
+    return typing.get_args(model.model_fields[_tag(model)].annotation)
+
+
+def _tag(model: type[BaseModel]) -> str:
+    return next(name for name in ("format", "kind", "name") if name in model.model_fields)
