@@ -78,3 +78,13 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=r"cannot be read \(Is a directory\)"):
         Document.read(tmp_path)
     assert Document.parse("", "empty.yaml").content == {}
+
+
+def test_what_stands_under_a_name_is_merged() -> None:
+    text = "train: &base {steps: 5, seed: 1}\nmore:\n  <<: *base\n  seed: 2\n"
+    assert Document.parse(text, "a.yaml").content["more"] == {"steps": 5, "seed": 2}
+
+
+def test_what_holds_itself_is_one_sentence() -> None:
+    with pytest.raises(RecipeError, match=r"a.yaml: something in it holds itself; write it out"):
+        Document.parse("evaluate: &e {metrics: [*e]}", "a.yaml")

@@ -14,12 +14,13 @@ import pytest
 import torch
 from pydantic import BaseModel
 
-from regard.models import attending, build
+from regard.models import EncoderDecoder, attending, build
 from regard.models.build import DEFAULTS, ENCODERS, KINDS, MODELS
 from regard.nn import Blocks, Cells
 from regard.recipes import attention_section, encoder_sections, model_sections
 from regard.recipes.document import Document
 from regard.recipes.load import check, load, shipped
+from regard.recipes.problem import RecipeError
 
 
 def options(union: Any) -> dict[str, type[BaseModel]]:
@@ -140,6 +141,36 @@ IMPOSSIBLE = [
     ("dates", "model={kind: bidirectional, model: {kind: acceptor}}", "model.model.kind is 'acceptor'"),
     ("dates", "model={kind: bidirectional, model: {attention: {align: hard}}}", "is not for 'bidirectional'"),
     ("dates", "model={kind: simple_attention, attention: {align: hard}}", "is not for 'simple_attention'"),
+    ("dates", "model={kind: bidirectional, model: {kind: seq2seq}}", "model.model.kind is 'seq2seq'"),
+    ("dates", "model={kind: transformer, positions: rotary, score: {name: dot, hidden_dim: 5}}", "odd number, 5"),
+    ("dates", "model={kind: transformer, score: {name: concat, identity_key: true, hidden_dim: 5}}", "got 5"),
+    ("dates", "model={kind: luong, hidden_dim: 1, attention: {key_value: true}}", "hidden_dim is at least 2"),
+    (
+        "dates",
+        "model={kind: luong, attention: {num_heads: 4, align: {name: local_p, num_heads: 3}}}",
+        "is 1 or that of",
+    ),
+    (
+        "dates",
+        "model={kind: transformer, positions: learned, max_length: 3}",
+        "'max_length' is 3, too short for decode",
+    ),
+    ("dates", "model={kind: luong, attention: {score: {nme: dot}}}", "model.attention.score.name is None: it can be"),
+    ("dates", "model.hidden_dim=true", "'hidden_dim' should be a whole number; got True"),
+    ("dates", "model.dropout='0.1'", "'dropout' should be a number; got '0.1'"),
+    ("dates", "model.tied=1", "'tied' should be true or false; got 1"),
+    ("dates", "model.hidden_dim=99999999999999999998", "model.hidden_dim is 99999999999999999998"),
+    ("dates", "model=luong", "model is 'luong': it should be a mapping of kind and its arguments"),
+    ("dates", "tokenizer={kind: bpe, size: 50}", "bpe has all bytes and the special tokens, 260 and more"),
+    ("dates", "tokenizer={kind: unigram, min_frequency: 3}", "'min_frequency' is not for unigram"),
+    ("dates", "tokenizer={kind: words, joint: true, target: {kind: words}}", "set one of them"),
+    ("dates", "data.languages=[klingon]", "there are no dates in 'klingon'"),
+    ("dates", "init=nosuch", "init: nosuch is not a run"),
+    ("dates", "data={format: text, train: x, valid: x, encoding: latin-99}", "there is no such encoding"),
+    ("dates", "data={format: table, train: x, valid: x, source: text}", "column 'text' is named, so set header"),
+    ("opinions", "data={format: folder, train: nosuch}", "data.train: there is no folder nosuch"),
+    ("opinions", "data={format: labelled, train: x, valid: x, separator: ''}", "data.separator is ''"),
+    ("dates", "evaluate.metrics=[{chrf: {word_order: two}}]", "'chrf' does not take {'word_order': 'two'}"),
     ("dates", "model={kind: acceptor}", "of the task translate it can be bahdanau, lstmn"),
     ("ntm_copy", "model={kind: ntm, rows: 2}", "at most its 2 rows; got 3"),
     ("ntm_copy", "model={kind: ntm, shifts: 2}", "shifts must be odd"),
@@ -183,3 +214,24 @@ def test_a_name_alone_is_a_mapping() -> None:
     ).recipe
     assert recipe.model.arguments()["attention"]["terms"] == ({"name": "markov"}, {"name": "fertility", "reach": 2})
     assert recipe.model.arguments()["cells"] == {"kind": "lstm"}
+
+
+@pytest.mark.parametrize(("kind", "own"), [("luong", "lstm"), ("bahdanau", "gru"), ("simple_attention", "elman")])
+def test_cells_without_a_kind_are_those_of_the_model(kind: str, own: str) -> None:
+    said = load("dates", [f"model={{kind: {kind}}}", "model.cells.num_layers=2"]).recipe.model.arguments()
+    assert said["cells"] == {"kind": own, "num_layers": 2}
+    model = build(kind, 5, 7, hidden_dim=4, cells={"num_layers": 2})
+    assert isinstance(model, EncoderDecoder)
+    assert (model.layers.cells.kind, model.layers.cells.num_layers) == (own, 2)
+
+
+def test_embeddings_of_two_vocabularies_are_not_one() -> None:
+    model = "model={kind: transformer, tied: all}"
+    with pytest.raises(RecipeError, match="tied 'all' is of one vocabulary"):
+        load("dates", [model])
+    load("dates", [model, "tokenizer={kind: words, joint: true}"])
+
+
+def test_stories_are_read_in_words() -> None:
+    text = "task: answer\ndata: {format: world}\nmodel: {kind: memory_network}\ntrain: {steps: 3}\n"
+    assert check(Document.parse(text, "mine.yaml")).recipe.tokenizer.kind == "words"

@@ -80,7 +80,7 @@ WRONG: list[tuple[str, str, tuple[str, ...]]] = [
     ),
     ("cer]", "cer], rows: 2", ("line 13", "rows are those of a text that is read in windows")),
     ("cer]", "3]", ("line 13", "evaluate.metrics.1 is 3")),
-    ("cer]", "cer], select: bleu", ("line 13", "select is 'bleu'", "loss or one of the metrics")),
+    ("cer]", "cer], select: bleu", ("line 13", "select is 'bleu'", "it can be loss, exact_match, cer")),
 ]
 
 

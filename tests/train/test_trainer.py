@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from pathlib import Path
 
 import pytest
 import torch
+from rich.console import Console
 from torch import Tensor, nn
 
 from regard.data.problems import DataError
@@ -21,6 +23,7 @@ from regard.train.files import read_tensors
 from regard.train.folder import RunError
 from regard.train.metrics_log import MetricsLog
 from regard.train.notices import Notices
+from regard.train.plan import plan
 from regard.train.products import rounded_products
 from regard.train.report import report, summary
 from regard.train.run import Run
@@ -282,3 +285,25 @@ def test_a_metric_that_stands_twice_has_two_numbers(tmp_path: Path) -> None:
     twice = "evaluate={metrics: [{note_bleu: {order: 1}}, {note_bleu: {order: 2}}], select: 'note_bleu:order=2'}"
     train(tmp_path, twice, "train.steps=10")
     assert {"note_bleu:order=1", "note_bleu:order=2"} <= rows(tmp_path, "valid")[0].keys()
+
+
+def test_lines_that_were_left_out_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.tsv"
+    file.write_text("1 2\t1 2\n" * 20 + "no second column\n" + "3 4\t3 4\n" * 20)
+    data = f"data={{format: table, train: {file}, valid: {file}, bad_lines: skip}}"
+    outcome = train(tmp_path / "run", data, "train.steps=1")
+    sentence = f"train: 1 line skipped: {file}:21: the row has 1 column"
+    assert outcome.skipped[0].startswith(sentence)
+    report(Run(tmp_path / "run"), recipe(data), outcome)
+    assert f"| left out | {sentence}" in (tmp_path / "run/report.md").read_text()
+    shown = Console(width=400, file=io.StringIO())
+    for part in plan(recipe(data)):
+        shown.print(part)
+    assert sentence in shown.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_model_that_no_memory_holds_is_not_made_to_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.train.plan.memory", lambda: 1000)
+    *tables, said = plan(recipe())
+    assert len(tables) == 1
+    assert str(said).startswith("[bold red]too large:[/] 1.0 KiB of memory are free, and the weights alone need ")

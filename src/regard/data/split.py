@@ -87,7 +87,10 @@ class Split(_Part):
                 empty = False
                 yield example
         if empty:
-            raise DataError(f"the part {self.part} has no examples; make its share larger")
+            more = "the shares of the others smaller" if self.part == "train" else "its share larger"
+            raise DataError(
+                f"the part {self.part} has no examples; make {more}, or give more examples that differ in {self.by!r}"
+            )
 
     def _part(self, example: Example) -> Part:
         value = example.fields[self.by]

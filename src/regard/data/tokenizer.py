@@ -334,7 +334,12 @@ def _learned(
         trainer = trainers.UnigramTrainer(
             vocab_size=size, special_tokens=list(specials), unk_token=SPECIALS[UNK], show_progress=False
         )
-    library.train_from_iterator(texts, trainer)
+    try:
+        library.train_from_iterator(texts, trainer)
+    except Exception as problem:  # the library has no type of its own for what is wrong
+        raise DataError(
+            f"a tokenizer of kind {kind} and size {size} cannot be made ({problem}); try a larger size"
+        ) from problem
     return library
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,7 +15,7 @@ from regard.recipes.episode_sections import (
     PrioritySortData,
     RepeatCopyData,
 )
-from regard.recipes.files import DataFile
+from regard.recipes.files import DataFile, DataFolder
 from regard.recipes.generated_sections import (
     DatesData,
     DiariesData,
@@ -57,6 +58,16 @@ class Files(Section):
     """The folder that the file names below are in; None for the folder you are in."""
     encoding: str = "utf-8"
     """How the files are encoded; anything Python knows."""
+
+    @field_validator("encoding")
+    @classmethod
+    def _known(cls, encoding: str) -> str:
+        try:
+            codecs.lookup(encoding)
+        except LookupError:
+            raise ValueError("there is no such encoding; utf-8, latin-1 and cp1252 are frequent ones") from None
+        return encoding
+
     bad_lines: Literal["refuse", "skip"] = "refuse"
     """Whether a line that cannot be read ends the run, by name, or is left out and counted."""
 
@@ -131,6 +142,14 @@ class TableData(SplitFiles):
     def _spelt_out(cls, given: Any) -> Any:
         return {",": "comma", "\t": "tab", r"\t": "tab"}.get(given, given) if isinstance(given, str) else given
 
+    @model_validator(mode="after")
+    def _headed(self) -> TableData:
+        sources = self.source if isinstance(self.source, list) else [self.source]
+        named = next((column for column in (*sources, self.target) if isinstance(column, str)), None)
+        if named is not None and not self.header:
+            raise ValueError(f"column '{named}' is named, so set header to true, or give its number")
+        return self
+
 
 class JsonlData(SplitFiles):
     """One JSON object a line."""
@@ -164,6 +183,8 @@ class HubData(Section):
     reads two texts: with `pair_dim`, or a BERT as encoder."""
     target: str = "target"
     """The column with what is to be said. A language model has none."""
+    bad_lines: Literal["refuse", "skip"] = "refuse"
+    """Whether a row that cannot be read ends the run, by number, or is left out and counted."""
 
 
 class CmudictData(SplitFiles):
@@ -193,7 +214,7 @@ class LabelledData(SplitFiles):
     """Says that it is this kind of data."""
     label: Literal["first", "last"] = "first"
     """Where the label stands on the line."""
-    separator: str | None = None
+    separator: str | None = Field(None, min_length=1)
     """What stands between label and text; None for white space."""
 
 
@@ -202,9 +223,9 @@ class FolderData(Files):
 
     format: Literal["folder"]
     """Says that it is this kind of data."""
-    train: str
+    train: DataFolder
     """The folder to learn from; what `split` says of it validates."""
-    test: str | None = None
+    test: DataFolder | None = None
     """The folder to test on at the end; None for a share of `train`, or no test."""
     split: SplitSection = SplitSection()
     """How `train` is divided."""
@@ -219,7 +240,7 @@ class ColumnsData(SplitFiles):
     """The column of the word, from 0; -1 is the last."""
     target: int = 1
     """The column of the tag."""
-    separator: str | None = None
+    separator: str | None = Field(None, min_length=1)
     """What stands between columns; None for white space."""
     comment: str | None = None
     """Lines that begin with this are passed over."""

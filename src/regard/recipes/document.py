@@ -13,6 +13,7 @@ from regard.recipes.problem import RecipeError
 Where = tuple[str | int, ...]
 """The path of keys to a value: `("train", "steps")`."""
 
+_MERGE = "tag:yaml.org,2002:merge"
 _MARKS = frozenset(",|#-?:&*!>%@` \t")
 """What means something else to YAML when it stands alone, and itself on the command line: `data.comment=#`."""
 
@@ -97,21 +98,39 @@ class Document:
 def _value(node: yaml.Node, where: Where, lines: dict[Where, int], name: str) -> Any:
     """The plain value of a YAML node; notes the line of every key on the way."""
     if isinstance(node, yaml.MappingNode):
-        yaml.SafeLoader("").flatten_mapping(node)  # what `<<` puts there
         mapping: dict[str, Any] = {}
-        for key_node, value_node in node.value:
+        for key_node, value_node in (*_merged(node), *_own(node)):
             key = str(key_node.value)
-            line = key_node.start_mark.line + 1
-            if key in mapping:
-                raise RecipeError(f"{name}, line {line}: {key!r} stands twice (first on line {lines[(*where, key)]})")
-            lines[(*where, key)] = line
+            lines[(*where, key)] = key_node.start_mark.line + 1
             mapping[key] = _value(value_node, (*where, key), lines, name)
+        _check_once(node, name)
         return mapping
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             lines[(*where, index)] = item.start_mark.line + 1
         return [_value(item, (*where, index), lines, name) for index, item in enumerate(node.value)]
     return _scalar(node)
+
+
+def _own(node: yaml.MappingNode) -> list[tuple[yaml.Node, yaml.Node]]:
+    return [entry for entry in node.value if entry[0].tag != _MERGE]
+
+
+def _merged(node: yaml.MappingNode) -> list[tuple[yaml.Node, yaml.Node]]:
+    """What `<<` puts there, to be overwritten by what stands there itself."""
+    found = yaml.MappingNode(node.tag, [entry for entry in node.value if entry[0].tag == _MERGE])
+    yaml.SafeLoader("").flatten_mapping(found)
+    return list(found.value)
+
+
+def _check_once(node: yaml.MappingNode, name: str) -> None:
+    """No key stands twice."""
+    first: dict[str, int] = {}
+    for key_node, _ in _own(node):
+        key, line = str(key_node.value), key_node.start_mark.line + 1
+        if key in first:
+            raise RecipeError(f"{name}, line {line}: {key!r} stands twice (first on line {first[key]})")
+        first[key] = line
 
 
 def _scalar(node: yaml.Node) -> Any:

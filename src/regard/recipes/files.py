@@ -20,8 +20,15 @@ class IsFile:
     """Marks the type of a key whose value names a file of the data."""
 
 
+@dataclass(frozen=True)
+class IsFolder:
+    """Marks the type of a key whose value names a folder of the data."""
+
+
 DataFile = Annotated[str, IsFile()]
 """The name of a file; of data, in the folder `data.root`."""
+DataFolder = Annotated[str, IsFolder()]
+"""The name of a folder likewise."""
 
 
 def find_files(content: BaseModel, document: Document, *, section: str = "data") -> None:
@@ -37,6 +44,10 @@ def find_files(content: BaseModel, document: Document, *, section: str = "data")
         RecipeError: the first that is not; with the nearest name in its folder, or what to do.
     """
     root: Path | None = getattr(content, "root", Path())
+    for where, name in _named(content, (section,), IsFolder):
+        if not ((root or Path()) / name).is_dir():
+            said = f"{document.place(where)}: {_key(where)}: there is no folder {name}"
+            raise RecipeError(said if root is None else f"{said} in {root}")
     for where, name in named_files(content, (section,)):
         path = (root or Path()) / name
         if path.is_dir():
@@ -59,26 +70,42 @@ def named_files(section: BaseModel, where: Where = ()) -> Iterator[tuple[Where, 
     >>> list(named_files(Pair(source="a.de", target="a.en"), ("data", "train")))
     [(('data', 'train', 'source'), 'a.de'), (('data', 'train', 'target'), 'a.en')]
     """
+    return _named(section, where, IsFile)
+
+
+def find_run(folder: Path | None, document: Document) -> None:
+    """See that the run that a recipe begins with is there.
+
+    Raises:
+        RecipeError: it is not.
+    """
+    if folder is not None and not (folder / "recipe.yaml").exists():
+        place = document.place(("init",))
+        raise RecipeError(f"{place}: init: {folder} is not a run: it has no recipe.yaml; `regard train` makes one")
+
+
+def _named(section: BaseModel, where: Where, mark: type) -> Iterator[tuple[Where, str]]:
     for name, field in type(section).model_fields.items():
         value = getattr(section, name)
-        marked = any(isinstance(mark, IsFile) for mark in field.metadata) or _marked(field.annotation)
-        yield from _inside(value, (*where, name), marked)
+        marked = any(isinstance(one, mark) for one in field.metadata) or _marked(field.annotation, mark)
+        yield from _inside(value, (*where, name), mark, marked=marked)
 
 
-def _inside(value: Any, where: Where, marked: bool) -> Iterator[tuple[Where, str]]:
+def _inside(value: Any, where: Where, mark: type, *, marked: bool) -> Iterator[tuple[Where, str]]:
     if isinstance(value, BaseModel):
-        yield from named_files(value, where)
+        yield from _named(value, where, mark)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _inside(item, (*where, index), marked)
+            yield from _inside(item, (*where, index), mark, marked=marked)
     elif marked and isinstance(value, str):
         yield where, value
 
 
-def _marked(annotation: Any) -> bool:
+def _marked(annotation: Any, mark: type) -> bool:
     """Whether a mark stands anywhere inside a type: `DataFile | None`, `list[DataFile]`."""
     marks = getattr(annotation, "__metadata__", ())
-    return any(isinstance(mark, IsFile) for mark in marks) or any(map(_marked, typing.get_args(annotation)))
+    inside = typing.get_args(annotation)
+    return any(isinstance(one, mark) for one in marks) or any(_marked(part, mark) for part in inside)
 
 
 def _key(where: Where) -> str:

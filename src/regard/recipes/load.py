@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from regard.recipes.document import Document
-from regard.recipes.files import find_files
+from regard.recipes.files import find_files, find_run
 from regard.recipes.model_sections import KINDS
 from regard.recipes.problem import RecipeError
 from regard.recipes.sections import Recipe
@@ -19,6 +19,7 @@ from regard.recipes.sentence import guilty, sentence_of
 from regard.recipes.suited import (
     suited_data,
     suited_evaluation,
+    suited_places,
     suited_search,
     suited_tokenizer,
     suited_training,
@@ -76,10 +77,12 @@ def check(document: Document, *, files: bool = False) -> Loaded:
         raise RecipeError(sentence_of(problem, document)) from None
     _attempt("data", suited_data, recipe, document)
     _attempt("tokenizer", suited_tokenizer, recipe, document)
+    _attempt("model", suited_places, recipe, document)
     _attempt("train", suited_training, recipe, document)
     _attempt("decode", suited_search, recipe, document)
     _attempt("evaluate", suited_evaluation, recipe, document)
     if files:
+        find_run(recipe.init, document)
         find_files(recipe.data, document)
         find_files(recipe.decode, document, section="decode")
     _attempt("model", _make_model, recipe, document)

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_type_hints
 
 from pydantic import Field, create_model, field_validator, model_validator
 
@@ -16,6 +16,9 @@ from regard.recipes.data_sections import TWO_TEXTS, DataSection
 from regard.recipes.files import DataFile
 from regard.recipes.model_sections import ModelSection
 from regard.recipes.section import Section
+from regard.specials import SPECIALS
+
+_BYTES = 256 + len(SPECIALS)
 
 
 class TokenizerPart(Section):
@@ -24,13 +27,22 @@ class TokenizerPart(Section):
     kind: Literal["characters", "words", "bpe", "unigram", "wordpiece"] = "bpe"
     """What a token is."""
     size: int | None = Field(None, ge=5)
-    """The most tokens of the vocabulary, special ones included; None for the kind's own choice."""
+    """The most tokens of the vocabulary, special ones included; None for the kind's own choice. Single characters are
+    all kept by wordpiece, and all bytes by bpe."""
     min_frequency: int = Field(1, ge=1)
-    """Rarer ones are unknown."""
+    """Rarer ones are unknown; not of unigram."""
     lowercase: bool = False
     """Whether text is lower-cased first."""
     normalise: Literal["nfc", "nfd", "nfkc", "nfkd"] | None = None
     """The Unicode form that text is brought to first; None leaves it."""
+
+    @model_validator(mode="after")
+    def _able(self) -> Self:
+        if self.kind == "bpe" and self.size is not None and self.size < _BYTES:
+            raise ValueError(f"'size' is {self.size}; bpe has all bytes and the special tokens, {_BYTES} and more")
+        if self.kind == "unigram" and self.min_frequency > 1:
+            raise ValueError("'min_frequency' is not for unigram, which drops what is least likely; set its size")
+        return self
 
 
 class TokenizerSection(TokenizerPart):
@@ -40,6 +52,12 @@ class TokenizerSection(TokenizerPart):
     """One vocabulary, learned from both sides."""
     target: TokenizerPart | None = None
     """Another tokenizer for the target; None for one of the same kind."""
+
+    @model_validator(mode="after")
+    def _either(self) -> Self:
+        if self.joint and self.target is not None:
+            raise ValueError("'joint' is one vocabulary for both, and 'target' another for the target; set one of them")
+        return self
 
 
 class BatchSection(Section):
@@ -279,7 +297,7 @@ class EvaluateSection(Section):
         names = [one.label for one in found]
         wanted = [] if self.select is None else [self.select] if isinstance(self.select, str) else self.select
         if self.select == [] or any(one not in ("loss", *names) for one in wanted):
-            raise ValueError(f"select is {self.select!r}; it can be loss or one of the metrics")
+            raise ValueError(f"select is {self.select!r}; it can be {', '.join(('loss', *names))}")
         return found
 
 
@@ -361,6 +379,13 @@ class Recipe(Section):
     """How answers are looked for."""
     evaluate: EvaluateSection = EvaluateSection()
     """How it is measured."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _answered_by_a_word(cls, given: Any) -> Any:
+        """An answer is one word, so that the vocabulary of stories is of words where nothing is said."""
+        told = isinstance(given, dict) and given.get("task") == "answer" and "tokenizer" not in given
+        return {**given, "tokenizer": {"kind": "words"}} if told else given
 
     @field_validator("run")
     @classmethod

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from regard.data.dates import Dates
 from regard.data.episodes import ALGORITHMS
 from regard.data.graphs import Communities
 from regard.decode.search import Search
 from regard.recipes.data_sections import FORMATS, TWO_TEXTS, CommunitiesData
 from regard.recipes.episode_sections import EpisodeData
+from regard.recipes.generated_sections import DatesData
 from regard.recipes.sections import MaskingSection, Recipe, TrainSection
 
 _BLIND = "seq2seq"  # the one encoder-decoder without attention
@@ -39,6 +43,8 @@ def suited_data(recipe: Recipe) -> None:
     if recipe.compares and not recipe.pairs:
         given = f"format {recipe.data.format!r}" if source is None else f"source {source!r}"
         raise ValueError(f"{given} has one text, and the model compares two: give it two, or leave its pair_dim out")
+    if isinstance(recipe.data, DatesData) and recipe.data.languages is not None:
+        Dates("train", size=1, languages=tuple(recipe.data.languages))
     if isinstance(recipe.data, CommunitiesData):
         Communities(**recipe.data.model_dump(exclude={"format"}))
     if isinstance(recipe.data, EpisodeData):
@@ -56,6 +62,14 @@ def suited_tokenizer(recipe: Recipe) -> None:
         )
     if recipe.train.masking.whole_words and section.kind == "characters":
         raise ValueError("kind 'characters' does not know words, and masking.whole_words is true; use another kind")
+    inner = getattr(recipe.model, "model", recipe.model)
+    if (
+        recipe.task == "translate"
+        and getattr(inner, "tied", None) == "all"
+        and not section.joint
+        and recipe.init is None
+    ):
+        raise ValueError("the model's tied 'all' is of one vocabulary for source and target; set 'joint' to true")
     if recipe.task != "translate" and (section.joint or section.target is not None):
         raise ValueError(f"joint and target are for the task 'translate'; the task is {recipe.task!r}")
 
@@ -83,6 +97,22 @@ def suited_training(recipe: Recipe) -> None:
         raise ValueError(f"sampling is for the task 'translate'; the task is {recipe.task!r}")
     if (exposure.word_dropout or exposure.corruption) and recipe.task in _UNSEARCHED:
         raise ValueError(f"word_dropout and corruption are of generated words; the task is {recipe.task!r}")
+
+
+def suited_places(recipe: Recipe) -> None:
+    """Learned positions reach as far as what the recipe itself says is read and written; texts are looked at later."""
+    inner = getattr(recipe.model, "model", recipe.model)
+    part: Any = getattr(inner, "encoder", inner)
+    frame = 2 + int(getattr(recipe.model, "next_sentence", False)) if part.kind == "bert" else 0
+    if part.kind != "bert" and getattr(part, "positions", None) != "learned":
+        return
+    window, longest = recipe.train.batch.window, recipe.search().max_length
+    needed = {"train.batch.window": 0 if window is None else window + frame}
+    if recipe.task in ("translate", "language_model", "recall"):
+        needed["decode.max_length"] = longest
+    for key, count in needed.items():
+        if count > part.max_length:
+            raise ValueError(f"'max_length' is {part.max_length}, too short for {key}; raise it to {count} or more")
 
 
 def suited_search(recipe: Recipe) -> None:
@@ -122,7 +152,10 @@ def suited_evaluation(recipe: Recipe) -> None:
             *others, last = _OF_LABELS[metric.name]
             tasks = f"{', '.join(others)} or {last}" if others else last
             raise ValueError(f"metric {metric.name!r} is for the task {tasks}; the task is {recipe.task!r}")
-        metric(["O"], [["O"]])  # an option with a wrong value shows at once
+        try:
+            metric(["O"], [["O"]])  # an option with a wrong value shows at once
+        except TypeError:
+            raise ValueError(f"the metric {metric.name!r} does not take {dict(metric.options)}") from None
     if section.group and recipe.task != "translate":
         raise ValueError(f"group is for the task 'translate'; the task is {recipe.task!r}")
     if section.rows > 1 and recipe.train.batch.window is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,13 +25,26 @@ def plan(recipe: Recipe) -> Iterator[RenderableType]:
     with tempfile.TemporaryDirectory() as cache, torch.device("cpu"):
         known = None if recipe.init is None else begun_encoders(Run(recipe.init), recipe)
         setup = prepare(recipe, Path(cache), known)
-        model = make_model(recipe, setup.task)
-        needed = forecast(recipe, setup, model)
-    yield _model(recipe, model)
+        with torch.device("meta"):
+            model = make_model(recipe, setup.task)
+        yield _model(recipe, model)
+        weights = sum(parameter.nbytes for parameter in model.parameters())
+        if weights > (free := memory()):
+            yield f"[bold red]too large:[/] {size(free)} of memory are free, and the weights alone need {size(weights)}"
+            return
+        needed = forecast(recipe, setup, make_model(recipe, setup.task))
     yield _data(setup, needed)
     yield _memory(recipe, needed)
     if torch.cuda.is_available():
         yield room(needed.total, torch.cuda.mem_get_info()[0])
+
+
+def memory() -> int:
+    """Bytes of memory that are free on this machine; where it does not say, more than anybody has."""
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return sys.maxsize
 
 
 def room(needed: int, free: int) -> str:
@@ -65,6 +80,8 @@ def _data(setup: Setup, needed: Footprint) -> Table:
         table.add_row(f"ids of {field}", f"{encoder.size:,}")
     if setup.train.encoded is not None:
         table.add_row("examples to learn from", f"{len(setup.train):,}")
+    for left_out in setup.skipped():
+        table.add_row("left out", left_out)
     table.add_row("batches", str(setup.feed))
     if setup.feed.dropped:
         table.add_row("longer than a batch may be, left out", f"{setup.feed.dropped:,}")

@@ -92,6 +92,8 @@ def _facts(run: Run, recipe: Recipe, outcome: Outcome) -> Iterator[tuple[str, st
     train, progress = recipe.train, outcome.progress
     yield "model", f"{recipe.model.kind}, {outcome.parameters:,} parameters"
     yield "examples", ", ".join(f"{count:,} {split}" for split, count in outcome.examples.items())
+    if outcome.skipped:
+        yield "left out", _cell("; ".join(outcome.skipped))
     yield "updates", f"{progress.step:,} of {train.steps:,}"
     if train.average > 1:
         taken = len(run.checkpoints(keep=train.average, every=train.checkpoint_every).last())

@@ -61,6 +61,15 @@ class Setup:
     test: Split | None
     feed: Feed
 
+    def skipped(self) -> list[str]:
+        """Which lines of the data were left out, a sentence for each split that lacks some."""
+        splits = {"train": self.train, "valid": self.valid, "test": self.test}
+        return [
+            f"{name}: {split.encoded.skipped}"
+            for name, split in splits.items()
+            if split is not None and split.encoded is not None and split.encoded.skipped.count
+        ]
+
 
 def prepare(recipe: Recipe, cache: Path, encoders: Encoders | None = None) -> Setup:
     """Read and encode the data.

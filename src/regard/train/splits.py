@@ -144,7 +144,14 @@ def examples(recipe: Recipe, name: Name) -> Examples | None:
             None
             if given is None
             else _joined_texts(
-                recipe, Hub(data.name, given, _columns(recipe, data.source, data.target), config=data.config)
+                recipe,
+                Hub(
+                    data.name,
+                    given,
+                    _columns(recipe, data.source, data.target),
+                    config=data.config,
+                    bad_lines=data.bad_lines,
+                ),
             )
         )
     if isinstance(data, FolderData):

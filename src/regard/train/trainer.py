@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import FrameType
@@ -59,6 +59,7 @@ class Outcome:
         begun: the step after which this part began.
         parameters: of the model.
         examples: how many there are in each split.
+        skipped: which lines of the data were left out.
     """
 
     progress: Progress
@@ -69,6 +70,7 @@ class Outcome:
     begun: int = 0
     parameters: int = 0
     examples: Mapping[str, int] = field(default_factory=dict)
+    skipped: Sequence[str] = ()
 
 
 class Trainer:
@@ -180,6 +182,8 @@ class Trainer:
         self.screen.begin(
             self.recipe, self.model, self.feed, progress, processes=world, sharded=self.sharded, ended=ended
         )
+        for left_out in self.setup.skipped():
+            self.screen.notice(left_out)
         corpus = self.setup.train.encoded
         if corpus is not None and (forgotten := forgotten_stories(self.model, corpus)) is not None:
             self.screen.notice(forgotten)
@@ -197,6 +201,7 @@ class Trainer:
             seconds=time.perf_counter() - begin,
             begun=begun,
             parameters=sum(parameter.numel() for parameter in self.model.parameters()),
+            skipped=self.setup.skipped(),
             examples={name: len(split) for name, split in splits.items() if split is not None and len(split) < ENDLESS},
         )
 
