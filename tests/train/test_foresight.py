@@ -43,14 +43,17 @@ def windows(book: Path, *overrides: str) -> sections.Recipe:
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
-        ([f"model={{{LEARNED}5}}"], "model.max_length is 5, too short for decode.max_length, 6 tokens; raise it to 6"),
+        (
+            [f"model={{{LEARNED}5}}"],
+            "model: 'max_length' is 5, too short for decode.max_length, 6 tokens; raise it to 6",
+        ),
         (
             [f"model={{{LEARNED}4}}", "decode.max_length=4"],
             "model.max_length is 4, too short for the longest target of the split train, 4 tokens; raise it to 5",
         ),
         (
             [f"model={{kind: bidirectional, model: {{{LEARNED}5}}}}"],
-            "model.model.max_length is 5, too short for decode.max_length, 6 tokens; raise it to 6",
+            "model: 'max_length' is 5, too short for decode.max_length, 6 tokens; raise it to 6",
         ),
         (
             ["model={kind: simple_attention, attention: {align: hard}}"],

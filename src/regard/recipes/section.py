@@ -6,7 +6,8 @@ import types
 import typing
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", types.NoneType: "null"}
 
@@ -28,8 +29,9 @@ class Section(BaseModel):
             if isinstance(value, bool) and bool in kinds:
                 continue
             if isinstance(value, bool | str) or not {int, float} & set(kinds):
-                wanted = " or ".join(_WORDS[kind] for kind in kinds)
-                raise ValueError(f"{name!r} should be {wanted}; got {value!r}")
+                wanted = PydanticCustomError("plain", f"it should be {' or '.join(_WORDS[kind] for kind in kinds)}")
+                details = InitErrorDetails(type=wanted, loc=(name,), input=value)
+                raise ValidationError.from_exception_data(cls.__name__, [details])
         return given
 
 

@@ -107,12 +107,13 @@ def suited_places(recipe: Recipe) -> None:
     if part.kind != "bert" and getattr(part, "positions", None) != "learned":
         return
     window, longest = recipe.train.batch.window, recipe.search().max_length
-    needed = {"train.batch.window": 0 if window is None else window + frame}
+    read = [("train.batch.window", window or 0, frame)]
     if recipe.task in ("translate", "language_model", "recall"):
-        needed["decode.max_length"] = longest
-    for key, count in needed.items():
-        if count > part.max_length:
-            raise ValueError(f"'max_length' is {part.max_length}, too short for {key}; raise it to {count} or more")
+        read.append(("decode.max_length", longest, 0))
+    for key, count, more in read:
+        if count + more > part.max_length:
+            short = f"'max_length' is {part.max_length}, too short for {key}, {count} tokens"
+            raise ValueError(f"{short}; raise it to {count + more} or more")
 
 
 def suited_search(recipe: Recipe) -> None:
