@@ -22,17 +22,21 @@ class Section(BaseModel):
     def _plain(cls, given: Any) -> Any:
         """No text stands for a number, and no number for true or false, as pydantic would have it."""
         for name, value in given.items() if isinstance(given, dict) else ():
-            field = cls.model_fields.get(name)
-            kinds = () if field is None else _kinds(field.annotation)
-            if not kinds or not set(kinds) <= set(_WORDS) or not isinstance(value, bool | int | float | str):
-                continue
-            if isinstance(value, bool) and bool in kinds:
-                continue
-            if isinstance(value, bool | str) or not {int, float} & set(kinds):
+            kinds = _kinds(cls.model_fields[name].annotation) if name in cls.model_fields else ()
+            if not _suits(value, kinds):
                 wanted = PydanticCustomError("plain", f"it should be {' or '.join(_WORDS[kind] for kind in kinds)}")
                 details = InitErrorDetails(type=wanted, loc=(name,), input=value)
                 raise ValidationError.from_exception_data(cls.__name__, [details])
         return given
+
+
+def _suits(value: Any, kinds: tuple[Any, ...]) -> bool:
+    """Whether a plain value is one of these plain types; where there are others, pydantic looks."""
+    if not kinds or not set(kinds) <= set(_WORDS) or not isinstance(value, bool | int | float | str):
+        return True
+    if isinstance(value, bool):
+        return bool in kinds
+    return not isinstance(value, str) and (int in kinds or float in kinds)
 
 
 def _kinds(annotation: Any) -> tuple[Any, ...]:
