@@ -165,7 +165,7 @@ def test_what_is_wrong_with_questions_is_one_sentence(reviews: str, tags: str) -
         (CLASSIFY, "tokenizer.joint=true", "joint and target are for the task 'translate'; the task is 'classify'"),
         (CLASSIFY, "model.kind=transducer", "model.kind is 'transducer': of the task classify it can be acceptor"),
         (CLASSIFY, "model.pooling=sum", "model.pooling is 'sum': it can be last, mean, max, attention"),
-        (CLASSIFY, "evaluate.select=bleu", "select is 'bleu'; it can be loss or one of the metrics"),
+        (CLASSIFY, "evaluate.select=bleu", "select is 'bleu'; it can be loss, accuracy"),
         (CLASSIFY, "train.batch={sentences: 4, window: 3}", "window is for the task 'language_model'"),
         (TAG, "train.exposure.corruption=0.1", "word_dropout and corruption are of generated words"),
         (TAG, "data.split=null", "set valid, what to validate on, or split, to divide train; one of them"),
