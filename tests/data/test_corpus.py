@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.data import Columns, Corpus, DataError, Digits, Jsonl, Labelled, Labels, Pairs, Tokenizer
+from regard.data import Columns, Corpus, DataError, Digits, Jsonl, Labelled, Labels, Pairs, Text, Tokenizer
 from regard.data.encoding import CHUNK
 
 WORDS = Tokenizer.train(["0 1 2 3 4 5 6 7 8 9 a b c"], kind="words")
@@ -72,6 +73,16 @@ def test_the_key_is_content(pairs: Pairs, tmp_path: Path) -> None:
     Path(pairs.source).rename(moved)
     Corpus.build(Pairs(moved, pairs.target), ENCODERS, cache)  # the same content under another name
     assert len(folders(cache)) == 5
+
+
+def test_what_is_unpacked_is_not_what_is_read_as_it_is(tmp_path: Path) -> None:
+    packed, copied = tmp_path / "texts.gz", tmp_path / "texts.bin"
+    packed.write_bytes(gzip.compress(b"1 2\n3\n"))
+    copied.write_bytes(packed.read_bytes())
+    corpora = [
+        Corpus.build(Text(path, encoding="latin-1"), {"text": WORDS}, tmp_path / "cache") for path in (packed, copied)
+    ]
+    assert len({corpus.folder for corpus in corpora}) == 2
 
 
 def test_skipped_lines_are_told_from_the_cache_too(pairs: Pairs, tmp_path: Path) -> None:

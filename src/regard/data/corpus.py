@@ -146,7 +146,8 @@ class Corpus:
 def _key(examples: Examples, encoders: Mapping[str, Encoder]) -> str:
     """The name of everything that decides the ids."""
     described = [f"{name}:{type(encoder).__name__}:{encoder.fingerprint}" for name, encoder in encoders.items()]
-    return fingerprint([f"format {FORMAT}", examples.settings(), *described], examples.files)
+    unpacked = [f"gz: {path.suffix == '.gz'}" for path in examples.files]  # the one thing that a name decides
+    return fingerprint([f"format {FORMAT}", examples.settings(), *described, *unpacked], examples.files)
 
 
 def _write(
