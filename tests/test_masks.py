@@ -459,3 +459,19 @@ def test_a_padding_mask_for_every_query_knows_its_lengths() -> None:
     pairs = torch.tensor([[1, 1, 0], [1, 1, 1]]).bool()[:, None, :].expand(2, 4, 3).clone()
     assert Mask.of(pairs).lengths(2, 3).tolist() == [2, 3]  # type: ignore[union-attr]
     assert Mask.of(pairs).row(1, 4).lengths(2, 3).tolist() == [2, 3]  # type: ignore[union-attr]
+
+
+def test_what_was_kept_is_not_an_answer_to_another_question() -> None:
+    """On a CPU the last answer is kept; other sizes, what is forbidden, and gradients after inference ask anew."""
+    mask, device = Mask.padding([2, 3]), torch.device("cpu")
+    for keys in (3, 5, 3):
+        allowed = mask.allowed((2, 1, 1, keys), device=device)
+        assert allowed.flatten(1).sum(1).tolist() == [2, 3]
+        assert allowed.shape == (2, 1, 1, keys)
+        assert torch.equal(mask.forbidden((2, 1, 1, keys), device=device), ~allowed)
+    with torch.inference_mode():
+        mask.forbidden((2, 1, 1, 4), device=device)
+    energy = torch.zeros(2, 1, 1, 4, requires_grad=True)
+    energy.masked_fill(mask.forbidden((2, 1, 1, 4), device=device), 0.0).sum().backward()
+    assert energy.grad is not None
+    assert energy.grad.flatten(1).sum(1).tolist() == [2, 3]

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from regard.masks.node import Edges, Grid, MaskShapeError, Node, Shape
 
+Comparison = Callable[[Tensor, Tensor], Tensor]
+
 
 class Padding(Node):
     """Keys at and after each sequence's length are padding.
 
     The largest length is kept as a number, since asking a GPU for it at every call would make the CPU wait; None
-    where it is not known. So is whether every sequence has a key; False where it is not known.
+    where it is not known. So is whether every sequence has a key; False where it is not known. On a CPU the last answer
+    is kept too: a decoder asks the same at every step.
     """
 
     def __init__(self, lengths: Tensor, longest: int | None, *, some: bool = False) -> None:
         self._lengths = lengths
         self._longest = longest
         self.some = some
+        self._asked: tuple[Comparison, int] | None = None
+        self._answer = lengths
 
     def __repr__(self) -> str:
         return f"Mask.padding({self._lengths.tolist()})"
@@ -42,10 +49,20 @@ class Padding(Node):
             )
 
     def allowed(self, grid: Grid) -> Tensor:
-        return grid.cols < self._lengths.view(-1, 1, 1, 1)
+        return self._compared(torch.lt, grid)
 
     def forbidden(self, grid: Grid) -> Tensor:
-        return grid.cols >= self._lengths.view(-1, 1, 1, 1)
+        return self._compared(torch.ge, grid)
+
+    def _compared(self, compare: Comparison, grid: Grid) -> Tensor:
+        """Places beside lengths, [B, 1, 1, s]."""
+        plain = type(self._lengths) is Tensor and self._lengths.is_cpu and not torch.compiler.is_compiling()
+        if not plain or grid.some_cols is not None:
+            return compare(grid.cols, self._lengths.view(-1, 1, 1, 1))
+        asked = (compare, grid.shape[3])
+        if self._asked != asked or (self._answer.is_inference() and not torch.is_inference_mode_enabled()):
+            self._asked, self._answer = asked, compare(grid.cols, self._lengths.view(-1, 1, 1, 1))
+        return self._answer
 
     def bounds(self, edges: Edges) -> tuple[Tensor, Tensor]:
         lengths = self._lengths[:, None, None, None]

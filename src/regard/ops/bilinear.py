@@ -80,5 +80,6 @@ def _carry(query: Tensor, weight: Tensor) -> Tensor:
     statistics = statistics_dtype(query.dtype)
     with full_precision(query):
         if len(weight) == 1:  # one product for the batch, where broadcasting would take one for each sequence
-            return (query.squeeze(1).to(statistics) @ weight[0].to(statistics)).unsqueeze(1)
+            carried = query.flatten(0, 2).to(statistics) @ weight.squeeze(0).to(statistics)
+            return carried.view(*query.shape[:3], -1)
         return query.to(statistics) @ weight.to(statistics)

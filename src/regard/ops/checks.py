@@ -21,11 +21,14 @@ def check_weight(mechanism: str, name: str, weight: Tensor | None) -> None:
 
 def _fits(query: Tensor, key: Tensor, value: Tensor, width: int | None) -> bool:
     """Whether nothing is wrong, found in a few comparisons: short reads take no longer than what is checked of them."""
-    asked, found, read = query.shape, key.shape, value.shape
-    if not len(asked) == len(found) == len(read) == 4:
+    if not query.dim() == key.dim() == value.dim() == 4:
         return False
-    same = asked[:2] == found[:2] and asked[3] == found[3] and found[:3] == read[:3] and width in (None, asked[3])
-    return same and query.is_floating_point() and key.is_floating_point() and value.is_floating_point()
+    batch, heads, _, channels = query.shape
+    key_batch, key_heads, keys, key_width = key.shape
+    value_batch, value_heads, values, _ = value.shape
+    same = batch == key_batch == value_batch and heads == key_heads == value_heads and keys == values
+    numbers = query.is_floating_point() and key.is_floating_point() and value.is_floating_point()
+    return same and channels == key_width and (width is None or width == channels) and numbers
 
 
 def check_reading(mechanism: str, query: Tensor, key: Tensor, value: Tensor, *, width: int | None = None) -> None:

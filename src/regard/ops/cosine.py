@@ -11,8 +11,8 @@ from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_impl, check_reading, check_weight
 from regard.ops.inner_product import dot_product_attention, inner_product
-from regard.ops.softmax import finite_softmax, full_precision, read, statistics_dtype
-from regard.ops.weights import sizes
+from regard.ops.softmax import finite_softmax, full_precision, statistics_dtype
+from regard.ops.weights import Held
 
 CARD = Card(
     name="cosine",
@@ -106,19 +106,23 @@ def cosine_attention(
 
 
 def _is_one_query(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether one query reads each memory, on a CPU, in full precision and without gradient."""
+    """Whether one query reads each memory, on a CPU, in full precision, without gradient and without autocast."""
     same = query.dtype == key.dtype == value.dtype == statistics_dtype(query.dtype)
     learned = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
-    return same and query.is_cpu and query.shape[2] == 1 and key.shape[2] > 0 and not learned
+    one = query.is_cpu and query.shape[2] == 1 and key.shape[2] > 0
+    return same and one and not learned and not torch.is_autocast_enabled("cpu")
 
 
 def _one_query(aimed: Tensor, key: Tensor, value: Tensor, mask: Mask | None, *, dropout: float) -> Attended:
     """Energies are divided by the lengths of the keys, so that no key is written again."""
     Mask.check(mask)
-    with full_precision(aimed):
-        length = torch.linalg.vector_norm(key, dim=-1).clamp_(min=_SMALLEST_NORM)
-        energy = (aimed @ key.mT).div_(length.unsqueeze(2))
-        return read(finite_softmax(energy, mask, sizes(energy)), value, dropout)
+    shape = (*aimed.shape[:3], key.shape[2])
+    length = torch.linalg.vector_norm(key, dim=-1).clamp_(min=_SMALLEST_NORM)
+    energy = torch.bmm(aimed.flatten(0, 1), key.flatten(0, 1).mT).view(shape).div_(length.unsqueeze(2))
+    weights = finite_softmax(energy, mask, shape)
+    given = F.dropout(weights, dropout) if dropout else weights
+    context = torch.bmm(given.flatten(0, 1), value.flatten(0, 1))
+    return Attended(context.view(*shape[:3], -1), Held(weights), shape)
 
 
 def _aim(query: Tensor, strength: Tensor | None) -> Tensor:

@@ -25,7 +25,7 @@ _CAUSAL = Mask.causal()
 # On a CPU the fused kernel loses where it has many heads of few pairs each, and wins again where the whole read is so
 # small that the number of operations counts: with gradients there are more of these.
 _PAIRS_OF_A_SHORT_HEAD = 1 << 10
-_LEAST_HEADS_OF_ONE_QUERY = 64
+_LEAST_HEADS_OF_ONE_QUERY = 128
 _LEAST_PAIRS = 3 << 10
 _LEAST_PAIRS_WITH_GRADIENT = 1 << 15
 
@@ -82,8 +82,12 @@ def dot_product_attention(
 
 
 def _is_short(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether this is a read of a few words in many heads on a CPU, in full precision."""
-    if not query.is_cpu or not query.dtype == key.dtype == value.dtype == statistics_dtype(query.dtype):
+    """Whether this is a read of a few words in many heads on a CPU, in full precision, which autocast leaves alone."""
+    if (
+        not query.is_cpu
+        or torch.is_autocast_enabled("cpu")
+        or not query.dtype == key.dtype == value.dtype == statistics_dtype(query.dtype)
+    ):
         return False
     batch, heads, queries, _ = query.shape
     pairs = queries * key.shape[2]
@@ -98,13 +102,10 @@ def _short(
     query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shape: Shape, *, scale: float, dropout: float
 ) -> Attended:
     """The definition in as few operations as it takes; `_is_short` says when."""
-    with full_precision(query):
-        pairs = query.flatten(0, 1), key.flatten(0, 1).mT
-        energy = torch.baddbmm(query.new_empty(1, 1, 1), *pairs, beta=0, alpha=scale)
-        weights = finite_softmax(energy.view(shape), mask, shape)
-        given = F.dropout(weights, dropout) if dropout else weights
-        context = torch.bmm(given.flatten(0, 1), value.flatten(0, 1))
-    return Attended(context.unflatten(0, shape[:2]), Held(weights), shape)
+    energy = torch.baddbmm(query.new_empty(1, 1, 1), query.flatten(0, 1), key.flatten(0, 1).mT, beta=0, alpha=scale)
+    weights = energy.softmax(-1) if mask is None else finite_softmax(energy.view(shape), mask, shape).flatten(0, 1)
+    context = torch.bmm(F.dropout(weights, dropout) if dropout else weights, value.flatten(0, 1))
+    return Attended(context.view(*shape[:3], -1), Held(weights.view(shape)), shape)
 
 
 def _fused(
@@ -120,6 +121,9 @@ def _fused(
 ) -> Tensor:
     if mask is None:
         return fused_attention(query, key, value, causal=causal, scale=scale, dropout=dropout)
+    if mask.serves_every_query(shape):
+        allowed = mask.allowed(shape, device=query.device)
+        return fused_attention(query, key, value, allowed, scale=scale, dropout=dropout)
     forbidden, empty = whole_rows(mask, shape, query.device)
     context = fused_attention(query, key, value, ~forbidden, scale=scale, dropout=dropout)
     return context if empty is None else context.masked_fill(empty, 0.0)
