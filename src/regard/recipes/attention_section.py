@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -18,7 +17,10 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 
 def named(key: str) -> BeforeValidator:
     """A part that is given by a name alone is a mapping with nothing else."""
-    spelled: Callable[[Any], Any] = lambda value: {key: value} if isinstance(value, str) else value  # noqa: E731
+
+    def spelled(value: Any) -> Any:
+        return {key: value} if isinstance(value, str) else value
+
     return BeforeValidator(spelled)
 
 
@@ -161,19 +163,15 @@ class RecallSection(Section):
 
 
 Score = Annotated[
-    Annotated[
-        AdditiveSection | BilinearSection | ConcatSection | CosineSection | DotSection | LocationSection,
-        Field(discriminator="name"),
-    ],
+    AdditiveSection | BilinearSection | ConcatSection | CosineSection | DotSection | LocationSection,
+    Field(discriminator="name"),
     named("name"),
 ]
 Align = Annotated[
-    Annotated[SoftmaxSection | LocalMSection | LocalPSection | HardAlignSection, Field(discriminator="name")],
-    named("name"),
+    SoftmaxSection | LocalMSection | LocalPSection | HardAlignSection, Field(discriminator="name"), named("name")
 ]
 Term = Annotated[
-    Annotated[ReachSection | PositionSection | LocationTermSection | RecallSection, Field(discriminator="name")],
-    named("name"),
+    ReachSection | PositionSection | LocationTermSection | RecallSection, Field(discriminator="name"), named("name")
 ]
 
 

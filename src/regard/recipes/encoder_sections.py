@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -32,7 +31,10 @@ class CellsSection(Section):
 
 def of_kind(kind: str) -> BeforeValidator:
     """A part that is given by a mapping is of this kind where nothing else is said."""
-    told: Callable[[Any], Any] = lambda given: {"kind": kind} | given if isinstance(given, dict) else given  # noqa: E731
+
+    def told(given: Any) -> Any:
+        return {"kind": kind} | given if isinstance(given, dict) else given
+
     return BeforeValidator(told)
 
 
@@ -47,7 +49,7 @@ class BlocksSection(Section):
     dim: Size = 512
     """Width of the vectors between layers."""
     num_heads: Size = 8
-    """Heads; each has so many parts of the width."""
+    """Heads, among which the width is divided."""
     hidden_dim: Size | None = None
     """Width of the feed-forward network's hidden layer; None for four times the width."""
     dropout: Share = 0.1
@@ -167,9 +169,7 @@ class BertEncoderSection(BlocksSection):
 
 
 Encoder = Annotated[
-    Annotated[
-        RNNEncoderSection | LSTMNEncoderSection | TransformerEncoderSection | BertEncoderSection,
-        Field(discriminator="kind"),
-    ],
+    RNNEncoderSection | LSTMNEncoderSection | TransformerEncoderSection | BertEncoderSection,
+    Field(discriminator="kind"),
     of_kind("rnn"),
 ]

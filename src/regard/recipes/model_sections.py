@@ -196,9 +196,7 @@ class BidirectionalSection(Model):
 
     kind: Literal["bidirectional"]
     """Says that it is this model."""
-    model: Annotated[Annotated[Attending, Field(discriminator="kind")], of_kind("bahdanau")] = BahdanauSection(
-        kind="bahdanau"
-    )
+    model: Annotated[Attending, Field(discriminator="kind"), of_kind("bahdanau")] = BahdanauSection(kind="bahdanau")
     """What both are, with attention: `kind` and its arguments."""
     gamma: float = Field(1.0, ge=0)
     """How much agreement counts."""
