@@ -1,4 +1,4 @@
-"""Which widths fit together: rules that a recipe is held to before PyTorch is there, and a module when it is made."""
+"""What fits together: rules that a recipe is held to before PyTorch is there, and a model when it is made or trained."""
 
 from __future__ import annotations
 
@@ -65,3 +65,13 @@ def shifts_fit(shifts: int, rows: int) -> None:
     """The places that a head can move to are different ones."""
     if shifts > rows:
         raise ValueError(f"shifts are different places on the tape, so at most its {rows} rows; got {shifts}")
+
+
+def draws_are_rewarded(kind: str) -> None:
+    """Hard attention is of models that learn from every draw."""
+    unrewarded = {
+        "bidirectional": "draws of its second direction have no reward",
+        "simple_attention": "the read before its first word has no reward",
+    }
+    if kind in unrewarded:
+        raise ValueError(f"align 'hard' is not for {kind!r}: {unrewarded[kind]}")

@@ -110,7 +110,8 @@ def test_what_a_recipe_says_makes_its_model(name: str) -> None:
     recipe = check(Document.read(shipped()[name])).recipe
     sizes = (8,) if recipe.task in ("language_model", "masked_language_model", "spans") else (8, 8)
     with torch.device("meta"):
-        build(recipe.model.kind, *sizes, **recipe.model.arguments())
+        model = build(recipe.model.kind, *sizes, **recipe.model.arguments())
+    assert type(model) is MODELS[recipe.model.kind].made
 
 
 # a recipe, what is assigned, a part of the sentence

@@ -12,12 +12,10 @@ from regard.nn.fitting import positive
 from regard.nn.positions import Learned
 from regard.nn.rnn import inside
 from regard.nn.transformer_layer import Blocks, TransformerLayer
-from regard.specials import BOS, EOS, PAD
+from regard.specials import BOS, EOS, FRAME, PAD
 
 SEGMENTS = 2
 """Texts that can stand side by side."""
-FRAME = 2
-"""Ids around a text: `<s>` before it, `</s>` behind."""
 _SPREAD, _WIDTH = 0.02, 768
 
 

@@ -23,7 +23,7 @@ from regard.recipes.encoder_sections import (
     of_kind,
 )
 from regard.recipes.section import Section
-from regard.shapes import directions_halve, embeddings_tie, shifts_balance, shifts_fit
+from regard.shapes import directions_halve, draws_are_rewarded, embeddings_tie, shifts_balance, shifts_fit
 
 
 class Model(Section):
@@ -114,9 +114,7 @@ class SimpleAttentionSection(RNNSection):
         if self.attention is not None:
             self.attention.fits(self.hidden_dim, self.hidden_dim)
             if self.attention.draws:
-                raise ValueError(
-                    "align 'hard' is not for 'simple_attention': the read before its first word has no reward"
-                )
+                draws_are_rewarded(self.kind)
         return self
 
 
@@ -205,7 +203,7 @@ class BidirectionalSection(Model):
     def _rewarded(self) -> BidirectionalSection:
         attention = getattr(self.model, "attention", None)
         if attention is not None and attention.draws:
-            raise ValueError("align 'hard' is not for 'bidirectional': draws of its second direction have no reward")
+            draws_are_rewarded(self.kind)
         return self
 
 

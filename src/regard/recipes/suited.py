@@ -12,6 +12,7 @@ from regard.recipes.data_sections import FORMATS, TWO_TEXTS, CommunitiesData
 from regard.recipes.episode_sections import EpisodeData
 from regard.recipes.generated_sections import DatesData
 from regard.recipes.sections import MaskingSection, Recipe, TrainSection
+from regard.specials import FRAME
 
 _BLIND = "seq2seq"  # the one encoder-decoder without attention
 _RANKED = ("classify", "tag", "answer", "nodes", "spans")  # tasks whose answers are ranked, not generated
@@ -103,7 +104,8 @@ def suited_places(recipe: Recipe) -> None:
     """Learned positions reach as far as what the recipe itself says is read and written; texts are looked at later."""
     inner = getattr(recipe.model, "model", recipe.model)
     part: Any = getattr(inner, "encoder", inner)
-    frame = 2 + int(getattr(recipe.model, "next_sentence", False)) if part.kind == "bert" else 0
+    between = int(getattr(recipe.model, "next_sentence", False))  # an end between the two parts of a window
+    frame = FRAME + between if part.kind == "bert" else 0
     if part.kind != "bert" and getattr(part, "positions", None) != "learned":
         return
     window, longest = recipe.train.batch.window, recipe.search().max_length

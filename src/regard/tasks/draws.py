@@ -10,6 +10,7 @@ from regard.models.bidirectional import Bidirectional
 from regard.models.predicted import Predicted, log_softmax
 from regard.models.simple_attention import SimpleAttention
 from regard.nn.aligners import Hard
+from regard.shapes import draws_are_rewarded
 from regard.specials import PAD
 
 
@@ -87,9 +88,9 @@ def check_draws(model: nn.Module) -> None:
         return
     for module in model.modules():
         if isinstance(module, Bidirectional):
-            raise ValueError("align 'hard' is not for 'bidirectional': draws of its second direction have no reward")
+            draws_are_rewarded("bidirectional")
         if isinstance(module, SimpleAttention):
-            raise ValueError("align 'hard' is not for 'simple_attention': the read before its first word has no reward")
+            draws_are_rewarded("simple_attention")
 
 
 def _from_here_on(steps: Tensor) -> Tensor:

@@ -9,10 +9,11 @@ import numpy as np
 from torch import nn
 
 from regard.data.tokenizer import Tokenizer
-from regard.models.bert import FRAME, Bert, BertEncoder
+from regard.models.bert import Bert, BertEncoder
 from regard.nn.positions import Learned
 from regard.recipes.problem import RecipeError
 from regard.recipes.sections import Recipe
+from regard.specials import FRAME
 from regard.tasks.language_modelling import SAMPLED
 from regard.tasks.task import Task
 from regard.train.splits import Split
@@ -23,9 +24,12 @@ def check_places(
 ) -> None:
     """See that learned positions reach as far as texts do; other positions have no end.
 
+    What the recipe itself says, windows and the length of outputs, was looked at when it was read
+    (`regard.recipes.suited`).
+
     Args:
         model: of the recipe, its tables; on any device.
-        recipe: windows, and how long outputs may be.
+        recipe: whether texts are read in windows.
         task: which texts are read and written.
         splits: the texts.
         dropped: examples of the split train that no batch has room for.
@@ -38,7 +42,7 @@ def check_places(
         return
     frame = sum(_framed(module) for module in model.modules() if isinstance(module, BertEncoder | Bert))
     read = [(what, needed + frame) for what, needed in _inputs(recipe, task, splits, dropped)]
-    for what, needed in (*_outputs(recipe), *read):
+    for what, needed in (*_samples(recipe), *read):
         if needed > min(tables):
             key = ".".join(("model", *(_learned(recipe.model.model_dump()) or ()), "max_length"))
             raise RecipeError(f"{key} is {min(tables)}, too short for {what}; raise it to {needed} or more")
@@ -49,11 +53,9 @@ def _framed(module: BertEncoder | Bert) -> int:
     return FRAME if isinstance(module, BertEncoder) else int(module.next_map is not None)
 
 
-def _outputs(recipe: Recipe) -> Iterator[tuple[str, int]]:
-    """What is written: how it is called, and how many places it takes, the beginning counted and the end not."""
+def _samples(recipe: Recipe) -> Iterator[tuple[str, int]]:
+    """What a language model is shown to make of examples: how it is called, and how many places it takes."""
     longest = recipe.search().max_length
-    if recipe.task in ("translate", "recall"):
-        yield f"decode.max_length, {longest} tokens", longest
     if recipe.task == "language_model":
         yield f"decode.max_length, {longest} tokens behind the {SAMPLED} of an example", longest + SAMPLED
 
@@ -61,10 +63,8 @@ def _outputs(recipe: Recipe) -> Iterator[tuple[str, int]]:
 def _inputs(
     recipe: Recipe, task: Task, splits: Mapping[str, Split | None], dropped: Iterable[int]
 ) -> Iterator[tuple[str, int]]:
-    """What is read likewise."""
-    window = recipe.train.batch.window
-    if window is not None:
-        yield f"train.batch.window, {window} tokens", window
+    """What is read likewise, a beginning counted and an end not."""
+    if recipe.train.batch.window is not None:  # which the recipe was held to
         return
     generated = [] if task.unit != "token" else [task.answer or task.question]
     if recipe.model.kind == "bidirectional":
