@@ -1,4 +1,4 @@
-"""What fits together: rules that a recipe is held to before PyTorch is there, and a model when it is made or trained."""
+"""What fits together: rules that a recipe is held to before PyTorch is there, and a model when it is made."""
 
 from __future__ import annotations
 

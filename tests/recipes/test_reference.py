@@ -15,8 +15,15 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from regard.decode.search import Search
-from regard.recipes import attention_section, data_sections, encoder_sections, model_sections, sections
-from regard.recipes.section import Section
+from regard.recipes import (
+    attention_section,
+    data_sections,
+    encoder_sections,
+    model_sections,
+    sections,
+    translator_sections,
+)
+from regard.recipes.section import Model, Section
 from regard.recipes.sections import Recipe
 
 PAGE = Path(__file__).parents[2] / "docs/training.md"
@@ -175,12 +182,12 @@ def test_the_page_holds_the_reference() -> None:
 
 
 def test_every_section_has_its_place() -> None:
-    modules = (sections, data_sections, attention_section, encoder_sections, model_sections)
+    modules = (sections, data_sections, attention_section, encoder_sections, model_sections, translator_sections)
     found = {model for module in modules for model in vars(module).values() if isinstance(model, type)}
     known = {model for model in found if issubclass(model, Section)}
     shared = {Section, data_sections.Files, data_sections.Divided, data_sections.SplitFiles, data_sections.SpanData}
     shared |= {encoder_sections.BlocksSection, encoder_sections.PlacedSection}
-    shared |= {model_sections.Model, model_sections.RNNSection}
+    shared |= {Model, translator_sections.RNNSection}
     assert known - shared == set(PLACES.values())
 
 

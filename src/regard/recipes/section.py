@@ -30,6 +30,14 @@ class Section(BaseModel):
         return given
 
 
+class Model(Section):
+    """What all sections of models have in common."""
+
+    def arguments(self) -> dict[str, Any]:
+        """What was said of it as plain values, `kind` left out, and null too, which leaves all to the constructor."""
+        return self.model_dump(exclude_unset=True, exclude_none=True, exclude={"kind"})
+
+
 def _suits(value: Any, kinds: tuple[Any, ...]) -> bool:
     """Whether a plain value is one of these plain types; where there are others, pydantic looks."""
     if not kinds or not set(kinds) <= set(_WORDS) or not isinstance(value, bool | int | float | str):
