@@ -471,7 +471,7 @@ def test_what_was_kept_is_not_an_answer_to_another_question() -> None:
         assert torch.equal(mask.forbidden((2, 1, 1, keys), device=device), ~allowed)
     with torch.inference_mode():
         mask.forbidden((2, 1, 1, 4), device=device)
-    energy = torch.zeros(2, 1, 1, 4, requires_grad=True)
+    energy = torch.zeros(2, 1, 1, 4, requires_grad=True, device=device)
     energy.masked_fill(mask.forbidden((2, 1, 1, 4), device=device), 0.0).sum().backward()
     assert energy.grad is not None
     assert energy.grad.flatten(1).sum(1).tolist() == [2, 3]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -10,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from regard import Mask
 from regard.ops import local_m_weights, scaled_dot_attention
 from regard.ops.windowed import Band, windowed_attention
-from tests.mechanism import assert_close, check_gradients
+from tests.mechanism import assert_close, assert_within_budget, check_gradients, magnitude
 
 LENGTHS = Mask.padding([0, 130])
 
@@ -42,6 +45,30 @@ def test_it_equals_the_definition(mask: Mask, queries: int, keys: int) -> None:
     found = torch.autograd.grad(actual, inputs, upstream)
     for mine, theirs in zip(found, torch.autograd.grad(expected, inputs, upstream), strict=True):
         assert_close(mine, theirs, tolerance=1e-12)
+
+
+@pytest.mark.parametrize(
+    "mask", [Mask.window(7), Mask.window(31, ahead=9), Mask.window(9, ahead=4) & LENGTHS], ids=repr
+)
+@pytest.mark.parametrize(("queries", "keys"), [(1, 131), (67, 131), (131, 131), (149, 131)])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_keeps_to_its_budget(mask: Mask, queries: int, keys: int, dtype: torch.dtype) -> None:
+    """On a GPU a window without padding is flash attention's own."""
+    inputs = [torch.randn(2, 3, length, 16).to(dtype) for length in (queries, keys, keys)]
+    upstream = torch.randn_like(inputs[0])
+
+    def run(kind: torch.dtype, read: Callable[..., Tensor]) -> list[Tensor]:
+        ready = [tensor.to(kind).requires_grad_() for tensor in inputs]
+        context = read(*ready, mask)
+        return [context.detach(), *torch.autograd.grad(context, ready, upstream.to(kind))]
+
+    def definition(*given: Any) -> Tensor:
+        return scaled_dot_attention(*given, scale=0.5, impl="reference").context
+
+    truth, plain, actual = run(torch.float64, definition), run(dtype, definition), run(dtype, by_blocks)
+    largest = max(magnitude(gradient) for gradient in truth[1:])
+    for place, (true, worse, mine) in enumerate(zip(truth, plain, actual, strict=True)):
+        assert_within_budget(mine, worse, true, scale=largest if place else None, roundings=2)
 
 
 def test_gradients() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,7 +73,9 @@ class Network(Case):
 
     def _geometric(self, edges: Tensor) -> Way:
         """PyTorch Geometric's layer without the map in front, which the op does not have either."""
-        geometric: Any = importlib.import_module("torch_geometric.nn")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of what it is written with, nothing of ours
+            geometric: Any = importlib.import_module("torch_geometric.nn")
         width = self.heads * self.width
         layer = geometric.GATConv(width, self.width, self.heads, add_self_loops=False, bias=False).to(edges.device)
         layer.lin = torch.nn.Identity()

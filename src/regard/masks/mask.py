@@ -11,8 +11,8 @@ so that the last query sees the last key whether or not earlier keys come from a
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Sequence
+from typing import NamedTuple, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -20,6 +20,8 @@ from torch import Tensor
 from regard.masks.composed import Either, Not, both, conjuncts
 from regard.masks.leaves import Dense, Padding, Window
 from regard.masks.node import Edges, Grid, MaskShapeError, Node, Shape
+
+T = TypeVar("T")
 
 
 class Blocks(NamedTuple):
@@ -68,6 +70,7 @@ class Mask:
 
     def __init__(self, node: Node) -> None:
         self._node = node
+        self._made: dict[Hashable, object] = {}
 
     @staticmethod
     def padding(lengths: Tensor | Sequence[int]) -> Mask:
@@ -180,11 +183,11 @@ class Mask:
         self._node.check(shape)
         return self._node.to(device).forbidden(Grid(shape, device))
 
-    def blocks(self, shape: Shape, block: tuple[int, int]) -> Blocks:
+    def blocks(self, shape: Shape, block: tuple[int, int], *, device: torch.device | None = None) -> Blocks:
         """Which blocks of `block[0]` queries by `block[1]` keys are ruled out, and which are full."""
         self._node.check(shape)
         _, _, queries, keys = shape
-        device, shift = self._device(), keys - queries
+        device, shift = device or self._device(), keys - queries
         row = torch.arange(0, queries, block[0], device=device).unsqueeze(1)
         col = torch.arange(0, keys, block[1], device=device).unsqueeze(0)
         last_row = (row + block[0]).clamp(max=queries) - 1
@@ -278,6 +281,12 @@ class Mask:
         Causal and window masks speak of places, not of keys: they stay as they are, aligned to the new end.
         """
         return Mask(self._node.embed(before, size, after, free=True))
+
+    def once(self, reader: Hashable, make: Callable[[Mask], T]) -> T:
+        """What `make` makes of this mask for a reader, made when it is first asked for and then kept."""
+        if reader not in self._made:
+            self._made[reader] = make(self)
+        return cast(T, self._made[reader])
 
     def to(self, device: torch.device | str) -> Mask:
         """The mask with its tensors on `device`."""

@@ -27,6 +27,7 @@ class LanguageModel(Generator[RecurrentState]):
         cells: what they are made of. With `variational` the dropout here drops the same channels at all steps too.
         dropout: on the embeddings and on the outputs of the uppermost layer.
         tied: whether W is the embedding; it needs `embedding_dim` = `hidden_dim`.
+        scale: the largest entry of an embedding at first.
 
     Mikolov et al. 2010 (Elman); Zaremba, Sutskever & Vinyals 2014 (LSTM with dropout); Press & Wolf 2017 (tied).
 
@@ -48,9 +49,10 @@ class LanguageModel(Generator[RecurrentState]):
         cells: Cells | str = "lstm",
         dropout: float = 0.0,
         tied: bool = False,
+        scale: float = 0.1,
     ) -> None:
         super().__init__()
-        self.words = Words(size, embedding_dim)
+        self.words = Words(size, embedding_dim, scale=scale)
         self.layers = Recurrent(embedding_dim, hidden_dim, cells)
         locked = self.layers.cells.variational
         self.dropout: nn.Module = LockedDropout(dropout) if locked else Dropout(dropout)

@@ -60,8 +60,9 @@ class PointerLM(nn.Module):
 
     Args:
         size: V, how many words.
-        embedding_dim, hidden_dim, cells, dropout, tied: those of `LanguageModel`, whose parameters have the same names,
-            so that a run of it can be begun with. The query reads what the output layer reads, dropout included.
+        embedding_dim, hidden_dim, cells, dropout, tied, scale: those of `LanguageModel`, whose parameters have the
+            same names, so that a run of it can be begun with. The query reads what the output layer reads, dropout
+            included.
         window: L, how many words back it points.
         pairing: the word that a state stands for: the one it has just `"read"` (the paper), or the one that came
             `"next"`, as in the cache of Grave et al.: then a state is found that stood where this one stands.
@@ -85,13 +86,14 @@ class PointerLM(nn.Module):
         cells: Cells | str = "lstm",
         dropout: float = 0.0,
         tied: bool = False,
+        scale: float = 0.1,
         window: int = 100,
         pairing: str = "read",
     ) -> None:
         super().__init__()
         positive("PointerLM", window=window)
         check_pairing(pairing)
-        self.words = Words(size, embedding_dim)
+        self.words = Words(size, embedding_dim, scale=scale)
         self.layers = Recurrent(embedding_dim, hidden_dim, cells)
         locked = self.layers.cells.variational
         self.dropout: nn.Module = LockedDropout(dropout) if locked else Dropout(dropout)

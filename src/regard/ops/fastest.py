@@ -127,10 +127,11 @@ def _order(query: Tensor, key: Tensor, value: Tensor) -> AbstractContextManager[
     differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value))
     shape = Shape(query.shape[2], key.shape[2], query.shape[3], differentiable)
     dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else query.dtype
-    order = backends(_capability(query.device), dtype, shape)
+    order = backends(capability(query.device), dtype, shape)
     return nullcontext() if order is None else sdpa_kernel(order, set_priority=True)
 
 
 @functools.cache
-def _capability(device: torch.device) -> tuple[int, int]:
+def capability(device: torch.device) -> tuple[int, int]:
+    """The compute capability of a GPU, asked once."""
     return torch.cuda.get_device_capability(device)

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 from regard.masks import Mask, Shape
 from regard.ops.attended import Attended
 from regard.ops.fastest import fused_attention
+from regard.ops.flexed import attention_in_spans, flex_fits
 from regard.ops.softmax import (
     finite_softmax,
     full_precision,
@@ -50,10 +51,11 @@ def dot_product_attention(
 ) -> Attended:
     """softmax(scale q.k) value, by the definition (`"reference"`), fused (`"sdpa"`) or by what is fastest (None).
 
-    The fastest is a band of blocks for a window much narrower than the memory, the definition in as few passes as it
-    takes for reads of a few words on a CPU, and the fused kernel for all others. The context is in the dtype of
-    `value`. The kernel wants one dtype, so it runs in the widest of the three, or, if the others may be rounded
-    (`narrow`), in that of the value: in half precision it is several times as fast. Weights stay those of the given.
+    The fastest is FlexAttention for the longest reads in spans on a GPU, flash attention's own window or a band of
+    blocks for a window much narrower than the memory, the definition in as few passes as it takes for reads of a few
+    words on a CPU, and the fused kernel for all others. The context is in the dtype of `value`. The kernel wants one
+    dtype, so it runs in the widest of the three, or, if the others may be rounded (`narrow`), in that of the value: in
+    half precision it is several times as fast. Weights stay those of the given.
     """
     Mask.check(mask)
     batch, heads, queries, _ = query.shape
@@ -73,7 +75,10 @@ def dot_product_attention(
     elif not query.dtype == key.dtype == dtype:
         widest = torch.promote_types(torch.promote_types(query.dtype, key.dtype), dtype)
         query, key, value = query.to(widest), key.to(widest), value.to(widest)
-    if band is not None:
+    if impl is None and not causal and not dropout and flex_fits(query, key, value, mask, shape):
+        assert mask is not None
+        context = attention_in_spans(query, key, value, mask, shape, scale=scale)
+    elif band is not None:
         context = windowed_attention(query, key, value, band, scale=scale, dropout=dropout)
     else:
         rest = None if causal else mask

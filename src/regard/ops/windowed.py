@@ -1,7 +1,8 @@
 """Softmax attention over inner products in a window, without the pairs outside it.
 
-Queries are taken in blocks of C. A block sees the C + W - 1 keys from the first of its first query to the last of its
-last one, so that T·(C + W) pairs are computed instead of T·S, and no tensor of T·S pairs exists.
+In half precision on a GPU flash attention has windows of its own. Elsewhere, and where keys are padded, queries are
+taken in blocks of C. A block sees the C + W - 1 keys from the first of its first query to the last of its last one, so
+that T·(C + W) pairs are computed instead of T·S, and no tensor of T·S pairs exists.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.masks import Mask, Shape
-from regard.ops.fastest import fused_attention
+from regard.ops.fastest import capability, fused_attention
 
 _BLOCK = 64  # queries of a block, at least: what a fused kernel is made for
+_CAPABILITY, _WIDEST = (8, 0), 256  # of flash attention
 _GAIN = 2  # pairs that a window must save to pay for laying out the keys: half of them
 
 
@@ -113,9 +115,31 @@ def windowed_attention(
     >>> windowed_attention(ones, ones, ones.cumsum(2), band, scale=1.0)[0, 0, :, 0]
     tensor([1.0, 1.5, 2.5, 3.5])
     """
+    if _flash_can(query, key, value, band) and not dropout:
+        return _by_flash(query, key, value, band, scale)
     allowed = band.allowed(query.device)
     empty = ~allowed.any(dim=-1, keepdim=True)
     context = fused_attention(
         band.cut(query), band.slabs(key), band.slabs(value), allowed | empty, scale=scale, dropout=dropout
     )
     return band.joined(context.masked_fill(empty, 0.0))
+
+
+def _flash_can(query: Tensor, key: Tensor, value: Tensor, band: Band) -> bool:
+    """Whether flash attention has this window: half precision on a GPU, a query's own place in it, no padding."""
+    half = query.dtype in (torch.float16, torch.bfloat16) and query.dtype == key.dtype == value.dtype
+    if not (query.is_cuda and half and torch.backends.cuda.is_flash_attention_available()):
+        return False
+    fits = query.shape[3] == value.shape[3] <= _WIDEST and query.shape[3] % 8 == 0
+    placed = band.lengths is None and band.first < 0 <= band.first + band.width
+    return fits and placed and capability(query.device) >= _CAPABILITY
+
+
+def _by_flash(query: Tensor, key: Tensor, value: Tensor, band: Band, scale: float) -> Tensor:
+    """The window in flash attention's own terms: so many keys before a query's place, and so many after it."""
+    by_place = (tensor.transpose(1, 2) for tensor in (query, key, value))
+    context: Tensor = torch.ops.aten._flash_attention_forward(
+        *by_place, None, None, query.shape[2], key.shape[2], 0.0, False, False, scale=scale,
+        window_size_left=-band.first - 1, window_size_right=band.first + band.width,
+    )[0]  # fmt: skip
+    return context.transpose(1, 2)

@@ -27,6 +27,8 @@ class LanguageModelSection(Model):
     """On the embeddings and on the outputs of the uppermost layer."""
     tied: bool = False
     """Whether the output layer is the embedding."""
+    scale: Scale = 0.1
+    """The largest entry of an embedding at first."""
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:

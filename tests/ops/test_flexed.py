@@ -1,0 +1,96 @@
+"""FlexAttention for long reads in spans: the pattern of blocks, and on a GPU the same context as the definition."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard import Mask
+from regard.ops import flexed, scaled_dot_attention
+from regard.ops.flexed import attention_in_spans, block_mask, flex_fits
+from tests.mechanism import assert_within_budget, magnitude
+
+MASKS = [
+    Mask.padding([300, 131]),
+    Mask.padding([0, 257]),
+    Mask.window(70),
+    Mask.window(201, ahead=100),
+    Mask.causal(),
+    Mask.window(150, ahead=3) & Mask.padding([300, 7]),
+]
+
+
+@pytest.mark.parametrize("mask", MASKS, ids=repr)
+@pytest.mark.parametrize(("queries", "keys"), [(300, 300), (131, 300), (384, 300)])
+def test_the_pattern_is_the_mask(mask: Mask, queries: int, keys: int) -> None:
+    """Blocks that are not named hold nothing, full ones everything, and in the others the function decides."""
+    shape = (2, 1, queries, keys)
+    allowed = mask.allowed(shape).expand(shape)
+    pattern = block_mask(mask, shape, torch.get_default_device())
+    batch, head, query, key = torch.meshgrid(*(torch.arange(size) for size in shape), indexing="ij")
+    assert torch.equal(pattern.mask_mod(batch, head, query, key), allowed)
+    rows, columns = -(-queries // 128), -(-keys // 128)
+    padded = torch.zeros(2, 1, rows * 128, columns * 128, dtype=torch.bool)
+    padded[:, :, :queries, :keys] = allowed
+    blocks = padded.view(2, 1, rows, 128, columns, 128)
+    assert (pattern.to_dense().bool() >= blocks.any(5).any(3)).all()
+    assert pattern.full_kv_num_blocks is not None
+    assert pattern.full_kv_indices is not None
+    inside = torch.ones(queries, keys, dtype=torch.bool)
+    outside = ~torch.nn.functional.pad(inside, (0, columns * 128 - keys, 0, rows * 128 - queries))
+    every = (padded | outside).view(blocks.shape).all(5).all(3)
+    for sequence in range(2):
+        for row in range(rows):
+            count = int(pattern.full_kv_num_blocks[sequence, 0, row])
+            full = pattern.full_kv_indices[sequence, 0, row, :count].long()
+            assert every[sequence, 0, row][full].all()
+
+
+def test_a_mask_makes_its_pattern_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    monkeypatch.setattr(flexed, "block_mask", lambda *arguments: made.append(arguments))
+    monkeypatch.setattr(flexed, "_compiled", lambda: lambda query, *_, **options: query)
+    query, mask = torch.ones(2, 1, 4, 16), Mask.padding([2, 3])
+    for keys in (4, 4, 5):
+        attention_in_spans(query, query, query, mask, (2, 1, 4, keys), scale=1.0)
+    assert [shape for _, shape, _ in made] == [(2, 1, 4, 4), (2, 1, 4, 5)]
+
+
+@pytest.mark.parametrize(
+    ("mask", "dtype", "width"),
+    [
+        (None, torch.bfloat16, 64),
+        (Mask.window(70), torch.float32, 64),
+        (Mask.window(70), torch.bfloat16, 40),
+        (Mask.of(torch.ones(4096, dtype=torch.bool)), torch.bfloat16, 64),
+    ],
+)
+def test_other_reads_are_left_alone(mask: Mask | None, dtype: torch.dtype, width: int) -> None:
+    query = torch.empty(1, 1, 1, width, dtype=dtype).expand(1, 16, 4096, width)
+    assert not flex_fits(query, query, query, mask, (1, 16, 4096, 4096))
+
+
+@pytest.mark.parametrize("mask", MASKS, ids=repr)
+@pytest.mark.parametrize(("queries", "keys"), [(300, 300), (131, 300), (384, 300)])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_it_equals_the_definition(
+    mask: Mask, queries: int, keys: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if torch.get_default_device().type != "cuda":
+        pytest.skip("FlexAttention is compiled for a GPU (--device cuda)")
+    monkeypatch.setattr(flexed, "_PAIRS", 1)
+    shape = (2, 3, queries, keys)
+    inputs = [torch.randn(2, 3, length, width).to(dtype) for length, width in ((queries, 64), (keys, 64), (keys, 32))]
+    upstream = torch.randn(2, 3, queries, 32).to(dtype)
+    assert flex_fits(*inputs, mask, shape)
+
+    def run(kind: torch.dtype, impl: str | None) -> list[Tensor]:
+        ready = [tensor.to(kind).requires_grad_() for tensor in inputs]
+        context = scaled_dot_attention(*ready, mask, impl=impl).context
+        return [context.detach(), *torch.autograd.grad(context, ready, upstream.to(kind))]
+
+    truth, plain, actual = run(torch.float64, "reference"), run(dtype, "sdpa"), run(dtype, None)
+    largest = max(magnitude(gradient) for gradient in truth[1:])
+    for place, (true, worse, mine) in enumerate(zip(truth, plain, actual, strict=True)):
+        assert_within_budget(mine, worse, true, scale=largest if place else None, roundings=2)
