@@ -26,8 +26,9 @@ MASKS = [
 def test_the_pattern_is_the_mask(mask: Mask, queries: int, keys: int) -> None:
     """Blocks that are not named hold nothing, full ones everything, and in the others the function decides."""
     shape = (2, 1, queries, keys)
-    allowed = mask.allowed(shape).expand(shape)
-    pattern = block_mask(mask, shape, torch.get_default_device())
+    device = torch.get_default_device()
+    allowed = mask.allowed(shape, device=device).expand(shape)
+    pattern = block_mask(mask, shape, device)
     batch, head, query, key = torch.meshgrid(*(torch.arange(size) for size in shape), indexing="ij")
     assert torch.equal(pattern.mask_mod(batch, head, query, key), allowed)
     rows, columns = -(-queries // 128), -(-keys // 128)
@@ -73,13 +74,15 @@ def test_other_reads_are_left_alone(mask: Mask | None, dtype: torch.dtype, width
 
 @pytest.mark.parametrize("mask", MASKS, ids=repr)
 @pytest.mark.parametrize(("queries", "keys"), [(300, 300), (131, 300), (384, 300)])
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=["bf16", "fp16"])
 def test_it_equals_the_definition(
     mask: Mask, queries: int, keys: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if torch.get_default_device().type != "cuda":
         pytest.skip("FlexAttention is compiled for a GPU (--device cuda)")
     monkeypatch.setattr(flexed, "_PAIRS", 1)
+    monkeypatch.setattr(flexed, "_compiled_kinds", set())
+    torch.compiler.reset()
     shape = (2, 3, queries, keys)
     inputs = [torch.randn(2, 3, length, width).to(dtype) for length, width in ((queries, 64), (keys, 64), (keys, 32))]
     upstream = torch.randn(2, 3, queries, 32).to(dtype)

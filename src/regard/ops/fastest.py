@@ -78,20 +78,19 @@ def fused_attention(
     """
     if not query.is_cuda:
         return F.scaled_dot_product_attention(query, key, value, allowed, dropout, causal, scale=scale)
-    if not torch.compiler.is_compiling():
-        query, key, value = aligned(query), aligned(key), aligned(value)
+    query, key, value = aligned(query), aligned(key), aligned(value)
     with _order(query, key, value):
         return F.scaled_dot_product_attention(query, key, value, allowed, dropout, causal, scale=scale)
 
 
 def aligned(tensor: Tensor) -> Tensor:
-    """The same numbers where rows begin at multiples of 16 bytes: the memory-efficient kernel fails on others.
+    """The same numbers where rows begin at multiples of 16 bytes: some kernels fail on others. A compiler sees to it.
 
     >>> row = torch.arange(9.0)
     >>> aligned(row[:8]).data_ptr() == row.data_ptr(), aligned(row[1:]).data_ptr() % 16
     (True, 0)
     """
-    if tensor.data_ptr() % 16 == 0 and (tensor.is_contiguous() or _even(tensor)):
+    if torch.compiler.is_compiling() or (tensor.data_ptr() % 16 == 0 and (tensor.is_contiguous() or _even(tensor))):
         return tensor
     return tensor.clone(memory_format=torch.contiguous_format)
 

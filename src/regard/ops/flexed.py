@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
-from regard.masks import Mask, Shape
+from regard.masks import Mask, Shape, Spans
 from regard.ops.fastest import capability
 from regard.ops.kernels import runnable
 
@@ -23,8 +23,9 @@ _BLOCK = 128
 _PAIRS = 1 << 28
 _CAPABILITY = (9, 0)
 _WIDTHS = (16, 32, 64, 128)
-_KINDS = 4
-"""Dtypes and widths that are compiled, at most: PyTorch runs what it will not compile once more slowly and in full."""
+_KINDS = 16
+"""Dtypes, widths and windows that are compiled, at most, each four times: for one shape and for all, with gradients and
+without. PyTorch stops at eight, and then computes every pair."""
 
 _compiled_kinds: set[object] = set()
 
@@ -34,17 +35,19 @@ def flex_fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shap
     batch, heads, queries, keys = shape
     if mask is None or batch * heads * queries * keys < _PAIRS or not _has_kernel(query, key, value):
         return False
-    kind = _kind(query, value)
-    return (kind in _compiled_kinds or len(_compiled_kinds) < _KINDS) and mask.spans(shape).rest is None
+    spans = mask.spans(shape)
+    kind = _kind(query, value, spans)
+    return spans.rest is None and (kind in _compiled_kinds or len(_compiled_kinds) < _KINDS)
 
 
 def attention_in_spans(query: Tensor, key: Tensor, value: Tensor, mask: Mask, shape: Shape, *, scale: float) -> Tensor:
     """softmax(scale q.k) value under a mask of spans, [B, H, T, Dv]; zeros for a query that may attend to nothing."""
-    _compiled_kinds.add(_kind(query, value))
+    _compiled_kinds.add(_kind(query, value, mask.spans(shape)))
     pattern = mask.once((BlockMask, shape, query.device), lambda mask: block_mask(mask, shape, query.device))
-    flex = flex_attention if torch.compiler.is_compiling() else _compiled()
-    context: Tensor = flex(query, key, value, block_mask=pattern, scale=scale)
-    return context
+    if torch.compiler.is_compiling():
+        return flex_attention(query, key, value, block_mask=pattern, scale=scale)
+    with torch._dynamo.config.patch(recompile_limit=4 * _KINDS):
+        return cast(Tensor, _compiled()(query, key, value, block_mask=pattern, scale=scale))
 
 
 def block_mask(mask: Mask, shape: Shape, device: torch.device) -> BlockMask:
@@ -74,18 +77,17 @@ def _listed(blocks: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _pairs(mask: Mask, shape: Shape, device: torch.device) -> Callable[..., Tensor]:
-    """The mask as a function of batch, head, query and key. Bounds are tensors: one compiled kernel serves them all."""
-    batch, _, queries, keys = shape
+    """The mask as a function of batch, head, query and key. The bounds of a window are numbers in its kernel."""
+    _, _, queries, keys = shape
     lengths, first, last, _ = mask.spans(shape)
     shift = keys - queries
-    after = torch.full((1,), -queries - keys if first is None else first + shift, device=device)
-    until = torch.full((1,), keys if last is None else last + shift, device=device)
-    end = torch.full((batch,), keys, device=device) if lengths is None else lengths.to(device)
-
-    def pairs(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-        return (key < end[batch]) & (key > query + after[0]) & (key <= query + until[0])
-
-    return pairs
+    after, until = -queries if first is None else first + shift, keys if last is None else last + shift
+    if lengths is None:
+        return lambda batch, head, query, key: (key > query + after) & (key <= query + until)
+    ends = lengths.to(device)
+    if first is None and last is None:
+        return lambda batch, head, query, key: key < ends[batch]
+    return lambda batch, head, query, key: (key < ends[batch]) & (key > query + after) & (key <= query + until)
 
 
 def _has_kernel(query: Tensor, key: Tensor, value: Tensor) -> bool:
@@ -94,8 +96,8 @@ def _has_kernel(query: Tensor, key: Tensor, value: Tensor) -> bool:
     return half and widths and runnable(query, key, value) and capability(query.device) >= _CAPABILITY
 
 
-def _kind(query: Tensor, value: Tensor) -> object:
-    return query.dtype, query.shape[3], value.shape[3]
+def _kind(query: Tensor, value: Tensor, spans: Spans) -> object:
+    return query.dtype, query.shape[3], value.shape[3], spans.lengths is None, spans.first, spans.last
 
 
 @functools.cache

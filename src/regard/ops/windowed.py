@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.masks import Mask, Shape
-from regard.ops.fastest import capability, fused_attention
+from regard.ops.fastest import aligned, capability, fused_attention
 
 _BLOCK = 64  # queries of a block, at least: what a fused kernel is made for
 _CAPABILITY, _WIDEST = (8, 0), 256  # of flash attention
@@ -137,7 +137,7 @@ def _flash_can(query: Tensor, key: Tensor, value: Tensor, band: Band) -> bool:
 
 def _by_flash(query: Tensor, key: Tensor, value: Tensor, band: Band, scale: float) -> Tensor:
     """The window in flash attention's own terms: so many keys before a query's place, and so many after it."""
-    by_place = (tensor.transpose(1, 2) for tensor in (query, key, value))
+    by_place = (aligned(tensor).transpose(1, 2) for tensor in (query, key, value))
     context: Tensor = torch.ops.aten._flash_attention_forward(
         *by_place, None, None, query.shape[2], key.shape[2], 0.0, False, False, scale=scale,
         window_size_left=-band.first - 1, window_size_right=band.first + band.width,
