@@ -4,20 +4,22 @@
 
 First the gates: our greedy search says what the plain model says by teacher forcing, token by token; and with the
 weights of a Marian model our greedy search and our beam find the hypotheses that transformers finds. Then all are timed
-in turn, in one run: 20 source words, 20 output tokens, random weights, float32, no early end. The others
-are used where they can be imported; without them our own are timed alone.
+in turn, each in a process of its own: 20 source words, 20 output tokens, random weights, float32, no early end. The
+others are used where they can be imported; without them our own are timed alone.
 
 OpenNMT-py's recurrent models are of the same cell, width and attention as ours, not the same function: theirs feed the
-last context back in, and the two directions of their encoders are half as wide.
+last context back in, and the two directions of their encoders are together as wide as the decoder, which are so each in
+Bahdanau's model.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import copy
 import importlib
+import importlib.util
 import statistics
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -26,19 +28,22 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks import opennmt
+from benchmarks.worker import CLOCKS, Timed, Worker
 from regard.decode import Search, generate
 from regard.models import build
 from regard.nn import pack
 from regard.specials import BOS, EOS, PAD
+from regard.train import heap
 
 WORDS, LENGTH, DIM, HEADS, HIDDEN, LAYERS, PLACES = 8000, 20, 256, 4, 1024, 3, 512
 FORBIDDEN = (PAD, BOS, EOS)
 
-RECURRENT = ("bahdanau", "luong")
+RECURRENT: dict[str, dict[str, Any]] = {"bahdanau": {}, "luong": {"bidirectional": True}}
+OURS = ("transformer", *RECURRENT)
 EMBEDDING, STATE = 256, 512
 
-Find = Callable[[Tensor, int], object]
-"""Sources [B, S] and a beam size -> what was found."""
+Find = Callable[[list[list[int]], int], object]
+"""Sources of one length and a beam size -> what was found."""
 
 
 class Row(NamedTuple):
@@ -55,12 +60,14 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     marian = make_marian()
     models = make_models(marian)
-    systems = {name: pack(copy.deepcopy(model)) for name, model in models.items()}
     with torch.inference_mode():
-        gates(systems, models, marian)
-        runs = {**make_peers(marian), **{name: partial(found, model) for name, model in systems.items()}}
-        clock = time.process_time if options.processor_time else time.perf_counter
-        rows = [timed(runs, batch, beam, options.rounds, clock) for batch in options.batches for beam in options.beams]
+        gates({name: pack(copy.deepcopy(model)) for name, model in models.items()}, models, marian)
+    with contextlib.ExitStack() as stack:
+        runs: dict[str, Timed] = {
+            name: stack.enter_context(Worker(make_run, name, threads=options.threads, clock=options.clock))
+            for name in (*peers(), *OURS)
+        }
+        rows = [timed(runs, batch, beam, options.rounds) for batch in options.batches for beam in options.beams]
     print(table(rows, options.threads))
 
 
@@ -70,11 +77,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=9, help="times that each is timed; the median counts")
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 32], help="sources decoded together")
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 5], help="beam sizes; 1 is greedy search")
-    parser.add_argument(
-        "--processor-time",
-        action="store_true",
-        help="count only the time in which the processor was ours: for one thread on a machine that others use",
-    )
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu, for one thread on a busy machine")
     return parser.parse_args()
 
 
@@ -89,19 +92,39 @@ def make_models(marian: Any) -> dict[str, nn.Module]:
             hand_over(marian, transformer)
     made = {
         "transformer": transformer,
-        **{kind: build(kind, WORDS, WORDS, embedding_dim=EMBEDDING, hidden_dim=STATE) for kind in RECURRENT},
+        **{
+            kind: build(kind, WORDS, WORDS, embedding_dim=EMBEDDING, hidden_dim=STATE, **rest)
+            for kind, rest in RECURRENT.items()
+        },
     }
     return {name: model.eval() for name, model in made.items()}
 
 
-def make_peers(marian: Any) -> dict[str, Find]:
+def peers() -> list[str]:
     """What our models are compared with, named after ours: those that can be imported."""
-    peers: dict[str, Find] = {} if marian is None else {theirs("transformer"): partial(found_by, marian)}
-    if opennmt.package() is not None:
-        for kind in RECURRENT:
-            model = opennmt.make(kind, words=WORDS, embedding=EMBEDDING, hidden=STATE)
-            peers[theirs(kind)] = partial(opennmt.found, model, length=LENGTH)
-    return peers
+    here = {"transformer": importlib.util.find_spec("transformers") is not None}
+    return [theirs(name) for name in OURS if here.get(name, opennmt.package() is not None)]
+
+
+def make_run(name: str) -> Find:
+    """What finds hypotheses with a system. Ours keeps freed memory, as `regard predict` does."""
+    run: Callable[[Tensor, int], object]
+    if name == theirs("transformer"):
+        run = partial(found_by, make_marian())
+    elif name in OURS:
+        heap.keep()
+        run = partial(found, pack(make_models(None)[name]))
+    else:
+        kind = next(one for one in RECURRENT if theirs(one) == name)
+        opennmt.package()
+        model = opennmt.make(kind, words=WORDS, embedding=EMBEDDING, hidden=STATE)
+        run = partial(opennmt.found, model, length=LENGTH)
+
+    def find(source: list[list[int]], beam: int) -> object:
+        with torch.inference_mode():
+            return run(torch.tensor(source), beam)
+
+    return find
 
 
 def theirs(name: str) -> str:
@@ -185,16 +208,15 @@ def found_by(marian: Any, source: Tensor, beam: int) -> list[list[int]]:
     return [row[1:] for row in said.tolist()]
 
 
-def timed(runs: dict[str, Find], batch: int, beam: int, rounds: int, clock: Callable[[], float]) -> Row:
+def timed(runs: dict[str, Timed], batch: int, beam: int, rounds: int) -> Row:
     """Every system in turn, `rounds` times; the median of each."""
-    source = torch.randint(4, WORDS, (batch, LENGTH))
+    source = torch.randint(4, WORDS, (batch, LENGTH)).tolist()
     times: dict[str, list[float]] = {name: [] for name in runs}
     for number in range(rounds + 1):
         for name, run in runs.items():
-            begin = clock()
-            run(source, beam)
+            seconds, _ = run(source, beam)
             if number:  # the first is for warming up
-                times[name].append(clock() - begin)
+                times[name].append(seconds)
     return Row(batch, beam, {name: batch * LENGTH / statistics.median(taken) for name, taken in times.items()})
 
 

@@ -6,6 +6,7 @@ decode (tokenizers and cleaners of texts) is left out where it is not installed.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import sys
@@ -25,6 +26,7 @@ _NOT_NEEDED = ("ahocorasick", "ctranslate2", "fasttext", "flask", "pyonmttok", "
                "subword_nmt", "waitress")  # fmt: skip
 
 
+@functools.cache
 def package() -> ModuleType | None:
     """OpenNMT-py, or None where it is not installed."""
     if importlib.util.find_spec("onmt") is None:

@@ -4,21 +4,22 @@
     python benchmarks/training.py --updates 100 --warm 400 --precision bfloat16      on a GPU, where there is one
 
 First the gate: our loss of a fixed batch is that of PyTorch's formula. Then every system makes complete updates
-(forward, backward, clipping, Adam) in turn, each with its own batches of about the same size, and the tokens that are
-no padding are counted. Smoothing, dropout and widths are the same where a toolkit has them; the number of parameters
-says where they are not. transformers, JoeyNMT and OpenNMT-py take part where they can be imported; on a GPU
-transformers alone. Ours records its updates there, so `--warm` must be long enough for most shapes to come by.
+(forward, backward, clipping, Adam) in turn, each in a process of its own and with its own batches of about the same
+size, and the tokens that are no padding are counted. Smoothing, dropout and widths are the same where a toolkit has
+them; the number of parameters says where they are not. transformers, JoeyNMT and OpenNMT-py take part where they can
+be imported; on a GPU transformers alone. Ours records its updates there, so `--warm` must be long enough for most
+shapes to come by.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import logging
 import os
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,6 +31,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import BatchSampler, RandomSampler
 
+from benchmarks.worker import CLOCKS, Timed, Worker
 from regard.recipes.document import Document
 from regard.recipes.load import check
 from regard.specials import PAD, SPECIALS
@@ -42,7 +44,6 @@ PAIRS, WORDS, DIM, HEADS, HIDDEN, LAYERS, EMBEDDING, STATE = 29_000, 8000, 256, 
 TOKENS = 4096
 """Target tokens of a batch, at most."""
 DROPOUT, SMOOTHING, CLIP, RATE = 0.1, 0.1, 1.0, 1e-4
-CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 Pair = tuple[list[int], list[int]]
@@ -73,6 +74,12 @@ class System(NamedTuple):
     model: nn.Module
     update: Callable[[], int]
 
+    def updates(self, count: int) -> tuple[int, int]:
+        """So many of them: the parameters of the model, and the tokens of all updates."""
+        tokens = sum(self.update() for _ in range(count))
+        wait()
+        return sum(parameter.numel() for parameter in self.model.parameters()), tokens
+
 
 def main() -> None:
     options = parse()
@@ -82,14 +89,9 @@ def main() -> None:
         else:
             source, target = options.data
         for kind in options.models:
-            torch.manual_seed(0)
-            systems = make_systems(kind, source, target, Path(folder) / kind, options.precision)
-            torch.set_num_threads(options.threads)  # not before: our trainer chooses by itself
-            for system in systems.values():
-                for _ in range(options.warm):
-                    system.update()
-            speeds = timed(systems, options.rounds, options.updates, CLOCKS[options.clock])
-            print(table(kind, systems, speeds, options), flush=True)
+            with contextlib.ExitStack() as stack:
+                runs = make_runs(kind, source, target, Path(folder) / kind, options, stack)
+                print(table(kind, timed(runs, options), options), flush=True)
 
 
 def parse() -> argparse.Namespace:
@@ -117,21 +119,38 @@ def synthetic(folder: Path) -> tuple[Path, Path]:
     return paths
 
 
-def make_systems(kind: str, source: Path, target: Path, folder: Path, precision: str) -> dict[str, System]:
+def make_runs(
+    kind: str, source: Path, target: Path, folder: Path, options: argparse.Namespace, stack: contextlib.ExitStack
+) -> dict[str, Timed]:
     """Ours, which must pass its gate, and those of the others that are here."""
-    trainer = make_trainer(kind, source, target, folder, precision)
+    trainer = make_trainer(kind, source, target, folder / "gate", options.precision)
     gate(trainer)
-    systems = {"regard": ours(trainer)}
     pairs = pairs_of(trainer)
-    for name, make in PEERS.items():
+    wanted: dict[str, tuple[Any, ...]] = {
+        "regard": (make_ours, kind, source, target, folder / "run", options.precision)
+    }
+    wanted |= {name: (make_peer, name, kind, pairs, options.precision) for name in PEERS}
+    runs: dict[str, Timed] = {}
+    for name, how in wanted.items():
         try:
-            system = make(kind, pairs, precision)
+            worker = stack.enter_context(Worker(*how, threads=options.threads, clock=options.clock))
         except ImportError as error:
             print(f"{name} is left out: {error}")
             continue
-        if system is not None:
-            systems[name] = system
-    return systems
+        if worker.able:
+            runs[name] = worker
+    return runs
+
+
+def make_ours(kind: str, source: Path, target: Path, folder: Path, precision: str) -> Callable[[int], tuple[int, int]]:
+    """Our updates, so many at a call."""
+    return ours(make_trainer(kind, source, target, folder, precision)).updates
+
+
+def make_peer(name: str, kind: str, pairs: list[Pair], precision: str) -> Callable[[int], tuple[int, int]] | None:
+    """Those of another; None where it has no such model."""
+    system = PEERS[name](kind, pairs, precision)
+    return None if system is None else system.updates
 
 
 def make_trainer(kind: str, source: Path, target: Path, folder: Path, precision: str) -> Trainer:
@@ -399,16 +418,20 @@ def padded(rows: list[list[int]], padding: int) -> Tensor:
     return nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=padding)
 
 
-def timed(systems: dict[str, System], rounds: int, updates: int, clock: Callable[[], float]) -> dict[str, list[float]]:
-    """Tokens a second of each system in each round, all systems in turn."""
-    speeds: dict[str, list[float]] = {name: [] for name in systems}
-    for _ in range(rounds):
-        for name, system in systems.items():
-            wait()
-            begin = clock()
-            tokens = sum(system.update() for _ in range(updates))
-            wait()
-            speeds[name].append(tokens / (clock() - begin))
+class Speed(NamedTuple):
+    """The parameters of a system, and its tokens a second in each round."""
+
+    parameters: int
+    rounds: list[float]
+
+
+def timed(runs: dict[str, Timed], options: argparse.Namespace) -> dict[str, Speed]:
+    """All systems in turn."""
+    speeds = {name: Speed(run(options.warm)[1][0], []) for name, run in runs.items()}
+    for _ in range(options.rounds):
+        for name, run in runs.items():
+            seconds, (_, tokens) = run(options.updates)
+            speeds[name].rounds.append(tokens / seconds)
     return speeds
 
 
@@ -418,19 +441,18 @@ def wait() -> None:
         torch.cuda.synchronize()
 
 
-def table(kind: str, systems: dict[str, System], speeds: dict[str, list[float]], options: argparse.Namespace) -> str:
+def table(kind: str, speeds: dict[str, Speed], options: argparse.Namespace) -> str:
     """The median of each, and how many times as fast ours is."""
     load = os.getloadavg()[0]
     machine = torch.cuda.get_device_name() if DEVICE.type == "cuda" else f"{options.threads} thread(s), load {load:.1f}"
     lines = [f"{kind}, {options.precision}: {machine}, {options.clock} clock, torch {torch.__version__}"]
-    mine = statistics.median(speeds["regard"])
-    for name, system in systems.items():
-        speed = statistics.median(speeds[name])
-        ratios = sorted(one / other for one, other in zip(speeds["regard"], speeds[name], strict=True))
-        size = sum(parameter.numel() for parameter in system.model.parameters())
+    ours = speeds["regard"].rounds
+    for name, (parameters, rounds) in speeds.items():
+        speed = statistics.median(rounds)
+        ratios = sorted(one / other for one, other in zip(ours, rounds, strict=True))
         lines.append(
-            f"{name:14}{size:14,} parameters{speed:10,.0f} tokens/s   ours {mine / speed:.2f} times as fast "
-            f"(rounds: {ratios[0]:.2f} to {ratios[-1]:.2f})"
+            f"{name:14}{parameters:14,} parameters{speed:10,.0f} tokens/s   ours {statistics.median(ours) / speed:.2f} "
+            f"times as fast (rounds: {ratios[0]:.2f} to {ratios[-1]:.2f})"
         )
     return "\n".join(lines)
 

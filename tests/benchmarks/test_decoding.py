@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import copy
-import time
-from functools import partial
 
 import pytest
 import torch
+from benchmarks.worker import clocked
 
 from benchmarks import decoding
 from regard.nn import pack
@@ -24,9 +23,9 @@ def test_gates_then_a_table() -> None:
     systems = {name: pack(copy.deepcopy(model)) for name, model in models.items()}
     with torch.inference_mode():
         decoding.gates(systems, models, None)
-        runs = {name: partial(decoding.found, model) for name, model in systems.items()}
-        runs[decoding.theirs("luong")] = runs["bahdanau"]
-        rows = [decoding.timed(runs, batch=2, beam=beam, rounds=1, clock=time.perf_counter) for beam in (1, 3)]
+    runs = {name: clocked(decoding.make_run(name), "wall") for name in decoding.OURS}
+    runs[decoding.theirs("luong")] = runs["bahdanau"]
+    rows = [decoding.timed(runs, batch=2, beam=beam, rounds=1) for beam in (1, 3)]
     assert [list(row.speeds) for row in rows] == [list(runs)] * 2
     last = decoding.table(rows, 1).splitlines()[-1]
     assert last.startswith("batch  2, beam 3")

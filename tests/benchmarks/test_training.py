@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from benchmarks.worker import clocked
 
 from benchmarks import training
 
@@ -24,10 +24,6 @@ def _small(monkeypatch: pytest.MonkeyPatch, _on_device: None) -> None:
         monkeypatch.setattr(training, name, size)
 
 
-def absent(kind: str, pairs: list[training.Pair], precision: str) -> training.System:
-    raise ImportError("no such module")
-
-
 def test_lengths_are_those_of_image_descriptions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "PAIRS", 2000)
     texts = [path.read_text().splitlines() for path in training.synthetic(tmp_path)]
@@ -38,21 +34,19 @@ def test_lengths_are_those_of_image_descriptions(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("kind", ["transformer", "bahdanau"])
-def test_gate_then_a_table(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(training, "PEERS", {"another": absent})
-    systems = training.make_systems(kind, *training.synthetic(tmp_path), tmp_path / "run", "float32")
-    assert "another is left out: no such module" in capsys.readouterr().out
-    before = [parameter.detach().clone() for parameter in systems["regard"].model.parameters()]
-    speeds = training.timed(systems, 2, 1, time.perf_counter)
-    assert len(speeds["regard"]) == 2
-    moved = [not torch.equal(one, two) for one, two in zip(before, systems["regard"].model.parameters(), strict=True)]
+def test_gate_then_a_table(kind: str, tmp_path: Path) -> None:
+    trainer = training.make_trainer(kind, *training.synthetic(tmp_path), tmp_path / "run", "float32")
+    training.gate(trainer)
+    system = training.ours(trainer)
+    before = [parameter.detach().clone() for parameter in system.model.parameters()]
+    options = argparse.Namespace(threads=1, clock="wall", precision="float32", rounds=2, updates=1, warm=1)
+    speeds = training.timed({"regard": clocked(system.updates, "wall")}, options)
+    assert len(speeds["regard"].rounds) == 2
+    moved = [not torch.equal(one, two) for one, two in zip(before, system.model.parameters(), strict=True)]
     assert sum(moved) > len(moved) / 2
-    lines = training.table(
-        kind, systems, speeds, argparse.Namespace(threads=1, clock="wall", precision="float32")
-    ).splitlines()
+    lines = training.table(kind, speeds, options).splitlines()
     assert lines[1].startswith("regard ")
+    assert f"{sum(parameter.numel() for parameter in system.model.parameters()):,} parameters" in lines[1]
     assert "ours 1.00 times as fast" in lines[1]
 
 

@@ -51,12 +51,14 @@ def command(
     import torch
 
     from regard.loading import load
+    from regard.train import heap
     from regard.train.threads import choose
 
     try:
         overrides = [f"decode.{one}" for one in decode or []]
         predictor = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
         torch.set_num_threads(choose(predictor.model))
+        heap.keep()
         trie = None if only is None else predictor.allowed(only)
         draw = _DRAWINGS.get(predictor.recipe.task, _weights) if alignment else _nothing
         with _opened(output) as out:

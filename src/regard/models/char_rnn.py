@@ -19,6 +19,7 @@ from regard.nn.cells import Cells
 from regard.nn.dropout import Dropout
 from regard.nn.fitting import positive
 from regard.nn.memory import Memory
+from regard.nn.packing import mapped_then
 from regard.nn.rnn import Recurrent, RecurrentState
 from regard.nn.scores.base import Score
 from regard.protocol import Step
@@ -139,7 +140,8 @@ class CharRNN(Generator[CharState]):
         values = grown.value[:, :, :-1] if self.pairing == "read" else grown.value[:, :, 1:]
         past = Memory(grown.key[:, :, :-1], values, reach)
         attended = self.attention.read(outputs, past)
-        attentional = torch.tanh(self.attentional_map(torch.cat((attended.context, outputs), dim=-1)))
+        together = torch.cat((attended.context, outputs), dim=-1)
+        attentional = mapped_then(self.attentional_map, together, torch.tanh)
         return Advanced((attentional,), CharState(layers, _last(grown, self.window)), attended)
 
     def step(self, token: Tensor, state: CharState) -> Step:

@@ -13,6 +13,7 @@ from regard.models.seq2seq import run
 from regard.models.words import Words, output_layer
 from regard.nn.cells import Cells
 from regard.nn.dropout import Dropout
+from regard.nn.packing import mapped_then
 from regard.nn.rnn import Recurrent
 from regard.nn.sharing import SharedMemory
 
@@ -100,7 +101,8 @@ class Luong(EncoderDecoder[DecoderState]):
             words = torch.cat((words, state.carried.unsqueeze(1)), dim=-1)
         outputs, layers = run(self.layers, words, state.layers)
         attended = state.shared.read(self.attention, outputs, state.read)
-        attentional = torch.tanh(self.attentional_map(torch.cat((attended.context, outputs), dim=-1)))
+        together = torch.cat((attended.context, outputs), dim=-1)
+        attentional = mapped_then(self.attentional_map, together, torch.tanh)
         carried = attentional[:, -1] if self.feeding else None
         return Advanced((attentional,), DecoderState(layers, state.memory, attended.state, carried), attended)
 

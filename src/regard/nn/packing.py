@@ -28,6 +28,7 @@ _IN_ONE: dict[Activation | None, tuple[str, str]] = {
     None: ("none", ""),
     F.relu: ("relu", ""),
     F.gelu: ("gelu", "none"),
+    torch.tanh: ("tanh", ""),
 }
 """What oneDNN does to a product while it is at hand, by its names for it."""
 
@@ -145,8 +146,14 @@ class PackedLinear(nn.Linear):
         self.weight, self.bias = linear.weight, linear.bias
         self._packing = Packing()
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self._packing.linear(x, self.weight, self.bias)
+    def forward(self, x: Tensor, then: Activation | None = None) -> Tensor:
+        return self._packing.linear(x, self.weight, self.bias, then)
+
+
+def mapped_then(linear: nn.Linear, x: Tensor, then: Activation) -> Tensor:
+    """`then` of what a map makes of x, in one go where the map is packed."""
+    made: Tensor = linear(x, then) if isinstance(linear, PackedLinear) else then(linear(x))
+    return made
 
 
 def packable(*weights: Tensor) -> bool:

@@ -21,6 +21,7 @@ from regard.data import Batch
 from regard.data.episodes.drawn import ENDLESS
 from regard.data.order import mixed
 from regard.recipes.sections import Recipe
+from regard.train import heap
 from regard.train.beginning import begin_with, begun_encoders
 from regard.train.carried import named_tensors, with_tensors
 from regard.train.checkpoint import Progress, average
@@ -115,6 +116,7 @@ class Trainer:
             self._begin_with(self.first)
         if self.accelerator.device.type == "cpu":
             torch.set_num_threads(choose(self.model))
+            heap.keep()
         self.schedule = make_schedule(self.recipe)
         self.objective = self._spread(Objective(self.model, self.task, narrow=train.precision == "bfloat16"))
         self.optimizer = make_optimizer(train, self.model.parameters())

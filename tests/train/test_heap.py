@@ -1,0 +1,46 @@
+"""What the C library does with memory that is freed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from regard.train import heap
+
+MAPPED = """
+import re, sys, torch
+from regard.train import heap
+asked = heap.keep() if sys.argv[1] == "keep" else False
+def mapped():
+    faults = open("/proc/self/stat").read().rsplit(")", 1)[1].split()[7]
+    return int(faults)
+for _ in range(3):
+    torch.ones(1 << 22)
+before = mapped()
+for _ in range(20):
+    torch.ones(1 << 22)
+print(asked, mapped() - before)
+"""
+
+
+def faults(how: str) -> tuple[bool, int]:
+    said = subprocess.run([sys.executable, "-c", MAPPED, how], capture_output=True, text=True, check=True, timeout=60)
+    asked, count = said.stdout.split()
+    return asked == "True", int(count)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc is asked")
+def test_freed_memory_is_used_again() -> None:
+    """Twenty tensors of 16 MiB in one place: their pages are not asked for anew."""
+    asked, count = faults("keep")
+    if not asked:
+        pytest.skip("this C library cannot be asked")
+    _, without = faults("leave")
+    assert count < without / 10
+
+
+def test_who_has_said_something_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "2")
+    assert not heap.keep()
