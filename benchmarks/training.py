@@ -1,7 +1,7 @@
 """Target tokens a second in training: our models beside those of other toolkits.
 
-    python benchmarks/training.py --threads 1 --rounds 5
-    python benchmarks/training.py --updates 100 --warm 400 --precision bfloat16      on a GPU, where there is one
+    python -m benchmarks.training --threads 1 --rounds 5
+    python -m benchmarks.training --updates 100 --warm 400 --precision bfloat16      on a GPU, where there is one
 
 First the gate: our loss of a fixed batch is that of PyTorch's formula. Then every system makes complete updates
 (forward, backward, clipping, Adam) in turn, each in a process of its own and with its own batches of about the same

@@ -24,7 +24,9 @@ LARGE, LONG = Shape(4096, 4096, 64), Shape(512, 512, 64)
         ((9, 0), torch.bfloat16, replace(LONG, queries=511)),
         ((9, 0), torch.float32, Shape(2, 30, 512)),
         ((9, 0), torch.float32, Shape(33, 32, 64, differentiable=True)),
-        ((9, 0), torch.bfloat16, Shape(1, 30, 256, differentiable=True)),
+        ((9, 0), torch.bfloat16, Shape(1, 30, 248, differentiable=True)),
+        ((8, 9), torch.bfloat16, Shape(32, 32, 64)),
+        ((9, 0), torch.bfloat16, Shape(33, 32, 64)),
     ],
 )
 def test_pytorch_keeps_its_own_order(capability: tuple[int, int] | None, dtype: torch.dtype, shape: Shape) -> None:
@@ -45,11 +47,18 @@ def test_a_large_read_in_half_precision_goes_to_cudnn_first(capability: tuple[in
     [
         (torch.float32, Shape(1, 3000, 64)),
         (torch.float32, Shape(32, 32, 64, differentiable=True)),
-        (torch.bfloat16, Shape(16, 30, 512, differentiable=True)),
+        (torch.bfloat16, Shape(16, 30, 256, differentiable=True)),
     ],
 )
 def test_a_step_of_a_decoder_is_computed_plainly(dtype: torch.dtype, shape: Shape) -> None:
     assert fastest.backends((8, 0), dtype, shape) == [SDPBackend.MATH]
+
+
+def test_a_short_read_in_half_precision_goes_to_the_memory_efficient_kernel() -> None:
+    for differentiable in (False, True):
+        order = fastest.backends((9, 0), torch.bfloat16, Shape(32, 32, 64, differentiable))
+        assert order is not None
+        assert (order[0], order[-1]) == (SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH)
 
 
 def test_rows_that_begin_anywhere_are_copied_and_others_are_not() -> None:

@@ -68,18 +68,33 @@ def bilinear_attention(
     wanted = [query.shape[1], query.shape[-1], key.shape[-1]]
     if list(weight.shape) != wanted:
         raise ValueError(f"bilinear: weight must be [H, Dq, D] = {wanted}; got {list(weight.shape)}")
-    carried = _carry(query, weight)
+    same = query.dtype == key.dtype == value.dtype
+    if impl == "reference" or not same or query.dtype == statistics_dtype(query.dtype):
+        carried, exact = _carry(query, weight), None
+    else:
+        carried, exact = _rounded(query, weight), lambda: (_carry(query, weight), key, 1.0)
     check_reading("bilinear", carried, key, value)
-    with full_precision(query):  # what is carried of half precision is float32; a kernel gets it rounded once
-        narrow = query.dtype == key.dtype == value.dtype
-        return dot_product_attention(carried, key, value, mask, scale=1.0, dropout=dropout, impl=impl, narrow=narrow)
+    with full_precision(query):  # what is carried is not to be rounded again
+        return dot_product_attention(carried, key, value, mask, scale=1.0, dropout=dropout, impl=impl, exact=exact)
 
 
 def _carry(query: Tensor, weight: Tensor) -> Tensor:
     """Wᵀ q, in the dtype of the statistics."""
     statistics = statistics_dtype(query.dtype)
     with full_precision(query):
-        if len(weight) == 1:  # one product for the batch, where broadcasting would take one for each sequence
-            carried = query.flatten(0, 2).to(statistics) @ weight.squeeze(0).to(statistics)
-            return carried.view(*query.shape[:3], -1)
-        return query.to(statistics) @ weight.to(statistics)
+        return _product(query.to(statistics), weight.to(statistics))
+
+
+def _rounded(query: Tensor, weight: Tensor) -> Tensor:
+    """Wᵀ q in half precision, rounded once: a product of half precision sums in float32."""
+    if weight.dtype != query.dtype:
+        return _carry(query, weight).to(query.dtype)
+    with full_precision(query):
+        return _product(query, weight)
+
+
+def _product(query: Tensor, weight: Tensor) -> Tensor:
+    """One product for the batch where there is one head: broadcasting would take one for each sequence."""
+    if len(weight) == 1:
+        return (query.flatten(0, 2) @ weight.squeeze(0)).view(*query.shape[:3], -1)
+    return query @ weight

@@ -98,11 +98,23 @@ def cosine_attention(
         raise ValueError(f"cosine: strength must be [B, H, T] = {list(query.shape[:3])}; got {list(strength.shape)}")
     if impl is None and _is_one_query(query, key, value):
         return _one_query(_aim(query, strength), key, value, mask, dropout=dropout)
-    with full_precision(query):  # unit vectors are float32: with a strength the fused kernel too takes them as they are
-        narrow = strength is None and query.dtype == key.dtype == value.dtype
+    same = query.dtype == key.dtype == value.dtype
+    with full_precision(query):
+        if impl == "reference" or not same or strength is not None or query.dtype == statistics_dtype(query.dtype):
+            # With a strength the fused kernel too takes unit vectors as they are, in float32.
+            return dot_product_attention(
+                _aim(query, strength), unit(key), value, mask, scale=1.0, dropout=dropout, impl=impl
+            )
         return dot_product_attention(
-            _aim(query, strength), unit(key), value, mask, scale=1.0, dropout=dropout, impl=impl, narrow=narrow
-        )
+            _rounded_unit(query), _rounded_unit(key), value, mask, scale=1.0 / max(1, query.shape[3]), dropout=dropout,
+            impl=impl, exact=lambda: (unit(query), unit(key), 1.0),
+        )  # fmt: skip
+
+
+def _rounded_unit(vector: Tensor) -> Tensor:
+    """The vector over its length, times √D, rounded once, by the one kernel that norms like this have."""
+    width = max(1, vector.shape[-1])
+    return F.rms_norm(vector, (vector.shape[-1],), eps=_SMALLEST_NORM**2 / width)
 
 
 def _is_one_query(query: Tensor, key: Tensor, value: Tensor) -> bool:

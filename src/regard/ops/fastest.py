@@ -7,11 +7,13 @@ which is not the order of their speed. The rule here, per call:
 |---|---|---|---|
 | CUDA, capability 9.0 on | half | 512² pairs T·S or more | cuDNN, flash, memory-efficient, plain |
 | CUDA | float32 | one query, or up to 1,024 pairs with gradients | plain |
-| CUDA | half | up to 1,024 pairs with gradients, more than 256 wide | plain |
+| CUDA | half | up to 1,024 pairs with gradients, 256 wide or more | plain |
+| CUDA, capability 9.0 on | half | up to 1,024 pairs, up to 64 wide | memory-efficient, flash, cuDNN, plain |
 | any other | any | any | PyTorch's own |
 
 A decoder that reads step by step makes the second and third kind. On an H200 the plain way takes half the time of the
-memory-efficient kernel there, forward and backward.
+memory-efficient kernel there, forward and backward. Of the fourth kind, 64 sequences of 32 words in 8 heads, the
+memory-efficient kernel takes 11 µs and 34 with gradients, cuDNN 16 and 45, flash, which PyTorch takes, 17 and 77.
 
 cuDNN builds a plan for every new shape. A large read earns it back in a few steps; reads of a few hundred words, whose
 shape differs from batch to batch, never do. A backend that cannot take a call (width, determinism, hardware) is passed
@@ -29,16 +31,22 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-_BY_SPEED = [
+_LARGE = [
     SDPBackend.CUDNN_ATTENTION,
     SDPBackend.FLASH_ATTENTION,
     SDPBackend.EFFICIENT_ATTENTION,
     SDPBackend.MATH,
 ]
+_SHORT = [
+    SDPBackend.EFFICIENT_ATTENTION,
+    SDPBackend.FLASH_ATTENTION,
+    SDPBackend.CUDNN_ATTENTION,
+    SDPBackend.MATH,
+]
 _CAPABILITY = (9, 0)
 _PAIRS = 512 * 512
 _FEW_PAIRS = 1024
-_WIDE = 256
+_NARROW, _WIDE = 64, 256
 
 
 @dataclass(frozen=True)
@@ -106,6 +114,8 @@ def backends(capability: tuple[int, int] | None, dtype: torch.dtype, shape: Shap
 
     >>> backends((9, 0), torch.bfloat16, Shape(4096, 4096, 64))[0].name
     'CUDNN_ATTENTION'
+    >>> backends((9, 0), torch.bfloat16, Shape(32, 32, 64))[0].name
+    'EFFICIENT_ATTENTION'
     >>> backends((8, 0), torch.float32, Shape(1, 30, 512))[0].name
     'MATH'
     >>> backends((8, 0), torch.bfloat16, Shape(4096, 4096, 64)) is None
@@ -116,10 +126,13 @@ def backends(capability: tuple[int, int] | None, dtype: torch.dtype, shape: Shap
     half = dtype in (torch.float16, torch.bfloat16)
     pairs = shape.queries * shape.keys
     short = shape.differentiable and pairs <= _FEW_PAIRS
-    if (short and (not half or shape.width > _WIDE)) or (not half and shape.queries == 1):
+    if (short and (not half or shape.width >= _WIDE)) or (not half and shape.queries == 1):
         return [SDPBackend.MATH]
-    large = half and pairs >= _PAIRS
-    return _BY_SPEED if large and capability >= _CAPABILITY else None
+    if not half or capability < _CAPABILITY:
+        return None
+    if pairs <= _FEW_PAIRS and shape.width <= _NARROW:
+        return _SHORT
+    return _LARGE if pairs >= _PAIRS else None
 
 
 def _order(query: Tensor, key: Tensor, value: Tensor) -> AbstractContextManager[None]:

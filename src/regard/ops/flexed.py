@@ -31,9 +31,11 @@ _compiled_kinds: set[object] = set()
 
 
 def flex_fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shape: Shape) -> bool:
-    """Whether this is a long read in spans, in half precision, on a GPU that gains by it."""
+    """Whether this is a long read in spans, of some for every query, in half precision, on a GPU that gains by it."""
     batch, heads, queries, keys = shape
     if mask is None or batch * heads * queries * keys < _PAIRS or not _has_kernel(query, key, value):
+        return False
+    if not mask.serves_every_query(shape):
         return False
     spans = mask.spans(shape)
     kind = _kind(query, value, spans)
@@ -41,7 +43,7 @@ def flex_fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shap
 
 
 def attention_in_spans(query: Tensor, key: Tensor, value: Tensor, mask: Mask, shape: Shape, *, scale: float) -> Tensor:
-    """softmax(scale q.k) value under a mask of spans, [B, H, T, Dv]; zeros for a query that may attend to nothing."""
+    """softmax(scale q.k) value under a mask of spans, [B, H, T, Dv]; `flex_fits` says when."""
     _compiled_kinds.add(_kind(query, value, mask.spans(shape)))
     pattern = mask.once((BlockMask, shape, query.device), lambda mask: block_mask(mask, shape, query.device))
     if torch.compiler.is_compiling():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -20,6 +22,9 @@ from regard.ops.softmax import (
 )
 from regard.ops.weights import Held, Weigh
 from regard.ops.windowed import Band, windowed_attention
+
+Exact = Callable[[], tuple[Tensor, Tensor, float]]
+"""Queries and keys as they were before they were rounded, and the scale of their products."""
 
 _CAUSAL = Mask.causal()
 
@@ -47,15 +52,15 @@ def dot_product_attention(
     scale: float,
     dropout: float,
     impl: str | None,
-    narrow: bool = False,
+    exact: Exact | None = None,
 ) -> Attended:
     """softmax(scale q.k) value, by the definition (`"reference"`), fused (`"sdpa"`) or by what is fastest (None).
 
     The fastest is FlexAttention for the longest reads in spans on a GPU, flash attention's own window or a band of
     blocks for a window much narrower than the memory, the definition in as few passes as it takes for reads of a few
     words on a CPU, and the fused kernel for all others. The context is in the dtype of `value`. The kernel wants one
-    dtype, so it runs in the widest of the three, or, if the others may be rounded (`narrow`), in that of the value: in
-    half precision it is several times as fast. Weights stay those of the given.
+    dtype, so it runs in the widest of the three. If query and key were rounded for it, in half precision it is several
+    times as fast, `exact` gives them as they were, for the weights.
     """
     Mask.check(mask)
     batch, heads, queries, _ = query.shape
@@ -69,10 +74,8 @@ def dot_product_attention(
         return _short(query, key, value, mask, shape, scale=scale, dropout=dropout)
     band = Band.of(mask, shape) if impl is None else None
     dtype = value.dtype
-    weigh = _rebuilt(query, key, mask, shape, scale)
-    if narrow:
-        query, key = query.to(dtype), key.to(dtype)
-    elif not query.dtype == key.dtype == dtype:
+    weigh = _rebuilt(exact or _given(query, key, scale), mask, shape)
+    if not query.dtype == key.dtype == dtype:
         widest = torch.promote_types(torch.promote_types(query.dtype, key.dtype), dtype)
         query, key, value = query.to(widest), key.to(widest), value.to(widest)
     if impl is None and not causal and not dropout and flex_fits(query, key, value, mask, shape):
@@ -134,10 +137,15 @@ def _fused(
     return context if empty is None else context.masked_fill(empty, 0.0)
 
 
-def _rebuilt(query: Tensor, key: Tensor, mask: Mask | None, shape: Shape, scale: float) -> Weigh:
+def _given(query: Tensor, key: Tensor, scale: float) -> Exact:
+    return lambda: (query, key, scale)
+
+
+def _rebuilt(exact: Exact, mask: Mask | None, shape: Shape) -> Weigh:
     """The weights of any heads and rows. A row is made whole, so its softmax needs no log-sum-exp."""
 
     def weigh(head: Tensor, row: Tensor) -> Tensor:
+        query, key, scale = exact()
         chosen = query.index_select(1, head).index_select(2, row)
         energy = inner_product(chosen, key.index_select(1, head), scale)
         if mask is not None:
