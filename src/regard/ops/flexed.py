@@ -2,7 +2,7 @@
 
 The kernels behind `F.scaled_dot_product_attention` compute all pairs and then forget what a mask forbids. FlexAttention
 is told which blocks of 128 x 128 pairs are empty, and skips them, and which are full, and needs no mask there. It is
-compiled when it is first called, which takes some ten seconds: reads of 2²⁸ pairs in all heads together earn that back.
+compiled when it is first called, which takes some seconds: reads of 2²⁸ pairs in all heads together earn that back.
 """
 
 from __future__ import annotations
