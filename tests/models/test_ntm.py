@@ -138,6 +138,16 @@ def test_never_nan(controller: str, scale: float) -> None:
         assert torch.isfinite(parameter.grad).all()
 
 
+def test_a_learned_tape_is_where_it_begins_and_is_learned() -> None:
+    model = machine(tape="learned")
+    assert model.first_tape is not None
+    assert_close(model.start(2).tape.matrix, model.first_tape.expand(2, -1, -1).double())
+    model(torch.rand(2, 6, 5)).logits.sum().backward()
+    assert model.first_tape.grad is not None
+    assert (model.first_tape.grad.abs().sum(1) > 0).all(), "every row is looked at"
+    assert machine().first_tape is None
+
+
 def test_captures_see_the_heads() -> None:
     model, inputs = machine(), torch.rand(2, 6, 5)
     with regard.capture(model) as seen:
@@ -165,6 +175,7 @@ def test_the_lstm_beside_it() -> None:
         ({"read_heads": 0}, "NTM: read_heads must be at least 1; got 0"),
         ({"row_dim": 0}, "NTM: row_dim must be at least 1; got 0"),
         ({"initial": "random"}, "initial must be 'peaked' or 'uniform'; got 'random'"),
+        ({"tape": "random"}, "NTM: tape is constant or learned; got 'random'"),
         ({"hidden_dims": 3}, "no argument of the model 'ntm' called 'hidden_dims' .did you mean 'hidden_dim'"),
     ],
 )

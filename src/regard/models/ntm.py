@@ -17,6 +17,7 @@ from regard.nn.tape import Heads, Joined, Tape
 from regard.shapes import shifts_fit
 
 CONTROLLERS = ("feedforward", "lstm")
+TAPES = ("constant", "learned")
 
 
 @dataclass(frozen=True)
@@ -75,12 +76,14 @@ class NTM(nn.Module):
         read_heads, write_heads: how many of each.
         shifts: how many places a head may move in a step, odd: 3 for -1, 0, +1.
         initial: where the heads start, see `Addressing`.
+        tape: what the tape holds at first: `"constant"`, the same small number everywhere, or `"learned"`, for tasks that
+            look a place up before anything was written there.
 
     Shapes: inputs [B, T, input_dim] -> logits [B, T, output_dim].
 
     Graves, Wayne & Danihelka 2014, "Neural Turing Machines". The paper learns what the tape holds at first, which is a
-    small constant here (Collier & Beel 2018), and r_0, which is learned. It leaves open where the heads stand, and
-    whether reading or writing comes first: here on the first row, and reading.
+    small constant here unless told otherwise (Collier & Beel 2018), and r_0, which is learned. It leaves open where the
+    heads stand, and whether reading or writing comes first: here on the first row, and reading.
 
     >>> model = NTM(5, 4, hidden_dim=7, rows=11, row_dim=3, read_heads=2)
     >>> predicted = model(torch.rand(2, 6, 5))
@@ -102,14 +105,18 @@ class NTM(nn.Module):
         write_heads: int = 1,
         shifts: int = 3,
         initial: Initial = "peaked",
+        tape: str = "constant",
     ) -> None:
         super().__init__()
         sizes = {"rows": rows, "read_heads": read_heads, "write_heads": write_heads, "num_layers": num_layers}
         positive("NTM", hidden_dim=hidden_dim, row_dim=row_dim, **sizes)
         if controller not in CONTROLLERS:
             raise ValueError(f"NTM: controller is {' or '.join(CONTROLLERS)}; got {controller!r}")
+        if tape not in TAPES:
+            raise ValueError(f"NTM: tape is {' or '.join(TAPES)}; got {tape!r}")
         shifts_fit(shifts, rows)
         self.rows, self.row_dim = rows, row_dim
+        self.first_tape = nn.Parameter(torch.randn(rows, row_dim) / row_dim**0.5) if tape == "learned" else None
         width = input_dim + read_heads * row_dim
         self.first_read = nn.Parameter(torch.zeros(read_heads * row_dim))
         self.controller: nn.Module = (
@@ -121,8 +128,12 @@ class NTM(nn.Module):
         self.output_map = nn.Linear(hidden_dim + read_heads * row_dim, output_dim)
 
     def start(self, batch: int) -> NTMState:
-        """Before the first step: a tape of a small constant, and what the controller takes for read."""
-        tape = Tape.constant(batch, self.rows, self.row_dim, device=self.first_read.device, dtype=self.first_read.dtype)
+        """Before the first step: the tape as it is at first, and what the controller takes for read."""
+        if self.first_tape is None:
+            like = self.first_read
+            tape = Tape.constant(batch, self.rows, self.row_dim, device=like.device, dtype=like.dtype)
+        else:
+            tape = Tape(self.first_tape.expand(batch, -1, -1))
         controller = self.controller.start(batch) if isinstance(self.controller, Recurrent) else None
         return NTMState(tape, self.first_read.expand(batch, -1), controller)
 

@@ -136,6 +136,8 @@ class NTMSection(Model):
     """How many places a head may move in a step, odd: 3 for one back, none and one forth."""
     initial: Literal["peaked", "uniform"] = "peaked"
     """Where the heads start: on the first row, or everywhere."""
+    tape: Literal["constant", "learned"] = "constant"
+    """What the tape holds at first."""
 
     @model_validator(mode="after")
     def _moving(self) -> NTMSection:
