@@ -76,8 +76,8 @@ class NTM(nn.Module):
         read_heads, write_heads: how many of each.
         shifts: how many places a head may move in a step, odd: 3 for -1, 0, +1.
         initial: where the heads start, see `Addressing`.
-        tape: what the tape holds at first: `"constant"`, the same small number everywhere, or `"learned"`, for tasks that
-            look a place up before anything was written there.
+        tape: what the tape holds at first: `"constant"`, the same small number everywhere, or `"learned"`, for tasks
+            that look a place up before anything was written there.
 
     Shapes: inputs [B, T, input_dim] -> logits [B, T, output_dim].
 
