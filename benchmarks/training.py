@@ -126,10 +126,9 @@ def make_runs(
     trainer = make_trainer(kind, source, target, folder / "gate", options.precision)
     gate(trainer)
     pairs = pairs_of(trainer)
-    wanted: dict[str, tuple[Any, ...]] = {
-        "regard": (make_ours, kind, source, target, folder / "run", options.precision)
-    }
-    wanted |= {name: (make_peer, name, kind, pairs, options.precision) for name in PEERS}
+    ours = (make_ours, kind, source, target, folder / "run", options.precision)
+    peers = {name: (make_peer, name, kind, pairs, options.precision) for name in PEERS}
+    wanted: dict[str, tuple[Any, ...]] = {"regard": ours, **peers}
     runs: dict[str, Timed] = {}
     for name, how in wanted.items():
         try:

@@ -11,17 +11,16 @@ so that the last query sees the last key whether or not earlier keys come from a
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple, TypeVar, cast
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from regard.keeping import Keeping
 from regard.masks.composed import Either, Not, both, conjuncts
 from regard.masks.leaves import Dense, Padding, Window
 from regard.masks.node import Edges, Grid, MaskShapeError, Node, Shape
-
-T = TypeVar("T")
 
 
 class Blocks(NamedTuple):
@@ -55,7 +54,7 @@ class Spans(NamedTuple):
     rest: Mask | None
 
 
-class Mask:
+class Mask(Keeping):
     """What may be attended: an immutable boolean expression over (batch, head, query, key).
 
     >>> mask = Mask.padding([2, 3]) & Mask.causal()
@@ -70,7 +69,6 @@ class Mask:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._made: dict[Hashable, object] = {}
 
     @staticmethod
     def padding(lengths: Tensor | Sequence[int]) -> Mask:
@@ -281,12 +279,6 @@ class Mask:
         Causal and window masks speak of places, not of keys: they stay as they are, aligned to the new end.
         """
         return Mask(self._node.embed(before, size, after, free=True))
-
-    def once(self, reader: Hashable, make: Callable[[Mask], T]) -> T:
-        """What `make` makes of this mask for a reader, made when it is first asked for and then kept."""
-        if reader not in self._made:
-            self._made[reader] = make(self)
-        return cast(T, self._made[reader])
 
     def to(self, device: torch.device | str) -> Mask:
         """The mask with its tensors on `device`."""

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar, cast
 
 import torch
 from torch import Tensor
 
+from regard.keeping import Keeping
 from regard.masks import Mask
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class Memory:
+class Memory(Keeping):
     """A memory as a reader sees it: keys projected once, values, and what may be attended.
 
     Read-only as it stands (encoder states). `append` returns a longer one: the growing memory of a decoder that
@@ -61,16 +58,6 @@ class Memory:
         batch, heads, size, _ = self.key.shape
         allowed = self.mask.allowed((batch, heads, 1, size), device=self.key.device)
         return self.key.new_zeros(batch, heads, 1, size).masked_fill(~allowed, -torch.inf).flatten(0, 1)
-
-    def once(self, reader: object, make: Callable[[Memory], T]) -> T:
-        """What `make` makes of this memory for a reader, made when it is first asked for and then kept."""
-        if reader not in self._made:
-            self._made[reader] = make(self)
-        return cast(T, self._made[reader])
-
-    @cached_property
-    def _made(self) -> dict[object, object]:
-        return {}
 
     def row(self, index: int, queries: int) -> Memory:
         """The memory as query `index` of `queries` may see it, for reading it alone."""

@@ -8,7 +8,7 @@ from regard.masks import Mask
 from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_impl, check_reading, check_weight
-from regard.ops.inner_product import dot_product_attention, inner_product
+from regard.ops.inner_product import Exact, dot_product_attention, inner_product, may_round
 from regard.ops.softmax import full_precision, statistics_dtype
 
 CARD = Card(
@@ -69,11 +69,11 @@ def bilinear_attention(
     wanted = [query.shape[1], query.shape[-1], key.shape[-1]]
     if list(weight.shape) != wanted:
         raise ValueError(f"bilinear: weight must be [H, Dq, D] = {wanted}; got {list(weight.shape)}")
-    same = query.dtype == key.dtype == value.dtype
-    if impl == "reference" or not same or query.dtype == statistics_dtype(query.dtype):
-        carried, exact = _carry(query, weight), None
-    else:
+    exact: Exact | None = None
+    if may_round(impl, query, key, value):
         carried, exact = _rounded(query, weight), lambda: (_carry(query, weight), key, 1.0)
+    else:
+        carried = _carry(query, weight)
     check_reading("bilinear", carried, key, value)
     with full_precision(query):  # what is carried is not to be rounded again
         return dot_product_attention(carried, key, value, mask, scale=1.0, dropout=dropout, impl=impl, exact=exact)

@@ -10,7 +10,7 @@ from regard.masks import Mask
 from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_impl, check_reading, check_weight
-from regard.ops.inner_product import dot_product_attention, inner_product
+from regard.ops.inner_product import dot_product_attention, inner_product, may_round
 from regard.ops.softmax import finite_softmax, full_precision, statistics_dtype
 from regard.ops.weights import Held
 
@@ -99,17 +99,14 @@ def cosine_attention(
         raise ValueError(f"cosine: strength must be [B, H, T] = {list(query.shape[:3])}; got {list(strength.shape)}")
     if impl is None and _is_one_query(query, key, value):
         return _one_query(_aim(query, strength), key, value, mask, dropout=dropout)
-    same = query.dtype == key.dtype == value.dtype
     with full_precision(query):
-        if impl == "reference" or not same or strength is not None or query.dtype == statistics_dtype(query.dtype):
-            # With a strength the fused kernel too takes unit vectors as they are, in float32.
+        if strength is None and may_round(impl, query, key, value):
             return dot_product_attention(
-                _aim(query, strength), unit(key), value, mask, scale=1.0, dropout=dropout, impl=impl
-            )
-        return dot_product_attention(
-            _rounded_unit(query), _rounded_unit(key), value, mask, scale=1.0 / max(1, query.shape[3]), dropout=dropout,
-            impl=impl, exact=lambda: (unit(query), unit(key), 1.0),
-        )  # fmt: skip
+                _rounded_unit(query), _rounded_unit(key), value, mask, scale=1.0 / max(1, query.shape[3]),
+                dropout=dropout, impl=impl, exact=lambda: (unit(query), unit(key), 1.0),
+            )  # fmt: skip
+        aimed = _aim(query, strength)  # with a strength the fused kernel too takes unit vectors in float32
+        return dot_product_attention(aimed, unit(key), value, mask, scale=1.0, dropout=dropout, impl=impl)
 
 
 def _rounded_unit(vector: Tensor) -> Tensor:

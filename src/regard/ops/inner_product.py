@@ -43,6 +43,12 @@ def inner_product(query: Tensor, key: Tensor, scale: float) -> Tensor:
         return (query.to(statistics) * scale) @ key.to(statistics).mT
 
 
+def may_round(impl: str | None, query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether a kernel gets what is made of these rounded: all of one half precision, and not for the definition."""
+    same = query.dtype == key.dtype == value.dtype
+    return impl != "reference" and same and query.dtype != statistics_dtype(query.dtype)
+
+
 def dot_product_attention(
     query: Tensor,
     key: Tensor,
