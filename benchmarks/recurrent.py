@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from regard.data.batch import Batch
 from regard.data.tokenizer import Tokenizer
 from regard.models import Attending, Bahdanau, Luong, SimpleAttention
-from regard.nn.recording import recording
+from regard.recording import recording
 from regard.nn.rnn import without_tf32
 from regard.ops.attending_gru import attending_gru
 from regard.specials import BOS, EOS, PAD

@@ -8,7 +8,7 @@ import torch
 import regard
 from regard.models import LSTMNLM, LSTMNEncoder, LSTMNSeq2Seq, build
 from regard.nn import LSTMN, DeepFusion, ShallowFusion
-from regard.nn.recording import recording
+from regard.recording import recording
 from tests.mechanism import assert_close, on_the_device
 from tests.models.systems import SOURCE, TARGET, WIDTHS, pairs
 

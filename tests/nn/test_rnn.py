@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from regard.nn import Cells, Recurrent
 from regard.nn.cells import CellState, CellWeights, cell_step
-from regard.nn.recording import recording
+from regard.recording import recording
 from tests.mechanism import assert_close, check_gradients
 
 LENGTHS = [7, 4, 1]

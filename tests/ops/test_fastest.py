@@ -24,7 +24,8 @@ LARGE, LONG = Shape(4096, 4096, 64), Shape(512, 512, 64)
         ((9, 0), torch.bfloat16, replace(LONG, queries=511)),
         ((9, 0), torch.float32, Shape(2, 30, 512)),
         ((9, 0), torch.float32, Shape(33, 32, 64, differentiable=True)),
-        ((9, 0), torch.bfloat16, Shape(1, 30, 248, differentiable=True)),
+        ((8, 9), torch.bfloat16, Shape(1, 30, 256, differentiable=True)),
+        ((9, 0), torch.bfloat16, Shape(1, 30, 264)),
         ((8, 9), torch.bfloat16, Shape(32, 32, 64)),
         ((9, 0), torch.bfloat16, Shape(33, 32, 64)),
     ],
@@ -47,7 +48,7 @@ def test_a_large_read_in_half_precision_goes_to_cudnn_first(capability: tuple[in
     [
         (torch.float32, Shape(1, 3000, 64)),
         (torch.float32, Shape(32, 32, 64, differentiable=True)),
-        (torch.bfloat16, Shape(16, 30, 256, differentiable=True)),
+        (torch.bfloat16, Shape(16, 30, 264, differentiable=True)),
     ],
 )
 def test_a_step_of_a_decoder_is_computed_plainly(dtype: torch.dtype, shape: Shape) -> None:
@@ -59,6 +60,13 @@ def test_a_short_read_in_half_precision_goes_to_the_memory_efficient_kernel() ->
         order = fastest.backends((9, 0), torch.bfloat16, Shape(32, 32, 64, differentiable))
         assert order is not None
         assert (order[0], order[-1]) == (SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH)
+
+
+def test_a_short_wide_read_in_half_precision_goes_to_flash_attention_and_under_a_mask_to_the_next() -> None:
+    for differentiable, second in ((False, SDPBackend.EFFICIENT_ATTENTION), (True, SDPBackend.CUDNN_ATTENTION)):
+        order = fastest.backends((9, 0), torch.bfloat16, Shape(32, 32, 256, differentiable))
+        assert order is not None
+        assert (order[0], order[1], order[-1]) == (SDPBackend.FLASH_ATTENTION, second, SDPBackend.MATH)
 
 
 def test_rows_that_begin_anywhere_are_copied_and_others_are_not() -> None:

@@ -73,7 +73,7 @@ def test_other_reads_are_left_alone(mask: Mask | None, dtype: torch.dtype, width
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what PyTorch's compiler is written with
-@pytest.mark.parametrize("mask", [*MASKS[:5], Mask.causal() & Mask.padding([300, 7])], ids=repr)
+@pytest.mark.parametrize("mask", [*MASKS, Mask.causal() & Mask.padding([300, 7])], ids=repr)
 @pytest.mark.parametrize(("queries", "keys"), [(300, 300), (131, 300), (384, 300)])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=["bf16", "fp16"])
 def test_it_equals_the_definition(
@@ -87,7 +87,7 @@ def test_it_equals_the_definition(
     shape = (2, 3, queries, keys)
     inputs = [torch.randn(2, 3, length, width).to(dtype) for length, width in ((queries, 64), (keys, 64), (keys, 32))]
     upstream = torch.randn(2, 3, queries, 32).to(dtype)
-    assert flex_fits(*inputs, mask, shape) == mask.serves_every_query(shape)
+    assert flex_fits(*inputs, mask, shape)
 
     def run(kind: torch.dtype, impl: str | None) -> list[Tensor]:
         ready = [tensor.to(kind).requires_grad_() for tensor in inputs]

@@ -13,6 +13,7 @@ from torch import Tensor
 from regard.bench.case import Case, Way
 from regard.bench.machine import Machine
 from regard.bench.timing import Time, race
+from regard.recording import recording
 
 Verdict = Literal["faster", "open", "slower"]
 
@@ -83,7 +84,8 @@ def recorded(calls: dict[str, Callable[[], object]]) -> dict[str, Callable[[], N
     from regard.train.graphs import CudaGraphs
 
     try:
-        return {name: CudaGraphs()(call) for name, call in calls.items()}
+        with recording():
+            return {name: CudaGraphs()(call) for name, call in calls.items()}
     except RunError:
         return None
 

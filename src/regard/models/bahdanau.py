@@ -20,13 +20,13 @@ from regard.nn.attention import Attention
 from regard.nn.cells import Cells
 from regard.nn.dropout import Dropout
 from regard.nn.global_fertility import GlobalFertility
-from regard.nn.recording import is_recording
 from regard.nn.rnn import Recurrent, RecurrentState
 from regard.nn.scores import Additive
 from regard.nn.sharing import SharedMemory
 from regard.ops.attending_gru import attending_gru
 from regard.ops.softmax import weigh_values
 from regard.ops.weights import Weights
+from regard.recording import is_recording
 
 
 class Bahdanau(EncoderDecoder[DecoderState]):

@@ -10,8 +10,8 @@ from regard.masks import Mask
 from regard.models.words import Words
 from regard.nn.cells import Cells
 from regard.nn.dropout import Dropout
-from regard.nn.recording import is_recording
 from regard.nn.rnn import Recurrent, RecurrentState, inside, reverse_sequences
+from regard.recording import is_recording
 from regard.shapes import directions_halve
 
 

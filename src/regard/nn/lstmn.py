@@ -14,12 +14,12 @@ from regard.masks import Mask
 from regard.nn.attention import Attention
 from regard.nn.fitting import positive
 from regard.nn.memory import Memory
-from regard.nn.recording import is_recording
 from regard.nn.rnn import inside
 from regard.nn.scores.additive import Additive
 from regard.ops.additive import additive_attention
 from regard.ops.attended import Attended
 from regard.ops.intra_attention import lstmn_cell
+from regard.recording import is_recording
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.nn.cells import Cells, CellState, CellWeights, cell_step, holding, layer_run
 from regard.nn.packed_cell import PackedCell
-from regard.nn.recording import is_recording
+from regard.recording import is_recording
 
 _TORCH: dict[str, Callable[..., nn.RNNBase]] = {"elman": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 

@@ -12,6 +12,7 @@ from regard.ops.card import Card
 from regard.ops.checks import check_impl, check_reading, check_weight
 from regard.ops.inner_product import dot_product_attention, inner_product, may_round
 from regard.ops.softmax import finite_softmax, full_precision, statistics_dtype
+from regard.ops.unit_vectors import unit_vectors
 from regard.ops.weights import Held
 
 CARD = Card(
@@ -101,18 +102,13 @@ def cosine_attention(
         return _one_query(_aim(query, strength), key, value, mask, dropout=dropout)
     with full_precision(query):
         if strength is None and may_round(impl, query, key, value):
+            long = [unit_vectors(vectors, softness=_SMALLEST_NORM) for vectors in (query, key)]
             return dot_product_attention(
-                _rounded_unit(query), _rounded_unit(key), value, mask, scale=1.0 / max(1, query.shape[3]),
-                dropout=dropout, impl=impl, exact=lambda: (unit(query), unit(key), 1.0),
+                long[0], long[1], value, mask, scale=1.0 / max(1, query.shape[3]), dropout=dropout, impl=impl,
+                exact=lambda: (unit(query), unit(key), 1.0),
             )  # fmt: skip
         aimed = _aim(query, strength)  # with a strength the fused kernel too takes unit vectors in float32
         return dot_product_attention(aimed, unit(key), value, mask, scale=1.0, dropout=dropout, impl=impl)
-
-
-def _rounded_unit(vector: Tensor) -> Tensor:
-    """The vector over its length, times √D, rounded once, by the one kernel that norms like this have."""
-    width = max(1, vector.shape[-1])
-    return F.rms_norm(vector, (vector.shape[-1],), eps=_SMALLEST_NORM**2 / width)
 
 
 def _is_one_query(query: Tensor, key: Tensor, value: Tensor) -> bool:

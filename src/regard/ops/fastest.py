@@ -7,13 +7,17 @@ which is not the order of their speed. The rule here, per call:
 |---|---|---|---|
 | CUDA, capability 9.0 on | half | 512² pairs T·S or more | cuDNN, flash, memory-efficient, plain |
 | CUDA | float32 | one query, or up to 1,024 pairs with gradients | plain |
-| CUDA | half | up to 1,024 pairs with gradients, 256 wide or more | plain |
+| CUDA | half | up to 1,024 pairs with gradients, more than 256 wide | plain |
 | CUDA, capability 9.0 on | half | up to 1,024 pairs, up to 64 wide | memory-efficient, flash, cuDNN, plain |
+| CUDA, capability 9.0 on | half | up to 1,024 pairs, up to 256 wide | flash, memory-efficient, cuDNN, plain |
+| CUDA, capability 9.0 on | half | the same with gradients | flash, cuDNN, memory-efficient, plain |
 | any other | any | any | PyTorch's own |
 
 A decoder that reads step by step makes the second and third kind. On an H200 the plain way takes half the time of the
 memory-efficient kernel there, forward and backward. Of the fourth kind, 64 sequences of 32 words in 8 heads, the
-memory-efficient kernel takes 11 µs and 34 with gradients, cuDNN 16 and 45, flash, which PyTorch takes, 17 and 77.
+memory-efficient kernel takes 11 µs and 34 with gradients, cuDNN, which PyTorch takes, 16 and 45, flash 17 and 77. Of
+the next two, as many in one head of 256, flash takes 10 µs and 42 with gradients, memory-efficient 12 and 107, cuDNN 15
+and 49, plain 88 with gradients; under padding, which flash does not have, memory-efficient 20 and 115, cuDNN 26 and 63.
 
 cuDNN builds a plan for every new shape. A large read earns it back in a few steps; reads of a few hundred words, whose
 shape differs from batch to batch, never do. A backend that cannot take a call (width, determinism, hardware) is passed
@@ -41,6 +45,18 @@ _SHORT = [
     SDPBackend.EFFICIENT_ATTENTION,
     SDPBackend.FLASH_ATTENTION,
     SDPBackend.CUDNN_ATTENTION,
+    SDPBackend.MATH,
+]
+_SHORT_WIDE = [
+    SDPBackend.FLASH_ATTENTION,
+    SDPBackend.EFFICIENT_ATTENTION,
+    SDPBackend.CUDNN_ATTENTION,
+    SDPBackend.MATH,
+]
+_SHORT_WIDE_LEARNED = [
+    SDPBackend.FLASH_ATTENTION,
+    SDPBackend.CUDNN_ATTENTION,
+    SDPBackend.EFFICIENT_ATTENTION,
     SDPBackend.MATH,
 ]
 _CAPABILITY = (9, 0)
@@ -75,7 +91,8 @@ def fused_attention(
         query: of one dtype with key and value.
         key: likewise.
         value: likewise.
-        allowed: booleans that broadcast to [B, H, T, S], a True in every row; None for everything.
+        allowed: booleans that broadcast to [B, H, T, S], a True in every row, or what is added to the energies, 0 or
+            -inf; None for everything.
         causal: the first query sees the first key, the next one more, and so on; without `allowed`.
         scale: of the inner products.
         dropout: probability of dropping a weight.
@@ -126,12 +143,14 @@ def backends(capability: tuple[int, int] | None, dtype: torch.dtype, shape: Shap
     half = dtype in (torch.float16, torch.bfloat16)
     pairs = shape.queries * shape.keys
     short = shape.differentiable and pairs <= _FEW_PAIRS
-    if (short and (not half or shape.width >= _WIDE)) or (not half and shape.queries == 1):
+    if (short and (not half or shape.width > _WIDE)) or (not half and shape.queries == 1):
         return [SDPBackend.MATH]
     if not half or capability < _CAPABILITY:
         return None
     if pairs <= _FEW_PAIRS and shape.width <= _NARROW:
         return _SHORT
+    if pairs <= _FEW_PAIRS and shape.width <= _WIDE:
+        return _SHORT_WIDE_LEARNED if shape.differentiable else _SHORT_WIDE
     return _LARGE if pairs >= _PAIRS else None
 
 

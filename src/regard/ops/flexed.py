@@ -2,7 +2,8 @@
 
 The kernels behind `F.scaled_dot_product_attention` compute all pairs and then forget what a mask forbids. FlexAttention
 is told which blocks of 128 x 128 pairs are empty, and skips them, and which are full, and needs no mask there. It is
-compiled when it is first called, which takes some seconds: reads of 2²⁸ pairs in all heads together earn that back.
+compiled when it is first called, which takes some seconds, and called from Python it takes longer than they do: reads
+of 2²⁸ pairs in all heads together earn that back, and of 2²⁵ where they are recorded to be replayed without Python.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from torch.nn.attention.flex_attention import BlockMask, flex_attention
 from regard.masks import Mask, Shape, Spans
 from regard.ops.fastest import capability
 from regard.ops.kernels import runnable
+from regard.recording import is_recording
 
 _BLOCK = 128
 _PAIRS = 1 << 28
+_PAIRS_RECORDED = 1 << 25
 _CAPABILITY = (9, 0)
 _WIDTHS = (16, 32, 64, 128)
 _KINDS = 16
@@ -31,11 +34,10 @@ _compiled_kinds: set[object] = set()
 
 
 def flex_fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shape: Shape) -> bool:
-    """Whether this is a long read in spans, of some for every query, in half precision, on a GPU that gains by it."""
+    """Whether this is a long read in spans, in half precision, on a GPU that gains by it."""
     batch, heads, queries, keys = shape
-    if mask is None or batch * heads * queries * keys < _PAIRS or not _has_kernel(query, key, value):
-        return False
-    if not mask.serves_every_query(shape):
+    fewest = _PAIRS_RECORDED if is_recording() else _PAIRS
+    if mask is None or batch * heads * queries * keys < fewest or not _has_kernel(query, key, value):
         return False
     spans = mask.spans(shape)
     kind = _kind(query, value, spans)

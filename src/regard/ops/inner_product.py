@@ -135,12 +135,19 @@ def _fused(
 ) -> Tensor:
     if mask is None:
         return fused_attention(query, key, value, causal=causal, scale=scale, dropout=dropout)
-    if mask.serves_every_query(shape):
-        allowed = mask.allowed(shape, device=query.device)
-        return fused_attention(query, key, value, allowed, scale=scale, dropout=dropout)
-    forbidden, empty = whole_rows(mask, shape, query.device)
-    context = fused_attention(query, key, value, ~forbidden, scale=scale, dropout=dropout)
+    if query.is_cuda and not mask.by_place:
+        given, empty = mask.once((_bias, shape, query.device, query.dtype), lambda mask: _bias(mask, shape, query))
+    else:
+        forbidden, empty = whole_rows(mask, shape, query.device)
+        given = ~forbidden
+    context = fused_attention(query, key, value, given, scale=scale, dropout=dropout)
     return context if empty is None else context.masked_fill(empty, 0.0)
+
+
+def _bias(mask: Mask, shape: Shape, query: Tensor) -> tuple[Tensor, Tensor | None]:
+    """What to add to energies, and the rows to erase. PyTorch makes it of booleans too, but at every read."""
+    forbidden, empty = whole_rows(mask, shape, query.device)
+    return torch.zeros_like(forbidden, dtype=query.dtype).masked_fill_(forbidden, -torch.inf), empty
 
 
 def _given(query: Tensor, key: Tensor, scale: float) -> Exact:

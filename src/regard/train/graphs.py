@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from regard.data.batch import Batch
 from regard.nn.aligners import Hard
-from regard.nn.recording import recording
+from regard.recording import recording
 from regard.specials import IGNORE, PAD
 from regard.tasks.task import Task
 from regard.tasks.translation import Translation
