@@ -113,7 +113,11 @@ def compare(
     assert error(context, true_context) <= allowed
 
 
-@pytest.mark.parametrize("fit", harmonics.FITS, ids=lambda fit: f"span {fit.span}, {fit.terms} terms")
+@pytest.mark.parametrize(
+    "fit",
+    [*harmonics.FITS, *harmonics.EVEN],
+    ids=lambda fit: f"span {fit.span}, {fit.terms} {'even ' * fit.even}terms",
+)
 def test_every_fit_keeps_its_word(fit: harmonics.Fit) -> None:
     x = torch.linspace(-fit.span, fit.span, 20011, dtype=torch.float64)
     waves = torch.tensor(fit.frequencies, dtype=torch.float64)[:, None] * x
@@ -121,11 +125,14 @@ def test_every_fit_keeps_its_word(fit: harmonics.Fit) -> None:
     found = float((fit.slope * x + sines - x.tanh()).abs().max())
     assert 0.95 * fit.error <= found <= fit.error
     assert len(fit.amplitudes) == fit.terms
+    if fit.even:
+        assert fit.frequencies == tuple(n * fit.frequencies[0] for n in range(1, fit.terms + 1))
 
 
-def test_more_terms_err_less_and_wider_spans_need_more() -> None:
-    for one in harmonics.FITS:
-        for other in harmonics.FITS:
+@pytest.mark.parametrize("fits", [harmonics.FITS, harmonics.EVEN], ids=["any", "even"])
+def test_more_terms_err_less_and_wider_spans_need_more(fits: tuple[harmonics.Fit, ...]) -> None:
+    for one in fits:
+        for other in fits:
             if one.span == other.span and one.terms < other.terms:
                 assert other.error < one.error
             if one.span < other.span and one.terms == other.terms:

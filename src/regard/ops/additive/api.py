@@ -97,8 +97,8 @@ def additive_attention(
             cores; CUDA, half precision, no features) or None to choose among the first three, which are exact.
         tolerance: `harmonic` only: the largest error of a tanh; unless given 1.5 · 2^-8 in bfloat16, 1.5 · 2^-11 in
             float16.
-        span: `harmonic` only: a promise that no |q + k| exceeds it, so that nobody has to measure. A head that breaks
-            it gets a context of NaN.
+        span: `harmonic` only: a promise that no |q + k| exceeds it, so that nobody has to measure. Queries that
+            break it, and others of their head, get a context of NaN.
 
     Returns:
         Attended with context [B, H, T, Dv].

@@ -2,7 +2,7 @@
 
 README.md has the derivation. Forward, the energies are dot products of float16 features, and a shift for each row.
 Backward, the fused kernels make exact energies again, and take the log-sum-exp of the forward pass. Memory beside
-inputs and outputs: 4N bytes for each entry of query and key.
+inputs and outputs: 4N bytes for each entry of query and key, or none where one kernel makes features and reads by them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.masks import Mask
-from regard.ops.additive import blocked, fused, harmonic_reference
+from regard.ops.additive import blocked, fused, harmonic_reference, one_kernel
 from regard.ops.additive.function import apply_once, narrow, only_once
 from regard.ops.additive.harmonic_launch import HarmonicTile
 from regard.ops.additive.harmonics import LIMIT, TOLERANCE, Fit, choose, widest
@@ -41,25 +41,33 @@ def attention(
     """The function of `reference.attention`, with energies within Σ|v| (fit.error + 2^-10 Σ|c|) of the exact ones.
 
     Without `span` the largest |q + k| is measured, which the CPU waits for; where no fit covers it, the exact kernels
-    read instead, with a warning. With `span` nothing waits, and the promise is checked on the device: a head whose
-    |q + k| exceeds it has a context of NaN. `tile` overrides the rule.
+    read instead, with a warning. With `span` nothing waits, and the promise is checked on the device: queries that
+    break it, and others of their head, have a context of NaN. `tile` overrides the rule. Where one kernel reads
+    (`one_kernel.reads`), roundings add up to Σ|v| Σ_n |c_n| (3n² + 2n + 2) 2^-12 instead.
     """
     for tensor in (query, key, value):
         interpreted = check("harmonic", tensor.device, tensor.dtype, _HALF, 'use impl="fused" or "blocked"')
     tolerance = TOLERANCE[query.dtype] if tolerance is None else tolerance
-    fit = _measured(query, key, tolerance) if span is None else _promised(span, tolerance)
+    even = tile is None and one_kernel.reads(query, key, value, mask)
+    fit = _measured(query, key, tolerance, even=even) if span is None else _promised(span, tolerance, even=even)
     if fit is None:
         return fused.attention(query, key, value, weight, mask, features=None, feature_weight=None)
     launch = choose_launch(query.shape[3], query.dtype, features=False, interpreted=interpreted)
-    context = apply_once("harmonic", _Attention, query, key, value, weight, mask, launch, fit, tile)
+    promised = span is not None
+    context = apply_once("harmonic", _Attention, query, key, value, weight, mask, launch, fit, tile, promised)
     operands = Operands(query, key, weight, None, None)
     return Attended(context, rebuilt(blocked.score, operands, mask), operands.shape)
 
 
-def _measured(query: Tensor, key: Tensor, tolerance: float) -> Fit | None:
+def _best(span: float, tolerance: float, *, even: bool) -> Fit | None:
+    """An even fit, if it can be used and there is one; else any."""
+    return (choose(span, tolerance, even=True) if even else None) or choose(span, tolerance)
+
+
+def _measured(query: Tensor, key: Tensor, tolerance: float, *, even: bool) -> Fit | None:
     """The fit for these queries and keys; None, with a warning, where there is none."""
     reach, size = harmonic_reference.span(query.detach(), key.detach())
-    fit = choose(reach, tolerance) if size <= LIMIT else None
+    fit = _best(reach, tolerance, even=even) if size <= LIMIT else None
     if fit is None:
         warnings.warn(
             f"additive: no harmonic fit has an error of {tolerance:.1e} where |q + k| reaches {reach:.1f} (up to "
@@ -69,8 +77,8 @@ def _measured(query: Tensor, key: Tensor, tolerance: float) -> Fit | None:
     return fit
 
 
-def _promised(span: float, tolerance: float) -> Fit:
-    fit = choose(span, tolerance)
+def _promised(span: float, tolerance: float, *, even: bool) -> Fit:
+    fit = _best(span, tolerance, even=even)
     if fit is None:
         raise ValueError(
             f"additive: no harmonic fit has an error of {tolerance:.1e} up to a span of {span}, only up to "
@@ -91,13 +99,21 @@ class _Attention(torch.autograd.Function):
         launch: Launch,
         fit: Fit,
         tile: HarmonicTile | None,
+        promised: bool,
     ) -> Tensor:
-        from regard.ops.additive.harmonic_call import HarmonicCall
-
         operands = Operands(query, key, weight, None, None)
         # The backward pass needs the context before it is rounded; where there is none, it is rounded in the kernel.
-        precision = torch.float32 if any(ctx.needs_input_grad) else value.dtype
-        context, lse = HarmonicCall(operands, value, mask, launch, fit, tile, precision).read()
+        save = any(ctx.needs_input_grad)
+        if fit.even:
+            from regard.ops.additive.one_kernel_call import OneKernelCall
+
+            read = OneKernelCall(operands, value, mask, launch, fit, promised=promised, save=save).read
+        else:
+            from regard.ops.additive.harmonic_call import HarmonicCall
+
+            precision = torch.float32 if save else value.dtype
+            read = HarmonicCall(operands, value, mask, launch, fit, tile, precision).read
+        context, lse = read()
         ctx.save_for_backward(query, key, value, weight, context, lse)
         ctx.mask, ctx.launch = mask, launch
         return context.to(value.dtype)
@@ -113,4 +129,4 @@ class _Attention(torch.autograd.Function):
         call = Call(operands, value, ctx.mask, ctx.launch)
         grads, grad_value = call.gradients(grad_context, level, torch.ones_like(level), delta)
         grad_query, grad_key, grad_weight = narrow((grads.query, grads.key, grads.weight), (query, key, weight))
-        return grad_query, grad_key, grad_value.to(value.dtype), grad_weight, None, None, None, None
+        return grad_query, grad_key, grad_value.to(value.dtype), grad_weight, None, None, None, None, None

@@ -5,7 +5,8 @@
 Slope, frequencies and amplitudes are all fitted, so that the largest error is smallest: Gauss-Newton steps with
 Lawson's weights, and then Newton's on the condition that the error reaches its largest size with alternating signs at
 2N + 2 points of (0, span], which all of these do. Each term divides the error by about the same factor, a smaller one
-on wider spans.
+on wider spans. Even fits, whose frequencies are multiples of the first, have the amplitudes of least error (a linear
+program) at the best of all first frequencies.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LIMIT = 64.0
 
 @dataclass(frozen=True)
 class Fit:
-    """A line and sines that stand for a tanh on [-span, span].
+    """A line and sines that stand for a tanh on [-span, span]; `even` if their frequencies are ω, 2ω, 3ω, ...
 
     >>> fit = choose(1.0, tolerance=1e-3)
     >>> round(fit.slope, 3), fit.terms
@@ -36,6 +37,7 @@ class Fit:
     slope: float
     frequencies: tuple[float, ...]
     amplitudes: tuple[float, ...]
+    even: bool = False
 
     @property
     def terms(self) -> int:
@@ -43,16 +45,20 @@ class Fit:
         return len(self.frequencies)
 
 
-def choose(span: float, tolerance: float) -> Fit | None:
+def choose(span: float, tolerance: float, *, even: bool = False) -> Fit | None:
     """The fit with the fewest terms that covers a span within a tolerance; None where there is none, or for NaN.
+
+    Even ones cost up to a term more.
 
     >>> fit = choose(8.3, tolerance=4e-3)
     >>> fit.terms, fit.span, fit.error
     (6, 9, 0.00159)
     >>> choose(8.3, tolerance=1e-3).terms
     7
+    >>> choose(8.3, tolerance=5e-3).terms, choose(8.3, tolerance=5e-3, even=True).terms
+    (5, 6)
     """
-    able = [fit for fit in FITS if span <= fit.span and fit.error <= tolerance]
+    able = [fit for fit in (EVEN if even else FITS) if span <= fit.span and fit.error <= tolerance]
     return min(able, key=lambda fit: (fit.terms, fit.error), default=None)
 
 
@@ -367,5 +373,37 @@ FITS = (
         (0.6160923, 0.2797923, 0.1599253, 0.097841547, 0.061258252, 0.038626452, 0.024378267, 0.015363192,
          0.0096592019, 0.0060571126, 0.003788255, 0.0023630747, 0.0014702802, 0.00091244878, 0.00056475304,
          0.00056122534)),
+)
+
+
+def _even(span: float, error: float, slope: float, first: float, amplitudes: tuple[float, ...]) -> Fit:
+    return Fit(span, error, slope, tuple(first * n for n in range(1, len(amplitudes) + 1)), amplitudes, even=True)
+
+
+EVEN = (
+    _even(1, 2.18e-04, 0.6736047, 2.423206, (0.134018,)),
+    _even(2, 6.66e-03, 0.5451001, 1.84251, (0.231148,)),
+    _even(2, 2.57e-03, 0.4791634, 1.553664, (0.284304, 0.0214831)),
+    _even(2, 1.28e-04, 0.4567685, 1.473844, (0.304481, 0.0264397, 0.00354128)),
+    _even(3, 8.53e-03, 0.397891, 1.277794, (0.361754, 0.0413943)),
+    _even(3, 1.25e-03, 0.3708162, 1.177492, (0.385065, 0.0566408, 0.0101327)),
+    _even(3, 5.37e-04, 0.3457188, 1.093266, (0.408919, 0.0695515, 0.0131307, 0.00205491)),
+    _even(4, 4.42e-03, 0.3078233, 0.9710589, (0.445772, 0.0912185, 0.0214599)),
+    _even(4, 1.48e-03, 0.2973305, 0.9377246, (0.456025, 0.0978315, 0.0233082, 0.00491285)),
+    _even(4, 4.42e-04, 0.2800839, 0.8815151, (0.471998, 0.11062, 0.0278663, 0.006822, 0.00191885)),
+    _even(5, 2.83e-03, 0.2641695, 0.8327271, (0.487875, 0.121296, 0.0337444, 0.00898683)),
+    _even(5, 1.42e-03, 0.2381784, 0.748693, (0.51086, 0.143673, 0.0440758, 0.0135125, 0.00465649)),
+    _even(5, 4.47e-04, 0.2401989, 0.755295, (0.509165, 0.141797, 0.0431875, 0.0129985, 0.00412786, 0.00125499)),
+    _even(6, 5.21e-03, 0.2335722, 0.7357033, (0.515931, 0.146441, 0.0466245, 0.0156035)),
+    _even(6, 2.22e-03, 0.2275357, 0.7163398, (0.520884, 0.15245, 0.0487199, 0.016679, 0.00492545)),
+    _even(6, 9.56e-04, 0.2141763, 0.6732872, (0.532192, 0.164611, 0.0566344, 0.0194874, 0.00689651, 0.00261951)),
+    _even(7, 9.02e-03, 0.2072231, 0.6519695, (0.538543, 0.170506, 0.0608885, 0.0246604)),
+    _even(7, 3.44e-03, 0.206798, 0.6506338, (0.53866, 0.171382, 0.0604348, 0.0224233, 0.00848272)),
+    _even(7, 1.91e-03, 0.2000604, 0.629527, (0.544457, 0.177568, 0.0646247, 0.0244498, 0.00936229, 0.00294443)),
+    _even(8, 5.44e-03, 0.1878606, 0.590612, (0.554038, 0.189367, 0.0731351, 0.0292065, 0.0132877)),
+    _even(8, 2.60e-03, 0.1852459, 0.5828863, (0.55618, 0.191967, 0.0747134, 0.0299535, 0.0126027, 0.00490757)),
+    _even(9, 8.30e-03, 0.1717997, 0.5405779, (0.566803, 0.204779, 0.0846798, 0.0369891, 0.0183512)),
+    _even(9, 3.72e-03, 0.1707714, 0.5369035, (0.567208, 0.205979, 0.0859263, 0.0367964, 0.0161592, 0.00801194)),
+    _even(10, 5.42e-03, 0.1579585, 0.4964591, (0.576521, 0.218453, 0.0965016, 0.0439252, 0.0203175, 0.0114788)),
 )
 # fmt: on
