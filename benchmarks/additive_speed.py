@@ -60,7 +60,7 @@ def parse() -> argparse.Namespace:
 
 
 def launch(options: argparse.Namespace, group: int) -> Launch:
-    chosen = choose(128, getattr(torch, options.dtype), features=False, interpreted=False)
+    chosen = choose(128, 2048, getattr(torch, options.dtype), features=False, interpreted=False)
     return replace(chosen, group=group)
 
 

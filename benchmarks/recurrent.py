@@ -23,9 +23,9 @@ from torch import Tensor, nn
 from regard.data.batch import Batch
 from regard.data.tokenizer import Tokenizer
 from regard.models import Attending, Bahdanau, Luong, SimpleAttention
-from regard.recording import recording
 from regard.nn.rnn import without_tf32
 from regard.ops.attending_gru import attending_gru
+from regard.recording import recording
 from regard.specials import BOS, EOS, PAD
 from regard.tasks.loss import token_loss
 from regard.tasks.translation import Translation

@@ -11,7 +11,8 @@ import torch
 from regard import Mask
 from regard.nn import Additive, Attention, Position
 from regard.ops import additive_attention, additive_score
-from regard.ops.additive import tiles
+from regard.ops.additive import api, tiles
+from regard.recording import recording
 from tests.mechanism import assert_close, assert_within_budget, check_gradients, on_the_device
 
 IMPLS = ("reference", "blocked", None)  # None: by sigmoids on a CPU
@@ -246,3 +247,17 @@ def test_a_second_derivative_is_right_or_refused() -> None:
     assert query.grad is not None
     with pytest.raises(RuntimeError, match='no second derivative; use impl="reference"'):
         slope("blocked")
+
+
+def test_what_is_recorded_goes_to_the_kernels_sooner() -> None:
+    """Python, which takes longer to call a kernel than a small read takes, is gone from replays."""
+
+    def method(batch: int, queries: int, large: str = "fused") -> str:
+        query, key = (torch.empty(batch, 1, rows, 256, device="meta") for rows in (queries, 32))
+        return api._method(query, key, large)
+
+    assert method(64, 32) == method(1024, 1) == "reference"
+    assert method(1024, 32) == "fused"
+    with recording():
+        assert method(64, 32) == "fused"
+        assert method(64, 32, "blocked") == method(1024, 1) == method(8, 32) == "reference"

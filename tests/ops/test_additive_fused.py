@@ -97,7 +97,14 @@ def compare(inputs: Inputs, mask: Mask | None, dtype: torch.dtype = torch.float3
 
 def tiled(group: int) -> launch.Launch:
     """The rule's tiles, with another way to a tanh."""
-    return replace(launch.choose(32, torch.float32, features=False, interpreted=interpreted()), group=group)
+    return replace(launch.choose(32, 999, torch.float32, features=False, interpreted=interpreted()), group=group)
+
+
+@pytest.mark.parametrize("width", [5, 67])
+def test_the_tiles_of_short_memories(width: int) -> None:
+    chosen = launch.choose(width, 37, torch.bfloat16, features=False, interpreted=False)
+    assert chosen.forward.columns == 32
+    compare(build(1, 2, 17, 37, width, 5), Mask.padding([33]), torch.bfloat16, launch=chosen)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -90,7 +90,7 @@ def attend(
     from regard.ops.additive.harmonic_call import HarmonicCall
 
     query, key, value, weight = (tensor.to(dtype) for tensor in inputs)
-    launch = choose_launch(query.shape[3], dtype, features=False, interpreted=interpreted())
+    launch = choose_launch(query.shape[3], key.shape[2], dtype, features=False, interpreted=interpreted())
     return HarmonicCall(Operands(query, key, weight, None, None), value, mask, launch, fit, tile).read()
 
 

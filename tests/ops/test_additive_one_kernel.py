@@ -40,7 +40,7 @@ def attend(inputs: Inputs, mask: Mask | None, fit: harmonics.Fit) -> tuple[Tenso
 
     query, key, value, weight = (tensor.to(BF16) for tensor in inputs)
     assert one_kernel.reads(query, key, value, mask)
-    launch = choose_launch(query.shape[3], BF16, features=False, interpreted=False)
+    launch = choose_launch(query.shape[3], key.shape[2], BF16, features=False, interpreted=False)
     operands = Operands(query, key, weight, None, None)
     return OneKernelCall(operands, value, mask, launch, fit, promised=True, save=True).read()
 

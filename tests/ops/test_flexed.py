@@ -9,6 +9,7 @@ from torch import Tensor
 from regard import Mask
 from regard.ops import flexed, scaled_dot_attention
 from regard.ops.flexed import attention_in_spans, block_mask, flex_fits
+from regard.recording import recording
 from tests.mechanism import assert_within_budget, magnitude
 
 MASKS = [
@@ -70,6 +71,16 @@ def test_a_mask_makes_its_pattern_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_other_reads_are_left_alone(mask: Mask | None, dtype: torch.dtype, width: int) -> None:
     query = torch.empty(1, 1, 1, width, dtype=dtype).expand(1, 16, 4096, width)
     assert not flex_fits(query, query, query, mask, (1, 16, 4096, 4096))
+
+
+def test_shorter_reads_are_worth_it_where_they_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flexed, "_has_kernel", lambda *_: True)
+    query, mask = torch.empty(1, 1, 1, 64).expand(16, 8, 512, 64), Mask.padding([512] * 15 + [0])
+    assert not flex_fits(query, query, query, mask, (16, 8, 512, 512))
+    with recording():
+        assert flex_fits(query, query, query, mask, (16, 8, 512, 512))
+        assert not flex_fits(query, query, query, mask, (16, 8, 511, 512))
+    assert flex_fits(query, query, query, mask, (16, 8, 2048, 1024))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what PyTorch's compiler is written with

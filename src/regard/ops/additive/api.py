@@ -11,6 +11,7 @@ from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_impl, check_reading, check_weight
 from regard.ops.kernels import runnable
+from regard.recording import is_recording
 
 CARD = Card(
     name="additive",
@@ -28,9 +29,12 @@ _BY_NAME = ("fused", "harmonic")
 
 _WIDE = (torch.float32, torch.float64)
 
-# Up to this many elements of [B, H, T, S, A] the plain way is as fast, and its memory does not matter.
+# Up to this many elements of [B, H, T, S, A] the plain way is as fast, and its memory does not matter. Kernels take
+# longer to be called from Python than small reads take, but not where they are recorded; a tile has 16 queries.
 _SMALL_ON_CPU = 1 << 20
 _SMALL_ELSEWHERE = 1 << 26
+_SMALL_RECORDED = 1 << 22
+_QUERIES_OF_A_TILE = 16
 
 
 def additive_score(
@@ -155,7 +159,12 @@ def _tiled(*tensors: Tensor) -> str:
 
 def _method(query: Tensor, key: Tensor, large: str) -> str:
     """The plain way where all of [B, H, T, S, A] is small."""
-    small = _SMALL_ON_CPU if query.device.type == "cpu" else _SMALL_ELSEWHERE
+    if query.device.type == "cpu":
+        small = _SMALL_ON_CPU
+    elif large == "fused" and is_recording() and query.shape[2] >= _QUERIES_OF_A_TILE:
+        small = _SMALL_RECORDED
+    else:
+        small = _SMALL_ELSEWHERE
     return "reference" if query.numel() * key.shape[2] <= small else large
 
 

@@ -36,7 +36,9 @@ def attention(
         interpreted = check("fused", tensor.device, tensor.dtype, DTYPES, 'use impl="blocked", or leave impl out')
     operands = Operands(query, key, weight, features, feature_weight)
     if launch is None:
-        launch = choose(query.shape[3], query.dtype, features=features is not None, interpreted=interpreted)
+        launch = choose(
+            query.shape[3], key.shape[2], query.dtype, features=features is not None, interpreted=interpreted
+        )
     context = apply_once("fused", _Attention, query, key, value, weight, features, feature_weight, mask, launch)
     return Attended(context, rebuilt(blocked.score, operands, mask), operands.shape)
 

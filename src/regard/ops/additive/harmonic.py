@@ -52,7 +52,7 @@ def attention(
     fit = _measured(query, key, tolerance, even=even) if span is None else _promised(span, tolerance, even=even)
     if fit is None:
         return fused.attention(query, key, value, weight, mask, features=None, feature_weight=None)
-    launch = choose_launch(query.shape[3], query.dtype, features=False, interpreted=interpreted)
+    launch = choose_launch(query.shape[3], key.shape[2], query.dtype, features=False, interpreted=interpreted)
     promised = span is not None
     context = apply_once("harmonic", _Attention, query, key, value, weight, mask, launch, fit, tile, promised)
     operands = Operands(query, key, weight, None, None)

@@ -1,7 +1,8 @@
 """How the kernels are launched: the size of a tile, by a rule, and how a tanh is reached.
 
 The rule is for an H200. Forward, a thread owns two keys of 16 queries, so that what it loads serves several pairs;
-backward one hidden unit of 16 or 32 rows, so that sums over rows stay in it.
+backward one hidden unit of 16 or 32 rows, so that sums over rows stay in it. Short memories have narrow tiles, which
+are not padded with keys that nobody has.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ import torch
 
 SCRATCH = 32 * 2**20
 """Bytes for the gradients of energies, which exist for as many rows at a time as fit."""
+
+_SHORT = 64
+"""Keys up to which tiles are narrow."""
 
 _PROGRAMS = 1024
 """How many programs fill a chip of 132 multiprocessors evenly."""
@@ -72,11 +76,13 @@ class Launch:
         return min(64, max(1, _PROGRAMS // max(1, programs)))
 
 
-def choose(hidden: int, dtype: torch.dtype, *, features: bool, interpreted: bool) -> Launch:
+def choose(hidden: int, keys: int, dtype: torch.dtype, *, features: bool, interpreted: bool) -> Launch:
     """The rule. The interpreter, which only checks, gets tiles that make small problems have several.
 
-    >>> choose(128, torch.bfloat16, features=False, interpreted=False).forward
+    >>> choose(128, 2048, torch.bfloat16, features=False, interpreted=False).forward
     Tile(rows=16, columns=256, warps=4, stages=2)
+    >>> choose(128, 32, torch.bfloat16, features=False, interpreted=False).forward
+    Tile(rows=16, columns=32, warps=4, stages=2)
     """
     # In float32 the product errs a few times as much as a tanh: it is for half precision, which cannot see that.
     group = 0 if features or dtype == torch.float32 else 2
@@ -89,6 +95,9 @@ def choose(hidden: int, dtype: torch.dtype, *, features: bool, interpreted: bool
     if dtype == torch.float32:
         pairs = Tile(16, 128, 4)
         return Launch(pairs, pairs, Tile(16, 64, 2) if hidden <= 64 else Tile(16, 128, 4), group)
+    if keys <= _SHORT:
+        pairs = Tile(16, 32, 2 if hidden <= 64 else 4)
+        return Launch(pairs, pairs, Tile(32, 64, 2), group, granule=128)
     return Launch(Tile(16, 256, 4), Tile(16, 128, 4), Tile(32, 64, 2), group)
 
 
