@@ -23,11 +23,12 @@ from torch import Tensor
 
 from benchmarks.additive_speed import SHAPES, eager_ms, error, graph_ms, inputs, plain_read
 from regard import Mask
-from regard.ops.additive import harmonic, harmonic_reference
+from regard.ops.additive import harmonic, harmonic_reference, one_kernel
 from regard.ops.additive.harmonic_launch import FeatureTile, HarmonicTile, choose_tile
 from regard.ops.additive.harmonics import FITS, TOLERANCE, Fit, choose
 
 Shape = tuple[int, int, int, int]
+_PROMISE = 10.0  # no |q + k| of numbers like these exceeds it
 # Rows, columns, depth, warps, stages, one pipeline over all tiles, programs at once; the likely ones first.
 TILES = list(starmap(HarmonicTile, [
     (128, 256, 64, 8, 3, False), (128, 256, 64, 8, 4, False), (128, 256, 64, 8, 3, True),
@@ -58,6 +59,7 @@ def main() -> None:
     best = sweep(turns, fits, until=begin + options.seconds)
     for shape in SHAPES:
         rows += terms(shape, turns[shape], best[shape])
+        rows += in_one_kernel(shape, turns[shape])
     heads = ("B, T, S, A", "way", "N", "device ms", "Ttanh/s", "eager ms", "measured ms", "error", "of plain")
     print("\n{:>20} {:>52} {:>3} {:>10} {:>8} {:>9} {:>12} {:>9} {:>9}".format(*heads))
     print("\n".join(rows))
@@ -170,7 +172,8 @@ def combined(tile: HarmonicTile, step: HarmonicTile | FeatureTile) -> HarmonicTi
 
 def check(turns: list[list[Tensor]], fit: Fit, tile: HarmonicTile) -> None:
     """A tile reads what the gated one reads, but for roundings."""
-    gated = harmonic.attention(*turns[0], None, span=fit.span, tolerance=fit.error).context
+    rule = choose_tile(turns[0][0].shape[2], turns[0][1].shape[2], dense=False, interpreted=False)
+    gated = harmonic.attention(*turns[0], None, span=fit.span, tolerance=fit.error, tile=rule).context
     largest = float(gated.abs().max())
     if not error(read(turns, fit, tile)(0), gated.double()) <= torch.finfo(gated.dtype).eps * largest:
         raise ValueError("reads something else than the gated tile")
@@ -195,6 +198,24 @@ def terms(shape: Shape, turns: list[list[Tensor]], tile: HarmonicTile) -> list[s
         way = f"harmonic, tanh within {fit.error:.1e}"
         rows.append(f"{row(shape, way, fit.terms, device)} {eager:>9.3f} {took:>12.3f} {off:>9.1e} {off / plain:>9.2f}")
     return rows
+
+
+def in_one_kernel(shape: Shape, turns: list[list[Tensor]]) -> list[str]:
+    """The kernel that makes features on the way, where it can read; the promise is checked."""
+    query, key, value, _ = turns[0]
+    fit = choose(_PROMISE, TOLERANCE[torch.bfloat16], even=True)
+    if fit is None or not one_kernel.reads(query, key, value, None):
+        return []
+
+    def run(turn: int) -> Tensor:
+        return harmonic.attention(*turns[turn % len(turns)], None, span=_PROMISE).context
+
+    first = [tensor[:1] for tensor in turns[0]]
+    truth = plain_read(*(tensor.double() for tensor in first), None)
+    device, eager = graph_ms(run), eager_ms(run, budget_s=0.2)
+    off, plain = error(run(0)[:1], truth), error(equation(*first, None), truth)
+    way = f"in one kernel, tanh within {fit.error:.1e} up to {_PROMISE:.0f}"
+    return [f"{row(shape, way, fit.terms, device)} {eager:>9.3f} {'':>12} {off:>9.1e} {off / plain:>9.2f}"]
 
 
 def read(turns: list[list[Tensor]], fit: Fit, tile: HarmonicTile) -> Callable[[int], Tensor]:
