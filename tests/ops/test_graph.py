@@ -11,7 +11,8 @@ from torch import Tensor
 from regard.explain import capture
 from regard.nn import GraphAttention
 from regard.ops import GraphAttended, add_self_loops, graph_attention
-from tests.mechanism import assert_close, assert_within_budget, check_gradients, magnitude
+from regard.recording import recording
+from tests.mechanism import assert_close, assert_within_budget, check_gradients, magnitude, on_the_device
 
 IMPLS = ("reference", "sparse")
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
@@ -289,3 +290,10 @@ def test_each_head_of_a_layer_has_its_own_dropped_inputs() -> None:
         assert not torch.equal(first, second)
         assert first.mean().item() == pytest.approx(50.0, abs=5.0)
         assert (layer.eval()(torch.ones(30, 50), edges).context == 50).all()
+
+
+def test_a_recording_asks_the_device_for_nothing() -> None:
+    node, edges, *halves = random_graph()
+    with recording(), on_the_device():
+        out = graph_attention(node, edges, *halves)
+    assert_close(out.context, graph_attention(node, edges, *halves).context)
