@@ -36,9 +36,8 @@ def attend_on_the_way(
     at or above; Dv is `BLOCK_D`, a power of two from 16 to 128. `done` has a zero for each block of each group.
     """
     sums: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [WARPS, 1], [16, KEYS, 16])
-    half: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [WARPS, 1], [16, KEYS // 2, 16])
     reads: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [WARPS, 1], [16, BLOCK_D, 16])
-    # A thread of the first has rows r and r + 8, units a and a + 4: what it needs to be the left side of a product.
+    # A thread has rows r and r + 8, units a and a + 4: what it needs to be the left side of a product.
     by_query: gl.constexpr = gl.DistributedLinearLayout(
         [[8, 0], [0, 4]], [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], [[16, 0], [32, 0], [64, 0]], [], [ROWS, UNITS]
     )
@@ -141,30 +140,7 @@ def attend_on_the_way(
             ahead = s[None, :] - (block * ROWS + gl.arange(0, ROWS, gl.SliceLayout(1, sums)))[:, None]
             energy = gl.where((s < count)[None, :] & (ahead <= last) & (ahead > first), energy, float("-inf"))
         scale = largest * 1.4426950408889634  # energies as powers of two
-        highest = scale * gl.max(energy, axis=1)
-        level = highest
-        if MASKED:
-            level = gl.where(highest == float("-inf"), 0.0, highest)
-        level = gl.convert_layout(level, gl.SliceLayout(1, half), assert_trivial=True)
-        # In two halves, so that the values of one are read while the powers of the other are made.
-        near, far = gl.split(gl.permute(gl.reshape(energy, [ROWS, 2, KEYS // 2]), (0, 2, 1)))
-        near, far = (
-            gl.convert_layout(near, half, assert_trivial=True),
-            gl.convert_layout(far, half, assert_trivial=True),
-        )
-        async_copy.wait_group(0)
-        fence_async_shared()
-        gl.thread_barrier()
-        near = gl.exp2(near * scale - level[:, None])
-        near_side = gl.convert_layout(near.to(value.dtype.element_ty), gl.DotOperandLayout(0, reads, 2))
-        read = gl.full([ROWS, BLOCK_D], 0.0, gl.float32, reads)
-        read = warpgroup_mma(near_side, values.slice(0, KEYS // 2), read, is_async=True)
-        far = gl.exp2(far * scale - level[:, None])
-        far_side = gl.convert_layout(far.to(value.dtype.element_ty), gl.DotOperandLayout(0, reads, 2))
-        read = warpgroup_mma(far_side, values.slice(KEYS // 2, KEYS // 2), read, is_async=True)
-        total = gl.convert_layout(gl.sum(near, axis=1) + gl.sum(far, axis=1), gl.SliceLayout(1, reads))
-        highest = gl.convert_layout(highest, gl.SliceLayout(1, reads))
-        read = warpgroup_mma_wait(0, [read, near_side, far_side])[0]
+        read, highest, total = read_values(energy, scale, values, MASKED)
         if CHECK:
             if promise_kept == 0:  # by the largest of all units; each by itself may still be near enough
                 promise_kept = within(
@@ -180,22 +156,9 @@ def attend_on_the_way(
         levels += slot * 2 * ROWS
         if PIECES == 2:
             if other & (piece == 0):
-                gl.store(parts + places, read)
-                gl.store(levels + row, highest)
-                gl.store(levels + ROWS + row, total)
-                gl.thread_barrier()  # all of it is written before it is said to be
-                gl.atomic_xchg(done + slot, 1, sem="release")
+                leave(read, highest, total, parts + places, levels + row, done + slot)
             if other & (piece == 1):
-                while gl.atomic_add(done + slot, 0, sem="acquire") == 0:
-                    pass
-                theirs = gl.load(levels + row, cache_modifier=".cg")
-                top = gl.maximum(highest, theirs)
-                floor = gl.where(top == float("-inf"), 0.0, top)
-                shrink, fade = gl.exp2(highest - floor), gl.exp2(theirs - floor)
-                total = shrink * total + fade * gl.load(levels + ROWS + row, cache_modifier=".cg")
-                read = shrink[:, None] * read + fade[:, None] * gl.load(parts + places, cache_modifier=".cg")
-                highest = top
-                gl.atomic_xchg(done + slot, 0, sem="relaxed")
+                read, highest, total = put_together(read, highest, total, parts + places, levels + row, done + slot)
         if (other == 0) | (piece == 1):
             t = block * ROWS + row
             total = gl.where(total == 0.0, 1.0, total)  # a row without keys: its context is zero
@@ -204,6 +167,64 @@ def attend_on_the_way(
             if SAVE:
                 powers = own * scale + highest + gl.log2(total)
                 gl.store(lse + group * queries + t, 0.6931471805599453 * powers, t < queries)
+
+
+@gluon.jit
+def read_values(energy, scale, values, MASKED: gl.constexpr):
+    """Σ_s 2^(scale e_ts - level_t) value_s, level_t, -inf for a row of nothing, and Σ_s 2^(scale e_ts - level_t).
+
+    In two halves, so that the values of one are read while the powers of the other are made.
+    """
+    half: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [WARPS, 1], [16, KEYS // 2, 16])
+    reads: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [WARPS, 1], [16, values.shape[1], 16])
+    side: gl.constexpr = gl.DotOperandLayout(0, reads, 2)
+    highest = scale * gl.max(energy, axis=1)
+    level = highest
+    if MASKED:
+        level = gl.where(highest == float("-inf"), 0.0, highest)
+    level = gl.convert_layout(level, gl.SliceLayout(1, half), assert_trivial=True)
+    near, far = gl.split(gl.permute(gl.reshape(energy, [ROWS, 2, KEYS // 2]), (0, 2, 1)))
+    near = gl.convert_layout(near, half, assert_trivial=True)
+    far = gl.convert_layout(far, half, assert_trivial=True)
+    async_copy.wait_group(0)
+    fence_async_shared()
+    gl.thread_barrier()
+    near = gl.exp2(near * scale - level[:, None])
+    near_side = gl.convert_layout(near.to(values.dtype), side)
+    read = gl.full([ROWS, values.shape[1]], 0.0, gl.float32, reads)
+    read = warpgroup_mma(near_side, values.slice(0, KEYS // 2), read, is_async=True)
+    far = gl.exp2(far * scale - level[:, None])
+    far_side = gl.convert_layout(far.to(values.dtype), side)
+    read = warpgroup_mma(far_side, values.slice(KEYS // 2, KEYS // 2), read, is_async=True)
+    total = gl.convert_layout(gl.sum(near, axis=1) + gl.sum(far, axis=1), gl.SliceLayout(1, reads))
+    highest = gl.convert_layout(highest, gl.SliceLayout(1, reads))
+    read = warpgroup_mma_wait(0, [read, near_side, far_side])[0]
+    return read, highest, total
+
+
+@gluon.jit
+def leave(read, highest, total, part, level, done):
+    """Write what was read, for the program that has the other keys, and then say so."""
+    gl.store(part, read)
+    gl.store(level, highest)
+    gl.store(level + ROWS, total)
+    gl.thread_barrier()  # all of it is written before it is said to be
+    gl.atomic_xchg(done, 1, sem="release")
+
+
+@gluon.jit
+def put_together(read, highest, total, part, level, done):
+    """Both programs' share, when the other has said that its own is there."""
+    while gl.atomic_add(done, 0, sem="acquire") == 0:
+        pass
+    theirs = gl.load(level, cache_modifier=".cg")
+    top = gl.maximum(highest, theirs)
+    floor = gl.where(top == float("-inf"), 0.0, top)
+    shrink, fade = gl.exp2(highest - floor), gl.exp2(theirs - floor)
+    total = shrink * total + fade * gl.load(level + ROWS, cache_modifier=".cg")
+    read = shrink[:, None] * read + fade[:, None] * gl.load(part, cache_modifier=".cg")
+    gl.atomic_xchg(done, 0, sem="relaxed")
+    return read, top, total
 
 
 @gluon.jit
