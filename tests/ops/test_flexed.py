@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.attention.flex_attention import flex_attention
 
 from regard import Mask
 from regard.ops import flexed, scaled_dot_attention
 from regard.ops.flexed import attention_in_spans, block_mask, flex_fits
 from regard.recording import recording
-from tests.mechanism import assert_within_budget, magnitude
+from tests.mechanism import assert_within_budget, magnitude, on_the_device
 
 MASKS = [
     Mask.padding([300, 131]),
@@ -57,6 +60,35 @@ def test_a_mask_makes_its_pattern_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for keys in (4, 4, 5):
         attention_in_spans(query, query, query, mask, (2, 1, 4, keys), scale=1.0)
     assert [shape for _, shape, _ in made] == [(2, 1, 4, 4), (2, 1, 4, 5)]
+
+
+@pytest.mark.parametrize("mask", MASKS, ids=repr)
+def test_a_pattern_can_be_made_in_a_recording(mask: Mask) -> None:
+    device = torch.get_default_device()
+    with recording(), on_the_device():
+        block_mask(mask, (2, 1, 300, 300), device)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what PyTorch's compiler is written with
+def test_masks_of_a_kind_share_what_was_compiled() -> None:
+    """A batch has a mask of its own, and often a length: neither may cost the seconds of a compiler each time."""
+    made = []
+
+    def count(graph: torch.fx.GraphModule, _: object) -> Callable[..., object]:
+        made.append(graph)
+        return graph.forward
+
+    torch.compiler.reset()
+    compiled = torch.compile(flex_attention, backend=count)
+    found = []
+    for length in (300, 300, 300, 310, 320, 400, 410, 500):
+        query, mask = torch.ones(2, 1, length, 16), Mask.padding([length - len(found), 131])
+        compiled(query, query, query, block_mask=block_mask(mask, (2, 1, length, length), query.device))
+        found.append(len(made))
+    torch.compiler.reset()
+    assert found[2] == 1
+    assert found[4] == found[3]
+    assert found[-1] <= 4
 
 
 @pytest.mark.parametrize(
