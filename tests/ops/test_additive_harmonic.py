@@ -344,16 +344,7 @@ class TestKernels:
 
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
     def test_the_gate(self, dtype: torch.dtype) -> None:
-        """Twice the error of the equation computed in this precision, and a rounding; gradients as in `fused`."""
-        inputs = build(*sizes(1, 2, 19, 67, 12, 5), dtype=dtype)  # type: ignore[misc]
-        truth, plain, mine = (
-            outcome(impl, inputs, wanted)
-            for impl, wanted in (("reference", torch.float64), ("equation", dtype), ("harmonic", dtype))
-        )
-        scale = max(magnitude(grad) for grad in truth[1:])
-        for index, (true, theirs, ours) in enumerate(zip(truth, plain, mine, strict=True)):
-            largest = scale if index else magnitude(true)
-            assert error(ours, true) <= 2 * error(theirs, true) + torch.finfo(dtype).eps * largest
+        assert_gate_is_green(build(*sizes(1, 2, 19, 67, 12, 5), dtype=dtype), dtype)  # type: ignore[misc]
 
     def test_weights_on_demand_are_exact_but_for_their_sum(self) -> None:
         inputs = [tensor.half() for tensor in build(1, 2, 17, 19, 5, 3)]
@@ -403,6 +394,18 @@ class TestKernels:
         context = additive_attention(query, key, value, weight, impl="harmonic").context
         with pytest.raises(RuntimeError, match="harmonic implementation has no second derivative"):
             torch.autograd.grad(context.sum(), query, create_graph=True)
+
+
+def assert_gate_is_green(inputs: Inputs, dtype: torch.dtype) -> None:
+    """Twice the error of the equation computed in this precision, and a rounding; gradients as in `fused`."""
+    truth, plain, mine = (
+        outcome(impl, inputs, wanted)
+        for impl, wanted in (("reference", torch.float64), ("equation", dtype), ("harmonic", dtype))
+    )
+    scale = max(magnitude(grad) for grad in truth[1:])
+    for index, (true, theirs, ours) in enumerate(zip(truth, plain, mine, strict=True)):
+        largest = scale if index else magnitude(true)
+        assert error(ours, true) <= 2 * error(theirs, true) + torch.finfo(dtype).eps * largest
 
 
 def outcome(impl: str, inputs: Inputs, dtype: torch.dtype) -> list[Tensor]:

@@ -93,24 +93,18 @@ def attend_on_the_way(
         )  # fmt: skip
         async_copy.commit_group()
         for unit in range(2 * UNITS, WIDTH, 2 * UNITS):
-            if CHECK:
-                widest_q, widest_k = larger(widest_q, next_q), larger(widest_k, next_k)
-            x, y = next_q.to(gl.float32), next_k.to(gl.float32)
-            if SAVE:
-                line_q += x * share_q.to(gl.float32)[None, :]
-            line_k += dot(y, share_k)
+            x, y, widest_q, widest_k, line_q, line_k = noted(
+                next_q, next_k, share_q, share_k, widest_q, widest_k, line_q, line_k, CHECK, SAVE
+            )
             next_q, next_k = gl.load(asked + unit, there_q, 0.0), gl.load(kept + unit, there_k, 0.0)
             key_features(y, second_buffer, frequency, TERMS)
             later = query_features(x, share_q.to(gl.float32) * inverse, frequency, amplitudes, TERMS, left)
             share_q, share_k = gl.load(weigh_q + unit), gl.load(weigh_k + unit)
             fence_async_shared()
             energy = multiply(later, second_buffer, finished(energy, features), TERMS)
-            if CHECK:
-                widest_q, widest_k = larger(widest_q, next_q), larger(widest_k, next_k)
-            x, y = next_q.to(gl.float32), next_k.to(gl.float32)
-            if SAVE:
-                line_q += x * share_q.to(gl.float32)[None, :]
-            line_k += dot(y, share_k)
+            x, y, widest_q, widest_k, line_q, line_k = noted(
+                next_q, next_k, share_q, share_k, widest_q, widest_k, line_q, line_k, CHECK, SAVE
+            )
             next_q, next_k = (
                 gl.load(asked + unit + UNITS, there_q, 0.0), gl.load(kept + unit + UNITS, there_k, 0.0)
             )  # fmt: skip
@@ -251,6 +245,20 @@ def query_features(x, share, frequency, amplitudes, TERMS: gl.constexpr, layout:
         before, now = now, after(turn, now, before)
         made = made + (as_left(now, amplitudes[n], layout),)
     return made
+
+
+@gluon.jit
+def noted(
+    query, key, share_q, share_k, widest_q, widest_k, line_q, line_k, CHECK: gl.constexpr, SAVE: gl.constexpr
+):  # fmt: skip
+    """Some units in float32, and what is kept of them: how far they reach, and their part of the line."""
+    if CHECK:
+        widest_q, widest_k = larger(widest_q, query), larger(widest_k, key)
+    x, y = query.to(gl.float32), key.to(gl.float32)
+    if SAVE:
+        line_q += x * share_q.to(gl.float32)[None, :]
+    line_k += dot(y, share_k)
+    return x, y, widest_q, widest_k, line_q, line_k
 
 
 @gluon.jit
