@@ -66,7 +66,8 @@ def test_a_mask_makes_its_pattern_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_pattern_can_be_made_in_a_recording(mask: Mask) -> None:
     device = torch.get_default_device()
     with recording(), on_the_device():
-        block_mask(mask, (2, 1, 300, 300), device)
+        pattern = block_mask(mask, (2, 1, 300, 300), device)
+    assert torch.equal(pattern.to_dense(), block_mask(mask, (2, 1, 300, 300), device).to_dense())
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what PyTorch's compiler is written with

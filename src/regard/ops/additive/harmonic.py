@@ -107,13 +107,11 @@ class _Attention(torch.autograd.Function):
         if fit.even:
             from regard.ops.additive.one_kernel_call import OneKernelCall
 
-            read = OneKernelCall(operands, value, mask, launch, fit, promised=promised, save=save).read
+            context, lse = OneKernelCall(operands, value, mask, launch, fit, promised=promised, save=save).read()
         else:
             from regard.ops.additive.harmonic_call import HarmonicCall
 
-            precision = torch.float32 if save else value.dtype
-            read = HarmonicCall(operands, value, mask, launch, fit, tile, precision).read
-        context, lse = read()
+            context, lse = HarmonicCall(operands, value, mask, launch, fit, tile, save=save).read()
         ctx.save_for_backward(query, key, value, weight, context, lse)
         ctx.mask, ctx.launch = mask, launch
         return context.to(value.dtype)

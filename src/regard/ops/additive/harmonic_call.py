@@ -29,12 +29,13 @@ class HarmonicCall(Call):
         launch: Launch,
         fit: Fit,
         tile: HarmonicTile | None = None,
-        precision: torch.dtype = torch.float32,
+        *,
+        save: bool = True,
     ) -> None:
         super().__init__(operands, value, mask, launch)
         if tile is None:
             tile = choose_tile(self.queries, self.keys, dense=self.has_dense, interpreted=bool(INTERPRETED))
-        self.fit, self.tile, self.precision, self.masked = fit, tile, precision, mask is not None
+        self.fit, self.tile, self.save, self.masked = fit, tile, save, mask is not None
         self.rows_t, self.rows_s = _up(self.queries, tile.rows), _up(self.keys, tile.columns)
         self.units = _up(max(1, self.width), 32)
         self.depth = 2 * fit.terms * self.units
@@ -47,9 +48,10 @@ class HarmonicCall(Call):
         self.slots = programs
 
     def read(self) -> tuple[Tensor, Tensor]:
-        """Context [B, H, T, Dv], in `precision`, and log-sum-exp [B, H, T], in float32."""
+        """Context [B, H, T, Dv], in float32 if it is saved and else in the dtype of the value; lse [B, H, T]."""
         shape = (self.batch, self.heads, self.queries)
-        context, lse = self._new(*shape, self.value.shape[3], dtype=self.precision), self._new(*shape)
+        dtype = torch.float32 if self.save else self.value.dtype
+        context, lse = self._new(*shape, self.value.shape[3], dtype=dtype), self._new(*shape)
         if self.empty:
             return context.zero_(), lse.fill_(-torch.inf)
         done = self._new(self.slots, dtype=torch.int32)

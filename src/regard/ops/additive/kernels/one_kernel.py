@@ -42,7 +42,6 @@ def attend_on_the_way(
         [[8, 0], [0, 4]], [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], [[16, 0], [32, 0], [64, 0]], [], [ROWS, UNITS]
     )
     by_key: gl.constexpr = gl.BlockedLayout([1, UNITS], [32, 1], [WARPS, 1], [1, 0])
-    by_value: gl.constexpr = gl.BlockedLayout([1, 8], [256 // BLOCK_D, BLOCK_D // 8], [WARPS, 1], [1, 0])
     left: gl.constexpr = gl.DotOperandLayout(0, sums, 2)
 
     block, piece = gl.program_id(0) // PIECES, gl.program_id(0) % PIECES
@@ -82,16 +81,8 @@ def attend_on_the_way(
         energy = gl.full([ROWS, KEYS], 0.0, gl.float32, sums)
         fence_async_shared()
         energy = multiply(features, first_buffer, energy, TERMS)
-        at_v = gl.arange(0, KEYS, gl.SliceLayout(1, by_value))
         value += batch * v_b + head * v_h + start.to(gl.int64) * v_row
-        values = gl.allocate_shared_memory(
-            value.dtype.element_ty, [KEYS, BLOCK_D], gl.NVMMASharedLayout(min(128, 2 * BLOCK_D), 16, 2)
-        )
-        async_copy.async_copy_global_to_shared(
-            values, value + at_v[:, None] * v_row + gl.arange(0, BLOCK_D, gl.SliceLayout(0, by_value))[None, :],
-            mask=(start + at_v < keys)[:, None],
-        )  # fmt: skip
-        async_copy.commit_group()
+        values = on_its_way(value, v_row, keys - start, BLOCK_D)
         for unit in range(2 * UNITS, WIDTH, 2 * UNITS):
             x, y, widest_q, widest_k, line_q, line_k = noted(
                 next_q, next_k, share_q, share_k, widest_q, widest_k, line_q, line_k, CHECK, SAVE
@@ -161,6 +152,21 @@ def attend_on_the_way(
             if SAVE:
                 powers = own * scale + highest + gl.log2(total)
                 gl.store(lse + group * queries + t, 0.6931471805599453 * powers, t < queries)
+
+
+@gluon.jit
+def on_its_way(value, stride, count, BLOCK_D: gl.constexpr):
+    """Shared memory that `count` rows of values are copied into, zeros behind them, while other work goes on."""
+    layout: gl.constexpr = gl.BlockedLayout([1, 8], [256 // BLOCK_D, BLOCK_D // 8], [WARPS, 1], [1, 0])
+    row, column = gl.arange(0, KEYS, gl.SliceLayout(1, layout)), gl.arange(0, BLOCK_D, gl.SliceLayout(0, layout))
+    room = gl.allocate_shared_memory(
+        value.dtype.element_ty, [KEYS, BLOCK_D], gl.NVMMASharedLayout(min(128, 2 * BLOCK_D), 16, 2)
+    )
+    async_copy.async_copy_global_to_shared(
+        room, value + row[:, None] * stride + column[None, :], mask=(row < count)[:, None]
+    )  # fmt: skip
+    async_copy.commit_group()
+    return room
 
 
 @gluon.jit
@@ -289,7 +295,7 @@ def key_features(x, buffers, frequency, TERMS: gl.constexpr):
 
 @gluon.jit
 def wave(angle):
-    """sin and cos, good to 2^-18 for |angle| < 64."""
+    """sin and cos in an instruction each, which rounds the angle, as a number of turns, to float32."""
     sine = gl.inline_asm_elementwise("sin.approx.ftz.f32 $0, $1;", "=f,f", [angle], gl.float32, True, 1)
     cosine = gl.inline_asm_elementwise("cos.approx.ftz.f32 $0, $1;", "=f,f", [angle], gl.float32, True, 1)
     return sine, cosine
