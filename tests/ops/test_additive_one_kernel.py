@@ -33,10 +33,10 @@ def fit_of(inputs: Inputs, tolerance: float = 6e-3) -> harmonics.Fit:
 
 
 def attend(inputs: Inputs, mask: Mask | None, fit: harmonics.Fit) -> tuple[Tensor, Tensor]:
-    """Context and log-sum-exp, in float32; inputs that are bfloat16 already are read where they lie."""
+    """Context and log-sum-exp, in float32; float64 becomes bfloat16, other inputs are read where they lie."""
     from regard.ops.additive.one_kernel_call import OneKernelCall
 
-    query, key, value, weight = (tensor.to(BF16) for tensor in inputs)
+    query, key, value, weight = (tensor.to(BF16) if tensor.dtype == torch.float64 else tensor for tensor in inputs)
     assert one_kernel.reads(query, key, value, mask)
     launch = choose_launch(query.shape[3], key.shape[2], BF16, features=False, interpreted=False)
     operands = Operands(query, key, weight, None, None)
@@ -125,6 +125,13 @@ class TestKernel:
         fit = fit_of(inputs)
         _, lse = attend(inputs, None, fit)
         assert error(lse, truth_of(inputs, None)[1]) <= energy_bound(inputs, fit)
+
+    def test_weights_in_float32_and_weights_that_begin_at_an_odd_place(self) -> None:
+        inputs = build(1, 3, 17, 300, 48, 16, dtype=BF16)
+        weight = inputs[3]
+        shifted = torch.full((weight.numel() + 1,), torch.nan, dtype=BF16)[1:].view_as(weight).copy_(weight)
+        for given in (weight.float(), shifted):
+            compare(inputs, given=[*inputs[:3], given])
 
     def test_far_from_zero_but_near_each_other(self) -> None:
         """|q| and |k| of 32, whose sums are small: angles are long, and still right."""

@@ -57,7 +57,7 @@ class OneKernelCall(Call):
         with self._on_device():
             done = counters(slots, self.device)
             attend_on_the_way[(self.blocks * self.pieces, self.groups)](
-                query, key, value, self.weight, self.lengths, context, lse, parts, levels, done,
+                query, key, value, self._even_weight(), self.lengths, context, lse, parts, levels, done,
                 self.heads, self.queries, self.keys, *query.stride()[:3], *key.stride()[:3], *value.stride()[:3],
                 self.first, self.last, fit.frequencies[0], fit.amplitudes, fit.slope, float(fit.span), LIMIT,
                 WIDTH=self.width, POWER=max(32, 1 << (self.width - 1).bit_length()), TERMS=fit.terms, BLOCK_D=width,
@@ -65,6 +65,10 @@ class OneKernelCall(Call):
                 num_warps=_WARPS,
             )  # fmt: skip
         return context[..., : self.value.shape[3]], lse
+
+    def _even_weight(self) -> Tensor:
+        """Weights that begin where two of them can be fetched together."""
+        return self.weight if self.weight.data_ptr() % 16 == 0 else self.weight.clone()
 
     def _even_value(self) -> Tensor:
         """Values as wide as a power of two from 16 on, whose rows begin where the copy engine can begin."""
