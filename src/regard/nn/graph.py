@@ -11,7 +11,7 @@ from regard.nn.fitting import fits, mapped
 from regard.nn.reader import Watched
 from regard.nn.sparse_rows import SparseRows
 from regard.ops.dropout import dropped
-from regard.ops.graph import GraphAttended, add_self_loops, graph_attention
+from regard.ops.graph import Edges, GraphAttended, Network, graph_attention
 
 Join = Literal["concat", "mean"]
 
@@ -38,8 +38,8 @@ class GraphAttention(Watched):
     Parameters: `node_map` W [H * D, C], `weight_source` and `weight_target` [H, D], the halves of a, `bias` b. W and a
     start as Glorot's, each head by itself.
     Shapes: node [N, C], a tensor or `SparseRows`, edges [2, E] (source, target) -> context [N, H * D] or [N, D],
-    weights [H, E'], E' the edges with the loops: `out.edges`. A watcher is shown `out.dense()`, whose rows are made
-    when they are asked for.
+    weights [H, E'], E' the edges with the loops: `out.edges`. Edges are checked and sorted again only when they change;
+    layers share `Edges`. A watcher is shown `out.dense()`, whose rows are made when they are asked for.
 
     Veličković et al. 2018, equations 1 to 6; see `regard.ops.graph_attention`. The nonlinearity is the model's.
 
@@ -73,7 +73,7 @@ class GraphAttention(Watched):
         self.input_dropout = input_dropout
         self.dropout = dropout
         self.value_dropout = value_dropout
-        self.self_loops = self_loops
+        self.network = Network(loops=self_loops)
         self.impl = impl
         self.node_map = nn.Linear(input_dim, num_heads * head_dim, bias=False)
         self.weight_source = nn.Parameter(_glorot((num_heads, head_dim), head_dim + 1))
@@ -82,13 +82,11 @@ class GraphAttention(Watched):
         width = head_dim if join == "mean" else num_heads * head_dim
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None
 
-    def forward(self, node: Tensor | SparseRows, edges: Tensor) -> GraphAttended:
+    def forward(self, node: Tensor | SparseRows, edges: Tensor | Edges) -> GraphAttended:
         """Read along `edges` [2, E], (source, target): nodes [N, C] -> context [N, H * D] or [N, D]."""
-        if self.self_loops:
-            edges = add_self_loops(edges, node.shape[0])
         attended = graph_attention(
             self._mapped(node),
-            edges,
+            self.network(edges, node.shape[0]),
             self.weight_source,
             self.weight_target,
             negative_slope=self.negative_slope,
@@ -123,7 +121,7 @@ class GraphAttention(Watched):
         return node.map(weight) if isinstance(node, SparseRows) else nn.functional.linear(node, weight)
 
     def extra_repr(self) -> str:
-        sizes = f"num_heads={self.num_heads}, join={self.join!r}, self_loops={self.self_loops}"
+        sizes = f"num_heads={self.num_heads}, join={self.join!r}, self_loops={self.network.loops}"
         shares = ", ".join(f"{name}={getattr(self, name)}" for name in ("input_dropout", "dropout", "value_dropout"))
         return f"{sizes}, {shares}"
 

@@ -13,7 +13,7 @@ from regard.ops.dot import dot_attention, dot_score
 from regard.ops.doubly_stochastic import doubly_stochastic_penalty
 from regard.ops.fertility_term import fertility_features
 from regard.ops.global_fertility import fertility_log_likelihood
-from regard.ops.graph import GraphAttended, add_self_loops, graph_attention
+from regard.ops.graph import Edges, GraphAttended, add_self_loops, graph_attention
 from regard.ops.hard import Sample, hard_weights, reinforce_loss
 from regard.ops.heads import merge_heads, split_heads
 from regard.ops.intra_attention import Cell, deep_fusion, intra_attention, lstmn_cell, lstmn_step
@@ -55,6 +55,7 @@ __all__ = [
     "Card",
     "Cell",
     "Coattended",
+    "Edges",
     "GraphAttended",
     "Hops",
     "Pointed",

@@ -12,11 +12,13 @@ import torch
 from torch import Tensor
 
 from regard.masks import Mask
-from regard.ops.additive.function import apply_once, narrow, only_once
 from regard.ops.additive.rebuilt import rebuilt
 from regard.ops.additive.tiles import Operands, tiles
 from regard.ops.attended import Attended
+from regard.ops.once import apply_once, narrow, only_once
 from regard.ops.softmax import full_precision
+
+_WHAT = "additive: the blocked implementation"
 
 
 def score(
@@ -45,7 +47,7 @@ def attention(
 
 
 def _apply(function: type[torch.autograd.Function], *operands: Any) -> Any:
-    return apply_once("blocked", function, *operands)
+    return apply_once(_WHAT, function, *operands)
 
 
 class _Score(torch.autograd.Function):
@@ -62,7 +64,7 @@ class _Score(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_energy: Tensor) -> tuple[Tensor | None, ...]:
-        only_once("blocked")
+        only_once(_WHAT)
         operands = Operands(*ctx.saved_tensors).widen()
         grads = operands.zeros()
         with full_precision(grad_energy):
@@ -108,7 +110,7 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_context: Tensor) -> tuple[Tensor | None, ...]:
-        only_once("blocked")
+        only_once(_WHAT)
         query, key, value, weight, features, feature_weight, context, level, total = ctx.saved_tensors
         operands = Operands(query, key, weight, features, feature_weight).widen()
         grads, grad_value = operands.zeros(), torch.zeros_like(value, dtype=operands.query.dtype)

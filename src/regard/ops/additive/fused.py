@@ -12,12 +12,14 @@ from torch import Tensor
 
 from regard.masks import Mask
 from regard.ops.additive import blocked
-from regard.ops.additive.function import apply_once, narrow, only_once
-from regard.ops.additive.launch import Launch, check, choose
+from regard.ops.additive.launch import Launch, choose
 from regard.ops.additive.rebuilt import rebuilt
 from regard.ops.additive.tiles import Operands
 from regard.ops.attended import Attended
-from regard.ops.kernels import DTYPES
+from regard.ops.kernels import DTYPES, check_kernels
+from regard.ops.once import apply_once, narrow, only_once
+
+_WHAT = "additive: the fused implementation"
 
 
 def attention(
@@ -33,13 +35,13 @@ def attention(
 ) -> Attended:
     """The same function as `reference.attention`, in kernels; `launch` overrides the rule for the tiles."""
     for tensor in (query, key, value):
-        interpreted = check("fused", tensor.device, tensor.dtype, DTYPES, 'use impl="blocked", or leave impl out')
+        interpreted = check_kernels(_WHAT, tensor.device, tensor.dtype, DTYPES, 'use impl="blocked", or leave impl out')
     operands = Operands(query, key, weight, features, feature_weight)
     if launch is None:
         launch = choose(
             query.shape[3], key.shape[2], query.dtype, features=features is not None, interpreted=interpreted
         )
-    context = apply_once("fused", _Attention, query, key, value, weight, features, feature_weight, mask, launch)
+    context = apply_once(_WHAT, _Attention, query, key, value, weight, features, feature_weight, mask, launch)
     return Attended(context, rebuilt(blocked.score, operands, mask), operands.shape)
 
 
@@ -68,7 +70,7 @@ class _Attention(torch.autograd.Function):
     def backward(ctx: Any, grad_context: Tensor) -> tuple[Tensor | None, ...]:
         from regard.ops.additive.call import Call
 
-        only_once("fused")
+        only_once(_WHAT)
         query, key, value, weight, features, feature_weight, context, level, total = ctx.saved_tensors
         operands = Operands(query, key, weight, features, feature_weight)
         delta = (grad_context.float() * context).sum(-1)  # ∂/∂e_ts = a_ts (g_t · value_s - δ_t)

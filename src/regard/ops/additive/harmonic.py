@@ -15,15 +15,17 @@ from torch import Tensor
 
 from regard.masks import Mask
 from regard.ops.additive import blocked, fused, harmonic_reference, one_kernel
-from regard.ops.additive.function import apply_once, narrow, only_once
 from regard.ops.additive.harmonic_launch import HarmonicTile
 from regard.ops.additive.harmonics import LIMIT, TOLERANCE, Fit, choose, widest
-from regard.ops.additive.launch import Launch, check
+from regard.ops.additive.launch import Launch
 from regard.ops.additive.launch import choose as choose_launch
 from regard.ops.additive.rebuilt import rebuilt
 from regard.ops.additive.tiles import Operands
 from regard.ops.attended import Attended
+from regard.ops.kernels import check_kernels
+from regard.ops.once import apply_once, narrow, only_once
 
+_WHAT = "additive: the harmonic implementation"
 _HALF = (torch.float16, torch.bfloat16)
 
 
@@ -46,7 +48,7 @@ def attention(
     (`one_kernel.reads`), roundings add up to Σ|v| Σ_n |c_n| (3n² + 2n + 2) 2^-12 instead.
     """
     for tensor in (query, key, value):
-        interpreted = check("harmonic", tensor.device, tensor.dtype, _HALF, 'use impl="fused" or "blocked"')
+        interpreted = check_kernels(_WHAT, tensor.device, tensor.dtype, _HALF, 'use impl="fused" or "blocked"')
     tolerance = TOLERANCE[query.dtype] if tolerance is None else tolerance
     even = tile is None and one_kernel.reads(query, key, value, mask)
     fit = _measured(query, key, tolerance, even=even) if span is None else _promised(span, tolerance, even=even)
@@ -54,7 +56,7 @@ def attention(
         return fused.attention(query, key, value, weight, mask, features=None, feature_weight=None)
     launch = choose_launch(query.shape[3], key.shape[2], query.dtype, features=False, interpreted=interpreted)
     promised = span is not None
-    context = apply_once("harmonic", _Attention, query, key, value, weight, mask, launch, fit, tile, promised)
+    context = apply_once(_WHAT, _Attention, query, key, value, weight, mask, launch, fit, tile, promised)
     operands = Operands(query, key, weight, None, None)
     return Attended(context, rebuilt(blocked.score, operands, mask), operands.shape)
 
@@ -120,7 +122,7 @@ class _Attention(torch.autograd.Function):
     def backward(ctx: Any, grad_context: Tensor) -> tuple[Tensor | None, ...]:
         from regard.ops.additive.call import Call
 
-        only_once("harmonic")
+        only_once(_WHAT)
         query, key, value, weight, context, lse = ctx.saved_tensors
         operands = Operands(query, key, weight, None, None)
         delta, level = (grad_context.float() * context).sum(-1), lse.masked_fill(lse == -torch.inf, 0.0)

@@ -99,18 +99,3 @@ def choose(hidden: int, keys: int, dtype: torch.dtype, *, features: bool, interp
         pairs = Tile(16, 32, 2 if hidden <= 64 else 4)
         return Launch(pairs, pairs, Tile(32, 64, 2), group, granule=128)
     return Launch(Tile(16, 256, 4), Tile(16, 128, 4), Tile(32, 64, 2), group)
-
-
-def check(impl: str, device: torch.device, dtype: torch.dtype, dtypes: tuple[torch.dtype, ...], other: str) -> bool:
-    """Whether Triton interprets; one clear sentence where the kernels of `impl` cannot run, with what to do instead."""
-    try:
-        import triton
-    except ImportError:
-        raise ValueError(f"additive: the {impl} implementation needs Triton, which is not installed; {other}") from None
-    interpreted = bool(triton.knobs.runtime.interpret)
-    if device.type != "cuda" and not interpreted:
-        raise ValueError(f"additive: the {impl} implementation needs a CUDA device; got tensors on {device}; {other}")
-    if dtype not in dtypes:
-        *names, last = (str(one).removeprefix("torch.") for one in dtypes)
-        raise ValueError(f"additive: the {impl} implementation has {', '.join(names)} and {last}, not {dtype}; {other}")
-    return interpreted

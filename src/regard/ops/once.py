@@ -1,4 +1,4 @@
-"""What the hand-written gradients of additive attention share."""
+"""What gradients that are written by hand share: they are made once, and in the dtypes of what they are of."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from torch import Tensor
 from regard.ops.softmax import full_precision
 
 
-def apply_once(impl: str, function: type[torch.autograd.Function], *operands: Any) -> Any:
-    """The function, without autocast; under torch.func, whose transforms cannot see into it, one clear sentence."""
+def apply_once(what: str, function: type[torch.autograd.Function], *operands: Any) -> Any:
+    """The function, without autocast; under torch.func, whose transforms cannot see into it, one clear sentence.
+
+    `what` is a mechanism and its implementation, as in "additive: the fused implementation".
+    """
     try:
         with full_precision(operands[0]):
             return function.apply(*operands)
     except RuntimeError as error:
         if "setup_context" not in str(error):
             raise
-        raise RuntimeError(
-            f'additive: the {impl} implementation cannot be transformed by torch.func; use impl="reference"'
-        ) from error
+        raise RuntimeError(f'{what} cannot be transformed by torch.func; use impl="reference"') from error
 
 
-def only_once(impl: str) -> None:
+def only_once(what: str) -> None:
     """Tiles are made again by hand, which autograd cannot see into: a gradient of the gradient would be wrong."""
     if torch.is_grad_enabled():
-        raise RuntimeError(f'additive: the {impl} implementation has no second derivative; use impl="reference"')
+        raise RuntimeError(f'{what} has no second derivative; use impl="reference"')
 
 
 def narrow(grads: tuple[Tensor | None, ...], like: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
