@@ -13,6 +13,8 @@ from torch import Tensor
 
 from regard import Mask
 from regard.masks import MaskShapeError, Shape
+from regard.recording import recording
+from tests.mechanism import on_the_device
 
 ANY = settings(deadline=None, derandomize=True, max_examples=100)
 BLOCK = st.tuples(st.integers(1, 7), st.integers(1, 8))
@@ -33,6 +35,18 @@ def test_padding_forbids_keys_at_and_after_the_length() -> None:
     assert allowed.shape == (3, 1, 1, 3), "no larger than it must be"
     assert allowed[:, 0, 0].int().tolist() == [[1, 1, 0], [0, 0, 0], [1, 1, 1]]
     assert Mask.padding(torch.tensor([2, 0, 3])) == Mask.padding([2, 0, 3])
+
+
+def test_a_recording_does_not_look_at_lengths() -> None:
+    lengths = torch.tensor([2, 0, 3])
+    with recording(), on_the_device():
+        mask = Mask.padding(lengths)
+        spans = (mask & Mask.causal()).spans((3, 1, 3, 3))
+        served = mask.serves_every_query((3, 1, 3, 3))
+    assert spans.lengths is not None
+    assert spans.lengths.tolist() == [2, 0, 3]
+    assert not served
+    assert mask == Mask.padding(lengths)
 
 
 def test_one_length_serves_every_sequence() -> None:

@@ -21,6 +21,7 @@ from regard.keeping import Keeping
 from regard.masks.composed import Either, Not, both, conjuncts
 from regard.masks.leaves import Dense, Padding, Window
 from regard.masks.node import Edges, Grid, MaskShapeError, Node, Shape
+from regard.recording import is_recording
 
 
 class Blocks(NamedTuple):
@@ -72,7 +73,7 @@ class Mask(Keeping):
 
     @staticmethod
     def padding(lengths: Tensor | Sequence[int]) -> Mask:
-        """Keys at and after `lengths[b]` are padding. `lengths`: [B] integers."""
+        """Keys at and after `lengths[b]` are padding. `lengths`: [B] integers, which a recording does not look at."""
         lengths = torch.as_tensor(lengths).clone()  # a mask does not change when its lengths do
         if lengths.dim() != 1 or lengths.dtype.is_floating_point or lengths.dtype == torch.bool:
             raise MaskShapeError(
@@ -80,6 +81,8 @@ class Mask(Keeping):
             )
         if lengths.numel() == 0:
             return Mask(Padding(lengths, 0))
+        if is_recording():
+            return Mask(Padding(lengths, None))
         shortest, longest = torch.stack(lengths.aminmax()).tolist()
         if shortest < 0:
             raise ValueError(f"padding needs lengths of at least 0; got {shortest}")

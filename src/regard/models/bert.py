@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.models.encoder import Encoded, padding_mask
+from regard.masks import Mask
+from regard.models.encoder import Encoded
 from regard.models.predicted import NOTHING, Predicted
 from regard.nn.fitting import positive
 from regard.nn.positions import Learned
@@ -96,7 +97,7 @@ class BertEncoder(nn.Module):
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
         """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
         ids, ends = framed(source, lengths)
-        mask = None if ends is None else padding_mask(ends, ids.shape[1])
+        mask = None if ends is None else Mask.padding(ends)
         states: Tensor = self.words(ids)
         for layer in self.layers:
             states = layer(states, mask)
@@ -105,7 +106,7 @@ class BertEncoder(nn.Module):
             return Encoded(own, self._summary(states[:, 0]), None)
         words = lengths.to(own.device)
         own = own.masked_fill(~inside(words, source.shape[1]).unsqueeze(2), 0.0)
-        return Encoded(own, self._summary(states[:, 0]), padding_mask(words, source.shape[1]))
+        return Encoded(own, self._summary(states[:, 0]), Mask.padding(words))
 
     def _summary(self, first: Tensor) -> Tensor:
         return first if self.pool_map is None else torch.tanh(self.pool_map(first))

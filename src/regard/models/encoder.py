@@ -10,8 +10,7 @@ from regard.masks import Mask
 from regard.models.words import Words
 from regard.nn.cells import Cells
 from regard.nn.dropout import Dropout
-from regard.nn.rnn import Recurrent, RecurrentState, inside, reverse_sequences
-from regard.recording import is_recording
+from regard.nn.rnn import Recurrent, RecurrentState, reverse_sequences
 from regard.shapes import directions_halve
 
 
@@ -82,14 +81,9 @@ class Encoder(nn.Module):
         if self.reverse:
             source = source.flip(1) if lengths is None else reverse_sequences(source, lengths)
         states, end = self.layers(self.words(source), lengths)
-        mask = None if lengths is None else padding_mask(lengths, source.shape[1])
+        mask = None if lengths is None else Mask.padding(lengths)
         end = _side_by_side(end, self.layers.directions)
         return Encoded(self.dropout(states), end.top, mask, end)
-
-
-def padding_mask(lengths: Tensor, size: int) -> Mask:
-    """Which of `size` words are there; `Mask.padding` looks at the lengths, which a recording cannot."""
-    return Mask.keys(inside(lengths, size)) if is_recording() else Mask.padding(lengths)
 
 
 def _side_by_side(state: RecurrentState, directions: int) -> RecurrentState:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from regard.models.encoder import Encoded, padding_mask
+from regard.masks import Mask
+from regard.models.encoder import Encoded
 from regard.models.words import Words
 from regard.nn.deep_lstmn import DeepLSTMN, DeepLSTMNState, DeepLSTMNStep
 from regard.nn.dropout import Dropout
@@ -54,7 +55,7 @@ class LSTMNEncoder(nn.Module):
 
     def with_tapes(self, source: Tensor, lengths: Tensor | None = None) -> tuple[Encoded, DeepLSTMNState]:
         """The same with the tapes of all layers, for a decoder that reads both."""
-        mask = None if lengths is None else padding_mask(lengths, source.shape[1])
+        mask = None if lengths is None else Mask.padding(lengths)
         step: DeepLSTMNStep = self.layers(self.words(source), mask)
         return Encoded(self.dropout(step.output), _last(step.output, lengths), mask), step.state
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from regard.models.encoder import Encoded, padding_mask
+from regard.masks import Mask
+from regard.models.encoder import Encoded
 from regard.nn.dropout import Dropout
 from regard.nn.fitting import positive
 from regard.nn.positions import Learned, Sinusoidal
@@ -92,7 +93,7 @@ class TransformerEncoder(nn.Module):
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
         """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
-        mask = None if lengths is None else padding_mask(lengths, source.shape[1])
+        mask = None if lengths is None else Mask.padding(lengths)
         states: Tensor = self.words(source)
         for layer in self.layers:
             states = layer(states, mask)
