@@ -13,6 +13,7 @@ from regard import Mask
 from regard.ops import flexed, scaled_dot_attention
 from regard.ops.flexed import attention_in_spans, block_mask, flex_fits
 from regard.recording import recording
+from regard.train.graphs import CudaGraphs
 from tests.mechanism import assert_within_budget, magnitude, on_the_device
 
 MASKS = [
@@ -133,12 +134,43 @@ def test_it_equals_the_definition(
     upstream = torch.randn(2, 3, queries, 32).to(dtype)
     assert flex_fits(*inputs, mask, shape)
 
-    def run(kind: torch.dtype, impl: str | None) -> list[Tensor]:
-        ready = [tensor.to(kind).requires_grad_() for tensor in inputs]
-        context = scaled_dot_attention(*ready, mask, impl=impl).context
-        return [context.detach(), *torch.autograd.grad(context, ready, upstream.to(kind))]
+    assert_equal_to_the_definition(read(inputs, upstream, mask, dtype), inputs, upstream, mask)
 
-    truth, plain, actual = run(torch.float64, "reference"), run(dtype, "sdpa"), run(dtype, None)
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_recorded_read_follows_its_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
+    if torch.get_default_device().type != "cuda":
+        pytest.skip("FlexAttention is compiled for a GPU (--device cuda)")
+    monkeypatch.setattr(flexed, "_PAIRS_RECORDED", 1)
+    monkeypatch.setattr(flexed, "_compiled_kinds", set())
+    torch.compiler.reset()
+    inputs, upstream = [torch.randn(2, 3, 300, 64).bfloat16() for _ in range(3)], torch.randn(2, 3, 300, 64).bfloat16()
+    lengths, found = torch.tensor([300, 131]), list[Tensor]()
+
+    def run() -> None:
+        found[:] = read(inputs, upstream, Mask.padding(lengths), torch.bfloat16)
+
+    with recording():
+        replay = CudaGraphs()(run)
+    assert len(flexed._compiled_kinds) == 1
+    for other in ([7, 300], [0, 256], [300, 131]):
+        lengths.copy_(torch.tensor(other))
+        replay()
+        assert_equal_to_the_definition(found, inputs, upstream, Mask.padding(other))
+
+
+def read(
+    inputs: list[Tensor], upstream: Tensor, mask: Mask, dtype: torch.dtype, impl: str | None = None
+) -> list[Tensor]:
+    """The context and the gradients of all inputs."""
+    ready = [tensor.detach().to(dtype).requires_grad_() for tensor in inputs]
+    context = scaled_dot_attention(*ready, mask, impl=impl).context
+    return [context.detach(), *torch.autograd.grad(context, ready, upstream.to(dtype))]
+
+
+def assert_equal_to_the_definition(actual: list[Tensor], inputs: list[Tensor], upstream: Tensor, mask: Mask) -> None:
+    truth = read(inputs, upstream, mask, torch.float64, "reference")
+    plain = read(inputs, upstream, mask, upstream.dtype, "sdpa")
     largest = max(magnitude(gradient) for gradient in truth[1:])
     for place, (true, worse, mine) in enumerate(zip(truth, plain, actual, strict=True)):
         assert_within_budget(mine, worse, true, scale=largest if place else None, roundings=2)
