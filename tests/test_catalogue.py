@@ -99,4 +99,4 @@ def test_the_command_has_a_row_for_each() -> None:
         assert card.equation in row
         assert card.paper in row
         assert card.cost in row
-        assert ", ".join(card.implementations) in row
+        assert card.ways() in row

@@ -49,6 +49,13 @@ def test_a_recording_does_not_look_at_lengths() -> None:
     assert mask == Mask.padding(lengths)
 
 
+def test_lengths_stay_on_their_device() -> None:
+    lengths = torch.tensor([2, 3])
+    with torch.device("meta"):
+        mask = Mask.padding(lengths)
+    assert mask == Mask.padding([2, 3])
+
+
 def test_one_length_serves_every_sequence() -> None:
     assert whole(Mask.padding([2]), (5, 1, 1, 3)).sum() == 10
 

@@ -129,5 +129,7 @@ def test_evaluate_gives_the_number_of_training(run: Path) -> None:
         done = CliRunner().invoke(app, ["evaluate", str(run), "--split", split, "--json"])
         assert done.exit_code == 0, done.output
         found = json.loads(done.output)
-        assert {name: found[name] for name in row if name != "step"} == {k: v for k, v in row.items() if k != "step"}
+        for name in row.keys() - {"step"}:  # a GPU may add up in another order
+            expected = pytest.approx(row[name], rel=1e-6, abs=0) if torch.cuda.is_available() else row[name]
+            assert found[name] == expected, name
         assert found["signatures"]["exact_match"].startswith("nrefs:1|")

@@ -75,7 +75,7 @@ def markdown() -> str:
         page = f"[{card.name}](docs/mechanisms/{card.name}.md)"
         file = f"[`{source}`](src/regard/{source})"
         equation = f"`{card.equation}`".replace("|", "\\|")
-        rows.append(f"| {page} | {card.paper} | {equation} | {file} | {', '.join(card.implementations)} |")
+        rows.append(f"| {page} | {card.paper} | {equation} | {file} | {card.ways()} |")
     return "\n".join(rows)
 
 
@@ -87,7 +87,7 @@ def _all(entries: list[Entry]) -> list[RenderableType]:
             table.add_column(column, style=style, no_wrap=column == "mechanism")
         table.add_column("implementations", style="green")
         for card, _ in members:
-            cells = (card.name, card.equation, card.paper, card.cost, ", ".join(card.implementations))
+            cells = (card.name, card.equation, card.paper, card.cost, card.ways())
             table.add_row(*map(escape, cells))
         parts.append(table)
     parts.append(f"{len(entries)} mechanisms; `regard mechanisms NAME` shows one with its documentation")
@@ -104,7 +104,7 @@ def _one(entry: Entry) -> RenderableType:
         ("equation", card.equation),
         ("paper", card.paper),
         ("cost", f"{card.cost}   (B = H = 1; T queries, S keys, D key width, Dv value width, A hidden width)"),
-        ("implementations", ", ".join(card.implementations)),
+        ("implementations", card.ways()),
         ("function", f"regard.ops.{card.op}"),
         ("module", f"regard.nn.{card.module}"),
         ("defined in", f"src/regard/{source}"),

@@ -29,3 +29,15 @@ class Card:
     module: str
     """The public module, `regard.nn.` understood."""
     implementations: tuple[str, ...] = ("reference",)
+    """The names of those that run on every device."""
+    kernels: tuple[str, ...] = ()
+    """The names of those that need a GPU."""
+
+    def ways(self) -> str:
+        """All implementations, for people.
+
+        >>> Card(name="", family="score", equation="", paper="", cost="", op="", module="", kernels=("fused",)).ways()
+        'reference; on a GPU fused'
+        """
+        everywhere = ", ".join(self.implementations)
+        return f"{everywhere}; on a GPU {', '.join(self.kernels)}" if self.kernels else everywhere

@@ -155,7 +155,7 @@ def position_encoding(words: Tensor | int, dim: int, *, size: int | None = None)
     tensor([[0.5000, 0.5000],
             [0.5000, 1.0000]])
     """
-    count = torch.as_tensor(words)
+    count = words if isinstance(words, Tensor) else torch.as_tensor(words)
     size = (int(count.max()) if count.numel() else 0) if size is None else size
     j = torch.arange(1, size + 1, device=count.device, dtype=torch.float32).unsqueeze(1)
     k = torch.arange(1, dim + 1, device=count.device, dtype=torch.float32)

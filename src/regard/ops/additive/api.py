@@ -22,10 +22,8 @@ CARD = Card(
     op="additive_attention",
     module="Additive",
     implementations=("reference", "blocked"),
+    kernels=("fused", "harmonic"),  # the second, which is not exact, is never chosen by itself
 )
-
-# Not on the card: not every machine has what they need. The second, which is not exact, is never chosen by itself.
-_BY_NAME = ("fused", "harmonic")
 
 _WIDE = (torch.float32, torch.float64)
 
@@ -118,12 +116,12 @@ def additive_attention(
     >>> additive_attention(q, k, k, torch.tensor([[1.0]])).weights()   # tanh 0 = 0, tanh 1 = 0.76
     tensor([[[[0.32, 0.68]]]])
     """
-    check_impl("additive", (*CARD.implementations, *_BY_NAME), impl)
+    check_impl("additive", (*CARD.implementations, *CARD.kernels), impl)
     check_weight("additive", "weight", weight)
     check_reading("additive", query, key, value, width=weight.shape[-1])
     Mask.check(mask)
     _check_weights(query, key, weight, features, feature_weight)
-    if impl in ("blocked", *_BY_NAME) and dropout:
+    if impl in ("blocked", *CARD.kernels) and dropout:
         raise ValueError(
             f"additive: the {impl} implementation has no dropout (asked for {dropout}); leave impl out, which takes "
             'the plain way where weights are dropped, or use impl="reference"'

@@ -24,7 +24,8 @@ CARD = Card(
     cost="N·D + E·D",
     op="graph_attention",
     module="GraphAttention",
-    implementations=("reference", "sparse", "fused"),
+    implementations=("reference", "sparse"),
+    kernels=("fused",),
 )
 
 
@@ -76,7 +77,7 @@ def graph_attention(
     >>> graph_attention(node, edges, torch.tensor([[1.0]]), torch.tensor([[0.0]])).weights()   # energies 0 and 1
     tensor([[0.27, 0.73]])
     """
-    check_impl("graph", CARD.implementations, impl)
+    check_impl("graph", (*CARD.implementations, *CARD.kernels), impl)
     _check(node, weight_source, weight_target)
     edges = _edges(edges, node)
     method = impl or _method(node)
