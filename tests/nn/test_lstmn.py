@@ -22,13 +22,18 @@ def energies(score: Additive, query: Tensor, keys: Tensor) -> Tensor:
 
 
 def written_out(cell: LSTMNCell, words: Tensor) -> tuple[Tensor, Tensor]:
-    """The paper's equations 4 to 9 for one sentence [T, C]: hidden states and cells."""
+    """The paper's equations 4 to 9 for one sentence [T, C]: hidden states and cells; energies by distance where it has
+    some."""
     score = cell.attention.score
     assert isinstance(score, Additive)
     width = cell.hidden_dim
     hidden, cells, summary = words.new_zeros(0, width), words.new_zeros(0, width), words.new_zeros(width)
     for x in words:
-        s = energies(score, torch.cat((x, summary)), hidden).softmax(0)
+        a = energies(score, torch.cat((x, summary)), hidden)
+        if cell.nearness is not None:
+            back = [min(len(a) - i, len(cell.nearness)) for i in range(len(a))]  # 1 for the last word
+            a = a + torch.stack([cell.nearness[-d] for d in back]) if back else a
+        s = a.softmax(0)
         summary, carried = s @ hidden, s @ cells
         i, f, o, candidate = cell.gates(torch.cat((summary, x))).chunk(4)
         c = f.sigmoid() * carried + i.sigmoid() * candidate.tanh()
@@ -53,6 +58,34 @@ def test_the_layer_is_the_equations() -> None:
         hidden, cells = written_out(layer.cell, words[b])
         assert_close(step.output[b], hidden)
         assert_close(step.state.cells[b], cells)
+
+
+@pytest.mark.parametrize("distances", [1, 3, 20])
+def test_distances_have_energies_of_their_own(distances: int) -> None:
+    layer, words = LSTMN(3, 5, distances=distances).double(), torch.randn(2, 6, 3).double()
+    nearness = layer.cell.nearness
+    assert nearness is not None
+    assert nearness.tolist() == list(range(1 - distances, 1))
+    torch.nn.init.normal_(nearness)
+    step = layer(words)
+    for b in range(2):
+        assert_close(step.output[b], written_out(layer.cell, words[b])[0])
+    check_gradients(lambda words: layer(words).output, words)
+
+
+def test_who_looks_at_the_last_word_alone_is_a_tape_of_one_word() -> None:
+    near, one, words = LSTMN(3, 5, distances=2), LSTMN(3, 5, window=1), torch.randn(2, 6, 3)
+    near.load_state_dict({**one.state_dict(), "cell.nearness": torch.tensor([-1e4, 0.0])})
+    assert_close(near(words).output, one(words).output.double())
+
+
+def test_padding_of_an_earlier_text_is_no_distance() -> None:
+    layer = LSTMN(3, 5, distances=9)
+    torch.nn.init.normal_(layer.cell.nearness)  # type: ignore[arg-type]
+    first, second = torch.randn(2, 4, 3), torch.randn(2, 5, 3)
+    together = layer(second, state=layer(first, Mask.padding([4, 2])).state).output
+    alone = layer(second[1:], state=layer(first[1:, :2]).state).output
+    assert_close(together[1:], alone.double(), tolerance=1e-5)
 
 
 def test_weights_are_strictly_lower_triangular() -> None:

@@ -20,6 +20,7 @@ class LSTMNEncoder(nn.Module):
         embedding_dim: width of the embeddings.
         hidden_dim: C, width of the layers and of the states.
         num_layers: how many.
+        distances: how many distances have an energy of their own, see `LSTMNCell`; None for none, as in the paper.
         dropout: on the embeddings, between layers and on the states.
         scale: the largest entry of an embedding at first. A score of small vectors is almost the sum of what the query
             and the key say, and does not find a word by what it is; where that matters more than rare words, take 1.
@@ -40,13 +41,14 @@ class LSTMNEncoder(nn.Module):
         embedding_dim: int = 128,
         hidden_dim: int = 256,
         num_layers: int = 1,
+        distances: int | None = None,
         dropout: float = 0.0,
         scale: float = 0.1,
     ) -> None:
         super().__init__()
         self.output_dim = hidden_dim
         self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)
-        self.layers = DeepLSTMN(embedding_dim, hidden_dim, num_layers=num_layers, dropout=dropout)
+        self.layers = DeepLSTMN(embedding_dim, hidden_dim, num_layers=num_layers, dropout=dropout, distances=distances)
         self.dropout = Dropout(dropout)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:

@@ -25,6 +25,7 @@ class LSTMNLM(Generator[DeepLSTMNState]):
         hidden_dim: width of the layers.
         num_layers: how many.
         window: how many words back the tapes reach, in training, measuring and generating alike.
+        distances: how many distances have an energy of their own, see `LSTMNCell`; None for none, as in the paper.
         dropout: on the embeddings, between layers and on the outputs of the uppermost.
         tied: whether W is the embedding; it needs `embedding_dim` = `hidden_dim`.
         scale: the largest entry of an embedding at first. A score of small vectors is almost the sum of what the query
@@ -51,13 +52,16 @@ class LSTMNLM(Generator[DeepLSTMNState]):
         hidden_dim: int = 300,
         num_layers: int = 1,
         window: int = 50,
+        distances: int | None = None,
         dropout: float = 0.0,
         tied: bool = False,
         scale: float = 0.1,
     ) -> None:
         super().__init__()
         self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)
-        self.layers = DeepLSTMN(embedding_dim, hidden_dim, num_layers=num_layers, dropout=dropout, window=window)
+        self.layers = DeepLSTMN(
+            embedding_dim, hidden_dim, num_layers=num_layers, dropout=dropout, window=window, distances=distances
+        )
         self.dropout = Dropout(dropout)
         self.output_map = output_layer(hidden_dim, self.words, tied=tied)
 

@@ -52,6 +52,7 @@ class DeepLSTMN(nn.Module):
         num_layers: L, how many.
         dropout: probability of dropping a channel on its way from one layer to the next.
         window: how many words back the tapes reach; None for all.
+        distances: how many distances have an energy of their own; None for none, as in the paper.
 
     Shapes: words [B, T, C] -> output [B, T, D]; weights [B, L, T, S + T], or [B, T, S + T] of one layer.
 
@@ -71,12 +72,13 @@ class DeepLSTMN(nn.Module):
         num_layers: int = 1,
         dropout: float = 0.0,
         window: int | None = None,
+        distances: int | None = None,
     ) -> None:
         super().__init__()
         positive("LSTMN", num_layers=num_layers)
         probability("LSTMN", dropout=dropout)
         widths = [input_dim, *[hidden_dim] * (num_layers - 1)]
-        self.layers = nn.ModuleList(LSTMN(width, hidden_dim, window=window) for width in widths)
+        self.layers = nn.ModuleList(LSTMN(width, hidden_dim, window=window, distances=distances) for width in widths)
         self.dropout = Dropout(dropout)
 
     def start(self, batch: int) -> DeepLSTMNState:

@@ -16,9 +16,10 @@ from regard.nn.fitting import positive
 from regard.nn.memory import Memory
 from regard.nn.rnn import inside
 from regard.nn.scores.additive import Additive
-from regard.ops.additive import additive_attention
+from regard.ops.additive import additive_attention, additive_score
 from regard.ops.attended import Attended
 from regard.ops.intra_attention import lstmn_cell
+from regard.ops.softmax import softmax_attention
 from regard.recording import is_recording
 
 
@@ -89,11 +90,15 @@ class LSTMNCell(nn.Module):
         hidden_dim: D, width of h and c.
         score_dim: A, width of the score's hidden layer; None for D.
         window: how many words back the tapes reach; None for all.
+        distances: how many distances have an energy of their own, which is added to a_i: that of a word so many words
+            back, farther ones sharing the last. It begins at 0, -1, -2, ...: at first the last words are looked at.
+            None for none, as in the paper, where a word is found by what it is and not by where it stands.
 
     Parameters: `attention.score.query_map` [W_x W_h̃], `attention.score.key_map` W_h, `attention.score.weight` v;
-    `gates` W with bias, rows in the order i, f, o, ĉ.
+    `gates` W with bias, rows in the order i, f, o, ĉ; `nearness` [distances], the farthest first.
 
-    Cheng, Dong & Lapata 2016, equations 4 to 9; see `regard.ops.intra_attention` and `regard.ops.lstmn_step`.
+    Cheng, Dong & Lapata 2016, equations 4 to 9; see `regard.ops.intra_attention` and `regard.ops.lstmn_step`. Without
+    distances it is theirs; with them a language model is as good as an LSTM and better (docs/lstmn.md).
 
     >>> cell = LSTMNCell(input_dim=3, hidden_dim=5)
     >>> step = cell(torch.randn(2, 1, 3), cell.start(2))
@@ -103,15 +108,23 @@ class LSTMNCell(nn.Module):
     """
 
     def __init__(
-        self, input_dim: int, hidden_dim: int, *, score_dim: int | None = None, window: int | None = None
+        self,
+        input_dim: int,
+        hidden_dim: int,
+        *,
+        score_dim: int | None = None,
+        window: int | None = None,
+        distances: int | None = None,
     ) -> None:
         super().__init__()
-        positive("LSTMN", input_dim=input_dim, hidden_dim=hidden_dim, score_dim=score_dim, window=window)
+        sizes = {"input_dim": input_dim, "hidden_dim": hidden_dim, "score_dim": score_dim, "window": window}
+        positive("LSTMN", **sizes, distances=distances)
         self.input_dim = input_dim
         self.hidden_dim = hidden_dim
         self.window = window
         self.attention = Attention(Additive(input_dim + hidden_dim, hidden_dim, score_dim or hidden_dim))
         self.gates = nn.Linear(hidden_dim + input_dim, 4 * hidden_dim)
+        self.nearness = None if distances is None else nn.Parameter(torch.arange(1.0 - distances, 1.0))
 
     def start(self, batch: int) -> LSTMNState:
         """Empty tapes for `batch` sequences."""
@@ -139,13 +152,20 @@ class LSTMNCell(nn.Module):
         """One step from a word that was heard; `forward` for one, a layer for many."""
         query = (heard.query + F.linear(state.summary, heard.query_map))[:, None, None]
         memory = state.memory
-        read = additive_attention(query, memory.key, memory.value, self._score.weight, memory.mask)
+        read = self._read(query, memory)
         attended = self.attention.show(read.replace(context=read.context.squeeze(1), has_heads=False, state=None))
         hidden, cell = attended.context.squeeze(1).chunk(2, dim=-1)
         new = lstmn_cell(heard.gates + F.linear(hidden, heard.gate_map), cell, fused=fused)
         output = new.hidden.unsqueeze(1)
         grown = memory.append(self.attention.remember(output, torch.cat(new, dim=-1).unsqueeze(1)))
         return LSTMNStep(output, LSTMNState(_last(grown, self.window), hidden), attended)
+
+    def _read(self, query: Tensor, memory: Memory) -> Attended:
+        weight = self._score.weight
+        if self.nearness is None:
+            return additive_attention(query, memory.key, memory.value, weight, memory.mask)
+        energy = additive_score(query, memory.key, weight) + _near(self.nearness, memory)
+        return softmax_attention(energy, memory.value, memory.mask)
 
     @property
     def _score(self) -> Additive:
@@ -161,6 +181,7 @@ class LSTMN(nn.Module):
         hidden_dim: D, width of h and c.
         score_dim: A, width of the score's hidden layer; None for D.
         window: how many words back the tapes reach; None for all.
+        distances: how many distances have an energy of their own; None for none, as in the paper.
 
     Shapes: words [B, T, C] -> output [B, T, D]; weights [B, T, T], strictly lower triangular: word t looks at the
     words before it, and the first at nothing.
@@ -175,10 +196,16 @@ class LSTMN(nn.Module):
     """
 
     def __init__(
-        self, input_dim: int, hidden_dim: int, *, score_dim: int | None = None, window: int | None = None
+        self,
+        input_dim: int,
+        hidden_dim: int,
+        *,
+        score_dim: int | None = None,
+        window: int | None = None,
+        distances: int | None = None,
     ) -> None:
         super().__init__()
-        self.cell = LSTMNCell(input_dim, hidden_dim, score_dim=score_dim, window=window)
+        self.cell = LSTMNCell(input_dim, hidden_dim, score_dim=score_dim, window=window, distances=distances)
 
     def forward(self, words: Tensor, mask: Mask | None = None, state: LSTMNState | None = None) -> LSTMNStep:
         """Run over the sequences.
@@ -251,6 +278,18 @@ class _Placed:
     def _row(self, place: int) -> Tensor:
         weights, end = self._reads[place].weights(), self._old + place
         return F.pad(weights, (end - weights.shape[-1], self._none.shape[-1] - end))
+
+
+def _near(nearness: Tensor, memory: Memory) -> Tensor:
+    """What is added to the energies of the words on a tape, [S] or [B, 1, 1, S]."""
+    known, size = nearness.shape[0], memory.size
+    if memory.mask is None:
+        far = size - known
+        return nearness[-far:] if far < 0 else torch.cat((nearness[:1].expand(far), nearness))
+    # Behind a text that was shorter than its neighbours there is padding, which is no distance.
+    there = memory.mask.allowed((memory.key.shape[0], 1, 1, size), device=nearness.device).expand(-1, -1, -1, size)
+    behind = there.flip(3).cumsum(3).flip(3) - there.long()
+    return nearness[(known - 1 - behind).clamp(min=0)]
 
 
 def _last(memory: Memory, window: int | None) -> Memory:

@@ -136,6 +136,8 @@ class LSTMNEncoderSection(Section):
     """Width of the layers and of the states."""
     num_layers: Size = 1
     """How many."""
+    distances: Size | None = None
+    """How many distances have an energy of their own; none in the paper."""
     dropout: Share = 0.0
     """On the embeddings, between layers and on the states."""
     scale: Scale = 0.1

@@ -61,6 +61,8 @@ class LSTMNLMSection(Model):
     """How many."""
     window: Size = 50
     """How many words back the tapes reach."""
+    distances: Size | None = None
+    """How many distances have an energy of their own; none in the paper."""
     dropout: Share = 0.0
     """On the embeddings, between layers and on the outputs of the uppermost."""
     tied: bool = False
