@@ -17,7 +17,7 @@ from regard.explain import capture
 from regard.models import GAT
 from regard.nn import GraphAttention
 from regard.ops import Edges, GraphAttended, add_self_loops, graph_attention
-from regard.ops.graph import Network, api
+from regard.ops.graph import KnownEdges, api
 from regard.recording import recording
 from tests.mechanism import assert_close, assert_within_budget, check_gradients, magnitude, on_the_device
 
@@ -321,18 +321,18 @@ def test_edges_are_checked_and_sorted_once() -> None:
         graph_attention(node[:-1], edges, *halves)
 
 
-def test_a_network_sorts_again_when_the_edges_change() -> None:
-    network, edges = Network(loops=True), torch.tensor(EDGES)
-    first = network(edges, 5)
-    assert network(edges, 5) is first
-    assert network(edges, 6).num_nodes == 6
-    assert network(edges.clone(), 5) is not first
+def test_known_edges_are_sorted_again_when_the_edges_change() -> None:
+    known, edges = KnownEdges(loops=True), torch.tensor(EDGES)
+    first = known(edges, 5)
+    assert known(edges, 5) is first
+    assert known(edges, 6).num_nodes == 6
+    assert known(edges.clone(), 5) is not first
     edges[0, 0] = 1
-    assert network(edges, 5).given[0, 0] == 1
+    assert known(edges, 5).given[0, 0] == 1
     with torch.inference_mode():
-        assert network(torch.tensor(EDGES), 5).given.shape == first.given.shape
-    assert Network(loops=False)(first, 5) is first
-    assert torch.equal(network(first, 5).given, first.given)
+        assert known(torch.tensor(EDGES), 5).given.shape == first.given.shape
+    assert KnownEdges(loops=False)(first, 5) is first
+    assert torch.equal(known(first, 5).given, first.given)
 
 
 def test_a_copied_model_has_no_graph_with_it() -> None:
@@ -340,7 +340,7 @@ def test_a_copied_model_has_no_graph_with_it() -> None:
     features = torch.randn(5, 7)
     said = model(features, edges).logits
     again = copy.deepcopy(model)
-    assert again.network._last is None
+    assert again.known._last is None
     assert torch.equal(again(features, edges).logits, said)
 
 

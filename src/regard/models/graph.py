@@ -11,7 +11,7 @@ from regard.models.predicted import Predicted
 from regard.nn.fitting import positive, probability
 from regard.nn.graph import GraphAttention
 from regard.nn.sparse_rows import SparseRows
-from regard.ops.graph import GraphAttended, Network
+from regard.ops.graph import GraphAttended, KnownEdges
 
 
 class GraphTrace(NamedTuple):
@@ -78,7 +78,7 @@ class GAT(nn.Module):
         positive("GAT", hidden_dim=hidden_dim, num_heads=num_heads, output_heads=output_heads, num_layers=num_layers)
         probability("GAT", dropout=dropout)
         self.residual = residual
-        self.network = Network(loops=True)
+        self.known = KnownEdges(loops=True)
         width = hidden_dim * num_heads
         self.layers = nn.ModuleList(
             GraphAttention(
@@ -111,7 +111,7 @@ class GAT(nn.Module):
 
     def trace(self, features: Tensor | SparseRows, edges: Tensor) -> GraphTrace:
         """The same, and what each layer read; all on the edges with a loop on each node."""
-        shared = self.network(edges, features.shape[0])
+        shared = self.known(edges, features.shape[0])
         reads: list[GraphAttended] = []
         state: Tensor | SparseRows = features
         for layer in self.layers:

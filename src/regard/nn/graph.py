@@ -11,7 +11,7 @@ from regard.nn.fitting import fits, mapped
 from regard.nn.reader import Watched
 from regard.nn.sparse_rows import SparseRows
 from regard.ops.dropout import dropped
-from regard.ops.graph import Edges, GraphAttended, Network, graph_attention
+from regard.ops.graph import Edges, GraphAttended, KnownEdges, graph_attention
 
 Join = Literal["concat", "mean"]
 
@@ -73,7 +73,7 @@ class GraphAttention(Watched):
         self.input_dropout = input_dropout
         self.dropout = dropout
         self.value_dropout = value_dropout
-        self.network = Network(loops=self_loops)
+        self.known = KnownEdges(loops=self_loops)
         self.impl = impl
         self.node_map = nn.Linear(input_dim, num_heads * head_dim, bias=False)
         self.weight_source = nn.Parameter(_glorot((num_heads, head_dim), head_dim + 1))
@@ -86,7 +86,7 @@ class GraphAttention(Watched):
         """Read along `edges` [2, E], (source, target): nodes [N, C] -> context [N, H * D] or [N, D]."""
         attended = graph_attention(
             self._mapped(node),
-            self.network(edges, node.shape[0]),
+            self.known(edges, node.shape[0]),
             self.weight_source,
             self.weight_target,
             negative_slope=self.negative_slope,
@@ -121,7 +121,7 @@ class GraphAttention(Watched):
         return node.map(weight) if isinstance(node, SparseRows) else nn.functional.linear(node, weight)
 
     def extra_repr(self) -> str:
-        sizes = f"num_heads={self.num_heads}, join={self.join!r}, self_loops={self.network.loops}"
+        sizes = f"num_heads={self.num_heads}, join={self.join!r}, self_loops={self.known.loops}"
         shares = ", ".join(f"{name}={getattr(self, name)}" for name in ("input_dropout", "dropout", "value_dropout"))
         return f"{sizes}, {shares}"
 

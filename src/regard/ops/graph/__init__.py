@@ -2,6 +2,6 @@
 
 from regard.ops.graph.api import CARD, graph_attention
 from regard.ops.graph.attended import GraphAttended
-from regard.ops.graph.edges import Edges, Network, add_self_loops
+from regard.ops.graph.edges import Edges, KnownEdges, add_self_loops
 
-__all__ = ["CARD", "Edges", "GraphAttended", "Network", "add_self_loops", "graph_attention"]
+__all__ = ["CARD", "Edges", "GraphAttended", "KnownEdges", "add_self_loops", "graph_attention"]

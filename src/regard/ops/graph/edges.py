@@ -61,14 +61,14 @@ class Edges:
         return Sorted(start, self.given[1 - side].index_select(0, place), place)
 
 
-class Network:
+class KnownEdges:
     """The edges of the graph that was given last: a layer is given the same one again and again.
 
     Args:
         loops: whether each node reads itself too.
 
-    >>> network, edges = Network(loops=True), torch.tensor([[0], [1]])
-    >>> network(edges, 2).given.tolist(), network(edges, 2) is network(edges, 2)
+    >>> known, edges = KnownEdges(loops=True), torch.tensor([[0], [1]])
+    >>> known(edges, 2).given.tolist(), known(edges, 2) is known(edges, 2)
     ([[0, 0, 1], [1, 0, 1]], True)
     """
 
