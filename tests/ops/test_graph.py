@@ -22,6 +22,7 @@ from regard.recording import recording
 from tests.mechanism import assert_close, assert_within_budget, check_gradients, magnitude, on_the_device
 
 IMPLS = ("reference", "sparse")
+EVERY = (*IMPLS, "fused")
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 # Unsorted, with an edge given twice (2 -> 0), a loop (3), and a node that nobody writes to (4).
@@ -29,12 +30,25 @@ EDGES = [[2, 4, 2, 0, 3, 1, 2, 4], [0, 0, 0, 1, 3, 3, 1, 2]]
 LONELY = 4
 
 
+def kernels_run() -> bool:
+    return torch.get_default_device().type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"
+
+
+@pytest.fixture(autouse=True)
+def _kernels_where_they_run(request: pytest.FixtureRequest, _on_device: None) -> None:
+    """Tests of the fused implementation need something to run it."""
+    asked = getattr(request.node, "callspec", None)
+    fused = request.cls is TestKernels or (asked is not None and asked.params.get("impl") == "fused")
+    if fused and not kernels_run():
+        pytest.skip("the kernels need a GPU (--device cuda) or Triton's interpreter (TRITON_INTERPRET=1)")
+
+
 def random_graph(nodes: int = 5, heads: int = 3, width: int = 2) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """node, edges, weight_source, weight_target."""
     return torch.randn(nodes, heads, width), torch.tensor(EDGES), torch.randn(heads, width), torch.randn(heads, width)
 
 
-@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("impl", EVERY)
 def test_shapes(impl: str) -> None:
     node, edges = torch.randn(7, 3, 5), torch.randint(7, (2, 11))
     out = graph_attention(node, edges, torch.randn(3, 5), torch.randn(3, 5), impl=impl)
@@ -45,7 +59,7 @@ def test_shapes(impl: str) -> None:
     assert out.dense().weights().shape == (1, 3, 7, 7)
 
 
-@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("impl", EVERY)
 def test_value_by_hand(impl: str) -> None:
     """Node 0 reads 0, 1 and 2; a_src = 1, a_dst = 2, so e = LeakyReLU(2 h_0 + h_j) with h = 1, -1, -7."""
     node, edges = torch.tensor([1.0, -1.0, -7.0])[:, None, None], torch.tensor([[0, 1, 2], [0, 0, 0]])
@@ -56,7 +70,7 @@ def test_value_by_hand(impl: str) -> None:
     assert (out.context[1:] == 0).all()
 
 
-@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("impl", EVERY)
 def test_a_node_that_nobody_writes_to_is_zero(impl: str) -> None:
     """Here the edges are the mask."""
     node, *rest = random_graph()
@@ -105,7 +119,7 @@ def test_sparse_equals_the_reference(dtype: torch.dtype) -> None:
             assert_within_budget(actual, plain, truth, scale=None if place < 3 else largest)
 
 
-@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("impl", EVERY)
 def test_renumbered_nodes_and_shuffled_edges_give_the_same_graph(impl: str) -> None:
     node, edges, *halves = random_graph()
     new_number = torch.randperm(len(node))
@@ -118,7 +132,7 @@ def test_renumbered_nodes_and_shuffled_edges_give_the_same_graph(impl: str) -> N
     assert_close(again.weights(), out.weights()[:, order].double(), tolerance=1e-5)
 
 
-@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("impl", EVERY)
 def test_an_edge_given_twice_counts_twice(impl: str) -> None:
     node = torch.tensor([0.0, 3.0, 9.0])[:, None, None]
     edges = torch.tensor([[1, 2, 1], [0, 0, 0]])
@@ -128,7 +142,7 @@ def test_an_edge_given_twice_counts_twice(impl: str) -> None:
     assert_close(out.dense().weights()[0, 0, 0], [0.0, 2 / 3, 1 / 3])
 
 
-@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("impl", EVERY)
 def test_large_energies_of_one_node_do_not_spoil_another(impl: str) -> None:
     """Each target has its own maximum: with a common one, node 0 would be left with 0 / 0."""
     node, edges = torch.tensor([0.0, 1.0, 500.0])[:, None, None], torch.tensor([[0, 1, 2], [0, 0, 1]])
@@ -271,7 +285,7 @@ def test_bad_shapes_are_named() -> None:
         graph_attention(node, edges, source, target).topk(0)
 
 
-@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("impl", EVERY)
 def test_dropped_values_change_the_context_and_not_the_weights(impl: str) -> None:
     """Where a channel is dropped, it is so for all who read it; the energies see it."""
     torch.manual_seed(0)
@@ -346,21 +360,13 @@ def test_a_copied_model_has_no_graph_with_it() -> None:
 
 def test_kernels_that_cannot_run_are_named() -> None:
     node, edges, *halves = random_graph()
-    if not kernels_run():
-        with pytest.raises(ValueError, match=r'graph: the fused implementation needs .*; use impl="sparse"'):
-            graph_attention(node, edges, *halves, impl="fused")
-
-
-def kernels_run() -> bool:
-    return torch.get_default_device().type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"
+    if kernels_run():
+        pytest.skip("here they run")
+    with pytest.raises(ValueError, match=r'graph: the fused implementation needs .*; use impl="sparse"'):
+        graph_attention(node, edges, *halves, impl="fused")
 
 
 class TestKernels:
-    @pytest.fixture(autouse=True)
-    def only_where_they_run(self) -> None:
-        if not kernels_run():
-            pytest.skip("the kernels need a GPU (--device cuda) or Triton's interpreter (TRITON_INTERPRET=1)")
-
     @pytest.mark.parametrize("dtype", DTYPES[1:], ids=lambda dtype: str(dtype).removeprefix("torch."))
     @pytest.mark.parametrize(
         ("nodes", "edges", "heads", "width"),
@@ -394,21 +400,6 @@ class TestKernels:
         for place, (truth, plain, actual) in enumerate(zip(*runs, strict=True)):
             assert actual.dtype == (torch.float32 if place == 1 else dtype)
             assert_within_budget(actual, plain, truth, scale=None if place < 2 else largest)
-
-    def test_value_by_hand(self) -> None:
-        test_value_by_hand("fused")
-
-    def test_a_node_that_nobody_writes_to(self) -> None:
-        test_a_node_that_nobody_writes_to_is_zero("fused")
-
-    def test_large_energies(self) -> None:
-        test_large_energies_of_one_node_do_not_spoil_another("fused")
-
-    def test_an_edge_given_twice(self) -> None:
-        test_an_edge_given_twice_counts_twice("fused")
-
-    def test_dropped_values(self) -> None:
-        test_dropped_values_change_the_context_and_not_the_weights("fused")
 
     def test_nodes_that_lie_in_memory_full_of_nan(self) -> None:
         node, edges, *halves = random_graph()

@@ -74,7 +74,8 @@ class Mask(Keeping):
     @staticmethod
     def padding(lengths: Tensor | Sequence[int]) -> Mask:
         """Keys at and after `lengths[b]` are padding. `lengths`: [B] integers, which a recording does not look at."""
-        lengths = lengths.clone() if isinstance(lengths, Tensor) else torch.as_tensor(lengths)  # it does not change
+        # A copy, where they lie: a mask does not change when its lengths do.
+        lengths = lengths.clone() if isinstance(lengths, Tensor) else torch.as_tensor(lengths)
         if lengths.dim() != 1 or lengths.dtype.is_floating_point or lengths.dtype == torch.bool:
             raise MaskShapeError(
                 f"padding needs one integer a sequence, shape [B]; got {lengths.dtype} of shape {list(lengths.shape)}"
