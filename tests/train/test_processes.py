@@ -9,14 +9,19 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from torch.utils._pytree import tree_leaves
 
 from regard.models.build import build
 from regard.models.transformer_encoder import TransformerEncoder
-from regard.nn.transformer_layer import Blocks
+from regard.nn.external import ExternalMemory
+from regard.nn.memory import Memory
+from regard.nn.sharing import SharedMemory
+from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
 from regard.train.folder import RunError
 from regard.train.run import Run
 from regard.train.screen import Screen
-from regard.train.sharding import by_layer
+from regard.train.sharding import by_layer, show_states
 from regard.train.trainer import Trainer
 from tests.train.tiny import TEXT, metrics, recipe, train
 
@@ -86,6 +91,26 @@ def test_layers_are_units_where_all_processes_call_them_alike() -> None:
     assert not by_layer(layers, recipe(sampling))
     both = build("bidirectional", 7, 7, model={"kind": "transformer", "dim": 4, "num_heads": 2, "num_layers": 1})
     assert not by_layer(both, recipe())
+
+
+def test_torch_sees_every_tensor_of_a_state() -> None:
+    """Older versions look only into classes they were told of, and let parameters go while gradients need them."""
+    show_states()
+    layer = TransformerLayer(Blocks(dim=4, num_heads=2), cross=True)
+    source = layer.remember(torch.randn(2, 3, 4)).source
+    state = layer.extend(torch.randn(2, 5, 4), LayerState(source=source)).state
+    assert isinstance(source, SharedMemory)
+    assert state.past is not None
+    memories = [state.past, source.memory]
+    assert _seen(state) == {id(part) for memory in memories for part in (memory.key, memory.value)}
+    stored = Memory(torch.randn(1, 2, 7, 2), torch.randn(1, 2, 7, 2))
+    memories = [source.memory, stored]
+    beside = LayerState(source=ExternalMemory(source, stored))
+    assert _seen(beside) == {id(part) for memory in memories for part in (memory.key, memory.value)}
+
+
+def _seen(state: LayerState) -> set[int]:
+    return {id(leaf) for leaf in tree_leaves(state) if isinstance(leaf, torch.Tensor)}
 
 
 def test_sharding_beside_the_recipe_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.models.bidirectional import Bidirectional
+from regard.nn.external import ExternalMemory
 from regard.nn.memory import Memory
+from regard.nn.sharing import SharedMemory
 from regard.nn.state import State
 from regard.nn.transformer_layer import LayerState, TransformerLayer
 from regard.recipes.sections import Recipe
@@ -36,7 +38,7 @@ def shard(objective: nn.Module, device: torch.device, *, layers: bool) -> None:
     mesh = init_device_mesh(device.type, (torch.distributed.get_world_size(),))
     inner = [module for module in objective.modules() if layers and isinstance(module, TransformerLayer)]
     if inner:
-        _show_states()
+        show_states()
     for layer in inner:
         fully_shard(layer, mesh=mesh)
         register_fsdp_forward_method(layer, "remember")
@@ -93,12 +95,12 @@ def fill(model: nn.Module, trained: nn.Module) -> None:
 
 
 @cache
-def _show_states() -> None:
+def show_states() -> None:
     """Have torch see the tensors inside the states that layers take and return: gradients pass through them.
 
     Older versions look only into containers that they know. States are values, which nothing changes in place, so
     torch need not warn that some of their tensors are views.
     """
-    for kind in (LayerState, Memory, State):
+    for kind in (LayerState, Memory, State, SharedMemory, ExternalMemory):
         torch.export.register_dataclass(kind)
     warnings.filterwarnings("ignore", "FSDP2-wrapped module .* returned a view tensor", UserWarning)
