@@ -13,6 +13,7 @@ from regard.bench.gate import Finding, verify
 from regard.bench.machine import Machine
 from regard.bench.network import Network
 from regard.bench.reading import Reading, Sizes
+from regard.recording import is_recording
 
 CPU = Machine(torch.device("cpu"), torch.float32, compiles=False)
 SMALL = Sizes(2, 1, 5, 7, 3)
@@ -45,6 +46,18 @@ def test_what_is_wrong_is_red(spoil, monkeypatch: pytest.MonkeyPatch) -> None:  
 
     monkeypatch.setattr(Reading, "ways", spoiled)
     assert not all(finding.passed for finding in verify([Reading("scaled_dot", SMALL)], CPU))
+
+
+def test_on_a_gpu_what_is_recorded_is_looked_at_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Reading("scaled_dot", SMALL)
+    ways = case.ways(CPU)
+    right = ways["ours"]
+    ways["ours"] = lambda *inputs: right(*inputs) * (2 if is_recording() else 1)
+    monkeypatch.setattr(Reading, "ways", lambda *_: ways)
+    monkeypatch.setattr(Machine, "cuda", property(lambda _: True))
+    red = [finding for finding in verify([case], CPU) if not finding.passed]
+    assert len(red) == 12  # output and three gradients in three precisions
+    assert all(finding.what.endswith(", recorded") for finding in red)
 
 
 def test_an_error_that_is_no_number_does_not_pass() -> None:

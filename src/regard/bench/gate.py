@@ -2,13 +2,15 @@
 
 Ours may err twice as much as plain PyTorch at the same precision, and a few rounding steps more, for small problems
 that plain PyTorch gets right by luck. Inputs are strided views into memory that is otherwise NaN, and free memory is
-filled with NaN too, so that what is read without having been written shows.
+filled with NaN too, so that what is read without having been written shows. On a GPU, where reads that are recorded may
+go another way than those called from Python, both are looked at.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import torch
@@ -16,6 +18,7 @@ from torch import Tensor
 
 from regard.bench.case import Case, Way
 from regard.bench.machine import Machine
+from regard.recording import recording
 
 _STEPS = {torch.float32: 4}
 """Rounding steps allowed beside; 1 for half precision."""
@@ -27,7 +30,7 @@ class Finding(NamedTuple):
     Attributes:
         case: where.
         dtype: in which precision.
-        what: `output`, or the gradient of which input.
+        what: `output`, or the gradient of which input; and whether the read was recorded.
         error: the largest absolute distance from the truth.
         allowed: what it may be.
     """
@@ -52,21 +55,24 @@ def verify(cases: Iterable[Case], machine: Machine) -> Iterator[Finding]:
     for case in cases:
         ways = case.ways(machine)
         for dtype in machine.gated:
-            yield from _compare(case, ways, dtype, machine.device)
+            yield from _compare(case, ways, dtype, machine)
 
 
-def _compare(case: Case, ways: dict[str, Way], dtype: torch.dtype, device: torch.device) -> Iterator[Finding]:
-    given = [tensor.to(dtype) for tensor in case.inputs(device)]
+def _compare(case: Case, ways: dict[str, Way], dtype: torch.dtype, machine: Machine) -> Iterator[Finding]:
+    given = [tensor.to(dtype) for tensor in case.inputs(machine.device)]
     truth = _run(ways["plain"], [tensor.double() for tensor in given], dtype)
     plain = _run(ways["plain"], given, dtype)
-    _poison(given)
-    ours = _run(ways["ours"], [_surrounded(tensor) for tensor in given], dtype)
     steps = _STEPS.get(dtype, 1) * torch.finfo(dtype).eps
     scales = [_largest(truth[:1])] + [_largest(truth[1:])] * len(given)
     names = ["output", *(f"gradient of input {number}" for number in range(len(given)))]
-    for name, ours_, plain_, truth_, scale in zip(names, ours, plain, truth, scales, strict=True):
-        allowed = 2 * _distance(plain_, truth_) + steps * scale
-        yield Finding(str(case), str(dtype).removeprefix("torch."), name, _distance(ours_, truth_), allowed)
+    for recorded in (False, True) if machine.cuda else (False,):
+        _poison(given)
+        with recording() if recorded else nullcontext():
+            ours = _run(ways["ours"], [_surrounded(tensor) for tensor in given], dtype)
+        for name, ours_, plain_, truth_, scale in zip(names, ours, plain, truth, scales, strict=True):
+            allowed = 2 * _distance(plain_, truth_) + steps * scale
+            what = f"{name}, recorded" if recorded else name
+            yield Finding(str(case), str(dtype).removeprefix("torch."), what, _distance(ours_, truth_), allowed)
 
 
 def _run(way: Way, inputs: list[Tensor], dtype: torch.dtype) -> list[Tensor]:

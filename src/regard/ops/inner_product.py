@@ -12,6 +12,7 @@ from regard.masks import Mask, Shape
 from regard.ops.attended import Attended
 from regard.ops.fastest import fused_attention
 from regard.ops.flexed import attention_in_spans, flex_fits
+from regard.ops.short_reads import short_attention, short_fits
 from regard.ops.softmax import (
     finite_softmax,
     full_precision,
@@ -62,11 +63,11 @@ def dot_product_attention(
 ) -> Attended:
     """softmax(scale q.k) value, by the definition (`"reference"`), fused (`"sdpa"`) or by what is fastest (None).
 
-    The fastest is FlexAttention for the longest reads in spans on a GPU, flash attention's own window or a band of
-    blocks for a window much narrower than the memory, the definition in as few passes as it takes for reads of a few
-    words on a CPU, and the fused kernel for all others. The context is in the dtype of `value`. The kernel wants one
-    dtype, so it runs in the widest of the three. If query and key were rounded for it, in half precision it is several
-    times as fast, `exact` gives them as they were, for the weights.
+    The fastest is a kernel of our own for short reads that are recorded on a GPU, FlexAttention for the longest in
+    spans, flash attention's own window or a band of blocks for a window much narrower than the memory, the definition
+    in as few passes as it takes for reads of a few words on a CPU, and the fused kernel for all others. The context is
+    in the dtype of `value`. The fused kernel wants one dtype, so it runs in the widest of the three. If query and key
+    were rounded for it, which is several times as fast, `exact` gives them as they were, for the weights.
     """
     Mask.check(mask)
     batch, heads, queries, _ = query.shape
@@ -84,7 +85,9 @@ def dot_product_attention(
     if not query.dtype == key.dtype == dtype:
         widest = torch.promote_types(torch.promote_types(query.dtype, key.dtype), dtype)
         query, key, value = query.to(widest), key.to(widest), value.to(widest)
-    if impl is None and not causal and not dropout and flex_fits(query, key, value, mask, shape):
+    if impl is None and short_fits(query, key, value, mask, shape):
+        context = short_attention(query, key, value, mask, shape, scale=scale, dropout=dropout)
+    elif impl is None and not causal and not dropout and flex_fits(query, key, value, mask, shape):
         assert mask is not None
         context = attention_in_spans(query, key, value, mask, shape, scale=scale)
     elif band is not None:
