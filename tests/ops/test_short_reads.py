@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -70,7 +71,7 @@ def some(queries: int, keys: int, width: int, value_width: int, dtype: torch.dty
 
 def test_which_reads_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "runnable", lambda *_: True)
-    monkeypatch.setattr(api, "capability", lambda _: (9, 0))
+    monkeypatch.setattr(api, "_suits", lambda _: True)
 
     def fits(length: int, width: int, mask: Mask | None = None, dtype: torch.dtype = torch.bfloat16) -> bool:
         words = torch.empty(2, 1, length, width, dtype=dtype)
@@ -86,8 +87,21 @@ def test_which_reads_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not fits(33, 64, dtype=torch.float32)
         assert not fits(32, 65, dtype=torch.float32)
         assert not fits(32, 64, Mask.of(torch.ones(32, dtype=torch.bool)))
-        monkeypatch.setattr(api, "capability", lambda _: (8, 0))
+        monkeypatch.setattr(api, "_suits", lambda _: False)
         assert not fits(32, 64)
+
+
+@pytest.mark.parametrize(
+    ("capability", "shared", "suits"),
+    [((9, 0), 227 << 10, True), ((8, 0), 163 << 10, False), ((12, 0), 99 << 10, False)],
+)
+def test_which_gpus_it_is_for(
+    capability: tuple[int, int], shared: int, suits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = SimpleNamespace(shared_memory_per_multiprocessor=shared)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: found)
+    monkeypatch.setattr(api, "capability", lambda _: capability)
+    assert api._suits.__wrapped__(torch.device("cuda")) == suits
 
 
 class TestKernels:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch import Tensor
 
@@ -16,6 +18,7 @@ from regard.recording import is_recording
 _LONGEST, _WIDEST = 64, 256
 _LONGEST_IN_FLOAT32, _WIDEST_IN_FLOAT32 = 32, 64  # where products are not the tensor cores'
 _CAPABILITY = (9, 0)
+_SHARED = 160 << 10  # bytes of a multiprocessor that the widest heads need
 
 
 def short_fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shape: Shape) -> bool:
@@ -26,7 +29,7 @@ def short_fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, sha
     longest, widest = (_LONGEST, _WIDEST) if half else (_LONGEST_IN_FLOAT32, _WIDEST_IN_FLOAT32)
     if max(shape[2:]) > longest or max(query.shape[3], value.shape[3]) > widest:
         return False
-    return capability(query.device) >= _CAPABILITY and (mask is None or mask.spans(shape).rest is None)
+    return _suits(query.device) and (mask is None or mask.spans(shape).rest is None)
 
 
 def short_attention(
@@ -43,3 +46,10 @@ def short_attention(
     limits = Limits() if mask is None else Limits.of(mask, shape, query.device)
     found: Tensor = apply_once(WHAT, Fused, query, key, value, limits, scale, dropout)
     return found
+
+
+@functools.cache
+def _suits(device: torch.device) -> bool:
+    """Whether a GPU is of those that were measured; smaller ones of their generation do not hold the widest heads."""
+    shared = torch.cuda.get_device_properties(device).shared_memory_per_multiprocessor
+    return capability(device) >= _CAPABILITY and shared >= _SHARED
