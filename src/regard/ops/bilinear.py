@@ -50,8 +50,8 @@ def bilinear_attention(
         mask: what may be attended; None for everything.
         dropout: probability of dropping a weight.
         impl: `"reference"` (the definition), `"sdpa"` (PyTorch's fused kernel) or None for the fastest:
-            sdpa, FlexAttention for long reads in spans on a GPU, blocks or flash attention for a window much
-            narrower than the memory, plain for a few words on a CPU.
+            sdpa, FlexAttention for long reads in spans and a kernel of our own for short recorded ones on a GPU,
+            blocks or flash attention for a window much narrower than the memory, plain for a few words on a CPU.
 
     Returns:
         Attended with context [B, H, T, Dv].
