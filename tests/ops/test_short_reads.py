@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor
 from regard import Mask
 from regard.ops import scaled_dot_attention
 from regard.ops.short_reads import api, short_attention, short_fits
+from regard.ops.short_reads.limits import Limits
 from regard.recording import recording
 from regard.train.graphs import CudaGraphs
 from tests.mechanism import assert_within_budget, magnitude
@@ -161,6 +163,16 @@ class TestKernels:
     def test_the_heads_of_a_word_lie_side_by_side(self) -> None:
         (query, key, value), _ = some(5, 7, 16, 13, torch.bfloat16)
         assert by_kernel(None)(query, key, value).transpose(1, 2).is_contiguous()
+
+    def test_lengths_share_what_is_compiled(self) -> None:
+        """A batch has lengths of its own, which may not cost a compiler's second each."""
+        from regard.ops.short_reads.kernels.heads import _tile
+
+        def tile(queries: int, keys: int) -> dict[str, Any]:
+            (query, key, value), _ = some(queries, keys, 64, 64, torch.bfloat16)
+            return _tile(query, key, value, Limits(), None)
+
+        assert tile(1, 7) == tile(32, 32) != tile(33, 1) == tile(64, 64)
 
     def test_no_words(self) -> None:
         inputs, upstream = some(0, 7, 16, 16, torch.bfloat16)

@@ -13,8 +13,7 @@ from regard.ops.additive.kernels.device import multiply
 from regard.ops.short_reads.limits import Limits
 
 _SMALL = 32 * 64  # entries of a head for which two warps are enough
-_MANY = 256  # heads from which on there are enough programs to keep a GPU busy with so few
-_LENGTHS = ("queries", "keys", "after", "until")  # differ from batch to batch, and are not worth a kernel each
+_LENGTHS = ("queries", "keys", "after", "until", "l_b")  # differ from batch to batch, and are not worth a kernel each
 
 
 def read(
@@ -65,18 +64,19 @@ def _limits(query: Tensor, key: Tensor, limits: Limits) -> tuple[Any, ...]:
 
 
 def _tile(query: Tensor, key: Tensor, value: Tensor, limits: Limits, seed: Tensor | None) -> dict[str, Any]:
-    rows, columns = _whole(query.shape[2]), _whole(key.shape[2])
+    """Two sizes for all lengths: each is compiled when it is first needed, which takes about a second."""
+    size = 32 if max(query.shape[2], key.shape[2]) <= 32 else 64
     width, value_width = _whole(query.shape[3]), _whole(value.shape[3])
-    small = max(rows, columns) * max(width, value_width) <= _SMALL and query.dtype != torch.float32
+    small = size * max(width, value_width) <= _SMALL and query.dtype != torch.float32
     return {
-        "T": rows,
-        "S": columns,
+        "T": size,
+        "S": size,
         "D": width,
         "V": value_width,
         "LENGTHS": limits.lengths is not None,
         "DROPS": seed is not None,
         "PRECISION": "ieee" if query.dtype == torch.float32 else "tf32",
-        "num_warps": 2 if small and query.shape[0] * query.shape[1] >= _MANY else 4,
+        "num_warps": 2 if small else 4,
     }
 
 
