@@ -204,3 +204,24 @@ def test_a_recorded_read_follows_its_lengths() -> None:
         lengths.copy_(torch.tensor(other))
         replay()
         assert_equal_to_the_definition(found, inputs, upstream, Mask.padding(other))
+
+
+def test_replays_drop_other_weights_and_the_same_after_the_same_seed() -> None:
+    if torch.get_default_device().type != "cuda":
+        pytest.skip("a recording is replayed on a GPU (--device cuda)")
+    inputs, upstream = some(19, 19, 64, 64, torch.bfloat16)
+    found, seen = list[Tensor](), list[list[Tensor]]()
+
+    def run() -> None:
+        found[:] = learned(inputs, upstream, lambda *words: scaled_dot_attention(*words, dropout=0.5).context)
+
+    with recording():
+        replay = CudaGraphs()(run)
+    for seed in (1, None, 1):
+        if seed is not None:
+            torch.manual_seed(seed)
+        replay()
+        seen.append([part.clone() for part in found])
+    first, second, third = seen
+    assert not any(torch.equal(one, other) for one, other in zip(first, second, strict=True))
+    assert all(torch.equal(one, other) for one, other in zip(first, third, strict=True))
