@@ -40,6 +40,7 @@ def gated(names: Collection[str], *, quick: bool) -> list[Case]:
             Reading(name, short, "causal"),
             Reading(name, short._replace(queries=11), "causal"),
             Reading(name, short._replace(queries=17), "causal"),
+            Reading(name, Sizes(2, 2, 33, 61, 64), "padding", empty=True),
             Reading(name, Sizes(2, 1, 149, 151, 16), "window", window=5),
         ]
         if not quick:

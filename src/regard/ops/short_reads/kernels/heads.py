@@ -64,13 +64,12 @@ def _limits(query: Tensor, key: Tensor, limits: Limits) -> tuple[Any, ...]:
 
 
 def _tile(query: Tensor, key: Tensor, value: Tensor, limits: Limits, seed: Tensor | None) -> dict[str, Any]:
-    """Two sizes for all lengths: each is compiled when it is first needed, which takes about a second."""
+    """Two sizes for all lengths: each is compiled when it is first needed, which takes seconds."""
     size = 32 if max(query.shape[2], key.shape[2]) <= 32 else 64
     width, value_width = _whole(query.shape[3]), _whole(value.shape[3])
     small = size * max(width, value_width) <= _SMALL and query.dtype != torch.float32
     return {
-        "T": size,
-        "S": size,
+        "N": size,
         "D": width,
         "V": value_width,
         "LENGTHS": limits.lengths is not None,
@@ -89,19 +88,19 @@ def _whole(size: int) -> int:
 def _read(
     query, q_b, q_h, q_t, q_d, key, k_b, k_h, k_s, k_d, value, v_b, v_h, v_s, v_d, context, c_b, c_h, c_t, c_d,
     heads, queries, keys, width, value_width, scale, lengths, l_b, after, until, dropout, seed,
-    T: tl.constexpr, S: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
+    N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
     LENGTHS: tl.constexpr, DROPS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The grid is sequences and their heads."""
+    """The grid is sequences and their heads; a program has room for N queries and N keys."""
     b, h = tl.program_id(0).to(tl.int64) // heads, tl.program_id(0) % heads
-    t, s, d, v = tl.arange(0, T), tl.arange(0, S), tl.arange(0, D), tl.arange(0, V)
+    t, s, d, v = tl.arange(0, N), tl.arange(0, N), tl.arange(0, D), tl.arange(0, V)
     q = _rows(query + b * q_b + h * q_h, t, d, q_t, q_d, queries, width)
     k = _rows(key + b * k_b + h * k_h, s, d, k_s, k_d, keys, width)
-    share, total = _shares(q, k, t, s, b, keys, scale, lengths, l_b, after, until, T, S, LENGTHS, PRECISION)
+    share, total = _shares(q, k, t, s, b, keys, scale, lengths, l_b, after, until, N, LENGTHS, PRECISION)
     if DROPS:
-        share *= _kept(seed, dropout, t, s, T, S)
+        share *= _kept(seed, dropout, t, s, N)
     values = _rows(value + b * v_b + h * v_h, s, v, v_s, v_d, keys, value_width)
-    found = multiply(share.to(values.dtype), values, tl.zeros([T, V], tl.float32), PRECISION) / total[:, None]
+    found = multiply(share.to(values.dtype), values, tl.zeros([N, V], tl.float32), PRECISION) / total[:, None]
     _write(context + b * c_b + h * c_h, found.to(values.dtype), t, v, c_t, c_d, queries, value_width)
 
 
@@ -110,38 +109,38 @@ def _pull(
     query, q_b, q_h, q_t, q_d, key, k_b, k_h, k_s, k_d, value, v_b, v_h, v_s, v_d, upstream, u_b, u_h, u_t, u_d,
     grad_query, gq_b, gq_h, gq_t, gq_d, grad_key, gk_b, gk_h, gk_s, gk_d, grad_value, gv_b, gv_h, gv_s, gv_d,
     heads, queries, keys, width, value_width, scale, lengths, l_b, after, until, dropout, seed,
-    T: tl.constexpr, S: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
+    N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
     LENGTHS: tl.constexpr, DROPS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """The same grid: weights a and factors κ are made again; ∂/∂e_ts = a_ts (w_ts - Σ_s' a_ts' w_ts'), w = κ g.v."""
     b, h = tl.program_id(0).to(tl.int64) // heads, tl.program_id(0) % heads
-    t, s, d, v = tl.arange(0, T), tl.arange(0, S), tl.arange(0, D), tl.arange(0, V)
+    t, s, d, v = tl.arange(0, N), tl.arange(0, N), tl.arange(0, D), tl.arange(0, V)
     q = _rows(query + b * q_b + h * q_h, t, d, q_t, q_d, queries, width)
     k = _rows(key + b * k_b + h * k_h, s, d, k_s, k_d, keys, width)
     values = _rows(value + b * v_b + h * v_h, s, v, v_s, v_d, keys, value_width)
     g = _rows(upstream + b * u_b + h * u_h, t, v, u_t, u_d, queries, value_width)
-    share, total = _shares(q, k, t, s, b, keys, scale, lengths, l_b, after, until, T, S, LENGTHS, PRECISION)
+    share, total = _shares(q, k, t, s, b, keys, scale, lengths, l_b, after, until, N, LENGTHS, PRECISION)
     weights = share / total[:, None]
-    given, worth = weights, multiply(g, tl.trans(values), tl.zeros([T, S], tl.float32), PRECISION)
+    given, worth = weights, multiply(g, tl.trans(values), tl.zeros([N, N], tl.float32), PRECISION)
     if DROPS:
-        kept = _kept(seed, dropout, t, s, T, S)
+        kept = _kept(seed, dropout, t, s, N)
         given, worth = weights * kept, worth * kept
-    found = multiply(tl.trans(given.to(g.dtype)), g, tl.zeros([S, V], tl.float32), PRECISION)
+    found = multiply(tl.trans(given.to(g.dtype)), g, tl.zeros([N, V], tl.float32), PRECISION)
     _write(grad_value + b * gv_b + h * gv_h, found.to(values.dtype), s, v, gv_s, gv_d, keys, value_width)
     slope = (weights * (worth - tl.sum(weights * worth, axis=1)[:, None]) * scale).to(q.dtype)
-    found = multiply(slope, k, tl.zeros([T, D], tl.float32), PRECISION)
+    found = multiply(slope, k, tl.zeros([N, D], tl.float32), PRECISION)
     _write(grad_query + b * gq_b + h * gq_h, found.to(q.dtype), t, d, gq_t, gq_d, queries, width)
-    found = multiply(tl.trans(slope), q, tl.zeros([S, D], tl.float32), PRECISION)
+    found = multiply(tl.trans(slope), q, tl.zeros([N, D], tl.float32), PRECISION)
     _write(grad_key + b * gk_b + h * gk_h, found.to(k.dtype), s, d, gk_s, gk_d, keys, width)
 
 
 @triton.jit
 def _shares(
     q, k, t, s, b, keys, scale, lengths, l_b, after, until,
-    T: tl.constexpr, S: tl.constexpr, LENGTHS: tl.constexpr, PRECISION: tl.constexpr,
+    N: tl.constexpr, LENGTHS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """exp(e - max e) [T, S], 0 where a key may not be attended, and their sums [T], 1 where there is none."""
-    energy = multiply(q, tl.trans(k), tl.zeros([T, S], tl.float32), PRECISION) * scale
+    """exp(e - max e) [N, N], 0 where a key may not be attended, and their sums [N], 1 where there is none."""
+    energy = multiply(q, tl.trans(k), tl.zeros([N, N], tl.float32), PRECISION) * scale
     end = keys
     if LENGTHS:
         end = tl.minimum(tl.load(lengths + b * l_b), keys)
@@ -154,9 +153,9 @@ def _shares(
 
 
 @triton.jit
-def _kept(seed, dropout, t, s, T: tl.constexpr, S: tl.constexpr):
-    """What weights are multiplied by, [T, S]: 0 with the probability `dropout`, else what makes their mean 1."""
-    place = (tl.program_id(0) * T + t[:, None]) * S + s[None, :]
+def _kept(seed, dropout, t, s, N: tl.constexpr):
+    """What weights are multiplied by, [N, N]: 0 with the probability `dropout`, else what makes their mean 1."""
+    place = (tl.program_id(0) * N + t[:, None]) * N + s[None, :]
     return tl.where(tl.rand(tl.load(seed), place) < dropout, 0.0, 1.0 / (1.0 - dropout))
 
 
