@@ -1,11 +1,11 @@
 """Graph attention networks on citation graphs, over many seeds; and beside another implementation of the same layer.
 
     python benchmarks/graphs.py PATH/cora.npz PATH/citeseer.npz          # 20 seeds each: mean and deviation
+    python benchmarks/graphs.py PATH/citeseer.npz --set train.optimizer.weight_decay=5.0e-4
     python benchmarks/graphs.py --layer                                  # against torch_geometric, where it is there
 
-The network and its recipe are those of `regard train cora` (Veličković et al. 2018): Adam at 0.005, L2 of 0.0005,
-dropout 0.6, validated after each update; the model that is best in accuracy and loss is tested, and 100 validations
-without hope end a run.
+A graph is learned by the recipe that ships under its name (`regard train cora`), any other by Cora's, without the
+trainer around it: Adam, a validation after each update, and the recipe's rule of which model is kept and when to stop.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from regard.data.graphs import Graph, Planetoid
 from regard.models import GAT
 from regard.nn import GraphAttention
 from regard.nn.sparse_rows import SparseRows
+from regard.recipes.load import load, shipped
+from regard.recipes.sections import Recipe
 from regard.tasks.nodes import Nodes
 from regard.train.choice import judge
 
 PUBLISHED = {"cora": "83.0 ± 0.7", "citeseer": "72.5 ± 0.7"}
-RATE, DECAY, PATIENCE, MOST = 0.005, 5e-4, 100, 100_000
-SELECT = ("accuracy", "loss")
 
 
 class Row(NamedTuple):
@@ -47,17 +47,28 @@ class Row(NamedTuple):
     seconds: float
 
 
-def learn(graph: Graph, seed: int, device: torch.device, *, most: int = MOST) -> Row:
+def recipe_of(path: Path, overrides: list[str]) -> Recipe:
+    """What the graph of a file is learned by."""
+    name = path.stem if path.stem in shipped() else "cora"
+    return load(name, [f"data.root={path.parent}", f"data.file={path.name}", *overrides]).recipe
+
+
+def learn(graph: Graph, recipe: Recipe, seed: int, device: torch.device) -> Row:
     """Train a network to the end of its patience."""
     begin = time.perf_counter()
     torch.manual_seed(seed)
     task = Nodes(graph, {"label": Labels.train(label for label in graph.labels if label is not None)})
-    model = GAT(graph.width, task.labels.size).to(device)
-    adam = torch.optim.Adam(model.parameters(), lr=RATE, weight_decay=DECAY, fused=True)
+    model = GAT(graph.width, task.labels.size, **recipe.model.arguments()).to(device)
+    adam = torch.optim.Adam(
+        model.parameters(),
+        lr=recipe.train.optimizer.rate,
+        weight_decay=recipe.train.optimizer.weight_decay,
+        fused=True,
+    )
     parts = {name: task.batch(members).to(device) for name, members in graph.parts.items()}
     reached: dict[str, float] = {}
     best, kept, waited, epoch = {"valid": 0.0, "test": 0.0}, 0, 0, 0
-    for epoch in range(1, most + 1):
+    for epoch in range(1, recipe.train.steps + 1):
         model.train()
         adam.zero_grad()
         loss = task.loss(model, parts["train"], update=epoch)
@@ -66,12 +77,12 @@ def learn(graph: Graph, seed: int, device: torch.device, *, most: int = MOST) ->
         logits = _logits(model, parts["valid"])
         right = {name: _right(logits, parts[name]) for name in best}
         values = {"accuracy": right["valid"], "loss": _loss(logits, parts["valid"])}
-        verdict = judge(SELECT, values, reached)
+        verdict = judge(recipe.select, values, reached)
         reached = verdict.reached
         if verdict.better:
             best, kept = right, epoch
         waited = 0 if verdict.hopeful else waited + 1
-        if waited == PATIENCE:
+        if waited == recipe.train.patience:
             break
     return Row(seed, best["valid"], best["test"], kept, epoch, time.perf_counter() - begin)
 
@@ -165,9 +176,9 @@ def main() -> None:
     options = parse()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     for path in options.graphs:
-        graph, rows = Planetoid(path).read(), []
+        graph, recipe, rows = Planetoid(path).read(), recipe_of(path, options.overrides), []
         for seed in range(options.first, options.first + options.seeds):
-            rows.append(learn(graph, seed, device, most=options.most))
+            rows.append(learn(graph, recipe, seed, device))
             if options.output is not None:
                 with options.output.open("a", encoding="utf-8") as file:
                     file.write(json.dumps({"graph": path.stem, **rows[-1]._asdict()}) + "\n")
@@ -181,7 +192,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("graphs", type=Path, nargs="*", help="cora.npz, citeseer.npz")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--most", type=int, default=MOST, help="epochs at most")
+    parser.add_argument("--set", action="append", default=[], dest="overrides", help="KEY=VALUE of the recipe")
     parser.add_argument("--layer", action="store_true", help="compare a layer with torch_geometric's")
     parser.add_argument("--output", type=Path, help="a JSONL file for the runs")
     return parser.parse_args()
