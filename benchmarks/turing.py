@@ -1,4 +1,4 @@
-"""Neural Turing Machines at the size of the paper: every task, several seeds, the LSTM beside them.
+"""Neural Turing Machines with tapes of the size of the paper: every task, several seeds, the LSTM beside them.
 
     python benchmarks/turing.py --runs runs/turing --seeds 5 --jobs 5
 
@@ -51,8 +51,8 @@ TRIALS = (
         "ntm_ngrams",
         (LSTM.replace("WIDTH", "128"), "train.steps=15000", "train.optimizer.rate=1.0e-3"),
     ),
-    Trial("sort, NTM", "ntm_sort"),
-    Trial("sort, LSTM", "ntm_sort", (LSTM.replace("WIDTH", "128"),)),
+    Trial("sort, NTM with LSTM", "ntm_sort"),
+    Trial("sort, LSTM", "ntm_sort", ("model={kind: rnn, hidden_dim: 256}", "train.optimizer.rate=3.0e-3")),
 )
 
 
