@@ -44,7 +44,7 @@ TRIALS = (
     Trial("copy, LSTM", "ntm_copy_long", (LSTM.replace("WIDTH", "256"), *LONG, "train.optimizer.rate=1.0e-3"), LONGER),
     Trial("recall, NTM", "ntm_recall", asked=MORE),
     Trial("recall, LSTM", "ntm_recall", (LSTM.replace("WIDTH", "256"), "train.optimizer.rate=1.0e-3"), MORE),
-    Trial("repeat copy, NTM with LSTM", "ntm_repeat_copy", asked=OFTEN),
+    Trial("repeat copy, NTM", "ntm_repeat_copy", asked=OFTEN),
     Trial("N-grams, NTM with LSTM", "ntm_ngrams"),
     Trial(
         "N-grams, LSTM",
