@@ -28,7 +28,7 @@ from regard.data.graphs import Graph, Planetoid
 from regard.models import GAT
 from regard.nn import GraphAttention
 from regard.nn.sparse_rows import SparseRows
-from regard.recipes.load import load, shipped
+from regard.recipes.load import load
 from regard.recipes.sections import Recipe
 from regard.tasks.nodes import Nodes
 from regard.train.choice import judge
@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
 def recipe_of(path: Path, overrides: list[str]) -> Recipe:
     """What the graph of a file is learned by."""
-    name = path.stem if path.stem in shipped() else "cora"
+    name = path.stem if path.stem in PUBLISHED else "cora"
     return load(name, [f"data.root={path.parent}", f"data.file={path.name}", *overrides]).recipe
 
 
