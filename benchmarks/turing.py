@@ -1,9 +1,11 @@
 """Neural Turing Machines with tapes of the size of the paper: every task, several seeds, the LSTM beside them.
 
-    python benchmarks/turing.py --runs runs/turing --seeds 5 --jobs 5
+    python -m benchmarks.turing --runs runs/turing --seeds 5 --jobs 5
+    python -m benchmarks.turing --only "sort, NTM" --seeds 8
 
 trains what is not trained yet, measures it, also on more than it was trained on, and prints a table with the median of
-the seeds. A run that was interrupted goes on.
+the seeds. The machines of a trial are trained as one (`side_by_side.py`); LSTMs have a process each, and go on where
+they were interrupted.
 
 Graves, Wayne & Danihelka 2014, section 4.
 """
@@ -19,6 +21,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
+
+import torch
+
+from benchmarks import side_by_side
+from regard.recipes.load import load
 
 LSTM = "model={kind: rnn, hidden_dim: WIDTH, cells: {kind: lstm, num_layers: 3}}"
 
@@ -45,6 +52,7 @@ TRIALS = (
     Trial("recall, NTM", "ntm_recall", asked=MORE),
     Trial("recall, LSTM", "ntm_recall", (LSTM.replace("WIDTH", "256"), "train.optimizer.rate=1.0e-3"), MORE),
     Trial("repeat copy, NTM", "ntm_repeat_copy", asked=OFTEN),
+    Trial("repeat copy, LSTM", "ntm_repeat_copy", (LSTM.replace("WIDTH", "256"), "train.optimizer.rate=1.0e-3"), OFTEN),
     Trial("N-grams, NTM with LSTM", "ntm_ngrams"),
     Trial(
         "N-grams, LSTM",
@@ -59,10 +67,8 @@ TRIALS = (
 def main() -> None:
     options = parse()
     chosen = [trial for trial in TRIALS if any(part in trial.name for part in options.only)]
-    work = [(trial, seed) for trial in chosen for seed in range(1, options.seeds + 1)]
-    with ThreadPoolExecutor(options.jobs) as pool:
-        found = list(pool.map(lambda one: measured(*one, options.runs, options.settings), work))
-    print(table(chosen, [found[begin : begin + options.seeds] for begin in range(0, len(found), options.seeds)]))
+    found = [measured(trial, options) for trial in chosen]
+    print(table(chosen, found))
 
 
 def parse() -> argparse.Namespace:
@@ -70,20 +76,35 @@ def parse() -> argparse.Namespace:
     parser.add_argument("settings", nargs="*", help="keys of all recipes: train.steps=500")
     parser.add_argument("--runs", type=Path, default=Path("runs/turing"), help="where the runs go")
     parser.add_argument("--seeds", type=int, default=5, help="how many")
-    parser.add_argument("--jobs", type=int, default=1, help="runs that are trained at a time")
+    parser.add_argument("--jobs", type=int, default=1, help="LSTMs that are trained at a time")
     parser.add_argument("--only", action="append", help="trials whose name has this in it")
     options = parser.parse_args()
     options.only = options.only or [""]
     return options
 
 
-def measured(trial: Trial, seed: int, runs: Path, settings: Sequence[str]) -> list[dict[str, float]]:
-    """Train a trial with a seed, and ask it all that it is asked."""
+def measured(trial: Trial, options: argparse.Namespace) -> list[list[dict[str, float]]]:
+    """Train a trial with all seeds, and ask each all that it is asked."""
+    own = [settings(trial, seed, options.settings) for seed in range(1, options.seeds + 1)]
+    recipes = [load(trial.recipe, one).recipe for one in own]
+    folders = [options.runs / recipe.run for recipe in recipes]
+    if recipes[0].model.kind == "ntm":
+        left = [
+            recipe for recipe, run in zip(recipes, folders, strict=True) if not (run / "model.safetensors").exists()
+        ]
+        if left:
+            side_by_side.train(left, options.runs, torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+    else:
+        with ThreadPoolExecutor(options.jobs) as pool:
+            list(pool.map(lambda one: regard("train", trial.recipe, *one, "--runs", str(options.runs)), own))
+    print(f"trained {trial.name}", flush=True)
+    return [[ask(run, data) for data in trial.asked] for run in folders]
+
+
+def settings(trial: Trial, seed: int, others: Sequence[str]) -> list[str]:
+    """What the recipe of a trial is changed by for a seed."""
     name = "".join(letter if letter.isalnum() else "_" for letter in f"{trial.name} {seed}")
-    own = (*trial.settings, *settings, f"train.seed={seed}", f"run={name}", "evaluate.examples=0")
-    regard("train", trial.recipe, *own, "--runs", str(runs))
-    print(f"trained {trial.name}, seed {seed}", flush=True)
-    return [ask(runs / name, data) for data in trial.asked]
+    return [*trial.settings, *others, f"train.seed={seed}", f"run={name}", "evaluate.examples=0"]
 
 
 def ask(run: Path, data: Sequence[str]) -> dict[str, float]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 from benchmarks.turing import TRIALS, Trial, table
 
+from benchmarks import turing
 from regard.recipes.load import load
+
+SHORT = ["train.steps=2", "train.valid_every=2", "data.valid_size=4", "data.length=9", "data.test_size=4"]
 
 
 @pytest.mark.parametrize("trial", TRIALS, ids=lambda trial: trial.name)
@@ -30,18 +34,20 @@ def test_medians_and_all_seeds() -> None:
     ]
 
 
+def test_machines_are_trained_as_one_and_only_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (trial,) = (one for one in TRIALS if one.name == "N-grams, NTM with LSTM")
+    monkeypatch.setattr(
+        turing, "ask", lambda run, data: {"bits_per_sequence": float((run / "model.safetensors").exists())}
+    )
+    given = Namespace(seeds=2, runs=tmp_path, jobs=1, settings=SHORT)
+    assert turing.measured(trial, given) == [[{"bits_per_sequence": 1.0}]] * 2
+    monkeypatch.setattr(turing.side_by_side, "train", lambda recipes, *_: pytest.fail(f"{recipes} is trained again"))
+    assert turing.measured(trial, given) == [[{"bits_per_sequence": 1.0}]] * 2
+
+
 def test_a_trial_from_the_command_line(tmp_path: Path) -> None:
-    short = ["train.steps=2", "train.valid_every=2", "data.valid_size=4", "data.length=9", "data.test_size=4"]
-    command = [
-        sys.executable,
-        "benchmarks/turing.py",
-        "--only",
-        "N-grams, LSTM",
-        "--seeds",
-        "1",
-        "--runs",
-        str(tmp_path),
-    ]
-    done = subprocess.run([*command, *short], check=True, capture_output=True, text=True)
+    options = ["--only", "N-grams, LSTM", "--seeds", "1", "--runs", str(tmp_path)]
+    command = [sys.executable, "-m", "benchmarks.turing", *options, *SHORT]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert "| N-grams, LSTM |  | " in done.stdout
     assert "(least " in done.stdout

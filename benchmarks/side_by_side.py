@@ -1,0 +1,152 @@
+"""Neural Turing Machines of several seeds trained as one: their parameters are stacked, and an update is one for all.
+
+A median takes many runs, and a small model leaves a machine idle: five machines that repeat take twice the time of one
+on a CPU core, eight that sort on an H200 not much more than one. Each learns as `regard train` lets it: the same
+beginning, batches, steps and validations, and its best model is kept. Only rounding differs, and that gradients which
+overflow count as zeros.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from accelerate.utils import set_seed
+from rich.progress import track
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+
+from regard.data import Batch
+from regard.recipes.sections import Recipe
+from regard.tasks.task import Task
+from regard.train.feed import Feed, Place
+from regard.train.graphs import Graphs
+from regard.train.run import Run
+from regard.train.setup import Setup, make_model, measuring_feed, prepare
+from regard.train.update import Objective, make_optimizer, make_schedule
+
+
+class SideBySide(Objective):
+    """Models of one kind as one.
+
+    Args:
+        models: they differ in nothing but their parameters.
+        task: what they learn.
+    """
+
+    def __init__(self, models: Sequence[nn.Module], task: Task) -> None:
+        stacked, _ = stack_module_state(list(models))
+        super().__init__(nn.ParameterList(nn.Parameter(one.detach()) for one in stacked.values()), task)
+        self.names = tuple(stacked)
+        self._plain = (models[0].to("meta"),)  # in a tuple, so that its parameters are not taken for ours
+
+    def parts(self) -> dict[str, Tensor]:
+        """The parameters by name, [E, ...]."""
+        return dict(zip(self.names, self.parameters(), strict=True))
+
+    def losses(self, batch: Batch) -> Tensor:
+        """The loss of each model, summed over the batch: [E]."""
+
+        def loss(parameters: dict[str, Tensor]) -> Tensor:
+            model: Any = partial(functional_call, self._plain[0], parameters)
+            return self.task.loss(model, batch).total
+
+        with patch("torch.lstm_cell", lstm_cell):
+            found: Tensor = vmap(loss)(self.parts())
+        return found
+
+    def forward(self, batch: Batch, update: int, state: Any = None) -> tuple[Tensor, Tensor, Any]:
+        """What all models together minimise; the gradients of each are its own."""
+        total = self.losses(batch).sum()
+        return total, total.detach(), None
+
+
+def lstm_cell(
+    x: Tensor, before: tuple[Tensor, Tensor], weight: Tensor, along: Tensor, bias: Tensor, along_bias: Tensor
+) -> tuple[Tensor, Tensor]:
+    """That of torch, whose fused form cannot be stacked."""
+    hidden, cell = before
+    gates = torch.addmm(bias, x, weight.mT) + torch.addmm(along_bias, hidden, along.mT)
+    written, kept, new, shown = gates.chunk(4, dim=1)
+    after = kept.sigmoid() * cell + written.sigmoid() * new.tanh()
+    return shown.sigmoid() * after.tanh(), after
+
+
+def train(recipes: Sequence[Recipe], runs: Path, device: torch.device) -> None:
+    """Leave a run of each recipe in a folder.
+
+    Args:
+        recipes: of one task, with batches that are drawn; they differ in `run` and `train.seed` alone.
+        runs: where the folders of the runs go, when all are trained.
+        device: where to train.
+    """
+    with tempfile.TemporaryDirectory() as cache:
+        setup = prepare(recipes[0], Path(cache))
+    models = SideBySide(list(begun(recipes, setup.task)), setup.task).to(device)
+    best, rows = learn(models, recipes[0], setup, device)
+    for number, recipe in enumerate(recipes):
+        run = Run(runs / recipe.run)
+        run.folder.mkdir(parents=True, exist_ok=True)
+        run.begin(recipe)
+        for step, bits in rows:
+            run.metrics.add(step, "valid", bits_per_sequence=float(bits[number]))
+        run.save_model({name: part[number].cpu().contiguous() for name, part in best.items()})
+
+
+def begun(recipes: Sequence[Recipe], task: Task) -> Iterator[nn.Module]:
+    """The models, as their runs begin with them."""
+    for recipe in recipes:
+        set_seed(recipe.train.seed)
+        yield make_model(recipe, task)
+
+
+def learn(
+    models: SideBySide, recipe: Recipe, setup: Setup, device: torch.device
+) -> tuple[dict[str, Tensor], list[tuple[int, Tensor]]]:
+    """The parameters of the best models, and after which steps each had how many bits per sequence in validation."""
+    given, feed = recipe.train, setup.feed
+    graphs = Graphs(models) if device.type == "cuda" else Graphs(models, record=lambda run: run)
+    optimizer, schedule = make_optimizer(given, models.parameters()), make_schedule(recipe)
+    valid = measuring_feed(recipe, setup.task, setup.valid, carries=False)
+    best = {name: part.detach().clone() for name, part in models.parts().items()}
+    least, rows = torch.full((len(best[models.names[0]]),), math.inf, device=device), []
+    steps = track(range(1, given.steps + 1), description=recipe.run)
+    for step, place in zip(steps, feed.after(0, 0), strict=False):
+        for group in optimizer.param_groups:
+            group["lr"] = given.optimizer.rate * schedule.factor(step)
+        optimizer.zero_grad(set_to_none=False)
+        graphs.learn(feed.batch(place).to(device), step - 1, 1.0 / feed.tokens(place))
+        clip([part.grad for part in models.parameters() if part.grad is not None], given.clip)
+        optimizer.step()
+        if step % given.valid_every == 0 or step == given.steps:
+            found = validate(models, valid, device)
+            for name, part in models.parts().items():
+                best[name][found < least] = part.detach()[found < least]
+            least = torch.minimum(least, found)
+            rows.append((step, found))
+            print(f"step {step:,}, bits in validation: {' '.join(f'{one:.4g}' for one in found.tolist())}", flush=True)
+    return best, rows
+
+
+def clip(gradients: Sequence[Tensor], most: float | None) -> None:
+    """Shorten the gradients [E, ...] of each model to a norm of `most`; those that are not finite become zeros."""
+    length = torch.stack([one.flatten(1).square().sum(1) for one in gradients]).sum(0).sqrt()
+    share = torch.ones_like(length) if most is None else (most / (length + 1e-6)).clamp(max=1.0)
+    finite = length.isfinite()
+    for one in gradients:
+        each = (-1, *[1] * (one.dim() - 1))
+        one.copy_(torch.where(finite.view(each), one * share.view(each), 0.0))
+
+
+def validate(models: SideBySide, feed: Feed, device: torch.device) -> Tensor:
+    """Bits per sequence of each model, [E]."""
+    with torch.no_grad():
+        batches = [feed.batch(Place(0, number)).to(device) for number in range(feed.per_epoch)]
+        total = torch.stack([models.losses(batch) for batch in batches]).sum(0)
+    return total / sum(batch.size for batch in batches) / math.log(2)
