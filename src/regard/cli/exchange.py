@@ -17,12 +17,11 @@ def import_command(
 ) -> None:
     """Make a run of a BERT that Hugging Face's transformers saved."""
     from regard.hugging_face import import_bert
-    from regard.train.files import DiskError
     from regard.train.run import Run
 
     try:
         import_bert(folder, Run(run))
-    except (DiskError, ValueError) as problem:
+    except (OSError, ValueError) as problem:
         fail(str(problem))
     show(f"{escape(str(run))} is ready: regard predict {escape(str(run))} 'a text with a <mask>'")
 
@@ -33,11 +32,10 @@ def export_command(
 ) -> None:
     """Write a pretrained BERT as Hugging Face's transformers reads it."""
     from regard.hugging_face import export_bert
-    from regard.train.files import DiskError
     from regard.train.run import Run
 
     try:
         export_bert(Run(run), folder)
-    except (DiskError, ValueError) as problem:
+    except (OSError, ValueError) as problem:
         fail(str(problem))
     show(f"{escape(str(folder))} is written: BertForMaskedLM.from_pretrained reads it")

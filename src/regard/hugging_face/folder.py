@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.data import Tokenizer
-from regard.hugging_face import vocabulary
-from regard.hugging_face.names import BIAS, WORDS, ours, theirs
-from regard.models.bert import SEGMENTS, Bert
+from regard.hugging_face import config, vocabulary
+from regard.hugging_face.names import BIAS, WORDS, ours, their_name, theirs
+from regard.hugging_face.reading import read_tensors, write_tensors
+from regard.models.bert import Bert
+from regard.recipes.language_model_sections import BertSection
 from regard.recipes.sections import Recipe
-from regard.train.files import read_tensors, write_json, write_tensors
-from regard.train.folder import RunError
+from regard.train.files import write_json
+from regard.train.folder import RunError, task_of
 from regard.train.run import Run
 from regard.train.setup import make_model, make_task
 
-_FIXED = {
-    "hidden_act": "gelu",
-    "type_vocab_size": SEGMENTS,
-    "position_embedding_type": "absolute",
-    "is_decoder": False,
-}
-"""What a BERT here always is."""
+_TASK = "masked_language_model"
 
 
 def import_bert(folder: Path, run: Run) -> Recipe:
@@ -38,24 +32,23 @@ def import_bert(folder: Path, run: Run) -> Recipe:
     """
     if run.trained:
         raise RunError(f"{run.folder} holds a run already; give another name, or remove the folder")
-    config = _config(folder)
+    said = config.read(folder)
     read = vocabulary.read(folder)
-    if len(read.order) != config["vocab_size"]:
+    if len(read.order) != said["vocab_size"]:
         raise RunError(
-            f"{folder}: the tokenizer has {len(read.order):,} pieces and the model {config['vocab_size']:,}; "
-            "they must be of one vocabulary"
+            f"{folder / 'config.json'}: vocab_size is {said['vocab_size']:,}, and the tokenizer has "
+            f"{len(read.order):,} pieces; put files of one model side by side"
         )
-    tensors = ours(_weights(folder), str(folder))
-    recipe = _recipe(config, tensors, run.folder.name)
-    for name in (WORDS, "output_map.weight", BIAS):
-        if name in tensors:
-            tensors[name] = tensors[name][read.order].contiguous()
+    weights = _weights(folder)
+    tensors = ours(weights, str(folder / "model.safetensors"))
+    config.check_weights(said, weights, folder)
+    follows = "next_map.weight" in tensors
+    pooled = follows or "encoder.pool_map.weight" in tensors
+    recipe = config.recipe_of(said, run.folder.name, pooled=pooled, next_sentence=follows, source=folder)
     model = make_model(recipe, make_task(recipe, {"text": read.tokenizer}))
-    missing = sorted(set(model.state_dict()) - set(tensors))
-    if missing:
-        raise RunError(
-            f"{folder} lacks {len(missing)} weights of a BERT for masked language modelling: {missing[0]} ..."
-        )
+    _check_shapes(model, tensors, folder)
+    for name in (WORDS, "output_map.weight", BIAS):
+        tensors[name] = tensors[name][read.order].contiguous()
     model.load_state_dict(tensors)
     run.begin(recipe)
     run.save_encoders({"text": read.tokenizer})
@@ -67,88 +60,71 @@ def export_bert(run: Run, folder: Path) -> None:
     """Write the model of a run of the task masked_language_model as transformers reads it.
 
     Raises:
-        RunError: the run is of another task, or the folder has a model already.
+        RunError: the run is of another task, its model is none of theirs, or the folder has a model already.
     """
+    trained = task_of(run.folder)
+    if trained != _TASK:
+        raise RunError(
+            f"{run.folder} was trained for the task {trained!r}; only a BERT of the task {_TASK!r} can be exported"
+        )
     recipe = run.recipe()
-    encoders = run.needed_encoders("masked_language_model")
-    task = make_task(recipe, encoders)
-    model = make_model(recipe, task)
+    _check_theirs(recipe, run.folder)
+    encoders = run.needed_encoders(_TASK)
+    model = make_model(recipe, make_task(recipe, encoders))
     assert isinstance(model, Bert)
     run.load_model(model)
     if (folder / "config.json").exists():
         raise RunError(f"{folder} holds a model already; give another name, or remove the folder")
     tokenizer = encoders["text"]
     assert isinstance(tokenizer, Tokenizer)
-    folder.mkdir(parents=True, exist_ok=True)
-    places = len(model.encoder.words.places.table)
-    vocabulary.write(tokenizer, folder, max_length=places)
+    content = config.described(model, tokenizer.size)
+    vocabulary.write(tokenizer, folder, max_length=content["max_position_embeddings"])
     write_tensors(folder / "model.safetensors", theirs(model.state_dict()))
-    write_json(folder / "config.json", _described(model, tokenizer.size, places))
-
-
-def _config(folder: Path) -> dict[str, Any]:
-    """Their `config.json`, as far as it is a BERT that can be one here."""
-    path = folder / "config.json"
-    if not path.exists():
-        raise RunError(f"{folder} has no config.json; give the folder that save_pretrained wrote")
-    config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if config.get("model_type") != "bert":
-        raise RunError(f"{path}: model_type is {config.get('model_type')!r}; only 'bert' can be read")
-    for key, value in _FIXED.items():
-        if config.get(key, value) != value:
-            raise RunError(f"{path}: {key} is {config[key]!r}; only {value!r} can be read")
-    return config
+    write_json(folder / "config.json", content)
 
 
 def _weights(folder: Path) -> dict[str, Tensor]:
     path = folder / "model.safetensors"
-    if not path.exists():
-        raise RunError(f"{folder} has no model.safetensors; save it by save_pretrained(..., safe_serialization=True)")
-    return read_tensors(path)
+    if path.exists():
+        return read_tensors(path)
+    if (folder / "model.safetensors.index.json").exists():
+        raise RunError(
+            f"{folder} has its weights in parts, as model.safetensors.index.json says; save them as one "
+            "model.safetensors: save_pretrained(..., max_shard_size='100GB')"
+        )
+    raise RunError(f"{folder} has no model.safetensors; save it by save_pretrained, which writes one")
 
 
-def _recipe(config: dict[str, Any], tensors: dict[str, Tensor], name: str) -> Recipe:
-    """What would train such a model; its data are nowhere yet."""
-    encoder = {
-        "dim": config["hidden_size"],
-        "num_heads": config["num_attention_heads"],
-        "hidden_dim": config["intermediate_size"],
-        "num_layers": config["num_hidden_layers"],
-        "max_length": config["max_position_embeddings"],
-        "dropout": config.get("hidden_dropout_prob", 0.1),
-        "attention_dropout": config.get("attention_probs_dropout_prob", 0.1),
-        "activation_dropout": 0.0,
-        "epsilon": config.get("layer_norm_eps", 1e-12),
-        "pooled": "encoder.pool_map.weight" in tensors,
-    }
-    return Recipe.model_validate(
-        {
-            "run": name,
-            "task": "masked_language_model",
-            "data": {"format": "text", "train": "train.txt", "split": {"by": "order"}},
-            "tokenizer": {"kind": "wordpiece"},
-            "model": {"kind": "bert", "encoder": encoder, "next_sentence": "next_map.weight" in tensors},
-            "train": {"steps": 1, "batch": {"sentences": 32, "window": config["max_position_embeddings"] - 3}},
-        }
-    )
+def _check_shapes(model: nn.Module, tensors: dict[str, Tensor], folder: Path) -> None:
+    """See that all weights of the model are there, in its shapes, and no others."""
+    own, path = model.state_dict(), folder / "model.safetensors"
+    missing = sorted(set(own) - set(tensors))
+    if missing:
+        raise RunError(
+            f"{path} lacks {len(missing)} of the weights of a BERT for masked language modelling: "
+            f"{their_name(missing[0])} ...; save a BertForMaskedLM or a BertForPreTraining"
+        )
+    for name, tensor in tensors.items():
+        wanted = list(own[name].shape) if name in own else None
+        if list(tensor.shape) != wanted:
+            fits = "has no place for it" if wanted is None else f"asks for {wanted}"
+            raise RunError(
+                f"{path}: {their_name(name)} is {list(tensor.shape)}, and config.json {fits}; "
+                "put files of one model side by side"
+            )
 
 
-def _described(model: Bert, size: int, places: int) -> dict[str, Any]:
-    """`config.json` of a model."""
-    blocks = model.encoder.blocks
-    shared = blocks.dropout if blocks.attention_dropout is None else blocks.attention_dropout
-    return {
-        "architectures": ["BertForMaskedLM" if model.next_map is None else "BertForPreTraining"],
-        "model_type": "bert",
-        **_FIXED,
-        "vocab_size": size,
-        "hidden_size": blocks.dim,
-        "num_attention_heads": blocks.num_heads,
-        "intermediate_size": 4 * blocks.dim if blocks.hidden_dim is None else blocks.hidden_dim,
-        "num_hidden_layers": len(model.encoder.layers),
-        "max_position_embeddings": places,
-        "hidden_dropout_prob": blocks.dropout,
-        "attention_probs_dropout_prob": shared,
-        "layer_norm_eps": blocks.epsilon,
-        "pad_token_id": 0,
-    }
+def _check_theirs(recipe: Recipe, folder: Path) -> None:
+    """See that transformers has such a BERT."""
+    assert isinstance(recipe.model, BertSection)
+    encoder = recipe.model.encoder
+    if encoder.score is not None:
+        raise RunError(
+            f"{folder}: model.encoder.score is {encoder.score.name!r}, which no BERT of transformers has; "
+            "only one that was trained without this key can be exported"
+        )
+    if encoder.activation != "gelu":  # their hidden_act is that of the head for words too, which has gelu here
+        raise RunError(
+            f"{folder}: model.encoder.activation is {encoder.activation!r}, and its head for words has gelu; a BERT of "
+            "transformers has one activation for both, so only gelu can be exported"
+        )

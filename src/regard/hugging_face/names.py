@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+import torch
 from torch import Tensor
 
 from regard.train.folder import RunError
@@ -36,19 +37,22 @@ _TABLES = {
     "cls.predictions.bias": BIAS,
 }
 _OLD = {".gamma": ".weight", ".beta": ".bias"}  # layer norms of checkpoints from before 2019
-_COPIES = ("cls.predictions.decoder.weight", "cls.predictions.decoder.bias", "bert.embeddings.position_ids")
+_COPIES = {
+    "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
+    "cls.predictions.decoder.bias": "cls.predictions.bias",
+}
+_COUNTED = "bert.embeddings.position_ids"  # 0, 1, 2, ..., which older versions save
 
 
 def ours(theirs: Mapping[str, Tensor], source: str) -> dict[str, Tensor]:
     """The weights of a `BertForMaskedLM` or a `BertForPreTraining` as those of `regard.models.Bert`.
 
     Raises:
-        RunError: a weight that a BERT with a head for masked words does not have; `source` says whose.
+        RunError: a weight that a BERT with a head for masked words does not have, or an output that is not the
+            embeddings; `source` says whose.
     """
     found: dict[str, Tensor] = {}
-    for given, tensor in theirs.items():
-        if given in _COPIES:
-            continue
+    for given, tensor in _once(theirs, source).items():
         name = given
         for old, new in _OLD.items():
             name = re.sub(f"{re.escape(old)}$", new, name)
@@ -69,13 +73,35 @@ def theirs(ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
     >>> theirs({"encoder.layers.3.inner_map.bias": torch.zeros(1)})
     {'bert.encoder.layer.3.intermediate.dense.bias': tensor([0.])}
     """
-    tables = {mine: name for name, mine in _TABLES.items()}
-    matrices = tuple((mine, name) for name, mine in _MATRICES)
     found: dict[str, Tensor] = {}
     for name, tensor in ours.items():
-        if name not in _TIED:
-            found[tables.get(name) or str(_renamed(name, matrices))] = tensor
+        if name in _TIED:
+            continue
+        known = their_name(name)
+        if known is None:
+            raise RunError(f"the model has a weight {name!r}, which no BERT of transformers has")
+        found[known] = tensor
     return found
+
+
+def their_name(name: str) -> str | None:
+    """What transformers calls a weight of ours, a tied one as what it is tied to; None if it has no such weight.
+
+    >>> their_name("encoder.pool_map.bias"), their_name("encoder.layers.0.attention.score.scale")
+    ('bert.pooler.dense.bias', None)
+    """
+    own = _TIED.get(name, name)
+    tables = {mine: table for table, mine in _TABLES.items()}
+    return tables.get(own) or _renamed(own, tuple((mine, matrix) for matrix, mine in _MATRICES))
+
+
+def _once(theirs: Mapping[str, Tensor], source: str) -> dict[str, Tensor]:
+    """The weights without those that say again what another says."""
+    kept = {name: tensor for name, tensor in theirs.items() if name not in _COPIES and name != _COUNTED}
+    for copy, own in _COPIES.items():
+        if copy in theirs and not torch.equal(theirs[copy], kept.setdefault(own, theirs[copy])):
+            raise RunError(f"{source}: {copy} is not {own}; only a BERT that ties them can be read")
+    return kept
 
 
 def _renamed(name: str, pairs: tuple[tuple[str, str], ...]) -> str | None:

@@ -1,0 +1,72 @@
+"""Files that Hugging Face's transformers wrote, and files that it reads: what is wrong with one is one sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from regard.train.files import written
+from regard.train.folder import RunError
+
+
+def read_text(path: Path) -> str:
+    """A text in UTF-8.
+
+    Raises:
+        RunError: it cannot be read.
+    """
+    with _whole(path):
+        return path.read_text(encoding="utf-8")
+
+
+def read_mapping(path: Path) -> dict[str, Any]:
+    """JSON with keys and values.
+
+    Raises:
+        RunError: it cannot be read, or holds something else.
+    """
+    with _whole(path):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError(f"it holds {json.dumps(content)[:40]}, and keys with values are needed")
+    return content
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Tensors by name.
+
+    Raises:
+        RunError: it cannot be read.
+    """
+    with _whole(path):
+        return load_file(path)
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write tensors by name, marked as PyTorch's: transformers 4 reads no others."""
+    with written(path) as draft:
+        draft.touch()
+        mode = draft.stat().st_mode  # as other files have it: safetensors makes one that only its owner reads
+        try:
+            save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, draft, metadata={"format": "pt"})
+        except SafetensorError as problem:
+            raise OSError(str(problem)) from problem
+        draft.chmod(mode)
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    """What can go wrong with a file of theirs when it is read."""
+    try:
+        yield
+    except (SafetensorError, ValueError, OSError) as problem:
+        raise RunError(
+            f"{path} cannot be read ({problem}); put a whole one there, as save_pretrained writes it"
+        ) from problem
