@@ -1,17 +1,17 @@
 """Neural Turing Machines of several seeds trained as one: their parameters are stacked, and an update is one for all.
 
-A median takes many runs, and small models leave the hardware idle: on one CPU core five machines that repeat take twice
-the time of one, and eight that sort learn in seven minutes on an H200. Each learns as `regard train` lets it: the same
-beginning, batches, steps and validations, and its best model is kept. Only rounding differs, and that gradients which
-overflow count as zeros.
+A median takes many runs, and small models leave the hardware idle: eight machines that sort learn in seven minutes on
+an H200, and on a CPU a step of all machines can be compiled. Each learns as `regard train` lets it: the same beginning,
+batches, steps and validations, and its best model is kept. Only rounding differs, and that gradients which overflow
+count as zeros.
 """
 
 from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -23,28 +23,97 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from regard.data import Batch
+from regard.models.ntm import NTM, NTMState
+from regard.models.predicted import Predicted
+from regard.nn.rnn import RecurrentState
+from regard.nn.state import State
+from regard.nn.tape import Joined, Tape
 from regard.recipes.sections import Recipe
 from regard.tasks.task import Task
+from regard.train import heap
 from regard.train.feed import Feed, Place
 from regard.train.graphs import Graphs
 from regard.train.run import Run
 from regard.train.setup import Setup, make_model, measuring_feed, prepare
 from regard.train.update import Objective, make_optimizer, make_schedule
 
+Joint = tuple[Tensor, Tensor]
+"""The maps of all heads as one: weight and bias."""
+
+Standing = tuple[Tensor, ...]
+"""Where a machine stands: its tape, what was read, where its heads are, and the states of its controller."""
+
+
+def begin(machine: NTM, batch: int) -> tuple[Joint, Standing]:
+    """What is made once for a sequence, and where a machine stands before it."""
+    joined, state = machine.heads.joined(), machine.start(batch)
+    return (joined.weight, joined.bias), standing(replace(state, heads=machine.heads.start(state.tape)))
+
+
+def step(machine: NTM, sizes: list[int], x: Tensor, joint: Joint, before: Standing) -> tuple[Tensor, Standing]:
+    """`NTM.step` on plain tensors, which can be stacked and compiled: x [B, I] -> h_t [B, C]."""
+    tape, read, place, *controller = before
+    state = NTMState(Tape(tape), read, RecurrentState(*controller) if controller else None, State(1, (), (place,)))
+    hidden, after = machine.step(x, state, Joined(*joint, sizes))
+    return hidden, standing(after)
+
+
+def standing(state: NTMState) -> Standing:
+    """The tensors of a state."""
+    assert state.heads is not None
+    (place,) = state.heads.align
+    assert isinstance(place, Tensor)
+    controller = () if state.controller is None else (state.controller.hidden, state.controller.cell)
+    return (state.tape.matrix, state.read, place, *(part for part in controller if part is not None))
+
+
+def say(machine: NTM, hidden: Tensor, reads: Tensor) -> Tensor:
+    """h [B, T, C] and what was read [B, T, R * M] -> logits [B, T, O]."""
+    logits: Tensor = machine.output_map(torch.cat((hidden, reads), dim=-1))
+    return logits
+
+
+class Call(nn.Module):
+    """A function of a machine as a module, so that other parameters can be put in the place of the machine's."""
+
+    def __init__(self, machine: NTM, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.machine, self.function = machine, function
+
+    def forward(self, *given: Any) -> Any:
+        return self.function(self.machine, *given)
+
+
+def of_all(machine: NTM, function: Callable[..., Any], *dims: int | None) -> Callable[..., Any]:
+    """A function of a machine for all: of parameters [E, ...] by name, and of what stands along `dims` for each."""
+    call = Call(machine, function)
+
+    def one(parts: dict[str, Tensor], *given: Any) -> Any:
+        return functional_call(call, parts, given)
+
+    return vmap(one, in_dims=(0, *dims))
+
 
 class SideBySide(Objective):
-    """Models of one kind as one.
+    """Machines of one kind as one.
 
     Args:
         models: they differ in nothing but their parameters.
         task: what they learn.
+        compiled: whether a step is compiled, which is for a CPU and takes a C++ compiler.
     """
 
-    def __init__(self, models: Sequence[nn.Module], task: Task) -> None:
+    def __init__(self, models: Sequence[NTM], task: Task, *, compiled: bool = False) -> None:
         stacked, _ = stack_module_state(list(models))
         super().__init__(nn.ParameterList(nn.Parameter(one.detach()) for one in stacked.values()), task)
         self.names = tuple(stacked)
-        self._plain = (models[0].to("meta"),)  # in a tuple, so that its parameters are not taken for ours
+        machine = models[0].to("meta")
+        sizes = machine.heads.joined().sizes
+        self._begin = of_all(machine, begin, None)
+        self._step = of_all(machine, lambda own, *given: step(own, sizes, *given), None, 0, 0)
+        self._say = of_all(machine, say, 0, 0)
+        if compiled:
+            self._step = torch.compile(self._step, dynamic=False)
 
     def parts(self) -> dict[str, Tensor]:
         """The parameters by name, [E, ...]."""
@@ -53,13 +122,25 @@ class SideBySide(Objective):
     def losses(self, batch: Batch) -> Tensor:
         """The loss of each model, summed over the batch: [E]."""
 
-        def loss(parameters: dict[str, Tensor]) -> Tensor:
-            model: Any = partial(functional_call, self._plain[0], parameters)
-            return self.task.loss(model, batch).total
+        def loss(logits: Tensor) -> Tensor:
+            said: Any = lambda inputs: Predicted(logits)  # noqa: E731
+            return self.task.loss(said, batch).total
 
-        with patch("torch.lstm_cell", lstm_cell):
-            found: Tensor = vmap(loss)(self.parts())
+        found: Tensor = vmap(loss)(self.said(batch.inputs))
         return found
+
+    def said(self, inputs: Tensor) -> Tensor:
+        """Inputs [B, T, I] -> the logits of each machine, [E, B, T, O]: `NTM.forward`, a step of all at a time."""
+        parts = {f"machine.{name}": part for name, part in self.parts().items()}
+        joint, now = self._begin(parts, len(inputs))
+        now, hidden, reads = tuple(part.contiguous() for part in now), [], []
+        with patch("torch.lstm_cell", lstm_cell):
+            for x in inputs.unbind(1):
+                one, now = self._step(parts, x.contiguous(), joint, now)
+                hidden.append(one)
+                reads.append(now[1])
+        logits: Tensor = self._say(parts, torch.stack(hidden, dim=2), torch.stack(reads, dim=2))
+        return logits
 
     def forward(self, batch: Batch, update: int, state: Any = None) -> tuple[Tensor, Tensor, Any]:
         """What all models together minimise; the gradients of each are its own."""
@@ -78,17 +159,20 @@ def lstm_cell(
     return shown.sigmoid() * after.tanh(), after
 
 
-def train(recipes: Sequence[Recipe], runs: Path, device: torch.device) -> None:
+def train(recipes: Sequence[Recipe], runs: Path, device: torch.device, *, compiled: bool = False) -> None:
     """Leave a run of each recipe in a folder.
 
     Args:
         recipes: of one task, with batches that are drawn; they differ in `run` and `train.seed` alone.
         runs: where the folders of the runs go, when all are trained.
         device: where to train.
+        compiled: whether a step is compiled, see `SideBySide`.
     """
+    if device.type == "cpu":
+        heap.keep()
     with tempfile.TemporaryDirectory() as cache:
         setup = prepare(recipes[0], Path(cache))
-    models = SideBySide(list(begun(recipes, setup.task)), setup.task).to(device)
+    models = SideBySide(list(begun(recipes, setup.task)), setup.task, compiled=compiled).to(device)
     best, rows = learn(models, recipes[0], setup, device)
     for number, recipe in enumerate(recipes):
         run = Run(runs / recipe.run)
@@ -99,11 +183,13 @@ def train(recipes: Sequence[Recipe], runs: Path, device: torch.device) -> None:
         run.save_model({name: part[number].cpu().contiguous() for name, part in best.items()})
 
 
-def begun(recipes: Sequence[Recipe], task: Task) -> Iterator[nn.Module]:
+def begun(recipes: Sequence[Recipe], task: Task) -> Iterator[NTM]:
     """The models, as their runs begin with them."""
     for recipe in recipes:
         set_seed(recipe.train.seed)
-        yield make_model(recipe, task)
+        model = make_model(recipe, task)
+        assert isinstance(model, NTM)
+        yield model
 
 
 def learn(

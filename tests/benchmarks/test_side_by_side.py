@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import torch
 
 from benchmarks import side_by_side
 from regard.recipes.load import load
+from regard.train.feed import Place
 from regard.train.run import Run
 from regard.train.screen import Screen
+from regard.train.setup import make_model, prepare
 from regard.train.trainer import Trainer
 
 SMALL = [
@@ -36,6 +40,23 @@ def test_each_is_the_machine_that_is_trained_alone(controller: str, tmp_path: Pa
         ]
         assert bits[0] == pytest.approx(bits[1], rel=1e-4)
         assert len(bits[0]) == 3
+
+
+@pytest.mark.filterwarnings("ignore")  # of what the compiler looks at on its way
+@pytest.mark.skipif(shutil.which("c++") is None, reason="what is compiled takes a C++ compiler")
+def test_a_compiled_step_is_the_step() -> None:
+    recipe = load("ntm_copy", [*SMALL, "model.controller=lstm", "model.read_heads=2"]).recipe
+    with TemporaryDirectory() as cache:
+        task, feed = (setup := prepare(recipe, Path(cache))).task, setup.feed
+    losses, slopes = [], []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        machines = side_by_side.SideBySide([make_model(recipe, task) for _ in range(3)], task, compiled=compiled)
+        losses.append(machines.losses(feed.batch(Place(0, 0))))
+        losses[-1].sum().backward()
+        slopes.append([part.grad for part in machines.parameters()])
+    torch.testing.assert_close(losses[0], losses[1], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(slopes[0], slopes[1], atol=1e-4, rtol=1e-4)
 
 
 def test_each_machine_keeps_its_best_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

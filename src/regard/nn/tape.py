@@ -13,7 +13,7 @@ from regard.nn.aligners.addressing import Addressing, Initial
 from regard.nn.memory import Memory
 from regard.nn.reader import Watched
 from regard.nn.scores.cosine import Cosine
-from regard.nn.state import Past, State
+from regard.nn.state import State
 from regard.ops.attended import Attended
 from regard.ops.cosine import inverse_length
 from regard.ops.ntm_memory import ntm_read, ntm_write
@@ -165,7 +165,7 @@ class Heads(Watched):
         weight, bias, sizes = self.joined() if joined is None else joined
         direction, strength, *knobs, erase, add = F.linear(query, weight, bias).split(sizes, dim=-1)
         content = tape.compared(self.score.aim(direction, strength).squeeze(2)).softmax(-1).unsqueeze(2)
-        state = State(0, (), self._first(tape)) if state is None else state
+        state = self.start(tape) if state is None else state
         weights, past, _ = self.align.place(content, knobs, state)
         places, after = weights.squeeze(2), State(state.step + 1, state.score, past)
         if self._watchers:
@@ -175,6 +175,6 @@ class Heads(Watched):
         written = tape.write(writing, erase.sigmoid().view(shape), add.tanh().view(shape))
         return Touched(tape.read(reading).flatten(1), written, after)
 
-    def _first(self, tape: Tape) -> Past:
+    def start(self, tape: Tape) -> State:
         """Where the heads stand before the first step."""
-        return self.align.start(Memory(self.score.keys(tape.matrix), tape.matrix.unsqueeze(1)))
+        return State(0, (), self.align.start(Memory(self.score.keys(tape.matrix), tape.matrix.unsqueeze(1))))
