@@ -21,7 +21,6 @@ from regard.nn.packed import packed_copy
 from regard.protocol import device_of
 from regard.recipes.sections import Recipe
 from regard.tasks.allowed import allowed, bounded
-from regard.tasks.language_modelling import LanguageModelling
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Task
 from regard.tasks.together import together
@@ -161,17 +160,8 @@ def _member(run: Run, first: Run, task: Task) -> nn.Module:
     """The model of a run that answers together with the first."""
     recipe = run.recipe(["decode={}"])  # its own way of answering does not count
     mine = make_task(recipe, run.needed_encoders(first.recipe().task))
-    for field, encoder in task.encoders.items():
-        if mine.encoders[field] != encoder:
-            raise RunError(
-                f"{run.folder} and {first.folder} have different vocabularies of {field!r}, and models answer together "
-                "by one; train both on the same data with the same tokenizer"
-            )
-    if isinstance(task, LanguageModelling) and isinstance(mine, LanguageModelling) and mine.first != task.first:
-        raise RunError(
-            f"{run.folder} and {first.folder} begin texts differently (train.batch.window or data.ends); "
-            "language models answer together if they begin alike"
-        )
+    if (why := task.apart(mine)) is not None:
+        raise RunError(f"{run.folder} and {first.folder} {why}")
     return _trained(run, recipe, mine)
 
 

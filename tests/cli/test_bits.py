@@ -55,6 +55,12 @@ def test_other_models_learn_the_same_task(model: str, tmp_path: Path) -> None:
     assert len(regard.load(tmp_path / "other").predict("0110 1001")[0].text.split()) == 2
 
 
+def test_machines_of_other_tasks_do_not_answer_together(machine: str, tmp_path: Path) -> None:
+    asked("train", "ntm_recall", *SHORT, SMALL, "data.most=3", "run=recall", "--runs", str(tmp_path))
+    said = refused("predict", machine, "011 100", "--ensemble", str(tmp_path / "recall"))
+    assert "learned different tasks (AssociativeRecall and Copy, vectors of 6 and 3 bits)" in said
+
+
 def test_a_machine_that_was_trained_copies(machine: str) -> None:
     longer = "110 000 101 111 001"
     assert asked("predict", machine, "011 100 010 110", "", longer) == f"011 100 010 110\n\n{longer}\n"

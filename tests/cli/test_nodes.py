@@ -53,6 +53,19 @@ def test_nodes_are_asked_for_by_name(communities: str) -> None:
     assert len(row["n_best"]) == 2
 
 
+def test_a_head_of_one_layer_is_refused(tmp_path: Path) -> None:
+    asked("train", "graph_communities", *SMALL, *SHORT, "model.num_layers=1", "run=one", "--runs", str(tmp_path))
+    said = refused("view", str(tmp_path / "one"), "n0", "--head", "1", "--output", str(tmp_path / "a.png"))
+    assert "the network has one layer" in said
+
+
+def test_networks_for_other_nodes_do_not_answer_together(communities: str, tmp_path: Path) -> None:
+    wider = [one.replace("features=4", "features=5") for one in SMALL]
+    asked("train", "graph_communities", *wider, *SHORT, "run=wider", "--runs", str(tmp_path))
+    said = refused("predict", communities, "n0", "--ensemble", str(tmp_path / "wider"))
+    assert "have nodes of 5 and of 4 features" in said
+
+
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_a_neighbourhood_is_drawn(communities: str, suffix: str, tmp_path: Path) -> None:
     picture = tmp_path / f"node.{suffix}"

@@ -54,6 +54,19 @@ def test_it_is_measured_over_its_own_facts_or_others(run: Path) -> None:
     assert own["loss"] != other["loss"]
 
 
+def test_two_runs_are_compared_over_one_memory(run: Path, tmp_path: Path) -> None:
+    asked("train", "glossary", "--runs", tmp_path, *SMALL, *TINY, "train.seed=2", "run=other")
+    for more in ((), ("--decode", f"memory={run.parent}/facts.txt")):
+        row = json.loads(asked("evaluate", run, "--json", "--against", tmp_path / "other", *more))
+        assert set(row["against"]) == {"exact_match"}
+
+
+def test_a_memory_that_is_not_utf8_is_named(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "latin.txt").write_bytes("caf\u00e9 is a place\n".encode("latin-1"))
+    said = refused("predict", run, WORD, "--decode", f"memory={tmp_path}/latin.txt")
+    assert "latin.txt:1: not UTF-8; convert it with iconv -t utf-8" in said
+
+
 def test_own_data_in_three_columns(tmp_path: Path) -> None:
     rows = [f"{fact.split()[0]}\t{fact}\t{' '.join(fact.split()[1:])}" for fact in FACTS * 2]
     (tmp_path / "asked.tsv").write_text("\n".join(rows) + "\n")

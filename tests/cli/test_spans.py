@@ -109,3 +109,15 @@ def test_what_is_wrong_is_one_sentence(run: Path, tmp_path: Path) -> None:
     assert "is not for the task 'spans', which learns from diaries, squad, spans" in refused(
         "train", "diaries", "data={format: digits}"
     )
+
+
+def test_windows_that_are_only_asked_fit_too(tmp_path: Path) -> None:
+    (tmp_path / "train.tsv").write_text("who?\tAda and Carl left .\tCarl\n" * 8)
+    (tmp_path / "valid.tsv").write_text(f"who?\tCarl {'.' * 100} left\tCarl\n")
+    data = f"data={{format: spans, root: {tmp_path}, train: train.tsv, valid: valid.tsv, window: 20, overlap: 5}}"
+    where = (data, "tokenizer={kind: characters}", "--runs", tmp_path)
+    encoder = ENCODER.replace("80", "MOST")
+    few = ("train.steps=2", "train.valid_every=1", "train.batch.sentences=8")
+    problem = refused("train", "diaries", *where, *few, f"model.encoder={encoder.replace('MOST', '26')}")
+    assert "too short for the longest question of the split valid with its window, 25 tokens" in problem
+    asked("train", "diaries", *where, *few, f"model.encoder={encoder.replace('MOST', '27')}")

@@ -75,6 +75,29 @@ def test_the_recipe_of_babi_reads_files(tmp_path: Path) -> None:
     assert "all parameters" in asked("train", "babi", *where, "--dry-run", "model.tying=layerwise")
 
 
+def test_answers_that_training_never_had_are_measured_as_wrong(tmp_path: Path) -> None:
+    babi(tmp_path / "qa1_told_train.txt", 40)
+    told = babi(tmp_path / "qa1_told_test.txt", 9)
+    told.write_text(told.read_text() + "1 Ada left.\n2 Where is Ada?\tnowhere\n3 Who left?\tNobody,Ada\n")
+    where, short = (f"data.root={tmp_path}", "--runs", str(tmp_path)), ("train.steps=4", "train.valid_every=2")
+    assert "finished" in asked("train", "babi", *where, *short)
+    assert json.loads(asked("evaluate", str(tmp_path / "babi"), "--json"))["accuracy"] <= 9 / 11
+    told.write_text("1 Ada left.\n2 Where is Ada?\tnowhere\n")
+    assert "nothing that is measured is in the vocabulary" in refused("evaluate", str(tmp_path / "babi"))
+
+
+def test_networks_of_other_hops_answer_together(run: str, tmp_path: Path) -> None:
+    short = ("train.steps=2", "train.valid_every=2", "model.num_hops=1", "model.linear_start=false")
+    asked("train", "stories", "--runs", str(tmp_path), *SMALL, *short)
+    both = ("--ensemble", str(tmp_path / "stories"))
+    assert asked("predict", run, STORY, *both).strip()
+    assert json.loads(asked("predict", run, STORY, *both, "--json", "--alignment")).get("alignment") is None
+
+
+def test_a_question_in_other_words_is_noted(run: str) -> None:
+    assert "note: no word of 'Qui est là ?' is in the vocabulary" in asked("predict", run, "Qui est là ?", STORY)
+
+
 def test_what_is_wrong_is_one_sentence(run: str, tmp_path: Path) -> None:
     path = babi(tmp_path / "qa1_told_train.txt", 30)
     babi(tmp_path / "qa1_told_test.txt", 20)

@@ -172,6 +172,8 @@ def test_splits_differ_and_sizes_are_kept() -> None:
         ("copy", "", "a question to copy has at least one vector of bits"),
         ("copy", "010 01", "'01' in the question '010 01' is no vector of 3 bits, 0 or 1 each"),
         ("copy", "010 012", "'012' in the question '010 012' is no vector of 3 bits"),
+        ("associative_recall", "| 01010 01010 | 11111 11111 ? 00000 00000 ?", "must be an item that another comes after"),
+        ("associative_recall", "| 01010 01010 | 11111 11111 ? 11111 11111 ?", "must be an item that another comes after"),
         ("repeat_copy", "010", "is vectors and how often, 0110 1001 x3; got '010'"),
         ("repeat_copy", "010 x0", "got '010 x0'"),
         ("associative_recall", "01010 10101", "items of 2 vectors behind '|', and one of them between '?'"),

@@ -62,6 +62,12 @@ def test_a_citation_graph(tmp_path: Path) -> None:
         ({"train_idx": np.array([0, 2])}, "node 2 is in train_idx and has no label"),
         ({"val_idx": np.array([9])}, "val_idx has 9 to 9; it can be 0 to 4"),
         ({"edges": np.array([{}], dtype=object)}, "no .npz file of plain arrays"),
+        ({"edges": np.array([[0, 1, 2], [1, 3, 3]])}, "edges is [2, 3]; it must be [E, 2], a row for each edge"),
+        ({"edges": np.array([[0.5, 1.0]])}, "edges must be whole numbers; it is an array of float64"),
+        ({"labels": np.array(["a"] * 5)}, "labels must be whole numbers; it is an array of <U1"),
+        ({"feat_data": np.array(["a"] * 5)}, "feat_data must be numbers; it is an array of <U1"),
+        ({"shape": np.array([5])}, "shape is two numbers, of nodes and of features; got [5]"),
+        ({"val_idx": np.array([0])}, "node 0 is in train_idx and in val_idx; each is in one of them"),
     ],
 )
 def test_a_file_that_is_none_is_one_sentence(changed: dict[str, Any], sentence: str, tmp_path: Path) -> None:
@@ -74,9 +80,10 @@ def test_a_file_that_is_none_is_one_sentence(changed: dict[str, Any], sentence: 
 def test_a_file_that_is_not_there_or_no_array(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no\.npz: there is no such file"):
         Planetoid(tmp_path / "no.npz").read()
-    (tmp_path / "text.npz").write_text("not an archive")
-    with pytest.raises(DataError, match=r"text.npz: no .npz file of plain arrays"):
-        Planetoid(tmp_path / "text.npz").read()
+    for content in ("not an archive", ""):
+        (tmp_path / "text.npz").write_text(content)
+        with pytest.raises(DataError, match=r"text.npz: no .npz file of plain arrays"):
+            Planetoid(tmp_path / "text.npz").read()
 
 
 NODES = "ada\tred\t1\t0\nbob\tblue\t0\t2.5\neve\t\t-1\t1\ntim\tdark blue\t0\t0\n"
@@ -124,6 +131,7 @@ def test_nodes_with_labels_are_divided(tmp_path: Path) -> None:
         (NODES + "kim\tred\t1\n", EDGES, "nodes.tsv:5: the node 'kim' has 1 features, and those before it have 2"),
         (NODES + "kim\tred\t1\tx\n", EDGES, "nodes.tsv:5: column 4 of the node 'kim' is 'x', which is no number"),
         (NODES + "kim\tred\t1\tnan\n", EDGES, "column 4 of the node 'kim' is 'nan', which is no number"),
+        (NODES + "kim\tred\t1\t1e39\n", EDGES, "column 4 of the node 'kim' is '1e39', which is no number"),
         (NODES + "\tred\t1\t1\n", EDGES, "nodes.tsv:5: the node has no id"),
         (NODES + "\n", EDGES, "nodes.tsv:5: the node has no id"),
         (NODES, EDGES + "ada\tbobb\n", "edges.tsv:5: there is no node 'bobb' in "),

@@ -61,7 +61,10 @@ def test_a_star_stands_for_several_files(tmp_path: Path) -> None:
         ("1 Mary left.\n2\n", 2, "the line is not a number, a space and a sentence"),
         ("1 Mary left.\n3 John left.\n", 2, "the line has the number 3 behind 1; it goes on with 2 or 1"),
         ("1 Mary left.\n2 Where is she?\tin the garden\t1\n", 2, "the answer 'in the garden' is not one word"),
-        ("1 Mary left.\n2 Where is she?\t\t1\n", 2, "the answer '' is not one word"),
+        ("1 Mary left.\n2 Where is she?\t\t1\n", 2, "the question has a tab behind it and no answer"),
+        ("1 Mary left.\n2 Where is she?\t\n", 2, "the question has a tab behind it and no answer"),
+        ("2 Mary left.\n", 1, "the line has the number 2 and a story begins with 1"),
+        (f"{'1' * 5000} Mary left.\n", 1, "the line is not a number, a space and a sentence"),
         ("1 Mary left.\n2 ?\tgarden\n", 2, "the line has an answer and no question"),
     ],
 )

@@ -33,6 +33,12 @@ def test_shapes(controller: str) -> None:
     assert model(torch.rand(2, 0, 5)).logits.shape == (2, 0, 4)
 
 
+def test_inputs_of_another_width_are_refused() -> None:
+    for inputs in (torch.rand(2, 13, 6), torch.rand(13, 5)):
+        with pytest.raises(ValueError, match=r"NTM was made for inputs \[B, T, 5\]; got"):
+            machine()(inputs)
+
+
 @controllers
 def test_a_step_is_the_equations(controller: str) -> None:
     model, x = machine(controller).double(), torch.rand(2, 5).double()

@@ -34,6 +34,15 @@ class Fixed(Task):
         return [[Prediction(texts[0], "ab", 0.0, ("x", "y", "$z$"), ("a", "b"), (0.0, 0.0), self.alignment)]]
 
 
+def test_letters_without_a_font_are_said_to_be_boxes(tmp_path: Path) -> None:
+    panel = Panel("weights", torch.eye(2), rows=("a", "\U000fff00"))
+    said = draw([panel], tmp_path / "a.png")
+    assert said is not None
+    assert said.startswith(f"some letters in {tmp_path}/a.png are boxes")
+    assert draw([panel], tmp_path / "a.html") is None
+    assert draw([Panel("weights", torch.eye(2))], tmp_path / "b.png") is None
+
+
 def test_an_alignment_is_one_panel() -> None:
     (panel,) = Fixed(torch.eye(3)[:2]).panels(None, "xyz", Search())
     assert (panel.title, panel.rows, panel.columns) == ("xyz → ab", ("a", "b"), ("x", "y", "$z$"))

@@ -39,7 +39,8 @@ def test_a_line_and_a_drawing_if_it_is_asked_for(
 ) -> None:
     answers = [[answer], [NOTHING]]
     recipe, model = SimpleNamespace(task=task), torch.nn.Identity()
-    predictor = SimpleNamespace(recipe=recipe, model=model, n_best=lambda texts, n, only: answers)
+    certain = SimpleNamespace(doubts=lambda model, texts: [])
+    predictor = SimpleNamespace(recipe=recipe, model=model, task=certain, n_best=lambda texts, n, only: answers)
     monkeypatch.setattr(regard.loading, "load", lambda *_, **__: predictor)
     (tmp_path / "recipe.yaml").touch()
     done = CliRunner().invoke(app, ["predict", str(tmp_path), answer.source, "", *arguments])

@@ -51,12 +51,14 @@ def command(
 
     try:
         overrides = [f"data.{one}" for one in data or []] + [f"decode.{one}" for one in decode or []]
+        remembered = [one for one in overrides if one.startswith("decode.memory=")]  # data, not a search: for both
         loaded = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
         found = prepared(loaded.recipe, split, loaded.task.encoders, run.parent / ".cache")
         if found is None:
             fail(f"the recipe of {run} has no split {split!r}; try --split valid")
         measured = measure(loaded.model, loaded.task, found, loaded.recipe, engine=loaded.engine)
-        differences = {} if against is None else _differences(loaded, found, measured, load(against))
+        beside = None if against is None else load(against, overrides=remembered)
+        differences = {} if beside is None else _differences(loaded, found, measured, beside)
     except (DiskError, NotFiniteError, ValueError) as problem:
         fail(str(problem))
     if as_json:
@@ -86,6 +88,7 @@ def _differences(mine: Predictor, split: Split, measured: Measured, other: Predi
     if not metrics:
         raise ValueError("--against compares answers by their metrics; a language model has none")
     questions, references = asked(mine.task, split, mine.recipe)
-    before = [answers[0].text for answers in other.task.predict(other.model, questions, other.search)]
+    task = other.task.ready(other.model, split.examples)
+    before = [answers[0].text for answers in task.predict(other.model, questions, other.search)]
     after = [answer.text for answer in measured.predictions]
     return {metric.label: metric.compare(before, after, references) for metric in metrics}

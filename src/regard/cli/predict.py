@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 
-from regard.cli.screen import fail
+from regard.cli.screen import fail, notice
 
 if TYPE_CHECKING:
     from regard.tasks.prediction import Prediction
@@ -63,6 +63,8 @@ def command(
         draw = _DRAWINGS.get(predictor.recipe.task, _weights) if alignment else _nothing
         with _opened(output) as out:
             for chunk in _chunks(texts or _lines(file)):
+                for doubt in predictor.task.doubts(predictor.model, chunk):
+                    notice(doubt)
                 for answers in predictor.n_best(chunk, n_best, only=trie):
                     out.write(_json(answers, n_best, alignment) if as_json else _text(answers, n_best, draw))
                 out.flush()

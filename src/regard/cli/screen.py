@@ -28,6 +28,11 @@ def show(*what: RenderableType) -> None:
         screen.print(part)
 
 
+def notice(sentence: str) -> None:
+    """Something to know, beside what is printed."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"[yellow]note:[/] {escape(sentence)}")
+
+
 def fail(sentence: str) -> NoReturn:
     """End the command with one sentence and exit status 2."""
     Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]error:[/] {escape(sentence)}")

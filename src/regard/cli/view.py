@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.screen import fail
+from regard.cli.screen import fail, notice
 
 
 def command(
@@ -25,13 +25,17 @@ def command(
     try:
         loaded = load(run, overrides=[f"decode.{one}" for one in decode or []])
         task = loaded.task
+        if task.answer is not None and not text.strip():
+            fail("the text is empty; ask something to be drawn")
         if isinstance(task, Nodes):
             panels = task.panels(loaded.model, text, loaded.search, head=head)
         elif head is None:
             panels = task.panels(loaded.model, text, loaded.search)
         else:
             fail(f"--head is for the task 'nodes'; the task of {run} is {loaded.recipe.task!r}")
-        draw(panels, output)
+        doubt = draw(panels, output)
     except ValueError as problem:
         fail(str(problem))
+    if doubt is not None:
+        notice(doubt)
     typer.echo(output)

@@ -122,7 +122,10 @@ class Slice(_Part):
         count = sum(1 for _ in self.examples)
         begin, end = round(self.begin * count), round(self.end * count)
         if begin == end:
-            raise DataError(f"the slice from {self.begin} to {self.end} of {count} examples is empty; make it wider")
+            raise DataError(
+                f"the slice from {self.begin} to {self.end} of {count} examples is empty; make data.split wider, or add "
+                "examples"
+            )
         for number, example in enumerate(self.examples):
             if begin <= number < end:
                 yield example

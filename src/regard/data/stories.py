@@ -10,6 +10,8 @@ from regard.data.example import Bad, Example, Reader, good_lines
 from regard.data.problems import DataError
 from regard.data.sentences import Sentences, bare
 
+_DIGITS = 9  # of the number of a line, at the most
+
 
 @dataclass(frozen=True)
 class Stories(Reader):
@@ -56,15 +58,18 @@ class Stories(Reader):
             if not line.text.strip():
                 continue
             where = f"{path}:{line.number}"
-            digits, _, text = line.text.strip().partition(" ")
-            if not (digits.isascii() and digits.isdigit()) or not text.strip():
+            digits, _, text = line.text.lstrip().partition(" ")
+            if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS) or not text.strip():
                 yield Bad(where, "the line is not a number, a space and a sentence")
                 continue
             before, last = last, int(digits)
             if last == 1:
                 story = Sentences()
             elif last != before + 1:
-                yield Bad(where, f"the line has the number {last} behind {before}; it goes on with {before + 1} or 1")
+                follows = (
+                    f"behind {before}; it goes on with {before + 1} or 1" if before else "and a story begins with 1"
+                )
+                yield Bad(where, f"the line has the number {last} {follows}")
                 continue
             sentence, *more = text.split("\t")
             if not more:
@@ -74,6 +79,8 @@ class Stories(Reader):
 
 
 def _asked(story: Sentences, question: str, answer: str, where: str) -> Example | Bad:
+    if not answer:
+        return Bad(where, "the question has a tab behind it and no answer; write one word there")
     if answer.split() != [answer]:
         return Bad(where, f"the answer {answer!r} is not one word; join several with commas")
     if not question:

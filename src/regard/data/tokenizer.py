@@ -195,10 +195,14 @@ class Tokenizer:
         for word in words:
             if word.split() != [word]:
                 raise DataError(f"the word {word!r} of {list(words)[:5]} ... is empty or has white space in it")
-        return " ".join(map(self._whole, words))
+        return " ".join(map(self.normal, words))
 
-    def _whole(self, word: str) -> str:
-        """A word in its normal form and in one part: NFKC makes "´" a space and an accent, unigram reads "▁" as one."""
+    def normal(self, word: str) -> str:
+        """A word in its normal form and in one part: NFKC makes "´" a space and an accent, unigram reads "▁" as one.
+
+        >>> Tokenizer.train(["a house"], kind="words", lowercase=True).normal("Mary")      # known or not
+        'mary'
+        """
         normaliser = self._library.normalizer
         normal = word if normaliser is None else "".join(normaliser.normalize_str(word).split())
         return normal.replace("▁", "_") if self.kind == "unigram" else normal
@@ -336,7 +340,9 @@ def _learned(
         )
     try:
         library.train_from_iterator(texts, trainer)
-    except Exception as problem:  # the library has no type of its own for what is wrong
+    except Exception as problem:
+        if type(problem) is not Exception:  # the library's own are bare; others are of the texts, and say it better
+            raise
         raise DataError(
             f"a tokenizer of kind {kind} and size {size} cannot be made ({problem}); try a larger size"
         ) from problem

@@ -85,10 +85,10 @@ class Ensemble:
 
 
 def averaged(weights: Sequence[Tensor]) -> Weights | None:
-    """The mean of the models' weights, each [B, T, S]; None of none."""
-    if not weights:
-        return None
-    if len({each.shape for each in weights}) > 1:
+    """The mean of the models' weights, each [B, T, S]; None of none, or where some read oftener than others (hops)."""
+    if len({each.shape[-1] for each in weights}) > 1:
         sizes = ", ".join(str(each.shape[-1]) for each in weights)
         raise ValueError(f"the alignments of an ensemble need one source; its models attend to {sizes} positions")
+    if len({each.shape for each in weights}) != 1:
+        return None
     return Weights.of(torch.stack(tuple(weights)).mean(0)[:, None], has_heads=False)

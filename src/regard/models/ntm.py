@@ -115,7 +115,7 @@ class NTM(nn.Module):
         if tape not in TAPES:
             raise ValueError(f"NTM: tape is {' or '.join(TAPES)}; got {tape!r}")
         shifts_fit(shifts, rows)
-        self.rows, self.row_dim = rows, row_dim
+        self.input_dim, self.rows, self.row_dim = input_dim, rows, row_dim
         self.first_tape = nn.Parameter(torch.randn(rows, row_dim) / row_dim**0.5) if tape == "learned" else None
         width = input_dim + read_heads * row_dim
         self.first_read = nn.Parameter(torch.zeros(read_heads * row_dim))
@@ -139,6 +139,7 @@ class NTM(nn.Module):
 
     def forward(self, inputs: Tensor, state: NTMState | None = None) -> Predicted:
         """Inputs [B, T, input_dim], and where an earlier sequence ended -> logits [B, T, output_dim]."""
+        self._check(inputs)
         state = self.start(len(inputs)) if state is None else state
         joined, hidden, reads = self.heads.joined(), [], []
         for x in inputs.unbind(1):
@@ -151,6 +152,7 @@ class NTM(nn.Module):
 
     def trace(self, inputs: Tensor) -> NTMTrace:
         """Run over inputs [B, T, input_dim], T > 0, and keep what happened."""
+        self._check(inputs)
         hidden, states = [], [self.start(len(inputs))]
         for x in inputs.unbind(1):
             one, state = self.step(x, states[-1])
@@ -176,6 +178,10 @@ class NTM(nn.Module):
             hidden, controller = self.controller(seen), None
         read, tape, heads = self.heads(hidden.unsqueeze(1), state.tape, state.heads, joined)
         return hidden, NTMState(tape, read, controller, heads)
+
+    def _check(self, inputs: Tensor) -> None:
+        if inputs.dim() != 3 or inputs.shape[2] != self.input_dim:
+            raise ValueError(f"NTM was made for inputs [B, T, {self.input_dim}]; got {list(inputs.shape)}")
 
     def _said(self, hidden: list[Tensor], reads: list[Tensor]) -> Tensor:
         """Logits [B, T, O] of all steps."""

@@ -19,7 +19,7 @@ from regard.models.predicted import Predicted, log_softmax
 from regard.specials import PAD, SPECIALS, UNK
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task
+from regard.tasks.task import Encoders, Task, unknown
 
 _UNKNOWN = UNK - len(SPECIALS)
 
@@ -68,7 +68,22 @@ class Answering(Task):
         return "\t".join((*fields["story"], str(fields["question"])))
 
     def reference(self, text: str) -> str:
-        return self.tokenizer.decode(self.tokenizer.encode(text))
+        return self.tokenizer.normal(text)  # not by way of ids: an answer that training never had is wrong, not unknown
+
+    def doubts(self, model: Any, texts: Sequence[str]) -> list[str]:
+        """Of what is unknown, and of stories whose beginning is not read."""
+        said, room = [], getattr(model, "memory_size", None)
+        for text in texts:
+            sentences = Sentences.of(text)
+            words = [word for row in self.tokenizer.encode_all(list(sentences)) for word in row] if sentences else []
+            if words and set(words) == {UNK}:
+                said.append(unknown(text))
+            if room is not None and len(sentences) - 1 > room:
+                said.append(
+                    f"a story of {len(sentences) - 1} sentences is longer than the memory of {room} "
+                    "(model.memory_size): its first ones are not read"
+                )
+        return said
 
     def validated(self, model: Any, loss: float) -> str | None:
         said: str | None = model.observe(loss) if hasattr(model, "observe") else None

@@ -65,6 +65,16 @@ class Bits(Task):
         total = (each * batch.asked.unsqueeze(2)).sum()
         return Loss(total, total.detach(), batch.tokens)
 
+    def apart(self, other: Task) -> str | None:
+        assert isinstance(other, Bits)
+        names = [type(task.algorithm).__name__ for task in (other, self)]
+        if names[0] != names[1] or other.sizes != self.sizes:
+            return (
+                f"learned different tasks ({names[0]} and {names[1]}, vectors of {other.sizes[1]} and {self.sizes[1]} "
+                "bits); models answer together if data.format and data.bits are alike"
+            )
+        return None
+
     def pace(self, model: nn.Module) -> Pace | None:
         return "steps" if isinstance(model, NTM) else None
 

@@ -72,6 +72,15 @@ class LanguageModelling(Task):
         goes_on = "text_lengths" not in batch  # a window; examples have lengths, and nothing behind them
         return Loss(total, nll.detach(), int(batch.tokens), carried(model, predicted.state) if goes_on else None)
 
+    def apart(self, other: Task) -> str | None:
+        assert isinstance(other, LanguageModelling)
+        if other.first != self.first:
+            return (
+                "begin texts differently (train.batch.window or data.ends); language models answer together if they "
+                "begin alike"
+            )
+        return super().apart(other)
+
     def pace(self, model: nn.Module) -> Pace | None:
         return "steps" if isinstance(model, LSTMNLM) else "at once"
 

@@ -74,6 +74,15 @@ class Nodes(Task):
         shares = counts / counts.sum()
         return float(-(shares * np.log(shares)).sum())
 
+    def apart(self, other: Task) -> str | None:
+        assert isinstance(other, Nodes)
+        if other.graph.width != self.graph.width:
+            return (
+                f"have nodes of {other.graph.width} and of {self.graph.width} features; networks answer together for "
+                "one graph"
+            )
+        return super().apart(other)
+
     def remarks(self) -> list[str]:
         """Nodes without edges, and lines that were left out."""
         graph, said = self.graph, []
@@ -143,6 +152,8 @@ class Nodes(Task):
             shown += [neighbour] if neighbour != number else []
             strengths[number, neighbour] = weight
         ring = [0] + [1] * (len(shown) - 1)
+        if head is not None and len(reads) == 1:
+            raise ValueError("a head is one of a layer before the last, and the network has one layer; leave it out")
         if len(reads) > 1:
             before = _Looks(reads[-2], head)
             for neighbour in shown[1:]:

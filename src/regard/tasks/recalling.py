@@ -105,7 +105,7 @@ class Recalling(Task):
         texts = []
         for line in lines(path):
             if line.problem is not None:
-                raise DataError(f"{path}:{line.number}: {line.problem}")
+                raise DataError(f"{path}:{line.number}: not UTF-8; convert it with iconv -t utf-8")
             if line.text.strip():
                 texts.append(line.text)
         if not texts:

@@ -98,6 +98,20 @@ class Task(abc.ABC):
         value = fields[self.answer]
         return [self.reference(value if isinstance(value, str) else " ".join(value))]
 
+    def apart(self, other: Task) -> str | None:
+        """Why models of two runs cannot answer together, to be said of both; None if they can.
+
+        Args:
+            other: the task of the other run, of the same class.
+        """
+        for field, encoder in self.encoders.items():
+            if other.encoders[field] != encoder:
+                return (
+                    f"have different vocabularies of {field!r}, and models answer together by one; train both on the "
+                    "same data with the same tokenizer"
+                )
+        return None
+
     def pace(self, model: nn.Module) -> Pace | None:
         """How the loss of a model goes through its words; None where its updates cannot be recorded."""
         return None
@@ -115,6 +129,12 @@ class Task(abc.ABC):
         """
         return self
 
+    def doubts(self, model: Any, texts: Sequence[str]) -> list[str]:
+        """What a person should know of these questions before an answer is believed, in sentences."""
+        encoder = self.encoders.get(self.question)
+        rows = encoder.encode_all(list(texts)) if isinstance(encoder, Tokenizer) and texts else []
+        return [unknown(text) for text, row in zip(texts, rows, strict=False) if row and set(row) == {UNK}]
+
     def panels(self, model: Any, text: str, search: Search) -> list[Panel]:
         """What a model looks at while it answers a text, to be drawn; of an LSTMN also what words look back at."""
         with taped(model, "encoder") as tapes:
@@ -131,6 +151,12 @@ class Task(abc.ABC):
     @abc.abstractmethod
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         """The n best answers to each text, whatever the batch they are computed in."""
+
+
+def unknown(text: str) -> str:
+    """What is said of a text in a language that a run was not trained on."""
+    said = text if len(text) <= 40 else f"{text[:37]}..."
+    return f"no word of {said!r} is in the vocabulary of this run: its answer says nothing"
 
 
 def in_batches(

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from regard.data.episodes import Drawn
 from regard.data.episodes.drawn import TOGETHER
+from regard.data.problems import DataError
 from regard.decode.engine import Engine
 from regard.evaluate.perplexity import bits_per_character, bits_per_sequence, perplexity
 from regard.evaluate.score import Score
@@ -73,6 +74,11 @@ def measure(
         task = task.ready(model, split.examples)
         feed = measuring_feed(recipe, task, split, carries=hasattr(model, "carry"))
         total, tokens, flatness = _likelihood(model, task, feed)
+        if not tokens:
+            raise DataError(
+                "nothing that is measured is in the vocabulary, so that it has no loss; measure on data like those "
+                "that were learned from"
+            )
         scores = _likelihood_scores(task, split, total, tokens)
         if isinstance(task, LanguageModelling | MaskedLanguageModelling):
             texts = split.texts(task.question)[: samples * 7 : 7] if samples else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,12 +20,15 @@ _NETWORK = 7.0  # inches of a network's sides
 _NAMED = 64  # rows or columns that are named one by one; of more, only some are numbered
 
 
-def draw(panels: Sequence[Panel], path: Path) -> None:
+def draw(panels: Sequence[Panel], path: Path) -> str | None:
     """Write the panels, one above the other, each with the scale of its numbers.
 
     Args:
         panels: what to draw.
         path: where; its suffix says how: .png, .svg, .pdf or .html.
+
+    Returns:
+        A sentence about letters that the fonts of this machine do not have; None if all are drawn.
 
     Raises:
         ValueError: another suffix, or a place that cannot be written to.
@@ -40,10 +44,15 @@ def draw(panels: Sequence[Panel], path: Path) -> None:
     try:
         if path.suffix == ".html":
             path.write_text(page(panels), encoding="utf-8")
-        else:
+            return None
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
             _plot(panels, path)
     except OSError as problem:
         raise ValueError(f"{path}: cannot be written ({problem.strerror})") from problem
+    if any("missing from" in str(one.message) for one in said):
+        return f"some letters in {path} are boxes, for no font of this machine has them; a page, .html, shows them"
+    return None
 
 
 def _plot(panels: Sequence[Panel], path: Path) -> None:

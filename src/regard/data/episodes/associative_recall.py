@@ -87,6 +87,10 @@ class AssociativeRecall(Algorithm):
                 f"{QUERY!r}; got {shortened(question)!r}"
             )
         read = [[read_bits(word, self.bits, question) for word in part] for part in (*parts, query.split())]
+        if read[-1] not in read[:-2]:
+            raise DataError(
+                f"what stands between {QUERY!r} must be an item that another comes after; got {shortened(question)!r}"
+            )
         inputs = _laid(np.array(read[:-1], np.float32), np.array(read[-1], np.float32))
         steps = [step for part in parts for step in (ITEM, *part)] + [QUERY, *query.split(), QUERY]
         return Asked(inputs, _asked(len(inputs), self.vectors), (*steps, *[""] * self.vectors), len(parts))

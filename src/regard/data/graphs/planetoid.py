@@ -46,6 +46,8 @@ class Planetoid:
             DataError: what is wrong with the file.
         """
         arrays = self._arrays()
+        if arrays["shape"].shape != (2,):
+            raise self._wrong(f"shape is two numbers, of nodes and of features; got {arrays['shape'].tolist()}")
         count, width = (int(size) for size in arrays["shape"])
         ends, columns = arrays["feat_indptr"].astype(np.int64), arrays["feat_indices"].astype(np.int64)
         values, numbers = arrays["feat_data"].astype(np.float32), arrays["labels"]
@@ -57,12 +59,8 @@ class Planetoid:
             raise self._wrong("feat_indptr, feat_indices and feat_data do not fit together")
         self._within("feat_indices", columns, width)
         self._within("edges", arrays["edges"], count)
-        parts = {part: arrays[name].astype(np.int64) for part, name in _PARTS.items() if name in arrays}
-        for part, members in parts.items():
-            self._within(_PARTS[part], members, count)
-            if (numbers[members] < 0).any():
-                nameless = int(members[numbers[members] < 0][0])
-                raise self._wrong(f"node {nameless} is in {_PARTS[part]} and has no label")
+        if arrays["edges"].size and arrays["edges"].shape[1:] != (2,):
+            raise self._wrong(f"edges is {list(arrays['edges'].shape)}; it must be [E, 2], a row for each edge")
         return Graph(
             tuple(map(str, range(count))),
             tuple(str(number) if number >= 0 else None for number in numbers.tolist()),
@@ -71,8 +69,23 @@ class Planetoid:
             ends,
             width,
             both_ways(arrays["edges"].astype(np.int64).reshape(-1, 2), count),
-            parts,
+            self._parts(arrays, count),
         )
+
+    def _parts(self, arrays: dict[str, NDArray[Any]], count: int) -> dict[Part, Ints]:
+        """The nodes of each part: all have labels, and none is in two."""
+        parts = {part: arrays[name].astype(np.int64) for part, name in _PARTS.items() if name in arrays}
+        numbers, home = arrays["labels"], dict[int, str]()
+        for part, members in parts.items():
+            name = _PARTS[part]
+            self._within(name, members, count)
+            if (numbers[members] < 0).any():
+                nameless = int(members[numbers[members] < 0][0])
+                raise self._wrong(f"node {nameless} is in {name} and has no label")
+            for node in members.tolist():
+                if home.setdefault(node, name) != name:
+                    raise self._wrong(f"node {node} is in {home[node]} and in {name}; each is in one of them")
+        return parts
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         try:
@@ -80,11 +93,16 @@ class Planetoid:
                 arrays = {name: file[name] for name in file.files}
         except FileNotFoundError:
             raise DataError(f"{self.path}: there is no such file") from None
-        except (OSError, ValueError, zipfile.BadZipFile, AttributeError, TypeError) as error:
+        except (OSError, EOFError, ValueError, zipfile.BadZipFile, AttributeError, TypeError) as error:
             raise self._wrong("no .npz file of plain arrays") from error
         for name in (*_KEYS, *list(_PARTS.values())[:2]):
             if name not in arrays:
                 raise self._wrong(f"there is no array {name!r}; it needs {', '.join((*_KEYS, *_PARTS.values()))}")
+        for name in (*_KEYS, *_PARTS.values()):
+            if name in arrays and name != "feat_data" and arrays[name].dtype.kind not in "iu":
+                raise self._wrong(f"{name} must be whole numbers; it is an array of {arrays[name].dtype}")
+        if arrays["feat_data"].dtype.kind not in "iuf":
+            raise self._wrong(f"feat_data must be numbers; it is an array of {arrays['feat_data'].dtype}")
         return arrays
 
     def _within(self, name: str, numbers: Ints, count: int) -> None:
