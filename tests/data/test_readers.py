@@ -88,6 +88,12 @@ def test_tables_that_do_not_fit(tmp_path: Path) -> None:
     assert "this is not CSV" in refused(Table(put(tmp_path / "b.csv", 'a,b\n"c,d\n')))
 
 
+def test_a_field_of_csv_may_be_long(tmp_path: Path) -> None:
+    path, long = tmp_path / "a.csv", "word " * 50_000
+    (example,) = Table(put(path, f"{long},ein\n"))
+    assert example.fields["source"] == long
+
+
 def test_csv_goes_on_behind_a_line_in_another_encoding(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"a,b\ncaf\xe9,d\ne,f\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -42,6 +43,41 @@ def test_what_squad_has_wrong_is_named(tmp_path: Path) -> None:
         path.write_text(wrong)
         with pytest.raises(DataError, match=r"dev.json is not in SQuAD's format"):
             list(Squad(path))
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "problem"),
+    [
+        ("text", "paragraph 1: this is not {context: ..., qas: [...]}"),
+        ({"context": PASSAGE, "qas": None}, "paragraph 1: this is not {context: ..., qas: [...]}"),
+        ({"context": PASSAGE, "qas": ["who?"]}, "paragraph 1, question 1: this is not {question: ..., answers: [...]}"),
+        ({"qas": [{"id": "7", "question": "who?", "answers": ["Zoë"]}]}, "question 7: its answers are not [{text: "),
+        (
+            {"qas": [{"id": "7", "answers": {"text": ["Zoë"], "answer_start": []}}]},
+            "question 7: its answers are not [{",
+        ),
+    ],
+)
+def test_parts_of_squad_that_are_something_else_are_bad_lines(paragraph: object, problem: str, tmp_path: Path) -> None:
+    path, good = tmp_path / "dev.json", {"question": "who?", "answers": {"text": ["Zoë"], "answer_start": [0]}}
+    paragraphs = [paragraph, {"context": PASSAGE, "qas": [good]}]
+    path.write_text(json.dumps({"data": [{"paragraphs": paragraphs}]}))
+    with pytest.raises(DataError, match=re.escape(f"dev.json: {problem}")):
+        list(Squad(path))
+    (example,) = Squad(path, bad_lines="skip")
+    assert example.fields["answers"] == ["Zoë"]  # as Hugging Face's datasets write it
+
+
+@pytest.mark.parametrize("answer", [{}, {"answer": None}, {"answer": []}, {"answer": [None]}])
+def test_an_object_without_an_answer_is_a_bad_line(answer: dict[str, object], tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"question": "who?", "context": "None left.", **answer}) + "\n")
+    with pytest.raises(DataError, match=r"a.jsonl:1: there is no answer"):
+        list(Spans(tmp_path / "a.jsonl"))
+
+
+def test_a_passage_in_csv_may_be_long(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f'who?,"Ada, {"and " * 50_000}Carl",Carl\n')
+    assert [example.fields["answer"] for example in Spans(tmp_path / "a.csv")] == ["Carl"]
 
 
 def test_plain_files(tmp_path: Path) -> None:
@@ -112,9 +148,22 @@ def test_windows_are_the_whole_passage_and_overlap(size: int, overlap: int) -> N
         assert len(set(one.text.split()) & set(other.text.split())) == min(overlap, size - 1)
 
 
-def test_a_word_longer_than_a_window_is_a_window() -> None:
+def test_a_word_longer_than_a_window_is_cut() -> None:
     characters = Tokenizer.train(["ab c"], kind="characters")
-    assert [one.text for one in Cutting(characters, size=2, overlap=1).windows("abababab c")] == ["abababab", "c"]
+    cut = Cutting(characters, size=3, overlap=1).windows("a abababab c")
+    assert [one.text for one in cut] == ["a", "aba", "bab", "ab", "c"]
+    assert [one.begin for one in cut] == [0, 2, 5, 8, 11]
+
+
+@pytest.mark.parametrize("kind", ["characters", "bpe", "unigram", "wordpiece"])
+def test_no_window_has_more_pieces_than_it_may(kind: str) -> None:
+    cutting = Cutting(tokenizer(kind), size=20, overlap=5)
+    passage = f"Zoë {'.' * 100} sold {'naïve—' * 400} it – {'—São😀' * 7}"
+    windows = cutting.windows(passage)
+    assert max(len(cutting.tokenizer.encode(one.text)) for one in windows) <= 20
+    seen = {one.begin + place for one in windows for place in range(len(one.text))}
+    assert seen >= {place for place, letter in enumerate(passage) if not letter.isspace()}
+    assert all(passage[one.begin :].startswith(one.text) for one in windows)
 
 
 class Given:

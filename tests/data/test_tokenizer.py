@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -162,3 +163,20 @@ def test_labels(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text('{"a": 1}')
     with pytest.raises(DataError, match=r"bad\.json is not a list of labels"):
         Labels.load(tmp_path / "bad.json")
+
+
+@pytest.mark.parametrize("kind", ["characters", "words", "bpe", "unigram", "wordpiece"])
+@pytest.mark.parametrize("problem", [DataError("a.tsv:2: byte 0xe9 is not utf-8"), KeyError("qas")])
+def test_what_is_wrong_with_the_texts_is_said_as_it_is(kind: Kind, problem: Exception) -> None:
+    def texts() -> Iterator[str]:
+        yield "the house"
+        raise problem
+
+    with pytest.raises(type(problem)) as caught:
+        Tokenizer.train(texts(), kind=kind)
+    assert caught.value is problem
+
+
+def test_a_unigram_that_is_too_small_is_said_to_be() -> None:
+    with pytest.raises(DataError, match=r"a tokenizer of kind unigram and size 5 cannot be made .*; try a larger size"):
+        Tokenizer.train(TEXTS, kind="unigram", size=5)

@@ -110,6 +110,10 @@ def test_the_sentence_names_key_line_and_nearest(right: str, wrong: str, parts: 
             "the command line: there is no key 'model.atention'; did you mean attention?",
         ),
         ("evaluate.metrics=[blue]", "the command line: evaluate: there is no metric 'blue'; did you mean 'bleu'?"),
+        (
+            "init=3",
+            "the command line: init is 3: it should be a path; put a name that reads as something else in quotes",
+        ),
         ("nonsense", "'nonsense' is not an override; write key.subkey=value"),
         ("=3", "'=3' is not an override; write key.subkey=value"),
         ("run.x=3", "'run.x=3': 'run' holds a value, not keys"),

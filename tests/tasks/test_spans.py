@@ -134,3 +134,31 @@ def test_a_reader_does_not_see_padding_nor_what_stands_beside(kind: str) -> None
         assert logits[row, told[row] :].isneginf().all()
     other = model(question.flip(1), asked, passage, told).logits
     assert (other[0] - logits[0]).abs().max() > 1e-4
+
+
+def test_a_span_of_two_windows_is_answered_once_and_scores_fall() -> None:
+    model = Points({"c": 3.0, "d": 2.5, "g": 1.0}, {"d": 4.0, "e": 2.0, "h": 1.0})
+    for passage in ("a b c d e f g h", "c d a c d"):
+        (answers,) = task(window=4, overlap=3).predict(model, [f"where\t{passage}"], Search(n_best=8, beam_size=8))
+        assert len(answers) == 8
+        assert [one.score for one in answers] == sorted((one.score for one in answers), reverse=True)
+        assert all(one.score == pytest.approx(sum(one.log_probs)) for one in answers)
+        assert sum(one.text == "c d" for one in answers) == passage.count("c d")
+
+
+def test_likelihoods_are_over_all_windows() -> None:
+    model = Points({"a": 2.0}, {"b": 1.0})
+    (answers,) = task(window=2, overlap=0).predict(model, ["where\ta b c d"], Search())
+    begins, ends = math.exp(2) + 3, math.exp(1) + 3
+    assert answers[0].log_probs == pytest.approx((2 - math.log(begins), 1 - math.log(ends)), abs=1e-5)
+
+
+def test_a_question_too_long_for_the_reader_is_one_sentence() -> None:
+    encoder = {"kind": "bert", "dim": 8, "num_heads": 2, "num_layers": 1, "max_length": 12}
+    model = build("span_reader", WORDS.size, encoder=encoder).eval()
+    assert task().predict(model, ["where is it\ta b c d e f"], Search())[0]
+    sentence = (
+        r"'where is it | a b c d e f g h' has 12 tokens and the model has room for 10 \(model.encoder.max_length\)"
+    )
+    with pytest.raises(DataError, match=sentence):
+        task().predict(model, ["where is it\ta b c d e f g h"], Search())

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 import torch
 
+from regard.data import DataError
 from regard.loading import load
 from regard.recipes.document import Document
 from regard.recipes.load import check
@@ -142,21 +144,34 @@ def test_a_dry_run_knows_the_tokenizer_and_the_memory(base: Path) -> None:
     ("overrides", "sentence"),
     [
         (("model.encoder.dim=32",), r"is \[.*\], here \[.*\]; give the model the widths of that run"),
-        (("model.encoder.num_layers=2",), None),
-        (
-            ("model.encoder={kind: rnn}",),
-            "was trained for the task 'masked_language_model'; the task of this recipe is",
-        ),
+        (("model.encoder={kind: rnn}",), "is a pretrained BERT, and model.encoder.kind is 'rnn'; set it to bert"),
+        (("model.encoder.num_heads=4",), r"model.encoder.num_heads is 4, and .* was trained with 2; give the model"),
+        (("model.encoder.epsilon=1e-5",), r"model.encoder.epsilon is 1e-05, and .* was trained with 1e-12"),
+        (("model.encoder.activation=relu",), r"model.encoder.activation is 'relu', and .* was trained with 'gelu'"),
+        (("model.encoder.score=cosine",), r"model.encoder.score is .*'cosine'.*, and .* was trained with None"),
     ],
 )
 def test_a_run_that_does_not_fit_is_one_sentence(
-    base: Path, overrides: tuple[str, ...], sentence: str | None, tmp_path: Path
+    base: Path, overrides: tuple[str, ...], sentence: str, tmp_path: Path
 ) -> None:
-    if sentence is None:  # a deeper model begins the layers that are missing anew
-        train(CLASSIFY, tmp_path, f"init={base}", *overrides)
-        return
     with pytest.raises(RunError, match=sentence):
         train(CLASSIFY, tmp_path, f"init={base}", *overrides)
+
+
+def test_a_deeper_model_begins_the_layers_that_are_missing_anew(base: Path, tmp_path: Path) -> None:
+    screen, deeper = Listening(), ("model.encoder.num_layers=3", "model.encoder.dropout=0.2")
+    train(CLASSIFY, tmp_path, f"init={base}", *deeper, screen=screen)
+    anew = r"\d\d parameters it does not have begin anew: encoder.layers.1, encoder.layers.2, output_map.weight, output"
+    assert any(re.search(anew, said) for said in screen.said), screen.said
+
+
+def test_labels_that_the_first_run_does_not_have_are_said_to_be_its(base: Path, tmp_path: Path) -> None:
+    table = f"data={{format: table, root: {tmp_path}, train: a.tsv, valid: a.tsv}}"
+    (tmp_path / "a.tsv").write_text("the film was fala\tgood\nthe film was duma\tbad\n")
+    train(CLASSIFY, tmp_path / "first", f"init={base}", table)
+    (tmp_path / "a.tsv").write_text("the film was fala\tfine\n")
+    with pytest.raises(DataError, match=r"a.tsv:1: .*first does not know the label 'fine'; there are bad, good"):
+        train(CLASSIFY, tmp_path / "second", f"init={tmp_path / 'first'}", table)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +182,14 @@ def test_a_run_that_does_not_fit_is_one_sentence(
         (PRETRAIN, ("train.masking.whole_words=true", "tokenizer.kind=characters"), "does not know words"),
         (PRETRAIN, ("model.next_sentence=true", "model.encoder.pooled=true"), "next_sentence of the model learns from"),
         (PRETRAIN, ("model.next_sentence=true", "train.batch.window=9"), "set pooled of the encoder to true"),
+        (
+            PRETRAIN,
+            (
+                "model={kind: bert, next_sentence: true, encoder: {pooled: true}}",
+                "train.batch={sentences: 1, window: 9}",
+            ),
+            "'sentences' is 1, and next_sentence of the model also learns from .*; set it to 2 or more",
+        ),
         (PRETRAIN, ("model.kind=acceptor",), "is 'acceptor': of the task masked_language_model it can be bert"),
         (PRETRAIN, ("decode.beam_size=3",), "a search is for texts that are generated"),
         (PRETRAIN, ("evaluate.metrics=[bleu]",), "metrics compare answers with references"),
@@ -187,3 +210,53 @@ def test_texts_longer_than_the_places_are_one_sentence(tmp_path: Path) -> None:
         train(PRETRAIN, tmp_path, "model.encoder.max_length=9")
     with pytest.raises(RecipeError, match=r"too short for train.batch.window, 23 tokens; raise it to 25 or more"):
         train(PRETRAIN, tmp_path, "train.batch.window=23")
+
+
+@pytest.mark.parametrize("kind", ["characters", "bpe", "wordpiece"])
+def test_samples_have_no_more_tokens_than_there_is_room_for(kind: str, tmp_path: Path) -> None:
+    few = ("train.steps=1", "train.valid_every=1", f"tokenizer={{kind: {kind}, size: 300}}")
+    outcome = train(PRETRAIN, tmp_path, *few, "model.encoder.max_length=12", "train.batch.window=10")
+    assert outcome.valid is not None
+    assert outcome.valid.predictions
+    assert all(len(one.source_tokens) <= 12 for one in outcome.valid.predictions)
+
+
+def plain(folder: Path, valid: str) -> tuple[str, ...]:
+    (folder / "text.txt").write_text("the cat sleeps\na dog eats\n" * 9 + "rare words\n")
+    (folder / "valid.txt").write_text(valid)
+    data = f"data={{format: text, root: {folder}, train: text.txt, valid: valid.txt}}"
+    return data, "tokenizer.min_frequency=2", "train.steps=30", "train.batch.sentences=1", "train.log_every=1"
+
+
+def test_text_of_unknown_words_alone_is_said_before_training(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"valid.txt: every token is unknown to the tokenizer, and none is left to be"):
+        train(PRETRAIN, tmp_path / "run", *plain(tmp_path, "une phrase\n"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_batch_without_known_words_teaches_nothing(tmp_path: Path) -> None:
+    train(PRETRAIN, tmp_path / "run", *plain(tmp_path, "the cat eats\n"))
+    assert [row["loss"] for row in rows(tmp_path / "run", "train")].count(0.0) >= 1
+
+
+def test_a_vocabulary_that_does_not_fit_is_noted(base: Path, tmp_path: Path) -> None:
+    screen = Listening()
+    (tmp_path / "a.tsv").write_text("une phrase was\tgood\ndeux mots\tbad\n")
+    table = f"data={{format: table, root: {tmp_path}, train: a.tsv, valid: a.tsv}}"
+    train(CLASSIFY, tmp_path / "run", f"init={base}", table, screen=screen)
+    noted = [said for said in screen.said if "unknown" in said]
+    assert noted[0] == (
+        f"80% of the tokens of train (text) are unknown to the tokenizer of {base}; "
+        "begin with a run that has read such texts, or leave init out"
+    )
+    assert len(noted) == 2  # of valid too
+
+
+def test_so_is_a_vocabulary_that_lacks_most_words_of_its_own_text(tmp_path: Path) -> None:
+    screen = Listening()
+    (tmp_path / "a.tsv").write_text("a b c\tgood\na d e\tbad\n")
+    table = f"data={{format: table, root: {tmp_path}, train: a.tsv, valid: a.tsv}}"
+    train(CLASSIFY, tmp_path / "run", table, "tokenizer.min_frequency=2", screen=screen)
+    noted = [said for said in screen.said if "unknown" in said]
+    assert "67% of the tokens of train (text) are unknown to the tokenizer; lower tokenizer.min_frequency" in noted[0]
+    assert "tokens of valid (text) are unknown to the tokenizer; look whether these are texts like" in noted[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -22,6 +22,7 @@ class Labels:
         names: the classes.
         lenient: whether an unknown label gets the id that no loss counts (-100), for data that a model is measured on:
             no model can say it, so a metric counts it as wrong.
+        origin: the run whose labels these are; None where they are those of the training data.
 
     >>> labels = Labels.train(["pos", "neg", "pos"])
     >>> labels.names, labels.encode("pos"), labels.encode(["neg", "pos"]), labels.decode([1, 0])
@@ -30,6 +31,7 @@ class Labels:
 
     names: tuple[str, ...]
     lenient: bool = False
+    origin: str | None = field(default=None, compare=False)
 
     @classmethod
     def train(cls, values: Iterable[Value]) -> Labels:
@@ -89,4 +91,6 @@ class Labels:
             return IGNORE
         near = difflib.get_close_matches(name, self.names, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(self.names[:10])}"
+        if self.origin is not None:
+            raise DataError(f"{self.origin} does not know the label {name!r}{hint}")
         raise DataError(f"the label {name!r} does not occur in the training data{hint}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 from regard.data.example import Bad, Example, Reader, good_lines
 from regard.data.lines import opened
 from regard.data.problems import DataError
+from regard.data.table import comma_separated
 
 KEYS = ("question", "context", "answer", "start")
 
@@ -21,7 +21,8 @@ class Squad(Reader):
     """SQuAD 1.1: one JSON object with `data`, `paragraphs` and their `qas`.
 
     Fields "question", "context", "answer" (the first answer), "start" (the place of its first character) and "answers"
-    (all that people gave). A question without an answer, as SQuAD 2 has them, is a bad line.
+    (all that people gave). A question without an answer, as SQuAD 2 has them, is a bad line. Answers may also stand as
+    Hugging Face's datasets have them, {text: [...], answer_start: [...]}.
 
     Args:
         path: the file; .gz is read as it is.
@@ -40,16 +41,16 @@ class Squad(Reader):
             paragraphs = [paragraph for article in found["data"] for paragraph in article["paragraphs"]]
         except (ValueError, KeyError, TypeError, EOFError) as error:
             raise DataError(f"{path} is not in SQuAD's format, {{data: [{{paragraphs: [...]}}]}}: {error}") from error
-        for paragraph in paragraphs:
-            for asked in paragraph.get("qas", ()):
-                where = f"{path}: question {asked.get('id', '')}"
-                answers = asked.get("answers") or []
-                if not answers:
-                    yield Bad(where, "there is no answer in the passage, and a span is what is learned")
-                    continue
-                first = answers[0]
-                row = {"question": asked.get("question"), "context": paragraph.get("context"), **_of(first)}
-                yield spanned(row, where, [str(one.get("text", "")) for one in answers])
+        for number, paragraph in enumerate(paragraphs, start=1):
+            where = f"{path}: paragraph {number}"
+            if not isinstance(paragraph, dict) or not isinstance(paragraph.get("qas"), list):
+                yield Bad(where, "this is not {context: ..., qas: [...]}")
+                continue
+            for place, asked in enumerate(paragraph["qas"], start=1):
+                if isinstance(asked, dict):
+                    yield _asked(asked, paragraph.get("context"), f"{path}: question {asked.get('id', '')}")
+                else:
+                    yield Bad(f"{where}, question {place}", "this is not {question: ..., answers: [...]}")
 
 
 @dataclass(frozen=True)
@@ -112,14 +113,32 @@ def _line(text: str) -> str:
     return text.translate({9: " ", 10: " ", 13: " "})
 
 
-def _of(answer: Mapping[str, Any]) -> dict[str, Any]:
-    return {"answer": answer.get("text"), "start": answer.get("answer_start")}
+def _asked(asked: Mapping[str, Any], context: object, where: str) -> Example | Bad:
+    """A question of SQuAD with its answers."""
+    answers = asked.get("answers") or []
+    if isinstance(answers, dict):
+        answers = _parallel(answers)
+    if not isinstance(answers, list) or not all(isinstance(one, dict) for one in answers):
+        return Bad(where, "its answers are not [{text: ..., answer_start: ...}]")
+    if not answers:
+        return Bad(where, "there is no answer in the passage, and a span is what is learned")
+    row = {"answer": answers[0].get("text"), "start": answers[0].get("answer_start")}
+    texts = [str(one.get("text", "")) for one in answers]
+    return spanned({"question": asked.get("question"), "context": context, **row}, where, texts)
+
+
+def _parallel(answers: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Answers whose texts stand in one list and whose places in another, one by one; None if they do not."""
+    texts, starts = answers.get("text"), answers.get("answer_start")
+    if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
+        return None
+    return [{"text": text, "answer_start": start} for text, start in zip(texts, starts, strict=True)]
 
 
 def _listed(row: Mapping[str, Any], where: str) -> Example | Bad:
     """A row whose answer may be several."""
     answer = row.get("answer")
-    answers = [str(one) for one in answer] if isinstance(answer, list) else [str(answer)]
+    answers = [str(one) for one in (answer if isinstance(answer, list) else [answer]) if one is not None]
     return spanned({**row, "answer": answers[0] if answers else None}, where, answers)
 
 
@@ -132,7 +151,7 @@ def _object(text: str, where: str) -> dict[str, Any] | Bad:
 
 
 def _row(text: str, where: str, *, comma: bool) -> dict[str, Any] | Bad:
-    cells = next(csv.reader([text])) if comma else text.split("\t")
+    cells = next(comma_separated([text])) if comma else text.split("\t")
     if not 3 <= len(cells) <= len(KEYS):
         return Bad(where, f"the line has {len(cells)} columns; there are {', '.join(KEYS)}, and start may be left out")
     return dict(zip(KEYS, cells, strict=False))

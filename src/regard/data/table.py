@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from regard.data.example import Bad, Example, Reader, good_lines
 from regard.data.problems import DataError
 
 Row = tuple[int, list[str]]
+_LONGEST = 2**31 - 1  # characters of a field; the module's own limit of 128 KiB is less than a long text has
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def _quoted(path: Path, encoding: str, delimiter: str) -> Iterator[Row | Bad]:
                 fed.append(line.number)
                 yield line.text + "\n"
 
-    rows = csv.reader(feed(), delimiter=delimiter, strict=True)
+    rows = comma_separated(feed(), delimiter=delimiter, strict=True)
     while True:
         fed.clear()
         try:
@@ -115,3 +116,15 @@ def _quoted(path: Path, encoding: str, delimiter: str) -> Iterator[Row | Bad]:
         bad.clear()
         if cells:
             yield fed[0], cells
+
+
+def comma_separated(lines: Iterable[str], *, delimiter: str = ",", strict: bool = False) -> Iterator[list[str]]:
+    """The rows of CSV, whose fields may be of any length.
+
+    Args:
+        lines: of a file.
+        delimiter: what stands between two fields.
+        strict: whether quotes that are not closed are an error.
+    """
+    csv.field_size_limit(_LONGEST)  # of the whole process; there is no other
+    return csv.reader(lines, delimiter=delimiter, strict=strict)

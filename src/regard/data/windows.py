@@ -13,6 +13,7 @@ from regard.data.problems import DataError, Skipped
 from regard.data.tokenizer import Tokenizer
 
 _WORD = re.compile(r"\S+")
+_AHEAD = 16  # characters of a long word that are looked at for each piece of a window
 
 
 class Window(NamedTuple):
@@ -29,9 +30,10 @@ class Cutting:
     Attributes:
         tokenizer: what counts their pieces.
         size: the most pieces of a window.
-        overlap: pieces of a window, at least, that the next one begins with; less than size.
+        overlap: pieces of a window, at most, that the next one begins with; less than size.
 
-    Windows begin and end with words, so that a word is cut in pieces as it is in the whole passage.
+    Windows begin and end with words, so that a word is cut in pieces as it is in the whole passage. A word of more
+    pieces than a window is cut itself; no part of it is less than a character.
 
     >>> words = Tokenizer.train(["a b c d e f g"], kind="words")
     >>> [window.text for window in Cutting(words, size=4, overlap=2).windows("a b c d e f g")]
@@ -44,8 +46,7 @@ class Cutting:
 
     def windows(self, passage: str) -> list[Window]:
         """The windows of a passage, in order; together they are all of it."""
-        words = [match.span() for match in _WORD.finditer(passage)]
-        counts = _counts(words, self.tokenizer.places(passage))
+        words, counts = self._words(passage)
         found, first = [], 0
         while first < len(words):
             last, pieces = first, 0
@@ -61,6 +62,35 @@ class Cutting:
                 shared += counts[again]
             first = again
         return found
+
+    def _words(self, passage: str) -> tuple[list[tuple[int, int]], list[int]]:
+        """Where the words of a passage stand, those that are too long in parts, and how many pieces each has."""
+        words = [match.span() for match in _WORD.finditer(passage)]
+        counts = _counts(words, self.tokenizer.places(passage))
+        found: list[tuple[tuple[int, int], int]] = []
+        for (begin, end), count in zip(words, counts, strict=True):
+            if count <= self.size:
+                found.append(((begin, end), count))
+                continue
+            # What is cut alone may have other pieces than it had with its neighbour, so that each part is a window.
+            parts = list(self._parts(passage, begin, end))
+            found += [(part, self.size) for part in parts[:-1]]
+            found.append((parts[-1], min(self.size, self._count(passage, *parts[-1]))))
+        return [word for word, _ in found], [count for _, count in found]
+
+    def _parts(self, passage: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        """A word in parts, each about as long as a window can be."""
+        while begin < end:
+            stop = min(end, begin + _AHEAD * self.size)
+            if self._count(passage, begin, stop) > self.size:
+                ends = sorted({begin + place for _, place in self.tokenizer.places(passage[begin:stop])})[: self.size]
+                fit = (one for one in reversed(ends) if begin < one and self._count(passage, begin, one) <= self.size)
+                stop = next(fit, begin + 1)
+            yield begin, stop
+            begin = stop
+
+    def _count(self, passage: str, begin: int, end: int) -> int:
+        return len(self.tokenizer.encode(passage[begin:end]))
 
     def span(self, window: Window, start: int, end: int) -> tuple[int, int] | None:
         """The first and last piece of what stands from `start` to `end` of the passage; None if it is not all there."""
@@ -96,7 +126,8 @@ class Windows:
     def settings(self) -> str:
         """What is cut, and how; the tokenizer counts too."""
         cutting = self.cutting
-        return f"Windows({cutting.size}, {cutting.overlap}, {cutting.tokenizer.json}) of {self.examples.settings()}"
+        how = f"at most {cutting.size}, {cutting.overlap}, {cutting.tokenizer.json}"
+        return f"Windows({how}) of {self.examples.settings()}"
 
     def __iter__(self) -> Iterator[Example]:
         empty = True

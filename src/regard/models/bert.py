@@ -54,7 +54,9 @@ class BertEncoder(nn.Module):
 
     Args:
         size: V, how many words.
-        blocks: what the layers are made of; None for BERT's own: post-norm, GELU, an epsilon of 1e-12.
+        blocks: what the layers are made of; None for BERT's own: post-norm, GELU, an epsilon of 1e-12. Hidden units of
+            the feed-forward network are dropped as `dropout` says, unless its `activation_dropout` says otherwise; the
+            paper's BERT drops none there, `activation_dropout=0.0`.
         num_layers: how many.
         max_length: the most ids of a text, its frame of two among them.
         pooled: whether the summary is tanh(W h_<s> + b); otherwise it is the state of `<s>` itself.

@@ -42,6 +42,8 @@ def sentence_of(problem: ValidationError, document: Document) -> str:
     if error["type"] in ("model_type", "model_attributes_type"):
         keys = ", ".join(models[0].model_fields) if len(models) == 1 else f"{_tag(models[0])} and its arguments"
         return f"{place}: {key} is {given!r}: it should be a mapping of {keys}"
+    if error["type"] == "path_type":
+        return f"{place}: {key} is {given!r}: it should be a path; put a name that reads as something else in quotes"
     message = error["msg"].removeprefix("Value error, ")
     message = f"{message[:1].lower()}{message[1:]}".replace("tuple", "list")  # as YAML calls it
     if isinstance(given, dict):  # what its keys hold together is wrong

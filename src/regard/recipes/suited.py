@@ -85,6 +85,11 @@ def suited_training(recipe: Recipe) -> None:
         raise ValueError(f"masking is for the task 'masked_language_model'; the task is {recipe.task!r}")
     if getattr(recipe.model, "next_sentence", False) and recipe.train.batch.window is None:
         raise ValueError("batch has no window, and next_sentence of the model learns from the two parts of a window")
+    if getattr(recipe.model, "next_sentence", False) and recipe.train.batch.sentences == 1:
+        raise ValueError(
+            "'sentences' is 1, and next_sentence of the model also learns from parts of another window of the batch; "
+            "set it to 2 or more"
+        )
     if recipe.task == "bits" and recipe.train.batch.sentences is None:
         raise ValueError("batch has no sentences, and the task 'bits' draws so many at a time; set sentences")
     if recipe.task == "nodes" and recipe.train.batch != TrainSection.model_fields["batch"].default:

@@ -14,12 +14,16 @@ from regard.data.batch import Batch
 from regard.data.labels import Labels
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
+from regard.explain.panel import Panel
 from regard.models.acceptor import Acceptor
+from regard.models.bert import BertEncoder
 from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.models.predicted import Predicted, log_softmax
-from regard.specials import IGNORE, UNK
+from regard.specials import EOS, IGNORE, UNK
+from regard.tasks.layers import layers_panel
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
+from regard.tasks.room import check_room
 from regard.tasks.task import Encoders, Pace, Task, in_batches
 
 
@@ -63,6 +67,7 @@ class Classification(Task):
         if self.pairs and (alone := next((text for text in texts if "\t" not in text), None)) is not None:
             raise ValueError(f"the label is of two texts with a tab between; this is one: {alone[:60]!r}")
         encoded = tokenizer.encode_all(list(texts)) if texts else []
+        check_room(model, texts, [_read_at_once(model, ids) for ids in encoded])
         answers: list[list[Prediction]] = [[] for _ in texts]
         for part, ids, lengths in in_batches(encoded, batch, next(model.parameters()).device):
             with torch.inference_mode():
@@ -81,6 +86,17 @@ class Classification(Task):
                     )
                 ]
         return answers
+
+    def panels(self, model: Any, text: str, search: Search) -> list[Panel]:
+        """What a model looks at; of a BERT that does not pool by attention, what its layers look at."""
+        if not isinstance(model, Acceptor) or not isinstance(model.encoder, BertEncoder):
+            return super().panels(model, text, search)
+        if model.attention is not None or model.pair is not None:
+            return super().panels(model, text, search)
+        (answer,) = self.predict(model, [text], search)[0][:1]
+        tokenizer, _ = tokenizer_and_labels(self)
+        asked = text.replace("\t", " | ")
+        return [layers_panel(model.encoder, tokenizer, text, title=f"{asked} → {answer.text}", pooling=model.pooling)]
 
 
 @dataclass(frozen=True)
@@ -120,6 +136,7 @@ class Tagging(Task):
         tokenizer, labels = tokenizer_and_labels(self)
         words = [text.split() for text in texts]
         encoded = tokenizer.encode_all(words) if texts else []
+        check_room(model, texts, list(map(len, encoded)))
         answers: list[list[Prediction]] = [[] for _ in texts]
         for part, ids, lengths in in_batches(encoded, batch, next(model.parameters()).device):
             with torch.inference_mode():
@@ -138,6 +155,14 @@ class Tagging(Task):
     def _firsts(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """[B, T], True where a word begins."""
         return self.begins.to(ids.device)[ids] & inside(ids, lengths)
+
+
+def _read_at_once(model: Any, ids: list[int]) -> int:
+    """How many ids a model reads at once: all of them, or of two texts that it compares those of the longer."""
+    if getattr(model, "pair", None) is None or EOS not in ids:
+        return len(ids)
+    first = ids.index(EOS)
+    return max(first, len(ids) - first - 1)
 
 
 def inside(rows: Tensor, lengths: Tensor) -> Tensor:

@@ -24,6 +24,7 @@ from regard.ops.weights import Weights
 from regard.specials import BOS, EOS, FRAME, IGNORE, MASK, MASKED
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
+from regard.tasks.room import check_room, room
 from regard.tasks.task import Encoders, Task, in_batches
 
 SAMPLED = 24
@@ -77,7 +78,13 @@ class MaskedLanguageModelling(Task):
 
         The alignment is that of the masks in the last layer, the mean of its heads, over the text in its frame.
         """
-        encoded = [self._hidden(text) for text in texts]
+        return self._answers(model, texts, [self._hidden(text) for text in texts], search, batch)
+
+    def _answers(
+        self, model: Any, texts: Sequence[str], encoded: Sequence[list[int]], search: Search, batch: int
+    ) -> list[list[Prediction]]:
+        """The answers to texts whose ids are known."""
+        check_room(model, texts, list(map(len, encoded)))
         answers: list[list[Prediction]] = [[] for _ in texts]
         for part, ids, lengths in in_batches(encoded, batch, next(model.parameters()).device):
             with torch.inference_mode(), _watched(model, layers=-1) as seen:
@@ -115,16 +122,18 @@ class MaskedLanguageModelling(Task):
         ]
 
     def samples(self, model: Any, texts: Sequence[str], search: Search, *, tokens: int = SAMPLED) -> list[Prediction]:
-        """How words hidden from the first tokens of each text are filled in, to look at."""
+        """How words hidden from the first tokens of each text, as many as there is room for, are filled in."""
         found: list[Prediction] = []
+        most = room(model)
+        shown = tokens if most is None else min(tokens, most)
         for number, text in enumerate(texts):
-            ids = [index for index in self.tokenizer.encode(text)[:tokens] if index >= len(MASKED)]
+            ids = [index for index in self.tokenizer.encode(text)[:shown] if index >= len(MASKED)]
             if not ids:
                 continue
-            shown = np.array([ids], np.int64)
-            given, _ = Masking(masked=1.0, random=0.0)(shown, np.array([number]), size=self.tokenizer.size, seeds=(0,))
-            asked = self._text(given[0].tolist())
-            answer = self.predict(model, [asked], replace(search, n_best=1))[0][0]
+            whole = np.array([ids], np.int64)
+            given, _ = Masking(masked=1.0, random=0.0)(whole, np.array([number]), size=self.tokenizer.size, seeds=(0,))
+            asked = given[0].tolist()
+            answer = self._answers(model, [self._text(asked)], [asked], replace(search, n_best=1), 1)[0][0]
             found.append(replace(answer, reference=self.tokenizer.decode(ids)))
         return found
 

@@ -16,10 +16,11 @@ from regard.data.tokenizer import Tokenizer
 from regard.data.windows import Cutting, Window, word_numbers
 from regard.decode.search import Search
 from regard.explain.panel import Panel
-from regard.models.predicted import Predicted, log_softmax
+from regard.models.predicted import Predicted
 from regard.specials import IGNORE, PAD, UNK
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
+from regard.tasks.room import check_room
 from regard.tasks.task import Encoders, Task
 
 AROUND = 8
@@ -32,8 +33,8 @@ class SpanAnswering(Task):
 
     A model takes words of questions [B, Q] and passages [B, S] with their lengths and gives logits [B, S, 2] of where
     the answer begins and ends. A passage of more than `window` pieces is read in windows that overlap; those that the
-    answer is not in are not learned from, and of all windows the span with the largest sum of logits is answered.
-    A text that is asked has a tab between question and passage.
+    answer is not in are not learned from, and of all windows the span with the largest sum of logits is answered. Its
+    log p is over the pieces of all windows. A text that is asked has a tab between question and passage.
 
     Attributes:
         encoders: one tokenizer for "question" and "context".
@@ -93,16 +94,15 @@ class SpanAnswering(Task):
             for window in cutting.windows(passage)
         ]
         questions = self.tokenizer.encode_all([question for question, _ in asked]) if asked else []
+        shown = [f"{asked[read.text][0]} | {read.window.text}" for read in reads]
+        check_room(model, shown, [len(questions[read.text]) + 1 + len(read.ids) for read in reads])
         found: list[list[_Span]] = [[] for _ in texts]
         order = sorted(range(len(reads)), key=lambda index: len(reads[index].ids))
         for begin in range(0, len(order), batch):
             part = [reads[index] for index in order[begin : begin + batch]]
             for read, spans in zip(part, self._spans(model, part, questions, search.n_best), strict=True):
                 found[read.text] += spans
-        return [
-            [self._prediction(text, span) for span in sorted(spans, key=lambda one: -one.score)[: search.n_best]]
-            for text, spans in zip(texts, found, strict=True)
-        ]
+        return [self._predictions(text, spans)[: search.n_best] for text, spans in zip(texts, found, strict=True)]
 
     def panels(self, model: Any, text: str, search: Search) -> list[Panel]:
         """Where the answer may begin and end, around where it does."""
@@ -126,7 +126,7 @@ class SpanAnswering(Task):
         words = padded(numbers, 0).to(device)
         words = torch.nn.functional.pad(words, (0, logits.shape[1] - words.shape[1]))
         ranked = best_spans(logits, words, longest=self.longest, n_best=n_best)
-        chances = log_softmax(logits.transpose(1, 2)).transpose(1, 2).cpu()
+        logits = logits.cpu()
         found = []
         for row, read in enumerate(reads):
             size = len(read.ids)
@@ -137,7 +137,7 @@ class SpanAnswering(Task):
                     last,
                     read.window,
                     places[row],
-                    chances[row, :size],
+                    logits[row, :size],
                     tuple(self.tokenizer.tokens(read.ids)),
                 )
                 for score, first, last in ranked[row]
@@ -145,9 +145,21 @@ class SpanAnswering(Task):
             found.append(spans)
         return found
 
-    def _prediction(self, text: str, span: _Span) -> Prediction:
+    def _predictions(self, text: str, spans: Sequence[_Span]) -> list[Prediction]:
+        """The spans of all windows, best first; one that several windows hold once."""
+        windows = {span.window: span.logits for span in spans}
+        if not windows:
+            return []
+        total = torch.cat(list(windows.values())).logsumexp(0)  # [2], over the pieces of all windows
+        found: dict[tuple[int, int], _Span] = {}
+        for span in sorted(spans, key=lambda one: -one.score):
+            found.setdefault(span.place, span)
+        return [self._prediction(text, span, total) for span in found.values()]
+
+    def _prediction(self, text: str, span: _Span, total: Tensor) -> Prediction:
         begin, end = span.places[span.first][0], span.places[span.last][1]
-        log_probs = (float(span.chances[span.first, 0]), float(span.chances[span.last, 1]))
+        likely = span.logits - total
+        log_probs = (float(likely[span.first, 0]), float(likely[span.last, 1]))
         return Prediction(
             source=text,
             text=span.window.text[begin:end],
@@ -155,7 +167,7 @@ class SpanAnswering(Task):
             source_tokens=span.pieces,
             tokens=(span.pieces[span.first], span.pieces[span.last]),
             log_probs=log_probs,
-            alignment=span.chances.exp().T,
+            alignment=span.logits.softmax(0).T,
         )
 
 
@@ -168,15 +180,21 @@ class _Read(NamedTuple):
 
 
 class _Span(NamedTuple):
-    """Pieces `first` to `last` of a window, with the sum of their logits, and log p [S, 2] of all pieces."""
+    """Pieces `first` to `last` of a window, with the sum of their logits, and the logits [S, 2] of all its pieces."""
 
     score: float
     first: int
     last: int
     window: Window
     places: list[tuple[int, int]]
-    chances: Tensor
+    logits: Tensor
     pieces: tuple[str, ...]
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The first character in the passage, and the one behind the last."""
+        begin, end = self.places[self.first][0], self.places[self.last][1]
+        return self.window.begin + begin, self.window.begin + end
 
 
 def best_spans(logits: Tensor, words: Tensor, *, longest: int, n_best: int = 1) -> list[list[tuple[float, int, int]]]:

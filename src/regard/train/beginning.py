@@ -2,26 +2,57 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
 from torch import Tensor, nn
 
+from regard.data.labels import Labels
 from regard.recipes.sections import Recipe
 from regard.tasks.task import Encoders
-from regard.train.folder import RunError, task_of
+from regard.train.folder import RunError, content_of, task_of
 from regard.train.run import Run
 
 PRETRAINING = "masked_language_model"
 """The task whose runs can begin one of another task."""
 _SHARED = "encoder."  # what a pretrained model has in common with one for another task
+_SHAPELESS = frozenset(("num_heads", "activation", "epsilon", "norm", "positions", "score", "reverse"))
+"""Arguments of a model that decide what weights mean, and that their shapes do not show."""
+_LAYER = re.compile(r"(.*?\.\d+)\..*")
 
 
 def begun_encoders(run: Run, recipe: Recipe) -> Encoders:
     """What a run that begins with another turns text into ids by: all of it, or, of a pretrained one, the tokenizer.
 
     Raises:
-        RunError: the run is no run, has no tokenizers yet, or one of another task that is no pretraining.
+        RunError: the run is no run, has no tokenizers yet, is one of another task that is no pretraining, or has
+            weights that would mean something else in the model of the recipe.
     """
-    pretrained = task_of(run.folder) == PRETRAINING != recipe.task and recipe.reads_pairs
-    return run.needed_encoders(PRETRAINING if pretrained else recipe.task)
+    kind = getattr(getattr(recipe.model, "encoder", None), "kind", None)
+    pretrained = task_of(run.folder) == PRETRAINING != recipe.task and kind is not None
+    if pretrained and kind != "bert":
+        raise RunError(f"{run.folder} is a pretrained BERT, and model.encoder.kind is {kind!r}; set it to bert")
+    found = run.needed_encoders(PRETRAINING if pretrained else recipe.task)
+    own, first = recipe.model.model_dump(mode="json"), content_of(run.folder).get("model")
+    if (other := next(_otherwise(own, first, "model"), None)) is not None:
+        key, mine, theirs = other
+        raise RunError(f"{key} is {mine!r}, and {run.folder} was trained with {theirs!r}; give the model the same")
+    origin = str(run.folder)
+    return {name: replace(one, origin=origin) if isinstance(one, Labels) else one for name, one in found.items()}
+
+
+def _otherwise(own: Mapping[str, Any], first: object, where: str) -> Iterator[tuple[str, Any, Any]]:
+    """Arguments of two models that shapes do not show, where both have them and they differ."""
+    for key, mine in own.items():
+        if not isinstance(first, Mapping) or key not in first:
+            continue
+        theirs = first[key]
+        if key in _SHAPELESS and mine != theirs:
+            yield f"{where}.{key}", mine, theirs
+        elif isinstance(mine, Mapping):
+            yield from _otherwise(mine, theirs, f"{where}.{key}")
 
 
 def begin_with(model: nn.Module, run: Run) -> list[str]:
@@ -45,6 +76,18 @@ def begin_with(model: nn.Module, run: Run) -> list[str]:
             raise RunError(f"{name} of {run.folder} is {shapes}; give the model the widths of that run")
     model.load_state_dict(learned, strict=False)
     return [name for name in own if name not in learned]
+
+
+def parts(names: Sequence[str], known: Collection[str]) -> str:
+    """Parameters in a few words: a layer is named once where nothing of it is `known`.
+
+    >>> parts(["layers.2.norm.bias", "layers.2.norm.weight", "output_map.weight"], ["layers.1.norm.bias"])
+    'layers.2, output_map.weight'
+    """
+    begun = {_LAYER.sub(r"\1", name) for name in known}
+    layers = [(name, _LAYER.sub(r"\1", name)) for name in names]
+    found = list(dict.fromkeys(name if layer in begun else layer for name, layer in layers))
+    return ", ".join(found[:4]) + (" ..." if len(found) > 4 else "")
 
 
 def _without_heads(run: Run, own: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from regard.recipes.document import Document
+from regard.recipes.problem import RecipeError
 
 
 class RunError(ValueError):
@@ -25,13 +27,25 @@ def recipe_file(folder: Path) -> Path:
     return path
 
 
+def content_of(folder: Path) -> dict[str, Any]:
+    """The recipe of a run as it stands in its file.
+
+    Raises:
+        RunError: the folder is not a run, or its recipe cannot be read.
+    """
+    try:
+        return Document.read(recipe_file(folder)).content
+    except RecipeError as problem:
+        raise RunError(f"{problem}; mend the file, or train the run again") from None
+
+
 def task_of(folder: Path) -> str:
     """What a run was trained for.
 
     Raises:
-        RunError: the folder is not a run.
+        RunError: the folder is not a run, or its recipe cannot be read.
     """
-    return str(Document.read(recipe_file(folder)).content.get("task", "translate"))
+    return str(content_of(folder).get("task", "translate"))
 
 
 def check_task(folder: Path, task: str) -> None:

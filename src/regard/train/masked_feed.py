@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -134,6 +135,19 @@ class MaskedFeed(Feed):
         )
         tensors = {**batch.tensors, "text": torch.from_numpy(given), "wanted": torch.from_numpy(wanted)}
         return replace(batch, tensors=tensors, tokens=int((wanted != IGNORE).sum()))
+
+    def check(self, files: Sequence[Path]) -> None:
+        """See that there is a token which can be asked for: unknown ones cannot.
+
+        Raises:
+            DataError: there is none; it names the files.
+        """
+        if not any(self.tokens(Place(0, number)) for number in range(self.per_epoch)):
+            said = f"{', '.join(map(str, files))}: " if files else ""
+            raise DataError(
+                f"{said}every token is unknown to the tokenizer, and none is left to be hidden; give text of the kind "
+                "that its vocabulary was made of"
+            )
 
     def __str__(self) -> str:
         return f"{self.inner}, {self.masking.share:.0%} of them asked for"

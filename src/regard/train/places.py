@@ -15,6 +15,7 @@ from regard.recipes.problem import RecipeError
 from regard.recipes.sections import Recipe
 from regard.specials import FRAME
 from regard.tasks.language_modelling import SAMPLED
+from regard.tasks.spans import SpanAnswering
 from regard.tasks.task import Task
 from regard.train.splits import Split
 
@@ -71,8 +72,8 @@ def _inputs(
         generated.append(task.question)
     texts = [field for field, encoder in task.encoders.items() if isinstance(encoder, Tokenizer)]
     for name, split in splits.items():
-        if split is not None and recipe.task == "spans":
-            most = int((split.corpus.lengths("question") + split.corpus.lengths("context")).max()) + 1
+        if split is not None and isinstance(task, SpanAnswering):
+            most = _of_windows(split, task, asked=name != "train")
             yield f"the longest question of the split {name} with its window, {most} tokens (data.window)", most
             continue
         for field in texts:
@@ -81,6 +82,19 @@ def _inputs(
             lengths = np.delete(split.corpus.lengths(field), list(dropped) if name == "train" else [])
             most = int(lengths.max())
             yield f"the longest {field} of the split {name}, {most} tokens", most + (field in generated)
+
+
+def _of_windows(split: Split, task: SpanAnswering, *, asked: bool) -> int:
+    """The most ids of a question, an end and a window: of what is learned from, or of all that is `asked`."""
+    corpus = split.corpus
+    most = int((corpus.lengths("question") + corpus.lengths("context")).max()) + 1
+    if not asked:
+        return most
+    questions, passages = (
+        map(len, task.tokenizer.encode_all(split.texts(field))) for field in (task.question, str(task.context))
+    )
+    windows = (min(passage, task.window) for passage in passages)
+    return max(most, 1 + max(map(sum, zip(questions, windows, strict=True))))
 
 
 def _learned(arguments: Mapping[str, Any]) -> tuple[str, ...] | None:

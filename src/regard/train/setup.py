@@ -216,7 +216,9 @@ def _masked_feed(recipe: Recipe, task: MaskedLanguageModelling, split: Split, *,
     feed = inner or ExampleFeed(
         split.corpus, framed=(), counted="text", tokens=tokens, sentences=rows, seed=seed, shuffle=not measuring
     )
-    return MaskedFeed(feed, Masking(**recipe.train.masking.model_dump()), task.tokenizer, seed=seed)
+    masked = MaskedFeed(feed, Masking(**recipe.train.masking.model_dump()), task.tokenizer, seed=seed)
+    masked.check(split.examples.files)
+    return masked
 
 
 def _framed(task: Task) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from regard.data.episodes.drawn import ENDLESS
 from regard.data.order import mixed
 from regard.recipes.sections import Recipe
 from regard.train import heap
-from regard.train.beginning import begin_with, begun_encoders
+from regard.train.beginning import begin_with, begun_encoders, parts
 from regard.train.carried import named_tensors, with_tensors
 from regard.train.checkpoint import Progress, average
 from regard.train.choice import higher_is_better, judge
@@ -41,6 +41,7 @@ from regard.train.sharding import by_layer, fill, shard, whole
 from regard.train.splits import Split
 from regard.train.tensorboard import Events
 from regard.train.threads import choose
+from regard.train.unknown import unknown_tokens
 from regard.train.update import Objective, make_optimizer, make_schedule
 from regard.train.validation import Measured, measure
 
@@ -130,7 +131,7 @@ class Trainer:
     def _begin_with(self, run: Run) -> None:
         anew = begin_with(self.model, run)
         if anew:
-            some = ", ".join(anew[:3]) + (" ..." if len(anew) > 3 else "")
+            some = parts(anew, self.model.state_dict().keys() - set(anew))
             self.screen.notice(f"begun with {run.folder}; {len(anew)} parameters it does not have begin anew: {some}")
 
     @property
@@ -189,7 +190,8 @@ class Trainer:
         corpus = self.setup.train.encoded
         if corpus is not None and (forgotten := forgotten_stories(self.model, corpus)) is not None:
             self.screen.notice(forgotten)
-        for remark in self.task.remarks():
+        splits = {"train": self.setup.train, "valid": self.setup.valid, "test": self.setup.test}
+        for remark in (*self.task.remarks(), *unknown_tokens(splits, self.task.encoders, self.recipe.init)):
             self.screen.notice(remark)
         try:
             outcome = self._outcome(progress)
@@ -197,7 +199,6 @@ class Trainer:
             self.screen.end()
             if self.events is not None:
                 self.events.close()
-        splits = {"train": self.setup.train, "valid": self.setup.valid, "test": self.setup.test}
         return replace(
             outcome,
             seconds=time.perf_counter() - begin,
@@ -272,7 +273,7 @@ class Trainer:
             batch = (mine if mine.size else self.feed.batch(place, 0, world)).to(self.accelerator.device)
             before = None if batch.begins else self.carried
             with rounded_products(self.accelerator.device, allowed=self.recipe.train.precision == "tf32"):
-                loss, nll, after = self._learn(batch, progress.step, before, weight * world / tokens)
+                loss, nll, after = self._learn(batch, progress.step, before, weight * world / max(tokens, 1))
             if not torch.isfinite(loss):
                 raise self._fault(batch, place, before, progress)
             total[0] += weight * nll
@@ -324,7 +325,8 @@ class Trainer:
         )
 
     def _log(self, progress: Progress) -> None:
-        row = {"loss": progress.logged_nll / progress.logged_tokens, "rate": self.optimizer.param_groups[0]["lr"]}
+        loss = progress.logged_nll / max(progress.logged_tokens, 1)
+        row = {"loss": loss, "rate": self.optimizer.param_groups[0]["lr"]}
         progress.logged_nll, progress.logged_tokens = 0.0, 0
         self._learned = row["loss"]
         self._record(progress.step, "train", row)

@@ -1,0 +1,48 @@
+"""Whether a text that is asked fits into the places of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import nn
+
+from regard.data.problems import DataError
+from regard.models.bert import BertEncoder
+from regard.nn.positions import Learned
+from regard.specials import FRAME
+
+_SHOWN = 40
+
+
+def room(model: Any) -> int | None:
+    """The most ids of a text that a model reads by learned places, a BERT's frame not counted; None without such.
+
+    >>> room(BertEncoder(11, num_layers=1, max_length=32)), room(nn.Linear(2, 2))
+    (30, None)
+    """
+    modules = list(model.modules()) if isinstance(model, nn.Module) else []
+    tables = [len(module.table) for module in modules if isinstance(module, Learned)]
+    framed = any(isinstance(module, BertEncoder) for module in modules)
+    return min(tables) - FRAME * framed if tables else None
+
+
+def check_room(model: Any, texts: Sequence[str], lengths: Sequence[int]) -> None:
+    """See that a model has a place for each id of texts.
+
+    Args:
+        model: what reads.
+        texts: as they were asked.
+        lengths: how many ids each has.
+
+    Raises:
+        DataError: the first text that is too long, how long it is and may be.
+    """
+    most = room(model)
+    for text, length in zip(texts, lengths, strict=True):
+        if most is not None and length > most:
+            shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN].rstrip()} ..."
+            raise DataError(
+                f"{shown!r} has {length} tokens and the model has room for {most} (model.encoder.max_length); "
+                "ask it shorter texts"
+            )
