@@ -41,7 +41,8 @@ def test_machines_are_trained_as_one_and_only_once(tmp_path: Path, monkeypatch: 
     )
     given = Namespace(seeds=2, runs=tmp_path, jobs=1, compiled=False, settings=SHORT)
     assert turing.measured(trial, given) == [[{"bits_per_sequence": 1.0}]] * 2
-    monkeypatch.setattr(turing.side_by_side, "train", lambda recipes, *_, **__: pytest.fail(f"{recipes} is trained again"))
+    again = lambda recipes, *_, **__: pytest.fail(f"{recipes} is trained again")  # noqa: E731
+    monkeypatch.setattr(turing.side_by_side, "train", again)
     assert turing.measured(trial, given) == [[{"bits_per_sequence": 1.0}]] * 2
 
 

@@ -123,8 +123,8 @@ class Slice(_Part):
         begin, end = round(self.begin * count), round(self.end * count)
         if begin == end:
             raise DataError(
-                f"the slice from {self.begin} to {self.end} of {count} examples is empty; make data.split wider, or add "
-                "examples"
+                f"the slice from {self.begin} to {self.end} of {count} examples is empty; make data.split wider, or "
+                "give more examples"
             )
         for number, example in enumerate(self.examples):
             if begin <= number < end:
