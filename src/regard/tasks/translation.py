@@ -89,6 +89,10 @@ class Translation(Task):
             return _forward(model, batch, given)
         return self.exposure.sampled(model, batch, given, teacher)
 
+    def doubts(self, model: Any, texts: Sequence[str]) -> list[str]:
+        """None where unknown words are copied."""
+        return super().doubts(model, texts) if self.dictionary is None else []
+
     def pace(self, model: nn.Module) -> Pace | None:
         if isinstance(model, Bidirectional):
             return self.pace(model.forward_model)
