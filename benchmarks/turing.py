@@ -83,7 +83,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=5, help="how many")
     parser.add_argument("--jobs", type=int, default=1, help="LSTMs that are trained at a time")
     parser.add_argument(
-        "--compiled", action="store_true", help="compile a step of machines, on a CPU: three times as fast"
+        "--compiled", action="store_true", help="compile a step of machines, on a CPU: several times as fast"
     )
     parser.add_argument("--only", action="append", help="trials whose name has this in it")
     options = parser.parse_args()
