@@ -50,7 +50,7 @@ def begin(machine: NTM, batch: int) -> tuple[Joint, Standing]:
     return (joined.weight, joined.bias), standing(replace(state, heads=machine.heads.start(state.tape)))
 
 
-def step(machine: NTM, sizes: list[int], x: Tensor, joint: Joint, before: Standing) -> tuple[Tensor, Standing]:
+def advance(machine: NTM, sizes: list[int], x: Tensor, joint: Joint, before: Standing) -> tuple[Tensor, Standing]:
     """`NTM.step` on plain tensors, which can be stacked and compiled: x [B, I] -> h_t [B, C]."""
     tape, read, place, *controller = before
     state = NTMState(Tape(tape), read, RecurrentState(*controller) if controller else None, State(1, (), (place,)))
@@ -65,12 +65,6 @@ def standing(state: NTMState) -> Standing:
     assert isinstance(place, Tensor)
     controller = () if state.controller is None else (state.controller.hidden, state.controller.cell)
     return (state.tape.matrix, state.read, place, *(part for part in controller if part is not None))
-
-
-def say(machine: NTM, hidden: Tensor, reads: Tensor) -> Tensor:
-    """h [B, T, C] and what was read [B, T, R * M] -> logits [B, T, O]."""
-    logits: Tensor = machine.output_map(torch.cat((hidden, reads), dim=-1))
-    return logits
 
 
 class Call(nn.Module):
@@ -110,8 +104,8 @@ class SideBySide(Objective):
         machine = models[0].to("meta")
         sizes = machine.heads.joined().sizes
         self._begin = of_all(machine, begin, None)
-        self._step = of_all(machine, lambda own, *given: step(own, sizes, *given), None, 0, 0)
-        self._say = of_all(machine, say, 0, 0)
+        self._step = of_all(machine, lambda own, *given: advance(own, sizes, *given), None, 0, 0)
+        self._say = of_all(machine, NTM.say, 0, 0)
         if compiled:
             self._step = torch.compile(self._step, dynamic=False)
 

@@ -52,12 +52,7 @@ TRIALS = (
     Trial("recall, NTM", "ntm_recall", asked=MORE),
     Trial("recall, LSTM", "ntm_recall", (LSTM.replace("WIDTH", "256"), "train.optimizer.rate=1.0e-3"), MORE),
     Trial("repeat copy, NTM", "ntm_repeat_copy", asked=OFTEN),
-    Trial(
-        "repeat copy, LSTM",
-        "ntm_repeat_copy",
-        (LSTM.replace("WIDTH", "256"), "train.optimizer.rate=1.0e-3"),
-        OFTEN,
-    ),
+    Trial("repeat copy, LSTM", "ntm_repeat_copy", (LSTM.replace("WIDTH", "256"), "train.optimizer.rate=1.0e-3"), OFTEN),
     Trial("N-grams, NTM with LSTM", "ntm_ngrams"),
     Trial(
         "N-grams, LSTM",

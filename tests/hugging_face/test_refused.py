@@ -109,8 +109,10 @@ def test_other_weights_are_one_sentence(
 def test_a_tied_copy_is_no_other_weight(saved: Path, tmp_path: Path) -> None:
     tensors = load_file(saved / "model.safetensors")
     tensors |= {f"{DECODER}.weight": tensors[WORDS].clone(), f"{DECODER}.bias": tensors["cls.predictions.bias"].clone()}
+    import_bert(saved, Run(tmp_path / "tied"))
     save_file(tensors, saved / "model.safetensors")
     import_bert(saved, Run(tmp_path / "run"))
+    torch.testing.assert_close(Run(tmp_path / "run").tensors(), Run(tmp_path / "tied").tensors(), atol=0, rtol=0)
 
 
 def test_weights_in_parts_are_one_sentence(saved: Path, tmp_path: Path) -> None:

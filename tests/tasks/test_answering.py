@@ -68,7 +68,7 @@ def test_a_story_that_cannot_be_read_is_said_so() -> None:
     model = Says(0.5, 0.3, 0.2)
     assert answering().doubts(model, ["a b. Where is c?", "x y. Where is z?"]) == []
     assert answering().doubts(model, ["x y. q?"]) == [
-        "no word of 'x y. q?' is in the vocabulary of this run: its answer says nothing"
+        "no word of 'x y q' is in the vocabulary of this run: its answer says nothing"
     ]
     model.memory_size = 2
     (said,) = answering().doubts(model, ["a. b. c. Where is a?", "a. b. Where is a?"])

@@ -11,6 +11,15 @@ class DataError(ValueError):
     """Data that cannot be used, in one sentence: which file, which line, what to do."""
 
 
+def shortened(text: str, most: int = 60) -> str:
+    """A text as a sentence quotes it.
+
+    >>> shortened("a long text", most=9)
+    'a long...'
+    """
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
 @dataclass
 class Skipped:
     """How many lines a reader left out, and the first few by name.

@@ -14,7 +14,7 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from regard.data.pieces import printable, surface
-from regard.data.problems import DataError
+from regard.data.problems import DataError, shortened
 from regard.specials import BOS, EOS, MASK, MASKED, PAD, SPECIALS, UNK
 
 Kind = Literal["characters", "words", "bpe", "unigram", "wordpiece"]
@@ -164,7 +164,7 @@ class Tokenizer:
             return self.encode(text)
         first, _, second = text.partition("\t")
         if "\t" in second:
-            raise DataError(f"a tab stands between two texts, and here are more: {text[:60]!r}")
+            raise DataError(f"a tab stands between two texts, and here are more: {shortened(text)!r}")
         return [*self.encode(first), EOS, *self.encode(second)]
 
     @cached_property

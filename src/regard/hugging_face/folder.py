@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from regard.data import Tokenizer
 from regard.hugging_face import config, vocabulary
 from regard.hugging_face.names import BIAS, WORDS, ours, their_name, theirs
-from regard.hugging_face.reading import read_tensors, write_tensors
+from regard.hugging_face.reading import read_tensors
 from regard.models.bert import Bert
 from regard.recipes.language_model_sections import BertSection
 from regard.recipes.sections import Recipe
-from regard.train.files import write_json
+from regard.train.files import write_json, write_tensors
 from regard.train.folder import RunError, task_of
 from regard.train.run import Run
 from regard.train.setup import make_model, make_task

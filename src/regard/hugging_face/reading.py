@@ -1,18 +1,17 @@
-"""Files that Hugging Face's transformers wrote, and files that it reads: what is wrong with one is one sentence."""
+"""Files that Hugging Face's transformers wrote: what is wrong with one is one sentence."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
-from regard.train.files import written
 from regard.train.folder import RunError
 
 
@@ -47,18 +46,6 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     """
     with _whole(path):
         return load_file(path)
-
-
-def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Write tensors by name, marked as PyTorch's: transformers 4 reads no others."""
-    with written(path) as draft:
-        draft.touch()
-        mode = draft.stat().st_mode  # as other files have it: safetensors makes one that only its owner reads
-        try:
-            save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, draft, metadata={"format": "pt"})
-        except SafetensorError as problem:
-            raise OSError(str(problem)) from problem
-        draft.chmod(mode)
 
 
 @contextmanager

@@ -148,7 +148,7 @@ class NTM(nn.Module):
             reads.append(state.read)
         if not hidden:
             return Predicted(inputs.new_zeros(len(inputs), 0, self.output_map.out_features), state)
-        return Predicted(self._said(hidden, reads), state)
+        return Predicted(self.say(torch.stack(hidden, dim=1), torch.stack(reads, dim=1)), state)
 
     def trace(self, inputs: Tensor) -> NTMTrace:
         """Run over inputs [B, T, input_dim], T > 0, and keep what happened."""
@@ -159,12 +159,12 @@ class NTM(nn.Module):
             hidden.append(one)
             states.append(state)
         places = torch.cat([_place(state.heads) for state in states[1:]], dim=2)
-        reads = [state.read for state in states[1:]]
+        reads = torch.stack([state.read for state in states[1:]], dim=1)
         return NTMTrace(
-            self._said(hidden, reads),
+            self.say(torch.stack(hidden, dim=1), reads),
             places[:, : self.heads.reads],
             places[:, self.heads.reads :],
-            torch.stack(reads, dim=1),
+            reads,
             states[-1].tape,
         )
 
@@ -183,9 +183,9 @@ class NTM(nn.Module):
         if inputs.dim() != 3 or inputs.shape[2] != self.input_dim:
             raise ValueError(f"NTM was made for inputs [B, T, {self.input_dim}]; got {list(inputs.shape)}")
 
-    def _said(self, hidden: list[Tensor], reads: list[Tensor]) -> Tensor:
-        """Logits [B, T, O] of all steps."""
-        logits: Tensor = self.output_map(torch.cat((torch.stack(hidden, dim=1), torch.stack(reads, dim=1)), dim=-1))
+    def say(self, hidden: Tensor, reads: Tensor) -> Tensor:
+        """h [B, T, hidden_dim] and what was read [B, T, R * M] -> logits [B, T, output_dim]."""
+        logits: Tensor = self.output_map(torch.cat((hidden, reads), dim=-1))
         return logits
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -19,7 +20,7 @@ from regard.models.predicted import Predicted, log_softmax
 from regard.specials import PAD, SPECIALS, UNK
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task, unknown
+from regard.tasks.task import Encoders, Task
 
 _UNKNOWN = UNK - len(SPECIALS)
 
@@ -72,18 +73,14 @@ class Answering(Task):
 
     def doubts(self, model: Any, texts: Sequence[str]) -> list[str]:
         """Of what is unknown, and of stories whose beginning is not read."""
-        said, room = [], getattr(model, "memory_size", None)
-        for text in texts:
-            sentences = Sentences.of(text)
-            words = [word for row in self.tokenizer.encode_all(list(sentences)) for word in row] if sentences else []
-            if words and set(words) == {UNK}:
-                said.append(unknown(text))
-            if room is not None and len(sentences) - 1 > room:
-                said.append(
-                    f"a story of {len(sentences) - 1} sentences is longer than the memory of {room} "
-                    "(model.memory_size): its first ones are not read"
-                )
-        return said
+        asked = [Sentences.of(text) for text in texts]
+        room = getattr(model, "memory_size", math.inf)
+        return super().doubts(model, [" ".join(sentences) for sentences in asked]) + [
+            f"a story of {len(sentences) - 1} sentences is longer than the memory of {room} (model.memory_size): its "
+            "first ones are not read"
+            for sentences in asked
+            if len(sentences) - 1 > room
+        ]
 
     def validated(self, model: Any, loss: float) -> str | None:
         said: str | None = model.observe(loss) if hasattr(model, "observe") else None

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from regard.data.batch import Batch
 from regard.data.labels import Labels
+from regard.data.problems import shortened
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.explain.panel import Panel
@@ -65,7 +66,7 @@ class Classification(Task):
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         tokenizer, labels = tokenizer_and_labels(self)
         if self.pairs and (alone := next((text for text in texts if "\t" not in text), None)) is not None:
-            raise ValueError(f"the label is of two texts with a tab between; this is one: {alone[:60]!r}")
+            raise ValueError(f"the label is of two texts with a tab between; this is one: {shortened(alone)!r}")
         encoded = tokenizer.encode_all(list(texts)) if texts else []
         check_room(model, texts, [_read_at_once(model, ids) for ids in encoded])
         answers: list[list[Prediction]] = [[] for _ in texts]

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from regard.data.batch import Batch
 from regard.data.masking import Masking
+from regard.data.problems import shortened
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.explain.capture import capture
@@ -142,7 +143,9 @@ class MaskedLanguageModelling(Task):
         tokenizer = self.tokenizer
         parts = text.split(MASKED[MASK])
         if len(parts) == 1 and text.strip():
-            raise ValueError(f"there is no {MASKED[MASK]} in {text[:60]!r}; write one for each token to be filled in")
+            raise ValueError(
+                f"there is no {MASKED[MASK]} in {shortened(text)!r}; write one for each token to be filled in"
+            )
         if tokenizer.kind != "characters":
             parts = [part.strip(" ") for part in parts]
         ids = tokenizer.encode(parts[0])

@@ -7,12 +7,10 @@ from typing import Any
 
 from torch import nn
 
-from regard.data.problems import DataError
+from regard.data.problems import DataError, shortened
 from regard.models.bert import BertEncoder
 from regard.nn.positions import Learned
 from regard.specials import FRAME
-
-_SHOWN = 40
 
 
 def room(model: Any) -> int | None:
@@ -41,8 +39,7 @@ def check_room(model: Any, texts: Sequence[str], lengths: Sequence[int]) -> None
     most = room(model)
     for text, length in zip(texts, lengths, strict=True):
         if most is not None and length > most:
-            shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN].rstrip()} ..."
             raise DataError(
-                f"{shown!r} has {length} tokens and the model has room for {most} (model.encoder.max_length); "
-                "ask it shorter texts"
+                f"{shortened(text)!r} has {length} tokens and the model has room for {most} "
+                "(model.encoder.max_length); ask it shorter texts"
             )

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from regard.data.batch import Batch, padded
 from regard.data.example import Value
-from regard.data.problems import DataError
+from regard.data.problems import DataError, shortened
 from regard.data.tokenizer import Tokenizer
 from regard.data.windows import Cutting, Window, word_numbers
 from regard.decode.search import Search
@@ -233,5 +233,5 @@ def around(answer: Prediction) -> tuple[Tensor, tuple[str, ...]]:
 def _parts(text: str) -> tuple[str, str]:
     question, tab, passage = text.partition("\t")
     if not tab or not question.strip() or not passage.strip():
-        raise DataError(f"a question and its passage have a tab between them; got {text[:60]!r}")
+        raise DataError(f"a question and its passage have a tab between them; got {shortened(text)!r}")
     return question, passage

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from regard.data.batch import Batch, padded
 from regard.data.example import Example, Value
 from regard.data.labels import Labels
+from regard.data.problems import shortened
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.explain.panel import Panel
@@ -132,8 +133,13 @@ class Task(abc.ABC):
     def doubts(self, model: Any, texts: Sequence[str]) -> list[str]:
         """What a person should know of these questions before an answer is believed, in sentences."""
         encoder = self.encoders.get(self.question)
-        rows = encoder.encode_all(list(texts)) if isinstance(encoder, Tokenizer) and texts else []
-        return [unknown(text) for text, row in zip(texts, rows, strict=False) if row and set(row) == {UNK}]
+        if not isinstance(encoder, Tokenizer):
+            return []
+        return [
+            f"no word of {shortened(text)!r} is in the vocabulary of this run: its answer says nothing"
+            for text, row in zip(texts, encoder.encode_all(list(texts)), strict=True)
+            if set(row) == {UNK}
+        ]
 
     def panels(self, model: Any, text: str, search: Search) -> list[Panel]:
         """What a model looks at while it answers a text, to be drawn; of an LSTMN also what words look back at."""
@@ -151,12 +157,6 @@ class Task(abc.ABC):
     @abc.abstractmethod
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         """The n best answers to each text, whatever the batch they are computed in."""
-
-
-def unknown(text: str) -> str:
-    """What is said of a text in a language that a run was not trained on."""
-    said = text if len(text) <= 40 else f"{text[:37]}..."
-    return f"no word of {said!r} is in the vocabulary of this run: its answer says nothing"
 
 
 def in_batches(

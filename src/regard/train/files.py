@@ -76,7 +76,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
         draft.touch()
         mode = draft.stat().st_mode  # as other files have it: safetensors makes one that only its owner reads
         try:
-            save_file(kept, draft, metadata={_SAME: json.dumps(same)})
+            save_file(kept, draft, metadata={_SAME: json.dumps(same), "format": "pt"})  # transformers reads no others
         except SafetensorError as problem:
             raise OSError(str(problem)) from problem
         draft.chmod(mode)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from regard.data.episodes.episodes import Episodes, Floats
 from regard.data.order import mixed
-from regard.data.problems import DataError
+from regard.data.problems import DataError, shortened
 
 Random = NDArray[np.uint64]
 
@@ -111,11 +111,6 @@ def read_bits(word: str, width: int, question: str) -> list[float]:
     if len(word) != width or set(word) - {"0", "1"}:
         raise DataError(f"{word!r} in the question {shortened(question)!r} is no vector of {width} bits, 0 or 1 each")
     return [float(bit) for bit in word]
-
-
-def shortened(question: str) -> str:
-    """A question as a sentence quotes it."""
-    return question if len(question) <= 60 else f"{question[:57]}..."
 
 
 def check_range(**bounds: int) -> None:

@@ -16,10 +16,9 @@ from regard.data.episodes.algorithm import (
     drawn,
     random_bits,
     read_bits,
-    shortened,
 )
 from regard.data.episodes.episodes import Episodes, Floats
-from regard.data.problems import DataError
+from regard.data.problems import DataError, shortened
 
 ITEM, QUERY = "|", "?"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.episodes.algorithm import Algorithm, Asked, drawn, shortened
+from regard.data.episodes.algorithm import Algorithm, Asked, drawn
 from regard.data.episodes.episodes import Episodes, Floats
-from regard.data.problems import DataError
+from regard.data.problems import DataError, shortened
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ from regard.data.episodes.algorithm import (
     drawn,
     random_bits,
     read_bits,
-    shortened,
 )
 from regard.data.episodes.episodes import Episodes, Floats
-from regard.data.problems import DataError
+from regard.data.problems import DataError, shortened
 
 _STEPS = 10_000  # priorities have four digits, so that a text holds them whole
 

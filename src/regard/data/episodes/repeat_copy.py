@@ -16,10 +16,9 @@ from regard.data.episodes.algorithm import (
     check_range,
     random_bits,
     read_bits,
-    shortened,
 )
 from regard.data.episodes.episodes import Episodes, Floats
-from regard.data.problems import DataError
+from regard.data.problems import DataError, shortened
 
 MEAN, DEVIATION = 5.5, 8.25**0.5  # of 1 to 10
 
