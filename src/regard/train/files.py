@@ -72,11 +72,14 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
         if tensor.numel() and first.setdefault(place, name) != name:
             same[name] = first[place]
     kept = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items() if name not in same}
+    # One key alone: safetensors writes several in any order, and the same tensors would be other bytes. Transformers 4
+    # reads only files that are marked as PyTorch's.
+    note = {_SAME: json.dumps(same)} if same else {"format": "pt"}
     with written(path) as draft:
         draft.touch()
         mode = draft.stat().st_mode  # as other files have it: safetensors makes one that only its owner reads
         try:
-            save_file(kept, draft, metadata={_SAME: json.dumps(same), "format": "pt"})  # transformers reads no others
+            save_file(kept, draft, metadata=note)
         except SafetensorError as problem:
             raise OSError(str(problem)) from problem
         draft.chmod(mode)
