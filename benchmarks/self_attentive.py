@@ -27,7 +27,7 @@ from regard.compare.trial import Trial
 from regard.data import Labelled
 from regard.recipes.data_sections import SplitSection
 from regard.recipes.load import load
-from regard.train.run import Run
+from regard.runs.run import Run
 
 RECIPE, BATCH, VALIDATIONS = "sentence_sst2", 64, 10
 DIVIDED = "data.split={valid: 0.1, test: 0.1}"

@@ -29,11 +29,11 @@ from regard.nn.rnn import RecurrentState
 from regard.nn.state import State
 from regard.nn.tape import Joined, Tape
 from regard.recipes.sections import Recipe
+from regard.runs.run import Run
 from regard.tasks.task import Task
 from regard.train import heap
 from regard.train.feed import Feed, Place
 from regard.train.graphs import Graphs
-from regard.train.run import Run
 from regard.train.setup import Setup, make_model, measuring_feed, prepare
 from regard.train.update import Objective, make_optimizer, make_schedule
 

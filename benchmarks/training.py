@@ -34,9 +34,9 @@ from torch.utils.data import BatchSampler, RandomSampler
 from benchmarks.worker import CLOCKS, Timed, Worker
 from regard.recipes.document import Document
 from regard.recipes.load import check
+from regard.runs.checkpoint import Progress
+from regard.runs.run import Run
 from regard.specials import PAD, SPECIALS
-from regard.train.checkpoint import Progress
-from regard.train.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
 

@@ -20,13 +20,13 @@ from regard.evaluate.nearest import unknown
 from regard.nn.packed import packed_copy
 from regard.protocol import device_of
 from regard.recipes.sections import Recipe
+from regard.runs.folder import RunError
+from regard.runs.run import Run
 from regard.tasks.allowed import allowed, bounded
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Task
 from regard.tasks.together import together
 from regard.tasks.translation import Translation
-from regard.train.folder import RunError
-from regard.train.run import Run
 from regard.train.setup import make_model, make_task
 
 Only = Iterable[str] | Path | Trie

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import self_attentive
 from regard.compare.trial import Trial
 from regard.recipes.load import load
-from regard.train.run import Run
+from regard.runs.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
 

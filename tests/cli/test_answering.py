@@ -11,8 +11,8 @@ import regard
 from regard.loading import load
 from regard.recipes.document import Document
 from regard.recipes.load import check
-from regard.train.folder import RunError
-from regard.train.run import Run
+from regard.runs.folder import RunError
+from regard.runs.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
 from tests.cli.command import asked, refused

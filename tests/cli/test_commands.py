@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from regard import __version__
 from regard.cli import app, examination
 from regard.ops.catalogue import catalogue
-from regard.train.files import DiskError
+from regard.runs.files import DiskError
 
 RUN = CliRunner(env={"COLUMNS": "200"})
 

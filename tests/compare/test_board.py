@@ -9,7 +9,7 @@ from rich.console import Console
 
 from regard.compare.board import Board
 from regard.compare.pool import Pool
-from regard.train.run import Run
+from regard.runs.run import Run
 from tests.compare.made_up import comparison
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from regard.compare.comparison import compare
 from regard.recipes.problem import RecipeError
-from regard.train.folder import RunError
+from regard.runs.folder import RunError
 from tests.compare.made_up import comparison
 
 

@@ -9,7 +9,7 @@ import pytest
 from regard.compare import pool as pools
 from regard.compare.clock import Clock
 from regard.compare.pool import Pool
-from regard.train.files import write_json
+from regard.runs.files import write_json
 from tests.compare.made_up import comparison
 
 

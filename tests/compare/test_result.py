@@ -9,7 +9,7 @@ import pytest
 
 from regard.compare.comparison import compare
 from regard.compare.result import Result
-from regard.train.run import Run
+from regard.runs.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
 from tests.train.tiny import TEXT

@@ -12,7 +12,7 @@ from regard.cli import app
 from regard.hugging_face import import_bert
 from regard.hugging_face.names import ours
 from regard.hugging_face.vocabulary import read
-from regard.train.run import Run
+from regard.runs.run import Run
 from tests.hugging_face.folders import answered
 
 RUN = CliRunner(env={"COLUMNS": "200"})

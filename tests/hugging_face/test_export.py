@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from regard.cli import app
 from regard.hugging_face import export_bert, import_bert
 from regard.hugging_face.names import theirs
-from regard.train.folder import RunError
-from regard.train.run import Run
+from regard.runs.folder import RunError
+from regard.runs.run import Run
 from tests.hugging_face.folders import CONFIG
 
 

@@ -9,7 +9,7 @@ import torch
 
 from regard.hugging_face import export_bert, import_bert
 from regard.hugging_face.vocabulary import read
-from regard.train.run import Run
+from regard.runs.run import Run
 from tests.hugging_face.folders import CONFIG, CUT, PIECES, answered, save, weights
 from tests.hugging_face.plain_bert import PlainBert
 

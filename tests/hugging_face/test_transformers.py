@@ -11,7 +11,7 @@ import torch
 
 from regard.hugging_face import export_bert, import_bert
 from regard.hugging_face.vocabulary import read
-from regard.train.run import Run
+from regard.runs.run import Run
 from tests.hugging_face.folders import CONFIG, PIECES, SECONDS, TEXTS, answered
 
 transformers: Any = pytest.importorskip("transformers", reason="transformers is not installed")

@@ -10,7 +10,7 @@ import pytest
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from regard.hugging_face.vocabulary import read
-from regard.train.folder import RunError
+from regard.runs.folder import RunError
 from tests.hugging_face.folders import PIECES
 
 SETTINGS: list[tuple[dict[str, Any], list[str]]] = [

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from rich.table import Table
 
-from regard.train.folder import RunError
+from regard.runs.folder import RunError
+from regard.runs.run import Run
 from regard.train.plan import plan
-from regard.train.run import Run
 from regard.train.screen import Screen
 from tests.train.tiny import metrics, recipe, train
 

@@ -15,11 +15,11 @@ from torch import Tensor
 from regard.data.batch import Batch
 from regard.recipes.document import Document
 from regard.recipes.load import check, load
+from regard.runs.folder import RunError
+from regard.runs.run import Run
 from regard.train import graphs
 from regard.train.carried import named_tensors
-from regard.train.folder import RunError
 from regard.train.graphs import CudaGraphs, Graphs, obstacle, recorded_sizes, waited_for
-from regard.train.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
 from regard.train.update import Objective

@@ -10,7 +10,7 @@ import torch
 
 import regard
 from regard.loading import Predictor
-from regard.train.folder import RunError
+from regard.runs.folder import RunError
 from tests.train.tiny import metrics, train
 
 TEXTS = ["1 2 3", "4 5 6 7", "9 8 7", "1 1 1 1", "5 0 2"]

@@ -15,9 +15,9 @@ from regard.recipes.document import Document
 from regard.recipes.load import check
 from regard.recipes.problem import RecipeError
 from regard.recipes.sections import Recipe
-from regard.train.folder import RunError
+from regard.runs.folder import RunError
+from regard.runs.run import Run
 from regard.train.plan import plan
-from regard.train.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Outcome, Trainer
 

@@ -18,8 +18,8 @@ from regard.nn.external import ExternalMemory
 from regard.nn.memory import Memory
 from regard.nn.sharing import SharedMemory
 from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
-from regard.train.folder import RunError
-from regard.train.run import Run
+from regard.runs.folder import RunError
+from regard.runs.run import Run
 from regard.train.screen import Screen
 from regard.train.sharding import by_layer, show_states
 from regard.train.trainer import Trainer

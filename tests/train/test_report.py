@@ -15,10 +15,10 @@ from rich.console import Console
 
 from regard.evaluate.score import Score
 from regard.recipes.load import load
+from regard.runs.checkpoint import Progress
+from regard.runs.run import Run
 from regard.tasks.prediction import Prediction
-from regard.train.checkpoint import Progress
 from regard.train.report import report, summary
-from regard.train.run import Run
 from regard.train.trainer import Outcome
 from regard.train.validation import Measured
 from tests.train.tiny import recipe, train

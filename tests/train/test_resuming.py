@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from regard.train.folder import RunError
-from regard.train.run import Run
+from regard.runs.folder import RunError
+from regard.runs.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
 from tests.train.tiny import TEXT, metrics, recipe, train

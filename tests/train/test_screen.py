@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 from torch import nn
 
+from regard.runs.checkpoint import Progress
 from regard.train import screen as module
-from regard.train.checkpoint import Progress
 from regard.train.feed import Feed
 from regard.train.screen import Screen
 from tests.train.tiny import recipe

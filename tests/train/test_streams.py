@@ -21,9 +21,9 @@ from regard.cli import app
 from regard.data import DataError
 from regard.loading import Predictor
 from regard.recipes.problem import RecipeError
+from regard.runs.files import read_tensors, write_tensors
+from regard.runs.run import Run
 from regard.specials import BOS, EOS
-from regard.train.files import read_tensors, write_tensors
-from regard.train.run import Run
 from regard.train.setup import prepare
 from regard.train.splits import Split
 from regard.train.validation import Measured, measure

@@ -16,17 +16,17 @@ from regard.data.problems import DataError
 from regard.data.tokenizer import Tokenizer
 from regard.evaluate.score import Score
 from regard.recipes.sections import EvaluateSection
+from regard.runs.checkpoint import average
+from regard.runs.files import read_tensors
+from regard.runs.folder import RunError
+from regard.runs.metrics_log import MetricsLog
+from regard.runs.run import Run
 from regard.tasks.prediction import Prediction
-from regard.train.checkpoint import average
 from regard.train.fault import NotFiniteError
-from regard.train.files import read_tensors
-from regard.train.folder import RunError
-from regard.train.metrics_log import MetricsLog
 from regard.train.notices import Notices
 from regard.train.plan import plan
 from regard.train.products import rounded_products
 from regard.train.report import report, summary
-from regard.train.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
 from regard.train.validation import Measured, measure

@@ -10,7 +10,7 @@ import torch
 from regard.recipes.document import Document
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
-from regard.train.run import Run
+from regard.runs.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Outcome, Trainer
 

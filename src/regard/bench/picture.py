@@ -7,7 +7,7 @@ from pathlib import Path
 
 from regard.bench.row import Row
 from regard.bench.table import ways
-from regard.train.files import written
+from regard.runs.files import written
 
 _TICKS = tuple(digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5))
 

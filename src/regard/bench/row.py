@@ -80,7 +80,7 @@ def measure(cases: Iterable[Case], machine: Machine, *, seconds: float) -> Itera
 
 def recorded(calls: dict[str, Callable[[], object]]) -> dict[str, Callable[[], None]] | None:
     """The calls as CUDA graphs; None if one of them cannot be recorded, which would be timed with its Python."""
-    from regard.train.folder import RunError
+    from regard.runs.folder import RunError
     from regard.train.graphs import CudaGraphs
 
     try:

@@ -68,7 +68,7 @@ def _write(rows: Sequence[Row], machine: Machine, findings: int, out: Path) -> N
     """The table on the screen; the numbers and the picture into the folder."""
     from regard.bench.picture import draw
     from regard.bench.table import on_screen, summary
-    from regard.train.files import written
+    from regard.runs.files import written
 
     dtype = str(machine.dtype).removeprefix("torch.")
     title = f"{machine}, {dtype}"

@@ -36,8 +36,8 @@ def command(
         fail(str(problem))
 
     from regard.compare.pool import Pool
-    from regard.train.files import DiskError
-    from regard.train.folder import RunError
+    from regard.runs.files import DiskError
+    from regard.runs.folder import RunError
 
     try:
         pool = Pool(comparison.trials, jobs)
@@ -71,7 +71,7 @@ def _write(comparison: Comparison, pool: Pool) -> None:
     from regard.compare.picture import draw
     from regard.compare.result import rows
     from regard.compare.table import as_csv, columns, markdown, on_screen
-    from regard.train.files import written
+    from regard.runs.files import written
 
     found = rows(pool)
     table = columns(comparison, found)

@@ -33,7 +33,7 @@ def command(
     ] = None,
 ) -> None:
     """Measure a trained model, by the function that measured it in training."""
-    from regard.train.folder import RunError, check_task, task_of
+    from regard.runs.folder import RunError, check_task, task_of
 
     try:
         task = task_of(run)
@@ -44,8 +44,8 @@ def command(
 
     from regard.evaluate.score import shown, strict
     from regard.loading import load
+    from regard.runs.files import DiskError
     from regard.train.fault import NotFiniteError
-    from regard.train.files import DiskError
     from regard.train.splits import prepared
     from regard.train.validation import measure
 

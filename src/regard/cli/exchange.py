@@ -17,7 +17,7 @@ def import_command(
 ) -> None:
     """Make a run of a BERT that Hugging Face's transformers saved."""
     from regard.hugging_face import import_bert
-    from regard.train.run import Run
+    from regard.runs.run import Run
 
     try:
         import_bert(folder, Run(run))
@@ -32,7 +32,7 @@ def export_command(
 ) -> None:
     """Write a pretrained BERT as Hugging Face's transformers reads it."""
     from regard.hugging_face import export_bert
-    from regard.train.run import Run
+    from regard.runs.run import Run
 
     try:
         export_bert(Run(run), folder)

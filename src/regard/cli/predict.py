@@ -35,7 +35,7 @@ def command(
     compute: Annotated[str | None, typer.Option(help="Numbers of the engine ctranslate2: --compute int8")] = None,
 ) -> None:
     """Ask a trained model: texts, a file, or standard input, line by line."""
-    from regard.train.folder import RunError, check_task, task_of
+    from regard.runs.folder import RunError, check_task, task_of
 
     if texts and file is not None:
         fail("texts and --file together; give one of them")

@@ -17,7 +17,7 @@ def command(
     output: Annotated[Path, typer.Option(help="The stored memory, a .safetensors file.")] = Path("memory.safetensors"),
 ) -> None:
     """Encode texts once, for `regard predict RUN --decode memory=FILE`."""
-    from regard.train.folder import RunError, check_task
+    from regard.runs.folder import RunError, check_task
 
     if output.suffix != ".safetensors":
         fail(f"{output}: the name of a stored memory ends in .safetensors")

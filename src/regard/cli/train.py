@@ -25,11 +25,11 @@ def command(
     except RecipeError as problem:
         fail(str(problem))
 
+    from regard.runs.files import DiskError
+    from regard.runs.run import Run
     from regard.train.fault import NotFiniteError
-    from regard.train.files import DiskError
     from regard.train.plan import plan
     from regard.train.report import report, summary
-    from regard.train.run import Run
     from regard.train.trainer import Trainer
 
     try:

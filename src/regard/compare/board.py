@@ -9,7 +9,7 @@ from rich.table import Table
 
 from regard.compare.pool import Pool, State
 from regard.compare.trial import Trial
-from regard.train.run import Run
+from regard.runs.run import Run
 
 _STYLES: dict[State, str] = {"training": "bold", "failed": "red", "waiting": "dim", "done": "green"}
 _ROOM = 6  # lines of a terminal that are not for runs

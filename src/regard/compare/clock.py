@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from regard.train.files import write_json
+from regard.runs.files import write_json
 
 
 class Clock:

@@ -40,8 +40,8 @@ class Comparison:
 
     def begin(self) -> None:
         """Make the run folders; a folder that holds another run is an error before anything is trained."""
-        from regard.train.folder import RunError
-        from regard.train.run import Run
+        from regard.runs.folder import RunError
+        from regard.runs.run import Run
 
         for trial in self.trials:
             try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from regard.compare.comparison import Comparison
 from regard.compare.result import Row, Spread, higher_is_better, measured
 from regard.compare.table import number
-from regard.train.files import written
+from regard.runs.files import written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

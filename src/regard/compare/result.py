@@ -12,9 +12,9 @@ from regard.compare.pool import Pool
 from regard.compare.trial import Trial
 from regard.evaluate.metrics import named
 from regard.loading import load
+from regard.runs.metrics_log import AVERAGED
+from regard.runs.run import Run
 from regard.train.choice import kept
-from regard.train.metrics_log import AVERAGED
-from regard.train.run import Run
 
 _LOWER = ("loss", "perplexity", "bits_per_character")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from regard.compare.axis import SEED
 from regard.compare.clock import Clock
 from regard.recipes.sections import Recipe
-from regard.train.run import Run
+from regard.runs.run import Run
 
 
 @dataclass(frozen=True)

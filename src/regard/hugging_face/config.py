@@ -13,8 +13,8 @@ from torch import Tensor
 from regard.hugging_face.reading import read_mapping
 from regard.models.bert import SEGMENTS, Bert
 from regard.recipes.sections import Recipe
+from regard.runs.folder import RunError
 from regard.specials import FRAME
-from regard.train.folder import RunError
 
 _FIXED = {
     "hidden_act": "gelu",

@@ -13,9 +13,9 @@ from regard.hugging_face.reading import read_tensors
 from regard.models.bert import Bert
 from regard.recipes.language_model_sections import BertSection
 from regard.recipes.sections import Recipe
-from regard.train.files import write_json, write_tensors
-from regard.train.folder import RunError, task_of
-from regard.train.run import Run
+from regard.runs.files import write_json, write_tensors
+from regard.runs.folder import RunError, task_of
+from regard.runs.run import Run
 from regard.train.setup import make_model, make_task
 
 _TASK = "masked_language_model"

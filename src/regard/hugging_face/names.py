@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from regard.train.folder import RunError
+from regard.runs.folder import RunError
 
 WORDS = "encoder.words.table.weight"
 BIAS = "output_map.bias"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.hugging_face.reading import read_mapping
-from regard.train.folder import RunError
+from regard.runs.folder import RunError
 
 _KEYS = {
     "lowercase": "do_lower_case",

@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from regard.train.folder import RunError
+from regard.runs.folder import RunError
 
 
 def read_text(path: Path) -> str:

@@ -12,9 +12,9 @@ from regard.data import Tokenizer
 from regard.data.tokenizer import wordpieces
 from regard.hugging_face.normaliser import agreed, chosen
 from regard.hugging_face.reading import read_mapping, read_text
+from regard.runs.files import write_json
+from regard.runs.folder import RunError
 from regard.specials import BOS, EOS, MASK, MASKED, PAD, UNK
-from regard.train.files import write_json
-from regard.train.folder import RunError
 
 _THEIRS = {PAD: "[PAD]", UNK: "[UNK]", BOS: "[CLS]", EOS: "[SEP]", MASK: "[MASK]"}
 _CUT = {"unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}

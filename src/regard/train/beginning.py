@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from regard.data.labels import Labels
 from regard.recipes.sections import Recipe
+from regard.runs.folder import RunError, content_of, task_of
+from regard.runs.run import Run
 from regard.tasks.task import Encoders
-from regard.train.folder import RunError, content_of, task_of
-from regard.train.run import Run
 
 PRETRAINING = "masked_language_model"
 """The task whose runs can begin one of another task."""

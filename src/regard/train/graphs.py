@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from regard.data.batch import Batch
 from regard.nn.aligners import Hard
 from regard.recording import recording
+from regard.runs.folder import RunError
 from regard.specials import IGNORE, PAD
 from regard.tasks.task import Task
 from regard.tasks.translation import Translation
 from regard.train.carried import named_tensors, with_tensors
-from regard.train.folder import RunError
 from regard.train.update import Objective
 
 MOST = 128

@@ -14,9 +14,9 @@ from rich.table import Table
 from torch import nn
 
 from regard.recipes.sections import Recipe
+from regard.runs.run import Run
 from regard.train.beginning import begun_encoders
 from regard.train.footprint import Footprint, forecast
-from regard.train.run import Run
 from regard.train.setup import Setup, make_model, prepare
 
 

@@ -13,11 +13,11 @@ from rich.text import Text
 
 from regard.evaluate.score import shown
 from regard.recipes.sections import Recipe
+from regard.runs.files import written
+from regard.runs.metrics_log import AVERAGED
+from regard.runs.run import Run
 from regard.tasks.prediction import Prediction
 from regard.tasks.spans import around
-from regard.train.files import written
-from regard.train.metrics_log import AVERAGED
-from regard.train.run import Run
 from regard.train.screen import ENDED
 from regard.train.trainer import Outcome
 from regard.train.validation import Measured

@@ -18,7 +18,7 @@ from torch import nn
 
 from regard.evaluate.score import shown
 from regard.recipes.sections import Recipe
-from regard.train.checkpoint import Progress as Place
+from regard.runs.checkpoint import Progress as Place
 from regard.train.feed import Feed
 
 ENDED = {"finished": "finished", "patience": "out of patience", "interrupted": "interrupted"}

@@ -7,11 +7,10 @@ gradients are summed into the parts they belong to. Rajbhandari et al. 2020 (ZeR
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from functools import cache
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from regard.models.bidirectional import Bidirectional
 from regard.nn.external import ExternalMemory
@@ -20,6 +19,7 @@ from regard.nn.sharing import SharedMemory
 from regard.nn.state import State
 from regard.nn.transformer_layer import LayerState, TransformerLayer
 from regard.recipes.sections import Recipe
+from regard.runs.sharded_tensors import whole
 
 # torch's sharded tensors are imported where they are used: it takes as long as a small model takes to answer.
 
@@ -53,37 +53,6 @@ def by_layer(model: nn.Module, recipe: Recipe) -> bool:
     directions are compared by weights that are made after the layers are done.
     """
     return recipe.train.exposure.sampling is None and not isinstance(model, Bidirectional)
-
-
-def whole(tensor: Tensor) -> Tensor:
-    """A tensor with all its parts, if it is sharded: then all processes have to ask."""
-    from torch.distributed.tensor import DTensor
-
-    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
-
-
-def part(tensor: Tensor, like: Tensor) -> Tensor:
-    """What this process holds of a whole tensor: the part that `like` is, all of it if `like` is not sharded."""
-    from torch.distributed.tensor import DTensor, distribute_tensor
-
-    if not isinstance(like, DTensor) or tensor.shape != like.shape:
-        return tensor
-    # Every process has the same tensor, so none sends it; a copy, or all of it would stay.
-    return distribute_tensor(tensor, like.device_mesh, like.placements, src_data_rank=None).clone()
-
-
-def gathered(tensors: Mapping[str, Tensor], *, keep: bool) -> dict[str, Tensor]:
-    """Whole tensors in main memory, one after the other; all processes take part, but only those that `keep` get any.
-
-    >>> gathered({"weight": torch.tensor([1.0, 2.0])}, keep=True)
-    {'weight': tensor([1., 2.])}
-    """
-    found: dict[str, Tensor] = {}
-    for name, tensor in tensors.items():
-        full = whole(tensor)
-        if keep:
-            found[name] = full.detach().cpu()
-    return found
 
 
 @torch.no_grad()

@@ -21,23 +21,24 @@ from regard.data import Batch
 from regard.data.episodes.drawn import ENDLESS
 from regard.data.order import mixed
 from regard.recipes.sections import Recipe
+from regard.runs.checkpoint import Progress, average
+from regard.runs.folder import RunError
+from regard.runs.metrics_log import AVERAGED
+from regard.runs.run import Run
+from regard.runs.sharded_tensors import whole
 from regard.train import heap
 from regard.train.beginning import begin_with, begun_encoders, parts
 from regard.train.carried import named_tensors, with_tensors
-from regard.train.checkpoint import Progress, average
 from regard.train.choice import higher_is_better, judge
 from regard.train.fault import NotFiniteError, locate, which_of
 from regard.train.feed import Place
-from regard.train.folder import RunError
 from regard.train.graphs import Graphs, obstacle, waited_for
 from regard.train.memories import forgotten_stories
-from regard.train.metrics_log import AVERAGED
 from regard.train.notices import Notices
 from regard.train.products import rounded_products
-from regard.train.run import Run
 from regard.train.screen import Screen
 from regard.train.setup import make_model, prepare
-from regard.train.sharding import by_layer, fill, shard, whole
+from regard.train.sharding import by_layer, fill, shard
 from regard.train.splits import Split
 from regard.train.tensorboard import Events
 from regard.train.threads import choose

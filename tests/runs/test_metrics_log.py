@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import regard.train.validation
 from regard.cli import app
 from regard.evaluate.perplexity import perplexity
-from regard.train.metrics_log import MetricsLog
+from regard.runs.metrics_log import MetricsLog
 from regard.train.validation import Measured
 from tests.train.tiny import train
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 from safetensors import SafetensorError
 
-from regard.train import files
-from regard.train.files import DiskError, read_tensors, write_tensors
+from regard.runs import files
+from regard.runs.files import DiskError, read_tensors, write_tensors
 
 WEIGHTS = {"a": torch.ones(3)}
 

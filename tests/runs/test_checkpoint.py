@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from regard.train import files
-from regard.train.checkpoint import Checkpoints, Progress, average
-from regard.train.files import DiskError, read_tensors, write_json, write_tensors, written
+from regard.runs import files
+from regard.runs.checkpoint import Checkpoints, Progress, average
+from regard.runs.files import DiskError, read_tensors, write_json, write_tensors, written
 
 
 def trained(steps: int, model: nn.Linear, optimizer: torch.optim.Optimizer) -> None:

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from regard.train.files import read_json, read_tensors, write_json, write_tensors, written
-from regard.train.sharding import gathered, part
+from regard.runs.files import read_json, read_tensors, write_json, write_tensors, written
+from regard.runs.sharded_tensors import gathered, part
 
 
 @dataclass

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.evaluate.score import strict
-from regard.train.files import written
+from regard.runs.files import written
 
 AVERAGED = "valid_averaged"
 """The validation split, measured with the average of the last checkpoints."""

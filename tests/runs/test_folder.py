@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.train.folder import RunError, task_of
+from regard.runs.folder import RunError, task_of
 from tests.cli.command import refused
 
 

@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from regard.train.folder import RunError
+from regard.runs.folder import RunError
 
 _SAME = "same"
 """Where a file says which names stand for a tensor that has another name too."""

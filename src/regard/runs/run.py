@@ -16,11 +16,10 @@ from regard.recipes.load import check
 from regard.recipes.sections import Recipe
 from regard.tasks.kinds import TASKS
 from regard.tasks.task import Encoders
-from regard.train.checkpoint import Checkpoints
-from regard.train.files import read_tensors, write_tensors, written
-from regard.train.folder import RunError, check_task, recipe_file
-from regard.train.metrics_log import MetricsLog
-from regard.train.splits import FIELDS
+from regard.runs.checkpoint import Checkpoints
+from regard.runs.files import read_tensors, write_tensors, written
+from regard.runs.folder import RunError, check_task, recipe_file
+from regard.runs.metrics_log import MetricsLog
 
 
 class Run:
@@ -85,8 +84,9 @@ class Run:
         found: dict[str, Tokenizer | Labels] = {}
         if not TASKS[task].encoded:
             return found if self.trained else None
-        for name in (TASKS[task].context, *FIELDS[task]):
-            if name is None or name in TASKS[task].plain:
+        made = TASKS[task]
+        for name in (made.context, made.question, made.answer):
+            if name is None or name in made.plain:
                 continue
             tokenizer, labels = (self.folder / f"{kind}.{name}.json" for kind in ("tokenizer", "labels"))
             if tokenizer.exists():
