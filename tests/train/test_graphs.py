@@ -166,6 +166,12 @@ def test_what_cannot_be_recorded_says_why(override: str, why: str | None, tmp_pa
     assert found is None if why is None else why in (found or "")
 
 
+def test_activations_that_are_computed_again_cannot_be_recorded(tmp_path: Path) -> None:
+    transformer = "model={kind: transformer, dim: 8, num_heads: 2, num_layers: 1}"
+    made = Trainer(recipe(transformer, "train.gradient_checkpointing=true"), Run(tmp_path), screen=Screen(quiet=True))
+    assert "gradient_checkpointing" in (obstacle(made.model, made.task) or "")
+
+
 MACHINE = """\
 run: machine
 task: bits

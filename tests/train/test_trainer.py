@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from regard.data.problems import DataError
 from regard.data.tokenizer import Tokenizer
 from regard.evaluate.score import Score
+from regard.recipes.problem import RecipeError
 from regard.recipes.sections import EvaluateSection
 from regard.runs.checkpoint import average
 from regard.runs.files import read_tensors
@@ -55,6 +56,20 @@ def test_every_kind_of_model_learns(kind: str, tmp_path: Path) -> None:
     train(tmp_path, f"model={model}", "train.steps=30")
     losses = [row["loss"] for row in rows(tmp_path, "train")]
     assert losses[-1] < 0.9 * losses[0]
+
+
+def test_a_run_that_computes_activations_again_is_the_same_run(tmp_path: Path) -> None:
+    model = "model={kind: transformer, dim: 8, num_heads: 2, num_layers: 2}"
+    train(tmp_path / "kept", model, "train.steps=20")
+    train(tmp_path / "again", model, "train.steps=10", "train.gradient_checkpointing=true")
+    train(tmp_path / "again", model, "train.steps=20")  # and goes on either way
+    assert metrics(tmp_path / "kept") == metrics(tmp_path / "again")
+
+
+def test_only_layers_of_transformers_compute_activations_again() -> None:
+    with pytest.raises(RecipeError, match=r"gradient_checkpointing.*bahdanau"):
+        recipe("train.gradient_checkpointing=true")
+    recipe("train.gradient_checkpointing=true", "model={kind: bidirectional, model: {kind: transformer}}")
 
 
 def test_both_directions_are_trained(tmp_path: Path) -> None:

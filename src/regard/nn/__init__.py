@@ -4,6 +4,7 @@ from regard.nn.aligners import Addressing, Aligned, Aligner, Hard, LocalM, Local
 from regard.nn.attention import Attention
 from regard.nn.attention_over_attention import AttentionOverAttention
 from regard.nn.cells import Cells
+from regard.nn.checkpointing import checkpoint_gradients
 from regard.nn.coattention import Coattention
 from regard.nn.ctc import CTC
 from regard.nn.deep_lstmn import DeepLSTMN, DeepLSTMNState
@@ -108,6 +109,7 @@ __all__ = [
     "Touched",
     "TransformerLayer",
     "Watched",
+    "checkpoint_gradients",
     "pack",
     "packed_copy",
     "reverse_sequences",

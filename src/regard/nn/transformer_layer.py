@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.masks import Mask
+from regard.nn.checkpointing import Checkpointed
 from regard.nn.dropout import Dropout
 from regard.nn.external import ExternalMemory
 from regard.nn.fitting import positive, probability
@@ -24,6 +25,8 @@ from regard.nn.sharing import SharedMemory
 from regard.nn.state import State
 from regard.ops.attended import Attended
 from regard.shapes import channels_pair, heads_divide
+
+T = TypeVar("T")
 
 NORMS = ("pre", "post")
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
@@ -137,7 +140,7 @@ class LayerStep(NamedTuple):
     attended: Attended | None
 
 
-class TransformerLayer(nn.Module):
+class TransformerLayer(Checkpointed):
     r"""A layer of an encoder (`forward`) or of a decoder (`extend`), with or without a source.
 
     .. math:: \text{post: } x \leftarrow \mathrm{norm}(x + f(x)), \quad
@@ -189,8 +192,7 @@ class TransformerLayer(nn.Module):
 
     def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
         """Encode x [B, T, C]: everything that `mask` allows is seen."""
-        x, _ = self._attend(x, self.attention_norm, lambda read: self.attention(read, mask=mask))
-        return self._feed_forward(x)
+        return self._recomputed(lambda given: self._encode(given, mask), x)
 
     def remember(self, source: Tensor, mask: Mask | None = None) -> LayerState:
         """The state before the first word, the source [B, S, C] projected once."""
@@ -205,6 +207,13 @@ class TransformerLayer(nn.Module):
         """Go on with x [B, T, C], each vector seeing those before it and the source."""
         if self._packed is not None and self._quick(x, state):
             return self._step(self._packed, x, state)
+        return self._recomputed(lambda given: self._extend(given, state), x)
+
+    def _encode(self, x: Tensor, mask: Mask | None) -> Tensor:
+        x, _ = self._attend(x, self.attention_norm, lambda read: self.attention(read, mask=mask))
+        return self._feed_forward(x)
+
+    def _extend(self, x: Tensor, state: LayerState) -> LayerStep:
         past: list[Memory] = []
 
         def itself(read: Tensor) -> Attended:
@@ -219,6 +228,10 @@ class TransformerLayer(nn.Module):
             x, attended = self._attend(x, self.cross_norm, lambda read: source.read(cross, read, state.source_read))
             after = LayerState(past[0], seen.state, source, attended.state)
         return LayerStep(self._feed_forward(x), after, attended)
+
+    def _recomputed(self, compute: Callable[[Tensor], T], x: Tensor) -> T:
+        watched = self.attention._watchers or (self.cross is not None and self.cross._watchers)
+        return compute(x) if watched else super()._recomputed(compute, x)  # a watcher would see each read twice
 
     def _quick(self, x: Tensor, state: LayerState) -> bool:
         """Whether a packed step does what is asked for; whoever watches is shown each read by the reader itself."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 import typing
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -36,6 +37,15 @@ class Model(Section):
     def arguments(self) -> dict[str, Any]:
         """What was said of it as plain values, `kind` left out, and null too, which leaves all to the constructor."""
         return self.model_dump(exclude_unset=True, exclude_none=True, exclude={"kind"})
+
+
+def parts(section: BaseModel) -> Iterator[BaseModel]:
+    """A section and all sections inside it."""
+    yield section
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        if isinstance(value, BaseModel):
+            yield from parts(value)
 
 
 def _suits(value: Any, kinds: tuple[Any, ...]) -> bool:

@@ -9,9 +9,11 @@ from regard.data.episodes import ALGORITHMS
 from regard.data.graphs import Communities
 from regard.decode.search import Search
 from regard.recipes.data_sections import FORMATS, TWO_TEXTS, CommunitiesData
+from regard.recipes.encoder_sections import BlocksSection
 from regard.recipes.episode_sections import EpisodeData
 from regard.recipes.generated_sections import DatesData
 from regard.recipes.sections import MaskingSection, Recipe, TrainSection
+from regard.recipes.section import parts
 from regard.specials import FRAME
 
 _BLIND = "seq2seq"  # the one encoder-decoder without attention
@@ -98,6 +100,10 @@ def suited_training(recipe: Recipe) -> None:
         raise ValueError("label_smoothing would be of padding too, where no answer can begin; leave it out of 'spans'")
     if recipe.task == "bits" and recipe.train.label_smoothing:
         raise ValueError(f"label_smoothing is of words and labels; the task is {recipe.task!r}")
+    if recipe.train.gradient_checkpointing and not any(isinstance(part, BlocksSection) for part in parts(recipe.model)):
+        raise ValueError(
+            f"gradient_checkpointing is of the layers of a Transformer or BERT; the model {recipe.model.kind} has none"
+        )
     exposure = recipe.train.exposure
     if exposure.sampling is not None and recipe.task != "translate":
         raise ValueError(f"sampling is for the task 'translate'; the task is {recipe.task!r}")

@@ -128,7 +128,7 @@ class Run:
 
 FREE = re.compile(
     r"run|decode(\..*)?|evaluate\.(metrics|group|rows|examples)(\..*)?"
-    r"|train\.(steps|log_every|valid_every|checkpoint_every|graphs|sharding|tensorboard)"
+    r"|train\.(steps|log_every|valid_every|checkpoint_every|graphs|gradient_checkpointing|sharding|tensorboard)"
 )
 """Keys that a run may go on with other values of: they change nothing that is learned."""
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from regard.data.batch import Batch
 from regard.nn.aligners import Hard
+from regard.nn.checkpointing import Checkpointed
 from regard.recording import recording
 from regard.runs.folder import RunError
 from regard.specials import IGNORE, PAD
@@ -82,6 +83,8 @@ def obstacle(model: nn.Module, task: Task) -> str | None:
     """Why the updates of a model cannot be recorded; None if they can."""
     if isinstance(task, Translation) and task.exposure.sampling is not None:
         return "train.exposure.sampling changes from one to the next"
+    if any(isinstance(module, Checkpointed) and module.recomputes for module in model.modules()):
+        return "train.gradient_checkpointing computes activations again, which a recording cannot"
     if any(isinstance(module, Hard) for module in model.modules()):
         return "hard attention decides on the way what it computes"
     return None

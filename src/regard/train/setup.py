@@ -13,6 +13,7 @@ from regard.data.episodes import ALGORITHMS
 from regard.data.episodes.drawn import ENDLESS, TOGETHER
 from regard.data.masking import Masking
 from regard.models.build import build
+from regard.nn.checkpointing import checkpoint_gradients
 from regard.recipes.data_sections import TextData
 from regard.recipes.episode_sections import EpisodeData
 from regard.recipes.sections import Recipe
@@ -150,7 +151,10 @@ def _dictionary(recipe: Recipe) -> dict[str, str] | None:
 
 def make_model(recipe: Recipe, task: Task) -> nn.Module:
     """The model of a recipe, with fresh parameters."""
-    return build(recipe.model.kind, *task.sizes, **recipe.model.arguments())
+    model = build(recipe.model.kind, *task.sizes, **recipe.model.arguments())
+    if recipe.train.gradient_checkpointing:
+        checkpoint_gradients(model)
+    return model
 
 
 def make_feed(recipe: Recipe, task: Task, split: Split) -> Feed:
