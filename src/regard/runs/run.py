@@ -14,12 +14,12 @@ from regard.data.tokenizer import Tokenizer
 from regard.recipes.document import Document
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
-from regard.tasks.kinds import TASKS
-from regard.tasks.task import Encoders
 from regard.runs.checkpoint import Checkpoints
 from regard.runs.files import read_tensors, write_tensors, written
 from regard.runs.folder import RunError, check_task, recipe_file
 from regard.runs.metrics_log import MetricsLog
+from regard.tasks.kinds import TASKS
+from regard.tasks.task import Encoders
 
 
 class Run:
