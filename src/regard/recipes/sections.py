@@ -244,8 +244,8 @@ class TrainSection(Section):
     graphs: bool = True
     """Whether one GPU records updates as CUDA graphs, where it would wait for Python and where they can be."""
     gradient_checkpointing: bool = False
-    """Whether layers of Transformers compute their activations again in the backward pass, which takes a third to a half
-    longer and much less memory; the gradients are the same."""
+    """Whether layers of Transformers compute their activations again in the backward pass: the same gradients, much less
+    memory, a third to a half more time."""
     sharding: Literal["none", "full"] = "none"
     """Of several processes: full divides parameters, gradients and the optimizer's moments among them, none copies."""
     log_every: int = Field(50, ge=1)

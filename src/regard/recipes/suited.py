@@ -12,8 +12,8 @@ from regard.recipes.data_sections import FORMATS, TWO_TEXTS, CommunitiesData
 from regard.recipes.encoder_sections import BlocksSection
 from regard.recipes.episode_sections import EpisodeData
 from regard.recipes.generated_sections import DatesData
-from regard.recipes.sections import MaskingSection, Recipe, TrainSection
 from regard.recipes.section import parts
+from regard.recipes.sections import MaskingSection, Recipe, TrainSection
 from regard.specials import FRAME
 
 _BLIND = "seq2seq"  # the one encoder-decoder without attention
