@@ -1,9 +1,11 @@
 """Metrics: how good is what a model writes? Every value comes with a signature that says how it was made."""
 
 from regard.evaluate.accuracy import accuracy, accuracy_tally, exact_match, exact_match_tally
+from regard.evaluate.balanced_accuracy import balanced_accuracy, balanced_accuracy_tally
 from regard.evaluate.bleu import bleu, bleu_tally
 from regard.evaluate.bootstrap import Comparison, Recounted, paired_bootstrap
 from regard.evaluate.chrf import chrf, chrf_tally
+from regard.evaluate.confusion import Confusion, confusion
 from regard.evaluate.error_rate import (
     edit_distance,
     error_rate,
@@ -12,11 +14,14 @@ from regard.evaluate.error_rate import (
     string_error_tally,
 )
 from regard.evaluate.f1 import ClassF1, f1, f1_per_class, f1_tally
+from regard.evaluate.mcc import mcc, mcc_tally
 from regard.evaluate.meteor import Weighing, meteor, meteor_tally
 from regard.evaluate.metrics import METRICS, Metric, metric
 from regard.evaluate.note_bleu import brevity_penalty, note_bleu, note_bleu_tally
 from regard.evaluate.perplexity import bits_per_character, bits_per_sequence, nats_per_token, perplexity
 from regard.evaluate.porter import porter_stem
+from regard.evaluate.precision import precision, precision_tally
+from regard.evaluate.recall import recall, recall_tally
 from regard.evaluate.score import Score
 from regard.evaluate.spans import Span, span_f1, span_f1_per_kind, span_f1_tally, spans
 from regard.evaluate.squad import squad_exact, squad_f1
@@ -29,6 +34,7 @@ __all__ = [
     "METRICS",
     "ClassF1",
     "Comparison",
+    "Confusion",
     "Metric",
     "Recounted",
     "Score",
@@ -39,6 +45,8 @@ __all__ = [
     "accuracy",
     "accuracy_tally",
     "align_words",
+    "balanced_accuracy",
+    "balanced_accuracy_tally",
     "bits_per_character",
     "bits_per_sequence",
     "bleu",
@@ -46,6 +54,7 @@ __all__ = [
     "brevity_penalty",
     "chrf",
     "chrf_tally",
+    "confusion",
     "edit_distance",
     "error_rate",
     "error_rate_tally",
@@ -54,6 +63,8 @@ __all__ = [
     "f1",
     "f1_per_class",
     "f1_tally",
+    "mcc",
+    "mcc_tally",
     "meteor",
     "meteor_tally",
     "metric",
@@ -63,6 +74,10 @@ __all__ = [
     "paired_bootstrap",
     "perplexity",
     "porter_stem",
+    "precision",
+    "precision_tally",
+    "recall",
+    "recall_tally",
     "span_f1",
     "span_f1_per_kind",
     "span_f1_tally",

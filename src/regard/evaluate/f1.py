@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from regard.evaluate.accuracy import label_pairs
-from regard.evaluate.nearest import unknown
-from regard.evaluate.score import Score, signature
-from regard.evaluate.tally import Floats, Tally, share
+from regard.evaluate.class_counts import class_counts, class_tally
+from regard.evaluate.score import Score
+from regard.evaluate.tally import Tally, share
 from regard.evaluate.texts import References
-
-AVERAGES = ("macro", "micro")
 
 
 class ClassF1(NamedTuple):
@@ -37,20 +34,7 @@ def f1_tally(
     hypotheses: Sequence[str], references: References, *, average: str = "macro", whole: bool = False
 ) -> Tally:
     """Found, claimed and true counts of each class in every text, for `f1` and for the bootstrap."""
-    if average not in AVERAGES:
-        raise unknown("f1", "average", average, AVERAGES)
-    pairs = label_pairs("f1", hypotheses, references, whole=whole)
-    classes = sorted({label for pair in pairs for labels in pair for label in labels})
-    rows = [[count for name in classes for count in _counts(name, *pair)] for pair in pairs]
-
-    def value(summed: Floats) -> float:
-        counts = summed.reshape(-1, 3)
-        if average == "micro":
-            return f1_of(*counts.sum(0).tolist())
-        seen = counts[counts.sum(1) > 0]
-        return share(sum(f1_of(*row) for row in seen.tolist()), len(seen))
-
-    return Tally.of("F1", rows, value, signature(unit="label", average=average))
+    return class_tally("F1", "f1", f1_of, hypotheses, references, average=average, whole=whole)
 
 
 def f1(hypotheses: Sequence[str], references: References, *, average: str = "macro", whole: bool = False) -> Score:
@@ -60,7 +44,8 @@ def f1(hypotheses: Sequence[str], references: References, *, average: str = "mac
         hypotheses: the labels of each text.
         references: the true ones, equally many.
         average: `"macro"`, the mean over the classes that are claimed or true anywhere, rare ones counting as much as
-            common ones; or `"micro"`, over all decisions, which is the accuracy where each token has one label.
+            common ones; `"micro"`, over all decisions, which is the accuracy where each token has one label; or
+            `"weighted"`, the mean over classes weighted by how often each is true.
         whole: whether each text has one label, spaces and all: "very good".
 
     Returns:
@@ -78,12 +63,5 @@ def f1_per_class(hypotheses: Sequence[str], references: References, *, whole: bo
     >>> f1_per_class(["yes", "no", "no", "no"], ["yes", "yes", "no", "no"])["yes"]
     ClassF1(precision=1.0, recall=0.5, f1=0.667, support=2)
     """
-    pairs = label_pairs("f1", hypotheses, references, whole=whole)
-    claimed = [label for labels, _ in pairs for label in labels]
-    true = [label for _, labels in pairs for label in labels]
-    return {name: class_f1(*_counts(name, claimed, true)) for name in sorted({*claimed, *true})}
-
-
-def _counts(name: str, claimed: Iterable[str], true: Iterable[str]) -> tuple[int, int, int]:
-    claims, truths = [label == name for label in claimed], [label == name for label in true]
-    return sum(a and b for a, b in zip(claims, truths, strict=True)), sum(claims), sum(truths)
+    names, rows = class_counts("f1", hypotheses, references, whole=whole)
+    return {name: class_f1(*counts) for name, counts in zip(names, rows.sum(0).reshape(-1, 3).tolist(), strict=True)}

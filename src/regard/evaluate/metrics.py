@@ -6,17 +6,21 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from regard.evaluate.accuracy import accuracy_tally, exact_match_tally
+from regard.evaluate.balanced_accuracy import balanced_accuracy_tally
 from regard.evaluate.bleu import bleu_tally
 from regard.evaluate.bootstrap import Comparison, paired_bootstrap
 from regard.evaluate.chrf import chrf_tally
 from regard.evaluate.error_rate import error_rate_tally, string_error_tally
 from regard.evaluate.f1 import f1_tally
+from regard.evaluate.mcc import mcc_tally
 from regard.evaluate.meteor import meteor_tally
 from regard.evaluate.nearest import unknown
 from regard.evaluate.note_bleu import note_bleu_tally
+from regard.evaluate.precision import precision_tally
+from regard.evaluate.recall import recall_tally
 from regard.evaluate.score import Score
 from regard.evaluate.spans import span_f1_tally
 from regard.evaluate.squad import span_match_tally, span_overlap_tally
@@ -35,6 +39,7 @@ class Metric:
         what: one line for people.
         higher_is_better: which way is up: for early stopping, best checkpoints, tables.
         options: fixed arguments of the tally, such as tokenize="none".
+        compares: what it takes answers for: free texts, labels (one per text or per token) or chunks of BIO tags.
         apart: what tells it from another of the same name; see `told_apart`.
     """
 
@@ -43,6 +48,7 @@ class Metric:
     what: str
     higher_is_better: bool = True
     options: Mapping[str, Any] = field(default_factory=dict)
+    compares: Literal["texts", "labels", "chunks"] = "texts"
     apart: str | None = None
 
     @property
@@ -84,9 +90,13 @@ _ALL = (
     Metric("per", error_rate_tally, "phoneme edits over reference phonemes", False, {"unit": "phoneme"}),
     Metric("cer", error_rate_tally, "character edits over reference characters", False, {"unit": "character"}),
     Metric("string_error", string_error_tally, "share of texts equal to no reference: the WER of pronunciation", False),
-    Metric("accuracy", accuracy_tally, "share of right labels"),
-    Metric("f1", f1_tally, "F1 over classes, macro or micro"),
-    Metric("span_f1", span_f1_tally, "F1 of chunks in BIO tags, as conlleval counts"),
+    Metric("accuracy", accuracy_tally, "share of right labels", compares="labels"),
+    Metric("balanced_accuracy", balanced_accuracy_tally, "mean recall of the classes", compares="labels"),
+    Metric("f1", f1_tally, "F1 over classes, macro, micro or weighted", compares="labels"),
+    Metric("precision", precision_tally, "precision over classes, macro, micro or weighted", compares="labels"),
+    Metric("recall", recall_tally, "recall over classes, macro, micro or weighted", compares="labels"),
+    Metric("mcc", mcc_tally, "Matthews' correlation of claimed and true classes", compares="labels"),
+    Metric("span_f1", span_f1_tally, "F1 of chunks in BIO tags, as conlleval counts", compares="chunks"),
     Metric("squad_exact", span_match_tally, "share of answers equal to a reference, as SQuAD counts"),
     Metric("squad_f1", span_overlap_tally, "mean F1 of the words of answers, as SQuAD counts"),
 )
@@ -111,7 +121,7 @@ def metric(name: str, **options: Any) -> Metric:
     BLEU 100.0 (nrefs:1|case:lc|eff:no|tok:none|smooth:exp|version:...)
     >>> metric("blue")
     Traceback (most recent call last):
-    ValueError: evaluate: there is no metric 'blue'; did you mean 'bleu'? There are accuracy, bleu, ...
+    ValueError: evaluate: there is no metric 'blue'; did you mean 'bleu'? There are accuracy, balanced_accuracy, ...
     """
     if name not in METRICS:
         raise unknown("evaluate", "metric", name, METRICS)
@@ -147,5 +157,6 @@ def named(label: str) -> Metric | None:
 
 
 def _options(metric: Metric) -> str:
-    fixed = METRICS[metric.name].options
+    """The options that a person chose; `whole` is the task's."""
+    fixed = {**METRICS[metric.name].options, "whole": True}
     return ",".join(f"{name}={value}" for name, value in metric.options.items() if fixed.get(name) != value)

@@ -293,9 +293,10 @@ class EvaluateSection(Section):
                     raise ValueError(
                         f"the options of {name!r} are a mapping, such as {{tokenize: none}}; got {chosen!r}"
                     )
-                whole = task in ("classify", "answer", "nodes") and name in ("accuracy", "f1")
-                fixed = {"whole": True} if whole else {}
-                found.append(metric(name, **{**fixed, **(chosen or {})}))
+                wanted = metric(name, **(chosen or {}))
+                if task in ("classify", "answer", "nodes") and wanted.compares == "labels":
+                    wanted = metric(name, **{"whole": True, **wanted.options})
+                found.append(wanted)
         found = told_apart(found)
         names = [one.label for one in found]
         wanted = [] if self.select is None else [self.select] if isinstance(self.select, str) else self.select

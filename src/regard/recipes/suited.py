@@ -20,7 +20,7 @@ _BLIND = "seq2seq"  # the one encoder-decoder without attention
 _RANKED = ("classify", "tag", "answer", "nodes", "spans")  # tasks whose answers are ranked, not generated
 _UNSEARCHED = (*_RANKED, "masked_language_model", "bits")
 _LABELLED = ("classify", "tag", "answer", "nodes")
-_OF_LABELS = {"accuracy": _LABELLED, "f1": _LABELLED, "span_f1": ("tag",)}
+_MEASURED = {"labels": _LABELLED, "chunks": ("tag",)}  # by what a metric compares
 
 
 def suited_data(recipe: Recipe) -> None:
@@ -162,8 +162,8 @@ def suited_evaluation(recipe: Recipe) -> None:
     """Metrics of labels need labels; only translations of one source can differ; rows are of windows."""
     section = recipe.evaluate
     for metric in section.chosen(recipe.task):
-        if recipe.task not in _OF_LABELS.get(metric.name, (recipe.task,)):
-            *others, last = _OF_LABELS[metric.name]
+        if recipe.task not in _MEASURED.get(metric.compares, (recipe.task,)):
+            *others, last = _MEASURED[metric.compares]
             tasks = f"{', '.join(others)} or {last}" if others else last
             raise ValueError(f"metric {metric.name!r} is for the task {tasks}; the task is {recipe.task!r}")
         try:
