@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.command import refused
 
 from regard.runs.folder import RunError, task_of
+from tests.cli.command import refused
 
 
 @pytest.mark.parametrize(

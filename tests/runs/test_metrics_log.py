@@ -7,7 +7,6 @@ import math
 from pathlib import Path
 
 import pytest
-from tests.train.tiny import train
 from typer.testing import CliRunner
 
 import regard.train.validation
@@ -15,6 +14,7 @@ from regard.cli import app
 from regard.evaluate.perplexity import perplexity
 from regard.runs.metrics_log import MetricsLog
 from regard.train.validation import Measured
+from tests.train.tiny import train
 
 
 def strictly(line: str) -> dict[str, object]:

@@ -244,7 +244,7 @@ class TrainSection(Section):
     graphs: bool = True
     """Whether one GPU records updates as CUDA graphs, where it would wait for Python and where they can be."""
     gradient_checkpointing: bool = False
-    """Whether layers of Transformers compute their activations again in the backward pass: the same gradients, much less
+    """Whether layers of Transformers compute their activations again in the backward pass: the same gradients, far less
     memory, a third to a half more time."""
     sharding: Literal["none", "full"] = "none"
     """Of several processes: full divides parameters, gradients and the optimizer's moments among them, none copies."""
