@@ -110,7 +110,7 @@ def test_the_largest_classes_are_kept_in_order() -> None:
     assert matrix.largest(2).names == ("b", "c")
     assert matrix.largest(2).counts.tolist() == [[1, 0], [1, 2]]
     assert matrix.largest(9).counts.tolist() == matrix.counts.tolist()
-    assert matrix.mistakes(1)[0].count == 1
+    assert matrix.mistakes(1)[0].times == 1
     assert Confusion.of([("a", "a")]).mistakes(5) == []
 
 

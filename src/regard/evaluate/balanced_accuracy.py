@@ -13,7 +13,7 @@ from regard.evaluate.texts import References
 def balanced_accuracy_tally(hypotheses: Sequence[str], references: References, *, whole: bool = False) -> Tally:
     """Counts of each class in every text, for `balanced_accuracy` and for the bootstrap."""
     rows = class_counts("balanced_accuracy", hypotheses, references, whole=whole).rows
-    return Tally.of("balanced accuracy", rows, _value, signature(unit="label"))
+    return Tally("balanced accuracy", rows, _value, signature(unit="label"))
 
 
 def balanced_accuracy(hypotheses: Sequence[str], references: References, *, whole: bool = False) -> Score:

@@ -74,7 +74,7 @@ def class_tally(
     def value(summed: Floats) -> float:
         return averaged(summed.reshape(-1, 3), measure, average)
 
-    return Tally.of(name, rows, value, signature(unit="label", average=average))
+    return Tally(name, rows, value, signature(unit="label", average=average))
 
 
 def averaged(counts: Floats, measure: Measure, average: str) -> float:

@@ -21,7 +21,7 @@ class Mistake(NamedTuple):
 
     true: str
     claimed: str
-    count: int
+    times: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +62,21 @@ class Confusion:
         ClassF1(precision=0.833, recall=0.75, f1=0.733, support=4)
         """
         triples, count = self._triples(), int(self.counts.sum())
-        measures = (lambda f, c, t: share(f, c), lambda f, c, t: share(f, t), f1_of)
-        return {name: ClassF1(*(averaged(triples, one, name) for one in measures), count) for name in AVERAGES}
+        return {
+            name: ClassF1(
+                averaged(triples, lambda found, claimed, true: share(found, claimed), name),
+                averaged(triples, lambda found, claimed, true: share(found, true), name),
+                averaged(triples, f1_of, name),
+                count,
+            )
+            for name in AVERAGES
+        }
 
     def mistakes(self, most: int) -> list[Mistake]:
         """Return the most frequent mistakes, at most so many.
 
         >>> Confusion.of([("a", "b"), ("a", "c"), ("b", "c"), ("b", "c"), ("c", "c")]).mistakes(1)
-        [Mistake(true='b', claimed='c', count=2)]
+        [Mistake(true='b', claimed='c', times=2)]
         """
         wrong = self.counts - np.diag(np.diag(self.counts))
         order = np.argsort(-wrong, axis=None, kind="stable")[:most].tolist()
@@ -101,7 +108,7 @@ def confusion(hypotheses: Sequence[str], references: References, *, whole: bool 
         whole: whether each text has one label, with its spaces.
 
     >>> confusion(["yes", "no", "no"], ["yes", "yes", "no"]).mistakes(9)
-    [Mistake(true='yes', claimed='no', count=1)]
+    [Mistake(true='yes', claimed='no', times=1)]
     """
     pairs = label_pairs("confusion", hypotheses, references, whole=whole)
     return Confusion.of((one, other) for claimed, true in pairs for one, other in zip(true, claimed, strict=True))

@@ -14,7 +14,7 @@ from regard.evaluate.texts import References
 def mcc_tally(hypotheses: Sequence[str], references: References, *, whole: bool = False) -> Tally:
     """Counts of each class in every text, for `mcc` and for the bootstrap."""
     rows = class_counts("mcc", hypotheses, references, whole=whole).rows
-    return Tally.of("MCC", rows, _value, signature(unit="label"))
+    return Tally("MCC", rows, _value, signature(unit="label"))
 
 
 def mcc(hypotheses: Sequence[str], references: References, *, whole: bool = False) -> Score:

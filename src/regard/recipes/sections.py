@@ -238,6 +238,9 @@ class TrainSection(Section):
     """The largest norm of the gradient; None for no limit."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     """ε of the smoothed targets; validation is never smoothed."""
+    class_weights: Literal["balanced"] | dict[str, Annotated[float, Field(ge=0)]] | None = None
+    """Of labels, tags and nodes: the factor of each class in the training loss. `balanced` is N / (C n_c), so that rare
+    classes count as much as frequent ones; or a mapping `{spam: 5}`, with 1 for other labels."""
     precision: Literal["float32", "tf32", "bfloat16"] = "float32"
     """tf32 lets a GPU round the factors of products, bfloat16 computes in half precision where that is safe; parameters
     stay float32."""
@@ -260,6 +263,16 @@ class TrainSection(Section):
     """How many of the last checkpoints are averaged for the final model; 1 takes the best one instead."""
     tensorboard: bool = False
     """Whether to write events for TensorBoard beside `metrics.jsonl`; needs the extra `regard[tensorboard]`."""
+
+    @field_validator("class_weights", mode="before")
+    @classmethod
+    def _by_class(cls, given: Any) -> Any:
+        named = isinstance(given, dict) and all(
+            type(weight) in (int, float) and weight >= 0 for weight in given.values()
+        )
+        if given is None or given == "balanced" or named:
+            return given
+        raise ValueError("it should be balanced, or a number of at least 0 for each label, such as {spam: 5}")
 
 
 class EvaluateSection(Section):
@@ -293,10 +306,10 @@ class EvaluateSection(Section):
                     raise ValueError(
                         f"the options of {name!r} are a mapping, such as {{tokenize: none}}; got {chosen!r}"
                     )
-                wanted = metric(name, **(chosen or {}))
-                if task in ("classify", "answer", "nodes") and wanted.compares == "labels":
-                    wanted = metric(name, **{"whole": True, **wanted.options})
-                found.append(wanted)
+                one = metric(name, **(chosen or {}))
+                if task in ("classify", "answer", "nodes") and one.compares == "labels":
+                    one = metric(name, **{"whole": True, **one.options})
+                found.append(one)
         found = told_apart(found)
         names = [one.label for one in found]
         wanted = [] if self.select is None else [self.select] if isinstance(self.select, str) else self.select

@@ -20,6 +20,7 @@ _BLIND = "seq2seq"  # the one encoder-decoder without attention
 _RANKED = ("classify", "tag", "answer", "nodes", "spans")  # tasks whose answers are ranked, not generated
 _UNSEARCHED = (*_RANKED, "masked_language_model", "bits")
 _LABELLED = ("classify", "tag", "answer", "nodes")
+_WEIGHTED = ("classify", "tag", "nodes")
 _MEASURED = {"labels": _LABELLED, "chunks": ("tag",)}  # by what a metric compares
 
 
@@ -96,6 +97,8 @@ def suited_training(recipe: Recipe) -> None:
         raise ValueError("batch has no sentences, and the task 'bits' draws so many at a time; set sentences")
     if recipe.task == "nodes" and recipe.train.batch != TrainSection.model_fields["batch"].default:
         raise ValueError("batch is of examples; the task 'nodes' learns from its whole graph at once, leave it out")
+    if recipe.train.class_weights is not None and recipe.task not in _WEIGHTED:
+        raise ValueError(f"class_weights is for the tasks {', '.join(_WEIGHTED)}; the task is {recipe.task!r}")
     if recipe.task == "spans" and recipe.train.label_smoothing:
         raise ValueError("label_smoothing would be of padding too, where no answer can begin; leave it out of 'spans'")
     if recipe.task == "bits" and recipe.train.label_smoothing:

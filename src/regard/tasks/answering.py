@@ -71,6 +71,9 @@ class Answering(Task):
     def reference(self, text: str) -> str:
         return self.tokenizer.normal(text)  # not by way of ids: an answer that training never had is wrong, not unknown
 
+    def classes(self, text: str) -> list[str]:
+        return [text]
+
     def doubts(self, model: Any, texts: Sequence[str]) -> list[str]:
         """Of what is unknown, and of stories whose beginning is not read."""
         asked = [Sentences.of(text) for text in texts]

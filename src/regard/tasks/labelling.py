@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -21,6 +21,7 @@ from regard.models.bert import BertEncoder
 from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.models.predicted import Predicted, log_softmax
 from regard.specials import EOS, IGNORE, UNK
+from regard.tasks.class_weights import ClassWeights
 from regard.tasks.layers import layers_panel
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
@@ -38,6 +39,7 @@ class Classification(Task):
         encoders: the tokenizer of "text" and the labels of "label".
         smoothing: of the labels.
         pairs: whether a label is of two texts, which are asked with a tab between.
+        weights: of the classes in the training loss; None for all alike.
     """
 
     question: ClassVar[str] = "text"
@@ -47,11 +49,18 @@ class Classification(Task):
     encoders: Encoders
     smoothing: float = 0.0
     pairs: bool = False
+    weights: ClassWeights | None = None
+
+    def weighted(self, weights: ClassWeights) -> Classification:
+        return replace(self, weights=weights)
+
+    def classes(self, text: str) -> list[str]:
+        return [text]
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         predicted: Predicted = model(batch.text, batch.text_lengths)
-        smoothing = 0.0 if update is None else self.smoothing
-        total, nll = token_loss(predicted.logits, batch.label, padding=IGNORE, smoothing=smoothing)
+        smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
+        total, nll = token_loss(predicted.logits, batch.label, padding=IGNORE, smoothing=smoothing, weights=weights)
         if update is None:
             return Loss(total, nll.detach(), int((batch.label != IGNORE).sum()))
         if "penalty" in predicted.extras:  # an empty text has no words that hops could look at
@@ -109,6 +118,7 @@ class Tagging(Task):
     Attributes:
         encoders: the tokenizer of "text" and the labels of "tags".
         smoothing: of the labels.
+        weights: of the tags in the training loss; None for all alike.
     """
 
     question: ClassVar[str] = "text"
@@ -117,6 +127,13 @@ class Tagging(Task):
 
     encoders: Encoders
     smoothing: float = 0.0
+    weights: ClassWeights | None = None
+
+    def weighted(self, weights: ClassWeights) -> Tagging:
+        return replace(self, weights=weights)
+
+    def classes(self, text: str) -> list[str]:
+        return text.split()
 
     @cached_property
     def begins(self) -> Tensor:
@@ -126,9 +143,9 @@ class Tagging(Task):
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         predicted: Predicted = model(batch.text, batch.text_lengths)
         logits = predicted.logits[self._firsts(batch.text, batch.text_lengths)]
-        smoothing = 0.0 if update is None else self.smoothing
+        smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
         tags = batch.tags[inside(batch.tags, batch.tags_lengths)]
-        total, nll = token_loss(logits, tags, padding=IGNORE, smoothing=smoothing)
+        total, nll = token_loss(logits, tags, padding=IGNORE, smoothing=smoothing, weights=weights)
         return Loss(total, nll.detach(), int((tags != IGNORE).sum()))
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from regard.ops.cross_entropy import cross_entropy
 from regard.ops.weights import Weights
+from regard.tasks.class_weights import ClassWeights
 
 
 class Loss(NamedTuple):
@@ -28,7 +29,9 @@ class Loss(NamedTuple):
     attended: Weights | None = None
 
 
-def token_loss(logits: Tensor, target: Tensor, *, padding: int, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+def token_loss(
+    logits: Tensor, target: Tensor, *, padding: int, smoothing: float = 0.0, weights: ClassWeights | None = None
+) -> tuple[Tensor, Tensor]:
     """Cross-entropy summed over all that is not padding: smoothed, and plain.
 
     With smoothing ε the target is 1 - ε on the right one and ε / V on each of V (Szegedy et al. 2016). The plain one
@@ -39,6 +42,7 @@ def token_loss(logits: Tensor, target: Tensor, *, padding: int, smoothing: float
         target: [...] ids.
         padding: the id that does not count.
         smoothing: ε.
+        weights: of the classes; the first sum counts each target with the weight of its class, the plain one does not.
 
     >>> import torch
     >>> logits = torch.zeros(1, 2, 4)
@@ -47,4 +51,8 @@ def token_loss(logits: Tensor, target: Tensor, *, padding: int, smoothing: float
     """
     counts = (target != padding).flatten()
     places = target.flatten().masked_fill(~counts, 0)
-    return cross_entropy(logits.flatten(0, -2), places, counts, smoothing=smoothing)
+    rows = logits.flatten(0, -2)  # [N, V]
+    if weights is None:
+        return cross_entropy(rows, places, counts, smoothing=smoothing)
+    total, _ = cross_entropy(rows, places, counts * weights.on(rows.device)[places], smoothing=smoothing)
+    return total, cross_entropy(rows.detach(), places, counts)[1]

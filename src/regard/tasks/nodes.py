@@ -24,6 +24,7 @@ from regard.nn.sparse_rows import SparseRows
 from regard.ops.graph import GraphAttended
 from regard.protocol import device_of
 from regard.specials import IGNORE
+from regard.tasks.class_weights import ClassWeights
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Encoders, Task
@@ -44,6 +45,7 @@ class Nodes(Task):
         graph: all nodes and edges.
         encoders: the labels of "label"; names of nodes are no ids.
         smoothing: of the labels.
+        weights: of the labels in the training loss; None for all alike.
     """
 
     question: ClassVar[str] = "node"
@@ -54,6 +56,13 @@ class Nodes(Task):
     graph: Graph
     encoders: Encoders
     smoothing: float = 0.0
+    weights: ClassWeights | None = None
+
+    def weighted(self, weights: ClassWeights) -> Nodes:
+        return replace(self, weights=weights)
+
+    def classes(self, text: str) -> list[str]:
+        return [text]
 
     @property
     def sizes(self) -> tuple[int, int | None]:
@@ -110,9 +119,9 @@ class Nodes(Task):
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         predicted: Predicted = model(_features(batch), batch.edges)
-        smoothing = 0.0 if update is None else self.smoothing
+        smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
         logits = predicted.logits.index_select(0, batch.asked)
-        total, nll = token_loss(logits, batch.label, padding=IGNORE, smoothing=smoothing)
+        total, nll = token_loss(logits, batch.label, padding=IGNORE, smoothing=smoothing, weights=weights)
         return Loss(total, nll.detach(), batch.tokens)
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:

@@ -17,6 +17,7 @@ from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.explain.panel import Panel
 from regard.specials import PAD, UNK
+from regard.tasks.class_weights import ClassWeights
 from regard.tasks.loss import Loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.tapes import tape_panels, taped
@@ -83,6 +84,14 @@ class Task(abc.ABC):
     def reference(self, text: str) -> str:
         """A right answer as `predict` would write it."""
         return text
+
+    def weighted(self, weights: ClassWeights) -> Task:
+        """Return the task with a weight per class in its training loss."""
+        raise ValueError(f"train.class_weights is for labels; an answer of this task is no {self.unit} with a class")
+
+    def classes(self, text: str) -> list[str]:
+        """Return the classes that an answer names, to be counted one by one; none where answers are free text."""
+        return []
 
     @property
     def floor(self) -> float:

@@ -33,6 +33,7 @@ from regard.tasks.recalling import Recalling
 from regard.tasks.spans import SpanAnswering
 from regard.tasks.task import Encoders, Task
 from regard.tasks.translation import Translation
+from regard.train.class_weights import weighted_task
 from regard.train.drawn_feed import DrawnFeed
 from regard.train.feed import ExampleFeed, Feed, StreamFeed
 from regard.train.graph_feed import GraphFeed
@@ -89,6 +90,7 @@ def prepare(recipe: Recipe, cache: Path, encoders: Encoders | None = None) -> Se
     splits = {name: prepared(recipe, name, encoders, cache) for name in ("train", "valid", "test")}
     if splits["train"] is None or splits["valid"] is None:
         raise DataError("a recipe needs the splits train and valid")
+    task = weighted_task(recipe, task, splits["train"])
     feed = make_feed(recipe, task, splits["train"])
     setup = Setup(task, splits["train"], splits["valid"], splits["test"], feed)
     _foresee(recipe, setup)
