@@ -6,8 +6,10 @@ from random import Random
 
 import numpy as np
 import pytest
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.significance import PairedTest
 
-from regard.evaluate import Recounted, bleu, bleu_tally, exact_match_tally, metric, paired_bootstrap
+from regard.evaluate import Recounted, Tally, bleu, bleu_tally, exact_match_tally, metric, paired_bootstrap
 
 WORDS = ("a", "man", "woman", "dog", "rides", "runs", "sits", "red", "blue", "on", "the", "beach", "street", "near")
 
@@ -58,6 +60,31 @@ def test_the_p_value_is_honest_when_there_is_no_difference() -> None:
         )
         below += paired_bootstrap(first, second, samples=100, seed=seed).p_value < 0.1
     assert 2 <= below <= 20
+
+
+@pytest.mark.parametrize("share", [0.1, 0.12, 0.2])
+def test_the_other_p_value_is_that_of_sacrebleu(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the same seed, which draws the same sentences."""
+    monkeypatch.setenv("SACREBLEU_SEED", "7")
+    other = spoil(TRUTH, 3, share)
+    systems = [("first", GOOD), ("second", other)]
+    _, scores = PairedTest(systems, {"BLEU": BLEU()}, [TRUTH], test_type="bs", n_samples=200)()
+    found = metric("bleu").compare(GOOD, other, TRUTH, samples=200, seed=7)
+    assert found.sacrebleu_p_value == scores["BLEU"][1].p_value
+    assert found.p_value >= found.sacrebleu_p_value
+
+
+@pytest.mark.parametrize(("deviations", "two_sided", "of_sacrebleu"), [(0.25, 0.8026, 0.2983), (2.0, 0.0455, 0.0218)])
+def test_both_p_values_are_those_of_theory(deviations: float, two_sided: float, of_sacrebleu: float) -> None:
+    """A mean of many draws is normal: Δ so many standard deviations from 0."""
+    draw = np.random.default_rng(3).normal(size=4000)
+    draw = (draw - draw.mean()) / draw.std() + deviations / np.sqrt(len(draw))
+    mean = [
+        Tally("mean", np.stack((row, np.ones(4000)), 1), lambda s: float(s[0] / s[1]), "") for row in (0 * draw, draw)
+    ]
+    found = paired_bootstrap(*mean, samples=10000)
+    assert found.p_value == pytest.approx(two_sided, rel=0.07)
+    assert found.sacrebleu_p_value == pytest.approx(of_sacrebleu, rel=0.1)
 
 
 def test_the_interval_is_that_of_theory() -> None:

@@ -16,13 +16,31 @@ from regard.evaluate.squad import bare_words, overlap
         ("in Basel", "Basel", 2 / 3),
         ("Basel Basel", "Basel", 2 / 3),
         ("Carl", "Ada", 0.0),
-        ("the", "an", 1.0),
         ("the", "Ada", 0.0),
         ("24–10", "24-10", 0.0),  # only ASCII punctuation goes
     ],
 )
 def test_overlap_by_hand(answer: str, right: str, value: float) -> None:
     assert overlap(answer, right) == pytest.approx(value)
+
+
+def test_answers_without_words_are_where_the_versions_differ() -> None:
+    """The official evaluate-v1.1 counts no common word; evaluate-v2.0 counts two empty answers as equal."""
+    assert (overlap("the", "an"), overlap("the", "an", version="2.0")) == (0.0, 1.0)
+    assert (squad_f1([""], [""]).value, squad_f1([""], [""], version="2.0").value) == (0.0, 1.0)
+    assert squad_exact([""], [""]).value == squad_exact([""], [""], version="2.0").value == 1.0
+    for version in ("1.1", "2.0"):
+        assert overlap("the", "Ada", version=version) == overlap("Ada", "", version=version) == 0.0
+        assert squad_f1(["in Basel"], ["Basel"], version=version).value == pytest.approx(2 / 3)
+
+
+def test_version_2_passes_over_references_without_words() -> None:
+    assert squad_exact(["the"], [["a", "Ada"]]).value == 1.0
+    assert squad_exact(["the"], [["a", "Ada"]], version="2.0").value == 0.0
+    assert squad_exact(["the"], [["a", "!"]], version="2.0").value == 1.0
+    assert "version:2.0" in metric("squad_f1", version=2.0)(["a"], ["b"]).signature
+    with pytest.raises(ValueError, match=r"squad_f1: there is no version '2'\. There are 1\.1, 2\.0"):
+        squad_f1(["a"], ["b"], version="2")
 
 
 def test_articles_are_words_of_their_own() -> None:

@@ -52,6 +52,7 @@ class Comparison(NamedTuple):
         mean: the mean of that difference over the resamples.
         low, high: the interval that holds the difference in `level` of the resamples.
         p_value: how probable a difference at least this large, in either direction, is if there is none.
+        sacrebleu_p_value: sacrebleu's p-value, by its formula on the same resamples.
         samples, level, seed: how it was computed.
     """
 
@@ -62,6 +63,7 @@ class Comparison(NamedTuple):
     low: float
     high: float
     p_value: float
+    sacrebleu_p_value: float
     samples: int
     level: float
     seed: int
@@ -97,6 +99,15 @@ def paired_bootstrap(
     shifted, as in Riezler & Maxwell 2005: it asks how far resampling alone moves the difference. Koehn's own, the share
     of resamples in which the better system loses, is one-sided. Two equal systems have p = 1.
 
+    `sacrebleu_p_value` is that of sacrebleu's paired bootstrap (`sacrebleu --paired-bs`), which takes absolute values
+    before it centres:
+
+    .. math:: p' = \frac{1 + \#\{b : |\Delta_b| - \overline{|\Delta|} > |\Delta|\}}{1 + B}
+
+    Where resamples agree which system is better, that counts one tail of the two, about half of p. Where they do not,
+    the mean of :math:`|\Delta_b|` exceeds :math:`|\bar\Delta|`, and p' is smaller still: for normal
+    :math:`\Delta_b` with Δ at 1 and 2 standard deviations p is 0.32 and 0.046, and p' 0.12 and 0.022.
+
     >>> from regard.evaluate import exact_match_tally
     >>> truth = [str(number) for number in range(200)]
     >>> worse, better = (exact_match_tally(truth[:right] + ["?"] * (200 - right), truth) for right in (100, 150))
@@ -124,5 +135,7 @@ def paired_bootstrap(
     mean = differences.mean()
     low, high = np.quantile(differences, [(1 - level) / 2, (1 + level) / 2])
     extreme = int((np.abs(differences - mean) >= abs(difference)).sum())
-    p_value = (1 + extreme) / (1 + samples)
-    return Comparison(*whole, difference, float(mean), float(low), float(high), p_value, samples, level, seed)
+    sizes = np.abs(differences)
+    larger = int((sizes - sizes.mean() > abs(difference)).sum())
+    p_values = (1 + extreme) / (1 + samples), (1 + larger) / (1 + samples)
+    return Comparison(*whole, difference, float(mean), float(low), float(high), *p_values, samples, level, seed)
