@@ -55,7 +55,7 @@ data:
   format: pairs
   train: {{source: {source}, target: {target}}}
   valid: {{source: {source}, target: {target}}}
-tokenizer: {{kind: words, size: {words}, joint: true}}
+tokenizer: {{kind: words, split: whitespace, size: {words}, joint: true}}
 model: {model}
 train:
   steps: 1000000

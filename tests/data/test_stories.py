@@ -86,7 +86,7 @@ def test_a_text_is_cut_into_sentences() -> None:
 def test_stories_become_batches(tmp_path: Path) -> None:
     stories = Stories(put(tmp_path / "a.txt", TEXT))
     texts = [" ".join([*e.fields["story"], str(e.fields["question"]), str(e.fields["answer"])]) for e in stories]
-    words = Tokenizer.train(texts, kind="words")
+    words = Tokenizer.train(texts, kind="words", split="whitespace")
     corpus = Corpus.build(stories, dict.fromkeys(("story", "question", "answer"), words), tmp_path / "cache")
     assert corpus.kinds == {"story": "sentences", "question": "tokens", "answer": "tokens"}
     batch = Collator(corpus, counted="answer")([2, 0, 1])

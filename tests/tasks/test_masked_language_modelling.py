@@ -16,7 +16,7 @@ from regard.specials import IGNORE, MASK
 from regard.tasks.masked_language_modelling import MaskedLanguageModelling
 
 TEXTS = ["the cat sleeps", "the dog eats , the cat plays"]
-WORDS = Tokenizer.train(TEXTS, kind="words", masked=True)
+WORDS = Tokenizer.train(TEXTS, kind="words", split="whitespace", masked=True)
 TASK = MaskedLanguageModelling({"text": WORDS})
 
 

@@ -64,10 +64,14 @@ def test_the_source_word_that_was_attended_to_stands_in_its_place() -> None:
 def test_words_are_copied_as_they_were_written() -> None:
     lower = words("ein haus", lowercase=True)
     assert answers(Translation({"source": lower, "target": lower}, dictionary={}), "Das HAUS") == ["HAUS Das"]
-    divided = Tokenizer.train(["a"], kind="words", normalise="nfkc")  # which makes a space of the acute
+    divided = Tokenizer.train(
+        ["a"], kind="words", split="whitespace", normalise="nfkc"
+    )  # which makes a space of the acute
     assert len(divided.encode("x\u00b4y z")) == 3
     task = Translation({"source": divided, "target": divided}, dictionary={})
     assert answers(task, "x\u00b4y z") == ["z x\u00b4y x\u00b4y"]
+    raw = Tokenizer.train(["a"], kind="words")
+    assert answers(Translation({"source": raw, "target": raw}, dictionary={}), "Das Haus!") == ["! Haus Das"]
 
 
 def test_tokens_and_alignment_are_what_the_model_said() -> None:

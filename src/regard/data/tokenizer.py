@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import tokenizers
-from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import normalizers, pre_tokenizers
 
+from regard.data import tokenizer_training
 from regard.data.pieces import printable, surface
 from regard.data.problems import DataError, shortened
+from regard.data.tokenizer_training import CountedTexts, Wanted
+from regard.data.word_splitting import WordSplit, joined_words
 from regard.specials import BOS, EOS, MASK, MASKED, PAD, SPECIALS, UNK
 
 Kind = Literal["characters", "words", "bpe", "unigram", "wordpiece"]
 Normalisation = Literal["nfc", "nfd", "nfkc", "nfkd"]
 
 _RESERVED = frozenset((PAD, BOS, EOS))
-_INSIDE = "##"  # what a piece of a word begins with that is not its first
 _FORMS = {"nfc": normalizers.NFC, "nfd": normalizers.NFD, "nfkc": normalizers.NFKC, "nfkd": normalizers.NFKD}
 
 
@@ -36,7 +36,7 @@ class Tokenizer:
     | kind | pieces | lossless |
     |---|---|---|
     | characters | code points | yes, but for characters that training did not see |
-    | words | what stands between white space | up to white space and unknown words |
+    | words | words, punctuation apart; or what stands between white space | up to white space and unknown words |
     | bpe | byte pairs (Sennrich et al. 2016) over bytes, a space belongs to the word behind it | yes, any text |
     | unigram | the unigram model of Kudo (2018) | up to white space and unseen characters |
     | wordpiece | BERT's: the longest first, punctuation apart | up to spaces, unknown words, accents if lower-cased |
@@ -56,7 +56,9 @@ class Tokenizer:
         self._library = tokenizers.Tokenizer.from_str(text)
         self._library.encode_special_tokens = True
         self.json: str = self._library.to_str()
-        self.kind: Kind = _kind(json.loads(self.json))
+        described = json.loads(self.json)
+        self.kind: Kind = _kind(described)
+        self.split: WordSplit | None = _split(described) if self.kind == "words" else None
         first = tuple(self._library.id_to_token(index) for index in range(len(SPECIALS)))
         if first != SPECIALS:
             raise DataError(f"a tokenizer must begin with {', '.join(SPECIALS)}; this one begins with {first}")
@@ -70,6 +72,7 @@ class Tokenizer:
         texts: Iterable[str | Sequence[str]],
         *,
         kind: Kind,
+        split: WordSplit | None = None,
         size: int | None = None,
         min_frequency: int = 1,
         lowercase: bool = False,
@@ -81,6 +84,8 @@ class Tokenizer:
         Args:
             texts: what to learn from, read once; a text may be a list of words.
             kind: "characters", "words", "bpe", "unigram" or "wordpiece".
+            split: of words: "punctuation" cuts punctuation off words, "whitespace" is for text that is tokenised
+                already; None for "punctuation". The words of a list are never cut.
             size: the largest vocabulary, the special ids included; None for no limit (characters, words) or 8000.
             min_frequency: pieces that are rarer are left out (for bpe: pairs that are rarer are not merged).
             lowercase: lower-case every text first.
@@ -91,16 +96,18 @@ class Tokenizer:
             raise DataError(f"there is no tokenizer of kind {kind!r}; there are {', '.join(get_args(Kind))}")
         if normalise is not None and normalise not in _FORMS:
             raise DataError(f"there is no normal form {normalise!r}; there are {', '.join(_FORMS)}")
-        counted = _Counted(text if isinstance(text, str) else " ".join(text) for text in texts)
+        if split is not None and kind != "words":
+            raise DataError(f"split is {split!r}, and for tokenizers of kind words; the kind is {kind!r}")
+        counted = CountedTexts(texts)
         forms = ([_FORMS[normalise]()] if normalise else []) + ([normalizers.Lowercase()] if lowercase else [])
-        specials = MASKED if masked else SPECIALS
-        if kind in ("characters", "words"):
-            library = _closed(counted, kind, size, min_frequency, forms, specials)
+        if kind == "wordpiece":
+            forms.append(normalizers.BertNormalizer(lowercase=lowercase))
+        wanted = Wanted(size, min_frequency, forms, MASKED if masked else SPECIALS)
+        if kind == "words":
+            library = tokenizer_training.words(counted, wanted, split or "punctuation")
         else:
-            if kind == "wordpiece":
-                forms.append(normalizers.BertNormalizer(lowercase=lowercase))
-            library = _learned(counted, kind, size or 8000, min_frequency, forms, specials)
-        if not counted.count or library.get_vocab_size() == len(specials):
+            library = _LEARNED[kind](counted, wanted)
+        if not counted.count or library.get_vocab_size() == len(wanted.specials):
             seen = f"{counted.count} text{'' if counted.count == 1 else 's'}"
             raise DataError(f"the vocabulary is empty: {seen} gave no {kind} at min_frequency {min_frequency}")
         return cls(tokenizers.Tokenizer.from_str(library.to_str()).to_str())
@@ -140,7 +147,7 @@ class Tokenizer:
         if self.masked and any(isinstance(text, str) and "\t" in text for text in texts):
             return [self._both(text) for text in texts]
         plain = [text if isinstance(text, str) else self._joined(text) for text in texts]
-        apart = self.kind == "wordpiece" and any(not isinstance(text, str) for text in texts)
+        apart = self._cuts_words and any(not isinstance(text, str) for text in texts)
         library = self._of_whole_words if apart else self._library
         encoded = library.encode_batch_fast(plain, add_special_tokens=False)
         return [self._safe(encoding.ids) for encoding in encoded]
@@ -166,6 +173,11 @@ class Tokenizer:
         if "\t" in second:
             raise DataError(f"a tab stands between two texts, and here are more: {shortened(text)!r}")
         return [*self.encode(first), EOS, *self.encode(second)]
+
+    @property
+    def _cuts_words(self) -> bool:
+        """Whether punctuation inside of a word begins another one."""
+        return self.kind == "wordpiece" or self.split == "punctuation"
 
     @cached_property
     def _of_whole_words(self) -> tokenizers.Tokenizer:
@@ -210,7 +222,17 @@ class Tokenizer:
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids up to the first end; unknown words are "<unk>", the other special ids are left out."""
         kept = [index for index in _ended(ids) if index not in self._reserved]
+        if self.split == "punctuation":
+            return joined_words([self._library.id_to_token(index) or "" for index in kept])
         return str(self._library.decode(kept, skip_special_tokens=False))
+
+    def joined(self, words: Sequence[str]) -> str:
+        """Words, known or not, as a text; spaces as `decode` has them.
+
+        >>> Tokenizer.train(["a house."], kind="words").joined(["a", "house", "."])
+        'a house.'
+        """
+        return joined_words(words) if self.split == "punctuation" else " ".join(words)
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
         """Each piece as it can be shown in a picture: "▁" is a space, "\\xc3" a byte that is no character alone."""
@@ -256,111 +278,18 @@ class Tokenizer:
         return f"Tokenizer({self.kind}, {self.size})"
 
 
-class _Counted:
-    """Texts that are counted as they go by."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self.texts, self.count = texts, 0
-
-    def __iter__(self) -> Iterator[str]:
-        for text in self.texts:
-            self.count += 1
-            yield text
+_LEARNED = {
+    "characters": tokenizer_training.characters,
+    "bpe": tokenizer_training.bpe,
+    "unigram": tokenizer_training.unigram,
+    "wordpiece": tokenizer_training.wordpiece,
+}
 
 
-def _closed(
-    texts: _Counted,
-    kind: Kind,
-    size: int | None,
-    min_frequency: int,
-    forms: list[normalizers.Normalizer],
-    specials: tuple[str, ...],
-) -> tokenizers.Tokenizer:
-    """A vocabulary of whole characters or words, the most frequent first."""
-    # The library's trainer gives a word that is spelt like a special token a second id, and PTB is full of <unk>.
-    normaliser = normalizers.Sequence(forms)
-    plain: Iterable[str] = (normaliser.normalize_str(text) for text in texts) if forms else texts
-    counts = Counter(chain.from_iterable(plain if kind == "characters" else (text.split() for text in plain)))
-    for special in specials:
-        counts.pop(special, None)
-    ranked = sorted((item for item in counts.items() if item[1] >= min_frequency), key=lambda item: (-item[1], item[0]))
-    room = None if size is None else max(size - len(specials), 0)
-    vocabulary = {token: index for index, token in enumerate((*specials, *(token for token, _ in ranked[:room])))}
-    library = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token=SPECIALS[UNK]))
-    library.add_special_tokens(list(specials))
-    if forms:
-        library.normalizer = normaliser
-    if kind == "characters":
-        library.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(r"[\s\S]"), "isolated")
-        library.decoder = decoders.Fuse()
-    else:
-        library.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    return library
-
-
-def _learned(
-    texts: _Counted,
-    kind: Kind,
-    size: int,
-    min_frequency: int,
-    forms: list[normalizers.Normalizer],
-    specials: tuple[str, ...],
-) -> tokenizers.Tokenizer:
-    """A vocabulary of parts of words."""
-    trainer: trainers.Trainer
-    if kind == "bpe":
-        alphabet = pre_tokenizers.ByteLevel.alphabet()
-        if size < len(specials) + len(alphabet):
-            raise DataError(f"bpe needs a size of at least {len(specials) + len(alphabet)} (all bytes), not {size}")
-        library = tokenizers.Tokenizer(models.BPE())
-        # A space before the first word makes it the same piece as inside a sentence; the decoder takes it off again.
-        library.normalizer = normalizers.Sequence([*forms, normalizers.Prepend(" ")])
-        library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        library.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
-        trainer = trainers.BpeTrainer(
-            vocab_size=size,
-            min_frequency=min_frequency,
-            special_tokens=list(specials),
-            initial_alphabet=alphabet,
-            show_progress=False,
-        )
-    elif kind == "wordpiece":
-        library = wordpieces({special: index for index, special in enumerate(specials)}, forms)
-        trainer = trainers.WordPieceTrainer(
-            vocab_size=size, min_frequency=min_frequency, special_tokens=list(specials), show_progress=False
-        )
-    else:
-        library = tokenizers.Tokenizer(models.Unigram())
-        if forms:
-            library.normalizer = normalizers.Sequence(forms)
-        library.pre_tokenizer = pre_tokenizers.Metaspace()
-        library.decoder = decoders.Metaspace()
-        trainer = trainers.UnigramTrainer(
-            vocab_size=size, special_tokens=list(specials), unk_token=SPECIALS[UNK], show_progress=False
-        )
-    try:
-        library.train_from_iterator(texts, trainer)
-    except Exception as problem:
-        if type(problem) is not Exception:  # the library's own are bare; others are of the texts, and say it better
-            raise
-        raise DataError(
-            f"a tokenizer of kind {kind} and size {size} cannot be made ({problem}); try a larger size"
-        ) from problem
-    return library
-
-
-def wordpieces(vocabulary: dict[str, int], forms: list[normalizers.Normalizer]) -> tokenizers.Tokenizer:
-    """The library's tokenizer of BERT's kind over these pieces, the special ones first."""
-    library = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token=SPECIALS[UNK]))
-    library.add_special_tokens([piece for piece in MASKED if piece in vocabulary])
-    library.normalizer = normalizers.Sequence(forms)
-    library.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    library.decoder = decoders.WordPiece(_INSIDE, cleanup=False)
-    return library
-
-
-def _kind(description: dict[str, dict[str, object]]) -> Kind:
+def _kind(description: dict[str, Any]) -> Kind:
     model, before = description["model"]["type"], (description.get("pre_tokenizer") or {}).get("type")
+    if model == "WordLevel" and before == "Split" and description["pre_tokenizer"].get("invert"):
+        return "words"  # matches are words, and of characters what is matched
     known: dict[tuple[object, object], Kind] = {
         ("WordLevel", "Split"): "characters",
         ("WordLevel", "WhitespaceSplit"): "words",
@@ -371,6 +300,10 @@ def _kind(description: dict[str, dict[str, object]]) -> Kind:
     if (model, before) not in known:
         raise DataError(f"a tokenizer with model {model} behind {before} is none of {', '.join(get_args(Kind))}")
     return known[model, before]
+
+
+def _split(description: dict[str, Any]) -> WordSplit:
+    return "whitespace" if description["pre_tokenizer"]["type"] == "WhitespaceSplit" else "punctuation"
 
 
 def _ended(ids: Iterable[int]) -> Iterator[int]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import tokenizers
 
 from regard.data import Tokenizer
-from regard.data.tokenizer import wordpieces
+from regard.data.tokenizer_training import wordpieces
 from regard.hugging_face.normaliser import agreed, chosen
 from regard.hugging_face.reading import read_mapping, read_text
 from regard.runs.files import write_json

@@ -26,6 +26,10 @@ class TokenizerPart(Section):
 
     kind: Literal["characters", "words", "bpe", "unigram", "wordpiece"] = "bpe"
     """What a token is."""
+    split: Literal["punctuation", "whitespace"] | None = None
+    """Of words: `punctuation` cuts punctuation off words, `whitespace` is for text that is tokenised already; None for
+    `punctuation`, and `whitespace` of the task answer. Words that the data give one by one are never cut. Other kinds
+    have no use for it."""
     size: int | None = Field(None, ge=5)
     """The most tokens of the vocabulary, special ones included; None for the kind's own choice. Single characters are
     all kept by wordpiece, and all bytes by bpe."""
@@ -400,9 +404,13 @@ class Recipe(Section):
     @model_validator(mode="before")
     @classmethod
     def _answered_by_a_word(cls, given: Any) -> Any:
-        """An answer is one word, so that the vocabulary of stories is of words where nothing is said."""
-        told = isinstance(given, dict) and given.get("task") == "answer" and "tokenizer" not in given
-        return {**given, "tokenizer": {"kind": "words"}} if told else given
+        """An answer is one word, so that the vocabulary of stories is of words, which only white space divides."""
+        if not isinstance(given, dict) or given.get("task") != "answer":
+            return given
+        section = given.get("tokenizer", {"kind": "words"})
+        if isinstance(section, dict) and section.get("kind") == "words" and section.get("split") is None:
+            section = {**section, "split": "whitespace"}
+        return {**given, "tokenizer": section}
 
     @field_validator("run")
     @classmethod

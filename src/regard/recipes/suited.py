@@ -60,6 +60,8 @@ def suited_tokenizer(recipe: Recipe) -> None:
     section = recipe.tokenizer
     if recipe.task == "answer" and section.kind != "words":
         raise ValueError(f"an answer is one word, so kind is 'words' for the task 'answer'; it is {section.kind!r}")
+    if recipe.task == "answer" and section.split != "whitespace":
+        raise ValueError(f"an answer is one word, apple,milk too, so split is 'whitespace'; it is {section.split!r}")
     if recipe.task == "tag" and section.kind == "characters":
         raise ValueError(
             "kind 'characters' does not know words, which have the tags; use words, bpe, unigram or wordpiece"

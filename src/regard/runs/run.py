@@ -70,7 +70,9 @@ class Run:
 
     def recipe(self, overrides: list[str] | None = None) -> Recipe:
         """The recipe of an existing run, with assignments such as `decode.beam_size=10`."""
-        return check(Document.read(recipe_file(self.folder)).overridden(overrides or [])).recipe
+        document = Document.read(recipe_file(self.folder))
+        _add_earlier_defaults(document.content)
+        return check(document.overridden(overrides or [])).recipe
 
     def save_encoders(self, encoders: Encoders) -> None:
         """Write what turns text into ids: `tokenizer.source.json`, `labels.tags.json`."""
@@ -126,11 +128,21 @@ class Run:
         model.load_state_dict(learned)
 
 
+BEGINNING = re.compile(r"tokenizer(\.target)?\.split|model\.(\w+\.)*scale")
+"""Keys that count until a run has its tokenizers and weights, and never after; null goes on with what the run has."""
 FREE = re.compile(
     r"run|decode(\..*)?|evaluate\.(metrics|group|rows|examples)(\..*)?"
     r"|train\.(steps|log_every|valid_every|checkpoint_every|graphs|gradient_checkpointing|sharding|tensorboard)"
 )
 """Keys that a run may go on with other values of: they change nothing that is learned."""
+
+
+def _add_earlier_defaults(content: dict[str, Any]) -> None:
+    """Give the recipe of a run, which has all keys of its time, those that came later with what was done before."""
+    section = content.get("tokenizer")
+    for part in (section, section.get("target")) if isinstance(section, dict) else ():
+        if isinstance(part, dict) and part.get("kind") == "words":
+            part.setdefault("split", "whitespace")
 
 
 def difference(one: dict[str, Any], other: dict[str, Any], prefix: str = "") -> set[str]:
@@ -141,6 +153,6 @@ def difference(one: dict[str, Any], other: dict[str, Any], prefix: str = "") -> 
         mine, theirs = one.get(key), other.get(key)
         if isinstance(mine, dict) and isinstance(theirs, dict):
             found |= difference(mine, theirs, f"{name}.")
-        elif mine != theirs and not FREE.fullmatch(name):
+        elif mine != theirs and not FREE.fullmatch(name) and not (theirs is None and BEGINNING.fullmatch(name)):
             found.add(name)
     return found

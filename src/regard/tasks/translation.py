@@ -143,10 +143,12 @@ class Translation(Task):
             raise ValueError("unknown words are replaced by what the model looked at; this one attends to nothing")
         words = [self.target.decode([index]) for index in hypothesis.output]
         said = replace_unknown(words, hypothesis.alignment, self._written(source), dictionary=self.dictionary)
-        return " ".join(filter(None, said))
+        return self.target.joined([word for word in said if word])
 
     def _written(self, source: str) -> list[str]:
         """The word behind each piece of the source as it was written; one that a normal form divides counts twice."""
+        if self.source.split == "punctuation":
+            return [source[begin:end] for begin, end in self.source.places(source)] or [SPECIALS[UNK]]
         words = source.split()
         ids = self.source.encode_all(words) if words else []
         return [word for word, pieces in zip(words, ids, strict=True) for _ in pieces] or [SPECIALS[UNK]]

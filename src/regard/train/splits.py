@@ -273,6 +273,7 @@ def _learned(part: TokenizerPart, texts: Iterator[Value], *, masked: bool = Fals
     return Tokenizer.train(
         texts,
         kind=part.kind,
+        split=part.split if part.kind == "words" else None,
         size=part.size,
         min_frequency=part.min_frequency,
         lowercase=part.lowercase,
