@@ -137,6 +137,42 @@ def test_evaluate_measures_labels_and_tags(reviews: str, tags: str) -> None:
         assert part in shown
 
 
+def test_classes_are_measured_one_by_one(reviews: str, tags: str) -> None:
+    row = json.loads(asked("evaluate", reviews, "--json"))
+    assert row["confusion"]["labels"] == ["bad", "good"]
+    counts = row["confusion"]["counts"]
+    assert counts[0][1] == counts[1][0] == 0
+    assert row["classes"]["bad"] == {"precision": 1.0, "recall": 1.0, "f1": 1.0, "support": counts[0][0]}
+    assert row["averages"]["macro"]["support"] == sum(map(sum, counts))
+    shown = asked("evaluate", reviews)
+    for part in ("class", "precision", "macro", "weighted", "true \\ predicted"):
+        assert part in shown
+    row = json.loads(asked("evaluate", tags, "--json"))
+    assert row["confusion"]["labels"] == [".", "DT", "NN", "VB"]
+    assert row["averages"]["micro"]["f1"] == row["accuracy"]
+    assert "## Classes: test" in (Path(tags) / "report.md").read_text()
+
+
+def test_a_metric_that_is_asked_for_selects_the_model(tmp_path: Path) -> None:
+    (tmp_path / "reviews.txt").write_text("\n".join(REVIEWS))
+    (tmp_path / "mine.yaml").write_text(CLASSIFY)
+    short = ("train.steps=4", "train.valid_every=2", f"data.root={tmp_path}", "--runs", tmp_path)
+    twice = "evaluate.metrics=[{f1: {average: macro}}, {f1: {average: weighted}}, mcc]"
+    asked(
+        "train",
+        tmp_path / "mine.yaml",
+        *short,
+        twice,
+        "evaluate.select='f1:average=weighted'",
+        "train.class_weights=balanced",
+    )
+    assert "the best by f1:average=weighted |" in (tmp_path / "reviews/report.md").read_text()
+    rows = [json.loads(line) for line in (tmp_path / "reviews/metrics.jsonl").read_text().splitlines()]
+    assert {"f1:average=macro", "f1:average=weighted", "mcc"} <= rows[-1].keys()
+    problem = refused("train", tmp_path / "mine.yaml", *short, twice, "evaluate.select=f1")
+    assert "select is 'f1'; it can be loss, f1:average=macro, f1:average=weighted, mcc" in problem
+
+
 def test_labels_and_tags_have_no_search(reviews: str, tags: str) -> None:
     for run, unit in ((reviews, "label"), (tags, "tag")):
         with pytest.raises(ValueError, match=f"strategy is of a search for texts; each {unit} is ranked"):

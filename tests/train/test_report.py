@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from regard.evaluate.confusion import Confusion
 from regard.evaluate.score import Score
 from regard.recipes.load import load
 from regard.runs.checkpoint import Progress
@@ -57,6 +59,35 @@ def test_what_is_right_stands_beside_what_was_said(tmp_path: Path) -> None:
         "| 1 2 | 1 2 | 1 2 |",
         r"| a\|b &lt;unk><br>c | \*d\* | \$e\$ / f |",
     ]
+
+
+def test_classes_have_a_table_a_matrix_and_a_picture(tmp_path: Path) -> None:
+    found = Confusion.of([("a|b", "a|b"), ("a|b", "c"), ("c", "c"), ("c", "c")])
+    measured = Measured(1.0, {}, (), None, found)
+    lines = page(Run(tmp_path), replace(outcome(), valid=measured, test=None))
+    begin = lines.index("## Classes: valid")
+    assert lines[begin + 2 : begin + 9] == [
+        "| class | precision | recall | F1 | count |",
+        "|---|---:|---:|---:|---:|",
+        r"| a\|b | 1.0000 | 0.5000 | 0.6667 | 2 |",
+        "| c | 0.6667 | 1.0000 | 0.8000 | 2 |",
+        "| **macro** | 0.8333 | 0.7500 | 0.7333 | 4 |",
+        "| **micro** | 0.7500 | 0.7500 | 0.7500 | 4 |",
+        "| **weighted** | 0.8333 | 0.7500 | 0.7333 | 4 |",
+    ]
+    assert r"| a\|b | 1 | 1 |" in lines
+    assert "![share of each true class that is predicted as each class](confusion.png)" in lines
+    assert (tmp_path / "confusion.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_many_classes_are_cut_and_their_mistakes_named(tmp_path: Path) -> None:
+    names = [f"c{number:02d}" for number in range(50)]
+    pairs = [(name, name) for name in names for _ in range(3)] + [("c07", "c08")] * 2
+    lines = page(Run(tmp_path), replace(outcome(), test=Measured(1.0, {}, (), None, Confusion.of(pairs))))
+    assert "## Classes: test" in lines
+    assert r"| *and 10 rarer classes* |  |  |  |  |" in lines
+    assert lines[lines.index("| true | predicted | times |") + 2] == "| c07 | c08 | 2 |"
+    assert not [line for line in page(Run(tmp_path), outcome()) if "Classes" in line]
 
 
 def test_a_text_that_goes_on_has_no_reference(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ def command(
     from regard.train.fault import NotFiniteError
     from regard.train.splits import prepared
     from regard.train.validation import measure
+    from regard.view.classes import class_table, confusion_table
 
     try:
         overrides = [f"data.{one}" for one in data or []] + [f"decode.{one}" for one in decode or []]
@@ -64,6 +65,10 @@ def command(
     if as_json:
         signatures = {name: score.signature for name, score in measured.scores.items()}
         row: dict[str, object] = {"split": split, **strict(measured.values()), "signatures": signatures}
+        if measured.confusion is not None:
+            row["classes"] = {name: one._asdict() for name, one in measured.confusion.per_class().items()}
+            row["averages"] = {name: one._asdict() for name, one in measured.confusion.averages().items()}
+            row["confusion"] = measured.confusion.as_json()
         if against is not None:
             row["against"] = {name: one._asdict() for name, one in differences.items()}
         typer.echo(json.dumps(row))
@@ -76,6 +81,8 @@ def command(
     for score in measured.scores.values():
         table.add_row(escape(score.name), shown(score.value), escape(score.signature))
     show(table)
+    if measured.confusion is not None:
+        show(class_table(measured.confusion), confusion_table(measured.confusion) or "")
     for name, difference in differences.items():
         show(f"{escape(name)}, {escape(str(against))} → {escape(str(run))}: {escape(str(difference))}")
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MARKERS = "osD^vP"
+_DRAWN = 4  # measures, at most
 _LABEL = 44  # letters of a row's name, at most
 _LETTER = 0.085  # inches
 _WIDE = 20.0
@@ -30,30 +31,44 @@ class _Look(NamedTuple):
 
 
 def draw(comparison: Comparison, rows: Sequence[Row], path: Path) -> None:
-    """Write a PNG: validation curves with bands of ± a standard deviation, and a dot with its error for each row."""
+    """Write a PNG: for each measure the validation curves with bands of ± a standard deviation, and a dot per row.
+
+    The measure that selects the model comes first, then the metrics that the recipe asks for.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    name = comparison.trials[0].recipe.select[0]
-    split = "test" if ("test", name) in measured(rows) else "valid"
+    names = _measures(comparison, rows)
     looks = [_look(comparison, row, place) for place, row in enumerate(rows)]
     width = 9.5 + _LETTER * max(len(look.label) for look in looks)
-    figure, (left, right) = pyplot.subplots(
-        1,
+    figure, axes = pyplot.subplots(
+        len(names),
         2,
-        figsize=(width, max(3.6, 1.5 + 0.27 * len(rows))),
+        figsize=(width, len(names) * max(3.6, 1.5 + 0.27 * len(rows))),
         layout="constrained",
+        squeeze=False,
         gridspec_kw={"width_ratios": (1.25, 1)},
     )
-    _curves(left, [row.curve(name) for row in rows], looks)
-    left.set(xlabel="step", ylabel=f"valid {name}", title=comparison.folder.name)
-    _dots(right, [row.measure(split, name) for row in rows], looks)
-    right.set(xlabel=f"{split} {name} ({_way(name)})", title=f"by {', '.join(comparison.heads.values()) or 'seed'}")
+    for name, (left, right) in zip(names, axes, strict=True):
+        split = "test" if ("test", name) in measured(rows) else "valid"
+        _curves(left, [row.curve(name) for row in rows], looks)
+        left.set(xlabel="step", ylabel=f"valid {name}", title=comparison.folder.name)
+        _dots(right, [row.measure(split, name) for row in rows], looks)
+        right.set(xlabel=f"{split} {name} ({_way(name)})", title=f"by {', '.join(comparison.heads.values()) or 'seed'}")
     with written(path) as draft:
         figure.savefig(draft, format="png", dpi=150)
     pyplot.close(figure)
+
+
+def _measures(comparison: Comparison, rows: Sequence[Row]) -> list[str]:
+    """What is drawn, one below the other: what selects the model, and the metrics that were measured."""
+    recipe = comparison.trials[0].recipe
+    known = {name for _, name in measured(rows)}
+    asked = (*recipe.select[1:], *(metric.label for metric in recipe.evaluate.chosen(recipe.task)))
+    found = dict.fromkeys((recipe.select[0], *(name for name in asked if name in known)))
+    return list(found)[:_DRAWN]
 
 
 def _curves(axis: Axes, curves: Sequence[dict[int, Spread]], looks: Sequence[_Look]) -> None:

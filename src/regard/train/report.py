@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator, Sequence
 
@@ -18,9 +17,11 @@ from regard.runs.metrics_log import AVERAGED
 from regard.runs.run import Run
 from regard.tasks.prediction import Prediction
 from regard.tasks.spans import around
+from regard.train.class_report import class_lines, draw_confusion
 from regard.train.screen import ENDED
 from regard.train.trainer import Outcome
 from regard.train.validation import Measured
+from regard.view.markdown import cell
 from regard.view.terminal import heat_map, stacked, story_map
 
 _FEW = 30  # points of a curve that are marked one by one
@@ -56,12 +57,14 @@ def report(run: Run, recipe: Recipe, outcome: Outcome) -> None:
         for name, one in _measured(outcome):
             lines.append(f"| {name} | loss | {one.loss:.4f} | nats |")
             for score in one.scores.values():
-                lines.append(
-                    f"| {name} | {_cell(score.name)} | {shown(score.value, '.5g')} | {_cell(score.signature)} |"
-                )
+                lines.append(f"| {name} | {cell(score.name)} | {shown(score.value, '.5g')} | {cell(score.signature)} |")
     if _curves(run, recipe, outcome):
         lines += ["", "![loss and metrics by step](curves.png)"]
     measured = outcome.test or outcome.valid
+    if measured is not None and measured.confusion is not None:
+        split = "test" if outcome.test is not None else "valid"
+        lines += ["", f"## Classes: {split}", "", *class_lines(measured.confusion)]
+        draw_confusion(measured.confusion, run.folder)
     if measured is not None and measured.predictions:
         lines += ["", *_predictions(_chosen(measured.predictions, 20))]
     with written(run.folder / "report.md") as draft:
@@ -93,7 +96,7 @@ def _facts(run: Run, recipe: Recipe, outcome: Outcome) -> Iterator[tuple[str, st
     yield "model", f"{recipe.model.kind}, {outcome.parameters:,} parameters"
     yield "examples", ", ".join(f"{count:,} {split}" for split, count in outcome.examples.items())
     if outcome.skipped:
-        yield "left out", _cell("; ".join(outcome.skipped))
+        yield "left out", cell("; ".join(outcome.skipped))
     yield "updates", f"{progress.step:,} of {train.steps:,}"
     if train.average > 1:
         taken = len(run.checkpoints(keep=train.average, every=train.checkpoint_every).last())
@@ -155,17 +158,7 @@ def _predictions(chosen: Sequence[Prediction]) -> Iterator[str]:
     yield "| source | prediction |" + " reference |" * known
     yield "|---|---|" + "---|" * known
     for one in chosen:
-        yield f"| {_cell(one.source)} | {_cell(one.text)} |" + f" {_cell(one.reference or '')} |" * known
-
-
-def _cell(text: str) -> str:
-    r"""A text as it is in a table of Markdown: nothing in it is markup, and a line end stays in its cell.
-
-    >>> print(_cell("a|b <unk> *c*\nd"))
-    a\|b &lt;unk> \*c\*<br>d
-    """
-    plain = re.sub(r"[\\`*_\[\]|~$]", r"\\\g<0>", text.replace("&", "&amp;").replace("<", "&lt;"))
-    return "<br>".join(plain.splitlines())
+        yield f"| {cell(one.source)} | {cell(one.text)} |" + f" {cell(one.reference or '')} |" * known
 
 
 def _chosen(predictions: Sequence[Prediction], count: int) -> list[Prediction]:

@@ -14,6 +14,7 @@ from regard.data.episodes import Drawn
 from regard.data.episodes.drawn import TOGETHER
 from regard.data.problems import DataError
 from regard.decode.engine import Engine
+from regard.evaluate.confusion import Confusion
 from regard.evaluate.perplexity import bits_per_character, bits_per_sequence, perplexity
 from regard.evaluate.score import Score
 from regard.ops.weights import Weights
@@ -40,12 +41,14 @@ class Measured:
         scores: perplexity of what generates text, and the metrics, by name.
         predictions: the best answer to each example; of a language model, how some texts go on.
         flatness: how even attention is: its mean entropy over that of an even row, 0 to 1; None without attention.
+        confusion: of the classes of answers that are labels; None of others.
     """
 
     loss: float
     scores: Mapping[str, Score]
     predictions: tuple[Prediction, ...]
     flatness: float | None
+    confusion: Confusion | None = None
 
     def values(self) -> dict[str, float]:
         """By name, as a row of metrics.jsonl has them."""
@@ -82,13 +85,13 @@ def measure(
         scores = _likelihood_scores(task, split, total, tokens)
         if isinstance(task, LanguageModelling | MaskedLanguageModelling):
             texts = split.texts(task.question)[: samples * 7 : 7] if samples else []
-            predictions = task.samples(model, texts, recipe.search())
+            predictions, confusion = task.samples(model, texts, recipe.search()), None
         else:
-            predictions, answered = _answers(engine or model, task, split, recipe)
+            predictions, answered, confusion = _answers(engine or model, task, split, recipe)
             scores |= answered
     finally:
         model.train(training)
-    return Measured(total / tokens, scores, tuple(predictions), flatness)
+    return Measured(total / tokens, scores, tuple(predictions), flatness, confusion)
 
 
 def _likelihood(model: nn.Module, task: Task, feed: Feed) -> tuple[float, int, float | None]:
@@ -140,13 +143,24 @@ def _bits_scores(drawn: Drawn, total: float) -> dict[str, Score]:
 
 def _answers(
     model: nn.Module | Engine, task: Task, split: Split, recipe: Recipe
-) -> tuple[list[Prediction], dict[str, Score]]:
-    """The best answer to each question, and the metrics."""
+) -> tuple[list[Prediction], dict[str, Score], Confusion | None]:
+    """The best answer to each question, the metrics, and the confusion of classes where answers are labels."""
     questions, references = asked(task, split, recipe)
     found = task.predict(model, questions, recipe.search(), batch=MEASURED)
     best = [replace(answers[0], reference=" / ".join(right)) for answers, right in zip(found, references, strict=True)]
     texts = [one.text for one in best]
-    return best, {metric.label: metric(texts, references) for metric in recipe.evaluate.chosen(recipe.task)}
+    scores = {metric.label: metric(texts, references) for metric in recipe.evaluate.chosen(recipe.task)}
+    return best, scores, _confusion(task, texts, references)
+
+
+def _confusion(task: Task, texts: list[str], references: list[list[str]]) -> Confusion | None:
+    """Which class was claimed for which; None where answers are free text."""
+    found = Confusion.of(
+        pair
+        for text, right in zip(texts, references, strict=True)
+        for pair in zip(task.classes(right[0]), task.classes(text), strict=True)
+    )
+    return found if found.names else None
 
 
 def asked(task: Task, split: Split, recipe: Recipe) -> tuple[list[str], list[list[str]]]:

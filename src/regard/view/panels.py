@@ -20,12 +20,13 @@ _NETWORK = 7.0  # inches of a network's sides
 _NAMED = 64  # rows or columns that are named one by one; of more, only some are numbered
 
 
-def draw(panels: Sequence[Panel], path: Path) -> str | None:
+def draw(panels: Sequence[Panel], path: Path, *, suffix: str | None = None) -> str | None:
     """Write the panels, one above the other, each with the scale of its numbers.
 
     Args:
         panels: what to draw.
         path: where; its suffix says how: .png, .svg, .pdf or .html.
+        suffix: says how in its place, for a draft that has another name; None for that of the path.
 
     Returns:
         A sentence about letters that the fonts of this machine do not have; None if all are drawn.
@@ -39,15 +40,16 @@ def draw(panels: Sequence[Panel], path: Path) -> str | None:
     ...     (Path(folder) / "a.svg").read_text()[:5]
     '<?xml'
     """
-    if path.suffix not in SUFFIXES:
+    suffix = path.suffix if suffix is None else suffix
+    if suffix not in SUFFIXES:
         raise ValueError(f"{path}: a picture's name ends in {', '.join(SUFFIXES)}")
     try:
-        if path.suffix == ".html":
+        if suffix == ".html":
             path.write_text(page(panels), encoding="utf-8")
             return None
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            _plot(panels, path)
+            _plot(panels, path, suffix)
     except OSError as problem:
         raise ValueError(f"{path}: cannot be written ({problem.strerror})") from problem
     if any("missing from" in str(one.message) for one in said):
@@ -55,7 +57,7 @@ def draw(panels: Sequence[Panel], path: Path) -> str | None:
     return None
 
 
-def _plot(panels: Sequence[Panel], path: Path) -> None:
+def _plot(panels: Sequence[Panel], path: Path, suffix: str) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -74,7 +76,7 @@ def _plot(panels: Sequence[Panel], path: Path) -> None:
     try:
         for axis, panel in zip(axes[:, 0], panels, strict=True):
             draw_network(axis, panel) if isinstance(panel, Network) else _draw(axis, panel)
-        figure.savefig(path, format=path.suffix[1:], dpi=120)
+        figure.savefig(path, format=suffix[1:], dpi=120)
     finally:
         pyplot.close(figure)
 

@@ -1,0 +1,65 @@
+"""Tables of classes for the terminal: precision, recall and F1 of each, and which was taken for which."""
+
+from __future__ import annotations
+
+from rich.markup import escape
+from rich.table import Table
+
+from regard.evaluate.confusion import Confusion
+
+LISTED = 40
+"""Classes that a table lists; of more, those that are true most often."""
+CROSSED = 12
+"""Classes whose whole matrix is shown; of more, their most frequent mistakes."""
+_MISTAKES = 10
+
+
+def class_table(confusion: Confusion) -> Table:
+    """Return a row per class, and the averages below.
+
+    >>> table = class_table(Confusion.of([("yes", "yes"), ("yes", "no"), ("no", "no")]))
+    >>> [column.header for column in table.columns], table.row_count
+    (['class', 'precision', 'recall', 'F1', 'count'], 5)
+    """
+    table = Table(title=_title(confusion), title_justify="left")
+    for column in ("class", "precision", "recall", "F1", "count"):
+        table.add_column(column, justify="left" if column == "class" else "right")
+    found = confusion.per_class()
+    for name in confusion.largest(LISTED).names:
+        table.add_row(escape(name), *numbers(*found[name]))
+    table.add_section()
+    for name, average in confusion.averages().items():
+        table.add_row(name, *numbers(*average))
+    return table
+
+
+def confusion_table(confusion: Confusion) -> Table | None:
+    """Return the matrix, a row per true class; of many classes their most frequent mistakes, None if there are none.
+
+    >>> table = confusion_table(Confusion.of([("yes", "yes"), ("yes", "no"), ("no", "no")]))
+    >>> [column.header for column in table.columns]
+    ['true \\\\ predicted', 'no', 'yes']
+    """
+    if len(confusion.names) <= CROSSED:
+        table = Table("true \\ predicted", *map(escape, confusion.names), title_justify="left")
+        for name, counts in zip(confusion.names, confusion.counts.tolist(), strict=True):
+            table.add_row(escape(name), *(f"{count:,}" for count in counts))
+        for column in table.columns[1:]:
+            column.justify = "right"
+        return table
+    mistakes = confusion.mistakes(_MISTAKES)
+    table = Table("true", "predicted", "times", title="most frequent mistakes", title_justify="left")
+    table.columns[2].justify = "right"
+    for true, claimed, times in mistakes:
+        table.add_row(escape(true), escape(claimed), f"{times:,}")
+    return table if mistakes else None
+
+
+def numbers(precision: float, recall: float, f1: float, count: int) -> tuple[str, ...]:
+    """Return the cells of a class or an average."""
+    return (*(f"{value:.4f}" for value in (precision, recall, f1)), f"{count:,}")
+
+
+def _title(confusion: Confusion) -> str | None:
+    count = len(confusion.names)
+    return f"the {LISTED} most frequent of {count:,} classes" if count > LISTED else None
