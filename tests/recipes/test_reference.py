@@ -206,7 +206,13 @@ def test_every_key_has_a_sentence(place: str, name: str) -> None:
 
 def test_decode_has_the_keys_of_a_search_and_those_of_answers() -> None:
     searched = [field.name for field in dataclasses.fields(Search)]
-    assert list(sections.DecodeSection.model_fields) == [*searched, "unknown", "dictionary", "memory"]
+    assert list(sections.DecodeSection.model_fields) == [
+        *searched,
+        "unknown",
+        "dictionary",
+        "generate_unknown",
+        "memory",
+    ]
 
 
 if __name__ == "__main__":

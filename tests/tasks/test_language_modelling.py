@@ -14,7 +14,9 @@ from regard.data import Batch, Tokenizer
 from regard.data.batch import padded
 from regard.decode import Search
 from regard.models.build import build
-from regard.specials import BOS, EOS, PAD
+from regard.models.predicted import Predicted
+from regard.protocol import Step
+from regard.specials import BOS, EOS, PAD, UNK
 from regard.tasks.language_modelling import LanguageModelling
 from regard.tasks.prediction import Prediction
 from tests.mechanism import assert_close
@@ -153,7 +155,7 @@ def by_steps(model: Any, prompt: list[int], count: int) -> list[int]:
         state = step.state
     while len(said) < count and (not said or said[-1] != EOS):
         log_probs = step.log_probs.clone()
-        log_probs[:, [PAD, BOS]] = -torch.inf
+        log_probs[:, [PAD, BOS, UNK]] = -torch.inf
         said.append(int(log_probs.argmax(-1)))
         step = model.step(torch.tensor([said[-1]]), state)
         state = step.state
@@ -235,3 +237,50 @@ def test_samples_to_look_at_go_on_from_the_first_words() -> None:
     (answer,) = task().samples(made(), ["the herald of the morn"], GREEDY, tokens=3)
     assert answer.source == "the herald of"
     assert answer.text.startswith("the herald of")
+
+
+class Unsure(nn.Module):
+    """Says the unknown word rather than "lark", and "lark" rather than anything else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.anything = nn.Parameter(torch.zeros(1))
+
+    def forward(self, text: Tensor) -> Predicted:
+        logits = torch.zeros(*text.shape, WORDS.size, dtype=torch.double)
+        logits[..., UNK], logits[..., WORDS.encode("lark")[0]] = 9.0, 6.0
+        return Predicted(logits, state=self)
+
+    def step(self, token: Tensor, state: Any) -> Step:
+        return Step(self(token.unsqueeze(1)).logits[:, 0].log_softmax(-1), self)
+
+    def select(self, rows: Tensor) -> Unsure:
+        return self
+
+
+SEARCHES = {
+    "greedy": Search(strategy="greedy", max_length=3),
+    "beam": Search(beam_size=3, max_length=3),
+    "sample": Search(strategy="sample", max_length=3, top_k=1),
+    "with ids of its own": Search(strategy="greedy", max_length=3, forbid=(PAD,)),
+}
+
+
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=list(SEARCHES))
+def test_unknown_words_are_generated_only_if_they_are_wanted(search: Search) -> None:
+    prompts = ["the", "a snark was"]
+    search = replace(search, min_length=3)
+    found = [answers[0].text for answers in task().predict(Unsure().eval(), prompts, search)]
+    assert found == ["the lark lark lark", "a snark was lark lark lark"]  # a prompt is left as it was written
+    wanting = replace(task(), generates_unknown=True)
+    found = [answers[0].text for answers in wanting.predict(Unsure().eval(), prompts, search)]
+    assert found == ["the <unk> <unk> <unk>", "a snark was <unk> <unk> <unk>"]
+
+
+def test_a_prompt_with_unknown_characters_goes_on_without_a_gap() -> None:
+    model = build("char_rnn", CHARACTERS.size, **WIDTHS).double().eval()
+    search = Search(strategy="greedy", min_length=3, max_length=3)
+    [[found]] = task(CHARACTERS, None).predict(model, ["the \u2603 "], search)
+    assert found.text.startswith("the \u2603 ")
+    assert "<unk>" not in found.text
+    assert len(found.text) == len("the \u2603 ") + 3 - found.finished

@@ -115,8 +115,8 @@ class RNNEncoderSection(Section):
     """On the embeddings and on the states."""
     reverse: bool = False
     """Whether the text is read from its end."""
-    scale: Scale = 0.1
-    """The largest entry of an embedding at first; of few symbols, such as characters, 1 learns sooner."""
+    scale: Scale | None = None
+    """The largest entry of an embedding at first; None for 1 of characters, and 0.1 otherwise."""
 
     @model_validator(mode="after")
     def _halved(self) -> RNNEncoderSection:
@@ -140,8 +140,8 @@ class LSTMNEncoderSection(Section):
     """How many distances have an energy of their own; none in the paper."""
     dropout: Share = 0.0
     """On the embeddings, between layers and on the states."""
-    scale: Scale = 0.1
-    """The largest entry of an embedding at first."""
+    scale: Scale | None = None
+    """The largest entry of an embedding at first; None for 1 of characters, and 0.1 otherwise."""
 
 
 class TransformerEncoderSection(PlacedSection):

@@ -27,8 +27,8 @@ class LanguageModelSection(Model):
     """On the embeddings and on the outputs of the uppermost layer."""
     tied: bool = False
     """Whether the output layer is the embedding."""
-    scale: Scale = 0.1
-    """The largest entry of an embedding at first."""
+    scale: Scale | None = None
+    """The largest entry of an embedding at first; None for 1 of characters, and 0.1 otherwise."""
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:
@@ -67,8 +67,8 @@ class LSTMNLMSection(Model):
     """On the embeddings, between layers and on the outputs of the uppermost."""
     tied: bool = False
     """Whether the output layer is the embedding."""
-    scale: Scale = 0.1
-    """The largest entry of an embedding at first."""
+    scale: Scale | None = None
+    """The largest entry of an embedding at first; None for 1 of characters, and 0.1 otherwise."""
 
     @model_validator(mode="after")
     def _fitting(self) -> LSTMNLMSection:

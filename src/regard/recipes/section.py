@@ -34,9 +34,14 @@ class Section(BaseModel):
 class Model(Section):
     """What all sections of models have in common."""
 
-    def arguments(self) -> dict[str, Any]:
-        """What was said of it as plain values, `kind` left out, and null too, which leaves all to the constructor."""
-        return self.model_dump(exclude_unset=True, exclude_none=True, exclude={"kind"})
+    def arguments(self, *, scale: float | None = None) -> dict[str, Any]:
+        """Return what was given as plain values, `kind` left out, and null too, which leaves all to the constructor.
+
+        Args:
+            scale: of embeddings, where the recipe gives none; None leaves that to the constructor as well.
+        """
+        given = self.model_dump(exclude_unset=True, exclude_none=True, exclude={"kind"})
+        return given if scale is None else _with_scale(given, self, scale)
 
 
 def parts(section: BaseModel) -> Iterator[BaseModel]:
@@ -46,6 +51,19 @@ def parts(section: BaseModel) -> Iterator[BaseModel]:
         value = getattr(section, name)
         if isinstance(value, BaseModel):
             yield from parts(value)
+
+
+def _with_scale(given: dict[str, Any], section: Section, scale: float) -> dict[str, Any]:
+    """The arguments of a section and of the sections in it, with a scale where they have none."""
+    found = {**given}
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        if name == "scale" and value is None:
+            found[name] = scale
+        elif isinstance(value, Section):
+            inner = _with_scale(given.get(name, {}), value, scale)
+            found |= {name: inner} if inner else {}
+    return found
 
 
 def _suits(value: Any, kinds: tuple[Any, ...]) -> bool:

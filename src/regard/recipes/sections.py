@@ -335,6 +335,11 @@ _UNKNOWN_WORDS: dict[str, tuple[Any, Any, str]] = {
         "A file with a source word, a tab and its translation on each line: what `copy` writes for words that are in "
         "it; None to copy them all.",
     ),
+    "generate_unknown": (
+        bool,
+        False,
+        "Of language models: whether `<unk>` may be generated, which is otherwise ruled out in any search.",
+    ),
     "memory": (
         DataFile | None,
         None,
@@ -374,6 +379,7 @@ if TYPE_CHECKING:
 
         unknown: Literal["keep", "copy"] = "keep"
         dictionary: str | None = None
+        generate_unknown: bool = False
         memory: str | None = None
 else:
     DecodeSection = _search_section()

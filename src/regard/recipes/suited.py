@@ -145,6 +145,8 @@ def suited_search(recipe: Recipe) -> None:
         raise ValueError("coverage is of a source that is read word by word; the task 'recall' looks answers up")
     if decode.memory is not None and recipe.task != "recall":
         raise ValueError(f"a memory is for the task 'recall'; the task is {recipe.task!r}")
+    if decode.generate_unknown and recipe.task != "language_model":
+        raise ValueError(f"generate_unknown is for the task 'language_model'; the task is {recipe.task!r}")
     if decode.unknown == "copy":
         _suited_copies(recipe)
     elif decode.dictionary is not None:

@@ -21,8 +21,8 @@ class RNNSection(Model):
     """Width of the layers."""
     dropout: Share = 0.0
     """On embeddings, encoder states and what the output layer reads."""
-    scale: Scale = 0.1
-    """The largest entry of an embedding at first; of few symbols, such as characters, 1 learns sooner."""
+    scale: Scale | None = None
+    """The largest entry of an embedding at first; None for 1 where characters are read, and 0.1 otherwise."""
 
 
 class BahdanauSection(RNNSection):

@@ -45,6 +45,7 @@ class LanguageModelling(Task):
             text before where they are one stream; None where a text begins with nothing, as characters do.
         smoothing: of the labels.
         exposure: words left out or replaced on the way in.
+        generates_unknown: whether a text may go on with an unknown word.
     """
 
     question: ClassVar[str] = "text"
@@ -54,6 +55,7 @@ class LanguageModelling(Task):
     first: int | None
     smoothing: float = 0.0
     exposure: Exposure = field(default_factory=Exposure)
+    generates_unknown: bool = False
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -86,6 +88,8 @@ class LanguageModelling(Task):
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         """How each text goes on: the prompt is read at once, and the search begins behind it."""
+        if not self.generates_unknown:
+            search = replace(search, forbid=(*search.forbid, UNK))
         prompts = [self._prompt(text) for text in texts]
         answers: list[list[Prediction]] = [[] for _ in texts]
         order = sorted(range(len(texts)), key=lambda index: len(prompts[index]))
@@ -133,7 +137,7 @@ class LanguageModelling(Task):
     def _prediction(self, source: str, prompt: list[int], hypothesis: Hypothesis) -> Prediction:
         return Prediction(
             source=source,
-            text=self.tokenizer.decode((*prompt[self.first is not None :], *hypothesis.output)),
+            text=self._text(source, prompt[self.first is not None :], hypothesis.output),
             score=hypothesis.score,
             source_tokens=tuple(self.tokenizer.tokens(prompt)),
             tokens=tuple(self.tokenizer.tokens(hypothesis.tokens)),
@@ -141,6 +145,14 @@ class LanguageModelling(Task):
             finished=hypothesis.finished,
             penalty=str(hypothesis.penalty),
         )
+
+    def _text(self, source: str, prompt: Sequence[int], output: Sequence[int]) -> str:
+        """The prompt and what follows; a prompt with unknown words as it was written."""
+        whole = self.tokenizer.decode((*prompt, *output))
+        if UNK not in prompt:
+            return whole
+        rest = whole.removeprefix(self.tokenizer.decode(prompt))
+        return (source.rstrip(" ") if rest.startswith(" ") else source) + rest
 
 
 def carried(model: nn.Module, state: Any) -> Any:

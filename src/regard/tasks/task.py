@@ -65,6 +65,16 @@ class Task(abc.ABC):
         """How many ids there are to read and to say; None where they are the same."""
         return self.encoders[self.question].size, None if self.answer is None else self.encoders[self.answer].size
 
+    @property
+    def scale(self) -> float | None:
+        """The largest entry of embeddings at first, where a recipe gives none; None for the model's own choice.
+
+        That is small, for large vocabularies: a word that is seen once or twice keeps about the vector it began with,
+        which is then little noise. Characters are few, each is seen often, and vectors of a size learn sooner.
+        """
+        encoder = self.encoders.get(self.question)
+        return 1.0 if isinstance(encoder, Tokenizer) and encoder.kind == "characters" else None
+
     @abc.abstractmethod
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         """The loss of a batch.

@@ -135,7 +135,7 @@ def make_task(recipe: Recipe, encoders: Encoders) -> Task:
     exposure = Exposure(sampling, given.word_dropout, given.corruption)
     if recipe.task == "language_model":
         first = BOS if recipe.train.batch.window is None else EOS if _ended(recipe) else None
-        return LanguageModelling(encoders, first, smoothing, exposure)
+        return LanguageModelling(encoders, first, smoothing, exposure, recipe.decode.generate_unknown)
     if recipe.task == "recall":
         memory = recipe.decode.memory
         return Recalling(encoders, smoothing, exposure, None if memory is None else Path(memory))
@@ -153,7 +153,7 @@ def _dictionary(recipe: Recipe) -> dict[str, str] | None:
 
 def make_model(recipe: Recipe, task: Task) -> nn.Module:
     """The model of a recipe, with fresh parameters."""
-    model = build(recipe.model.kind, *task.sizes, **recipe.model.arguments())
+    model = build(recipe.model.kind, *task.sizes, **recipe.model.arguments(scale=task.scale))
     if recipe.train.gradient_checkpointing:
         checkpoint_gradients(model)
     return model
