@@ -45,7 +45,7 @@ def test_one_bad_byte_costs_one_line(tmp_path: Path) -> None:
     path.write_bytes(b"good\nca\xe9 \ngood too\n")
     found = list(lines(path))
     assert [line.text for line in found] == ["good", "", "good too"]
-    assert found[1].problem == "byte 0xe9 at column 3 is not utf-8 (if the file is latin-1, set data.encoding=latin-1)"
+    assert found[1].problem == "byte 0xe9 at column 3 is not utf-8 (data.encoding=cp1252 reads 'caé')"
 
 
 def test_a_broken_gzip_file_is_named(tmp_path: Path) -> None:

@@ -52,8 +52,8 @@ def test_bad_lines_are_refused_by_name_or_skipped_and_counted(tmp_path: Path) ->
 def test_a_wrong_encoding_is_one_sentence_and_a_right_one_helps(tmp_path: Path) -> None:
     path = put(tmp_path / "a", "1 naïve\n0 café\n", "latin-1")
     assert refused(Labelled(path)) == (
-        f"{path}:1: byte 0xef at column 5 is not utf-8 (if the file is latin-1, set data.encoding=latin-1); "
-        "mend the line or set bad_lines to skip"
+        f"{path}:1: byte 0xef at column 5 is not utf-8 (data.encoding=cp1252 reads 'naïve', "
+        "data.encoding=cp1250 reads 'naďve'); mend the line or set bad_lines to skip"
     )
     assert fields(Labelled(path, encoding="latin-1"))[1] == {"text": "café", "label": "0"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -86,5 +87,73 @@ def test_what_stands_under_a_name_is_merged() -> None:
 
 
 def test_what_holds_itself_is_one_sentence() -> None:
-    with pytest.raises(RecipeError, match=r"a.yaml: something in it holds itself; write it out"):
+    with pytest.raises(RecipeError, match=r"a.yaml, line 1: something in it holds itself; write it out"):
         Document.parse("evaluate: &e {metrics: [*e]}", "a.yaml")
+
+
+def laughs(levels: int, first: str, each: str) -> str:
+    """A document whose aliases stand for 9 ** levels values."""
+    text = f"a: &a {first}\n"
+    for level in range(levels):
+        name, before = chr(98 + level), chr(97 + level)
+        text += f"{name}: &{name} {each % ', '.join([f'*{before}'] * 9)}\n"
+    return text
+
+
+@pytest.mark.parametrize(("first", "each"), [("[x]", "[%s]"), ("{k: 1}", "{<<: [%s]}"), ("{k: 1}", "{<<: [%s], k: 2}")])
+def test_aliases_are_not_written_out_without_end(first: str, each: str) -> None:
+    with pytest.raises(RecipeError, match=r"a.yaml, line \d+: .*aliases"):
+        Document.parse(laughs(20, first, each), "a.yaml")
+    assert Document.parse(laughs(2, first, each), "a.yaml").content["c"]
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        ("2021-13-45", "reads as a date and is none; put it in quotes"),
+        ("0x_", "reads as a whole number and is none; put it in quotes"),
+        ("9" * 5000, "is too long for a whole number"),
+        ("0x" + "f" * 5000, "has more than 1,024 bits; use a smaller number"),
+        ("!!bool x", "reads as true or false and is none"),
+        ("!!timestamp x", "reads as a date and is none"),
+        ("!!int ''", "reads as a whole number and is none"),
+        ("!!python/none", "could not determine a constructor"),
+        ('"\\ud800"', "half of a surrogate pair, which is not a character"),
+        ("[" * 400 + "]" * 400, "nested more than 100 levels deep"),
+        ("[" * 101 + "]" * 101, "nested more than 100 levels deep"),
+        ("{[a]: b}", "a key is a word, not a list or a mapping"),
+        ("{<<: 3}", "'<<' takes a mapping, or a list of mappings"),
+    ],
+)
+def test_a_value_that_cannot_be_built_is_one_sentence(value: str, advice: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        Document.parse(f"run: a\nkey: {value}\n", "a.yaml")
+    assert "a.yaml" in str(caught.value)
+    assert advice in str(caught.value)
+    with pytest.raises(RecipeError) as caught:
+        Document.parse("", "a.yaml").overridden([f"train.key={value}"])
+    assert "train.key=" in str(caught.value)
+    assert advice in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("byte", [0, 7, 27])
+def test_a_character_that_yaml_does_not_have_is_named_with_its_line(byte: int) -> None:
+    with pytest.raises(RecipeError, match=rf"a.yaml, line 2: the character U\+{byte:04X} is not allowed"):
+        Document.parse(f"run: a\nkey: b{chr(byte)}", "a.yaml")
+
+
+def test_a_byte_that_is_not_utf8_on_the_command_line() -> None:
+    with pytest.raises(RecipeError, match=r"'run=caf\\udce9' has a byte that is not UTF-8"):
+        Document.parse("", "a.yaml").overridden(["run=caf\udce9"])
+
+
+def test_a_recipe_that_is_too_large_or_no_file_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "large.yaml").write_text("# \n" * 2**16)
+    with pytest.raises(RecipeError, match=r"large.yaml: a recipe has at most 131,072 bytes"):
+        Document.read(tmp_path / "large.yaml")
+    with pytest.raises(RecipeError, match=r"/dev/zero is a pipe or a device"):
+        Document.read(Path("/dev/zero"))
+    os.mkfifo(tmp_path / "pipe.yaml")
+    with pytest.raises(RecipeError, match=r"pipe.yaml is a pipe or a device"):
+        Document.read(tmp_path / "pipe.yaml")

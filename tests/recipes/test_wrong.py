@@ -117,7 +117,7 @@ def test_the_sentence_names_key_line_and_nearest(right: str, wrong: str, parts: 
         ("nonsense", "'nonsense' is not an override; write key.subkey=value"),
         ("=3", "'=3' is not an override; write key.subkey=value"),
         ("run.x=3", "'run.x=3': 'run' holds a value, not keys"),
-        ("train.clip=[", "'train.clip=[': the value is not YAML; put it in quotes"),
+        ("train.clip=[", "'train.clip=[': the value is not YAML ("),
     ],
 )
 def test_an_override_that_is_wrong_is_on_the_command_line(override: str, sentence: str) -> None:

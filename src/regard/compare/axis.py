@@ -65,8 +65,9 @@ def _items(text: str) -> tuple[str, ...]:
     """The values of a text as they are written; what is no YAML list is one value, whose problem the recipe names."""
     try:
         node = yaml.compose(f"[{text}]", Loader=yaml.SafeLoader)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, RecursionError):
         return (text,)
+    assert node is not None, "a list in brackets is a node"
     return tuple(text[item.start_mark.index - 1 : item.end_mark.index - 1] for item in node.value)
 
 

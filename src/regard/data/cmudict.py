@@ -35,7 +35,7 @@ class Cmudict(Reader):
     def read(self) -> Iterator[Example | Bad]:
         """Entries."""
         path = Path(self.path)
-        for line in good_lines(path, self.encoding):
+        for line in good_lines(path, self.encoding, self.max_line):
             if isinstance(line, Bad):
                 yield line
             elif line.text.strip() and not line.text.startswith(";;;"):

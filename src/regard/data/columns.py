@@ -39,7 +39,7 @@ class Columns(Reader):
         block: list[list[str]] = []
         bad: Bad | None = None
         start = 0
-        for line in good_lines(path, self.encoding):
+        for line in good_lines(path, self.encoding, self.max_line):
             if isinstance(line, Bad):
                 bad = bad or line
                 continue

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
 from regard.data.agreement import disagreement
-from regard.data.lines import Line, lines
-from regard.data.problems import DataError, Skipped
+from regard.data.lines import LONGEST, Line, lines
+from regard.data.problems import DataError, Skipped, shortened
+from regard.data.surrogates import lone_surrogate
 
 Value = str | list[str]
+_WORDS = 400  # characters of a reason, which quotes what may be a whole file
 
 
 class Example(NamedTuple):
@@ -52,12 +54,14 @@ class Reader(ABC):
 
     Args:
         encoding: of the files; every one that writes a line end as ASCII does (utf-8, latin-1, cp1252, ...).
+        max_line: the longest line in bytes; a longer one is a bad line.
         bad_lines: "refuse" raises at the first line that is no example, "skip" counts it in `skipped` and goes on.
     """
 
     PATHS: ClassVar[tuple[str, ...]] = ("path",)
 
     encoding: str = field(default="utf-8", kw_only=True)
+    max_line: int = field(default=LONGEST, kw_only=True)
     bad_lines: Literal["refuse", "skip"] = field(default="refuse", kw_only=True)
     skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
 
@@ -85,9 +89,9 @@ class Reader(ABC):
                 empty = False
                 yield item
             elif self.bad_lines == "refuse":
-                raise DataError(f"{item.where}: {item.why}; mend the line or set bad_lines to skip")
+                raise DataError(f"{item.where}: {shortened(item.why, _WORDS)}; mend the line or set bad_lines to skip")
             else:
-                self.skipped.add(f"{item.where}: {item.why}")
+                self.skipped.add(f"{item.where}: {shortened(item.why, _WORDS)}")
         if empty:
             raise DataError(f"{' and '.join(map(str, self.files))}: {self._emptiness()}")
 
@@ -101,11 +105,19 @@ def _agreeing(item: Example | Bad) -> Example | Bad:
         return item
     if isinstance(label := item.fields.get("label"), str):
         item = item._replace(fields=item.fields | {"label": " ".join(label.split())})
-    why = disagreement(item.fields)
+    why = _unwritable(item.fields) or disagreement(item.fields)
     return item if why is None else Bad(item.where, why)
 
 
-def good_lines(path: Path, encoding: str) -> Iterator[Line | Bad]:
-    """The lines of a file; those that cannot be decoded as `Bad`."""
-    for line in lines(path, encoding):
+def _unwritable(values: Mapping[str, Value]) -> str | None:
+    """Return the first field with half of a surrogate pair, as a sentence; None if there is none."""
+    for name, value in values.items():
+        if lone_surrogate(value if isinstance(value, str) else "".join(value)) is not None:
+            return f"the field {name!r} has half of a surrogate pair (as JSON's \\ud800), which is not a character"
+    return None
+
+
+def good_lines(path: Path, encoding: str, longest: int = LONGEST) -> Iterator[Line | Bad]:
+    """The lines of a file; those that are too long or cannot be decoded as `Bad`."""
+    for line in lines(path, encoding, longest):
         yield line if line.problem is None else Bad(f"{path}:{line.number}", line.problem)

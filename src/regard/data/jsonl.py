@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from regard.data.example import Bad, Example, Reader, Value, good_lines
 
@@ -33,20 +34,45 @@ class Jsonl(Reader):
     def read(self) -> Iterator[Example | Bad]:
         """Objects that have all the keys."""
         path = Path(self.path)
-        for line in good_lines(path, self.encoding):
+        for line in good_lines(path, self.encoding, self.max_line):
             if isinstance(line, Bad):
                 yield line
             elif line.text.strip():
                 yield self._example(line.text, f"{path}:{line.number}")
 
     def _example(self, text: str, where: str) -> Example | Bad:
-        try:
-            found = json.loads(text)
-        except json.JSONDecodeError as error:
-            return Bad(where, f"this is not JSON: {error.msg} at column {error.colno}")
-        if not isinstance(found, dict):
-            return Bad(where, "this is JSON, but not an object {...}")
-        return chosen(found, self.keys, where)
+        found = json_object(text, where)
+        return found if isinstance(found, Bad) else chosen(found, self.keys, where)
+
+
+def json_object(text: str, where: str) -> dict[str, Any] | Bad:
+    """The object that a line holds."""
+    try:
+        found = parsed_json(text)
+    except ValueError as error:
+        return Bad(where, f"this is not JSON: {error}")
+    return found if isinstance(found, dict) else Bad(where, "this is JSON, but not an object {...}")
+
+
+def parsed_json(text: str) -> Any:
+    """The content of a JSON text.
+
+    Raises:
+        ValueError: a text that is not JSON, or nothing that Python can hold, in words.
+
+    >>> parsed_json("[1, 2")
+    Traceback (most recent call last):
+    ValueError: Expecting ',' delimiter at column 6
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        line = f"line {error.lineno}, " if error.lineno > 1 else ""
+        raise ValueError(f"{error.msg} at {line}column {error.colno}") from None
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    except ValueError:  # Python reads no number of more than 4,300 digits
+        raise ValueError("it has a number of thousands of digits") from None
 
 
 def chosen(found: Mapping[str, object], keys: Mapping[str, str], where: str) -> Example | Bad:

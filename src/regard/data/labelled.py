@@ -64,19 +64,20 @@ class Labelled(Reader):
         apart = self.labels is not None
         by_name = self.label == "file" and not apart
         named = dict(Counter((self._name(path), self._one_text(path)) for path in self.files)) if by_name else {}
-        return f"Labelled({self.label}, {apart}, {self.separator!r}, {self.encoding}, {self.bad_lines}, {named})"
+        how = f"{self.encoding}, {self.max_line}, {self.bad_lines}"
+        return f"Labelled({self.label}, {apart}, {self.separator!r}, {how}, {named})"
 
     def read(self) -> Iterator[Example | Bad]:
         """Lines with a text and a label."""
         if self.labels is not None:
-            for item in Pairs(self.path, self.labels, encoding=self.encoding).read():
+            for item in Pairs(self.path, self.labels, encoding=self.encoding, max_line=self.max_line).read():
                 yield item if isinstance(item, Bad) else _renamed(item)
             return
         for path in self.files:
             if self._one_text(path):
                 yield self._whole(path)
                 continue
-            for line in good_lines(path, self.encoding):
+            for line in good_lines(path, self.encoding, self.max_line):
                 if isinstance(line, Bad):
                     yield line
                 elif line.text.strip():
@@ -104,9 +105,13 @@ class Labelled(Reader):
     def _whole(self, path: Path) -> Example | Bad:
         """A file as one text."""
         read: list[str] = []
-        for line in good_lines(path, self.encoding):
+        size = 0
+        for line in good_lines(path, self.encoding, self.max_line):
             if isinstance(line, Bad):
                 return line
+            size += len(line.text)
+            if size > self.max_line:
+                return Bad(str(path), f"the text has more than {self.max_line:,} bytes; cut it, or set data.max_line")
             read.append(line.text.strip())
         text = " ".join(filter(None, read))
         return Example({"text": text, "label": self._name(path)}, str(path)) if text else Bad(str(path), "it is blank")

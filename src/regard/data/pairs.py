@@ -35,14 +35,17 @@ class Pairs(Reader):
     def read(self) -> Iterator[Example | Bad]:
         """Pairs of lines."""
         left, right = self.files
-        for one, other in zip_longest(lines(left, self.encoding), lines(right, self.encoding)):
+        for one, other in zip_longest(self._lines(left), self._lines(right)):
             if one is None or other is None:
                 raise DataError(self._mismatch())
             problem = _problem(left, one) or _problem(right, other)
             yield problem or Example({"source": one.text, "target": other.text}, f"{left}:{one.number}")
 
+    def _lines(self, path: Path) -> Iterator[Line]:
+        return lines(path, self.encoding, self.max_line)
+
     def _mismatch(self) -> str:
-        counts = [sum(1 for _ in lines(path, self.encoding)) for path in self.files]
+        counts = [sum(1 for _ in self._lines(path)) for path in self.files]
         left, right = self.files
         return f"{left} has {counts[0]} lines and {right} has {counts[1]}; line n must belong to line n"
 

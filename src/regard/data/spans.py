@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from regard.data.example import Bad, Example, Reader, good_lines
-from regard.data.lines import opened
-from regard.data.problems import DataError
+from regard.data.jsonl import json_object, parsed_json
+from regard.data.lines import check_encoding, opened, read_errors
+from regard.data.problems import DataError, shortened
 from regard.data.table import comma_separated
 
 KEYS = ("question", "context", "answer", "start")
+_LINES = 100  # as long as so many lines may a file of one object be
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,11 @@ class Squad(Reader):
         """A question at a time."""
         path = Path(self.path)
         try:
-            with opened(path) as file:
-                found = json.loads(file.read().decode(self.encoding))
+            found = parsed_json(self._content(path))
             paragraphs = [paragraph for article in found["data"] for paragraph in article["paragraphs"]]
-        except (ValueError, KeyError, TypeError, EOFError) as error:
+        except DataError:
+            raise
+        except (ValueError, LookupError, TypeError) as error:
             raise DataError(f"{path} is not in SQuAD's format, {{data: [{{paragraphs: [...]}}]}}: {error}") from error
         for number, paragraph in enumerate(paragraphs, start=1):
             where = f"{path}: paragraph {number}"
@@ -47,10 +49,21 @@ class Squad(Reader):
                 yield Bad(where, "this is not {context: ..., qas: [...]}")
                 continue
             for place, asked in enumerate(paragraph["qas"], start=1):
-                if isinstance(asked, dict):
-                    yield _asked(asked, paragraph.get("context"), f"{path}: question {asked.get('id', '')}")
-                else:
+                if not isinstance(asked, dict):
                     yield Bad(f"{where}, question {place}", "this is not {question: ..., answers: [...]}")
+                    continue
+                name = shortened(str(asked.get("id", "")))
+                yield _asked(asked, paragraph.get("context"), f"{path}: question {name}")
+
+    def _content(self, path: Path) -> str:
+        """The text of the file, which is one JSON object and may be larger than a line."""
+        most = _LINES * self.max_line
+        check_encoding(self.encoding, path)
+        with opened(path) as file, read_errors(path):
+            raw = file.read(most + 1)
+        if len(raw) > most:
+            raise DataError(f"{path}: the file has more than {most:,} bytes, {_LINES} times data.max_line; cut it")
+        return raw.decode(self.encoding)
 
 
 @dataclass(frozen=True)
@@ -78,12 +91,12 @@ class Spans(Reader):
         path = Path(self.path)
         plain = path.name.removesuffix(".gz")
         objects = plain.endswith((".jsonl", ".json"))
-        for line in good_lines(path, self.encoding):
+        for line in good_lines(path, self.encoding, self.max_line):
             if isinstance(line, Bad):
                 yield line
             elif line.text.strip():
                 where = f"{path}:{line.number}"
-                row = _object(line.text, where) if objects else _row(line.text, where, comma=plain.endswith(".csv"))
+                row = json_object(line.text, where) if objects else _row(line.text, where, comma=plain.endswith(".csv"))
                 yield row if isinstance(row, Bad) else _listed(row, where)
 
 
@@ -140,14 +153,6 @@ def _listed(row: Mapping[str, Any], where: str) -> Example | Bad:
     answer = row.get("answer")
     answers = [str(one) for one in (answer if isinstance(answer, list) else [answer]) if one is not None]
     return spanned({**row, "answer": answers[0] if answers else None}, where, answers)
-
-
-def _object(text: str, where: str) -> dict[str, Any] | Bad:
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
-        return Bad(where, f"this is not JSON: {error.msg} at column {error.colno}")
-    return found if isinstance(found, dict) else Bad(where, "this is JSON, but not an object {...}")
 
 
 def _row(text: str, where: str, *, comma: bool) -> dict[str, Any] | Bad:

@@ -51,7 +51,7 @@ class Stories(Reader):
 
     def _file(self, path: Path) -> Iterator[Example | Bad]:
         story, last = Sentences(), 0
-        for line in good_lines(path, self.encoding):
+        for line in good_lines(path, self.encoding, self.max_line):
             if isinstance(line, Bad):
                 yield line
                 continue

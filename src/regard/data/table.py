@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.lines import LONGEST, Line
 from regard.data.problems import DataError
 
 Row = tuple[int, list[str]]
-_LONGEST = 2**31 - 1  # characters of a field; the module's own limit of 128 KiB is less than a long text has
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ class Table(Reader):
 
     def _rows(self, path: Path) -> Iterator[Row | Bad]:
         if self._separator() == "\t":
-            for line in good_lines(path, self.encoding):
+            for line in good_lines(path, self.encoding, self.max_line):
                 yield line if isinstance(line, Bad) else (line.number, line.text.split("\t"))
         else:
-            yield from _quoted(path, self.encoding, self._separator())
+            yield from _quoted(path, good_lines(path, self.encoding, self.max_line), self._separator(), self.max_line)
 
     def _places(self, path: Path, rows: Iterator[Row | Bad]) -> dict[str, int]:
         """Where each field stands; takes the header off the rows."""
@@ -88,20 +88,20 @@ def _example(path: Path, row: Row, places: dict[str, int]) -> Example | Bad:
     return Bad(where, f"the column of {blank[0]} is blank") if blank else Example(dict(values), where)
 
 
-def _quoted(path: Path, encoding: str, delimiter: str) -> Iterator[Row | Bad]:
+def _quoted(path: Path, lines: Iterable[Line | Bad], delimiter: str, longest: int) -> Iterator[Row | Bad]:
     """Rows of a CSV file; each is named by the line on which it begins."""
     bad: list[Bad] = []
     fed: list[int] = []
 
     def feed() -> Iterator[str]:
-        for line in good_lines(path, encoding):
+        for line in lines:
             if isinstance(line, Bad):
                 bad.append(line)
             else:
                 fed.append(line.number)
                 yield line.text + "\n"
 
-    rows = comma_separated(feed(), delimiter=delimiter, strict=True)
+    rows = comma_separated(feed(), delimiter=delimiter, strict=True, longest=longest)
     while True:
         fed.clear()
         try:
@@ -118,13 +118,16 @@ def _quoted(path: Path, encoding: str, delimiter: str) -> Iterator[Row | Bad]:
             yield fed[0], cells
 
 
-def comma_separated(lines: Iterable[str], *, delimiter: str = ",", strict: bool = False) -> Iterator[list[str]]:
-    """The rows of CSV, whose fields may be of any length.
+def comma_separated(
+    lines: Iterable[str], *, delimiter: str = ",", strict: bool = False, longest: int = LONGEST
+) -> Iterator[list[str]]:
+    """The rows of CSV.
 
     Args:
         lines: of a file.
         delimiter: what stands between two fields.
         strict: whether quotes that are not closed are an error.
+        longest: characters of a field; the module's own limit of 128 KiB is less than a long text has.
     """
-    csv.field_size_limit(_LONGEST)  # of the whole process; there is no other
+    csv.field_size_limit(longest)  # of the whole process; there is no other
     return csv.reader(lines, delimiter=delimiter, strict=strict)

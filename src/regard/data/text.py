@@ -36,7 +36,7 @@ class Text(Reader):
     def read(self) -> Iterator[Example | Bad]:
         """The lines."""
         path = Path(self.path)
-        for line in good_lines(path, self.encoding):
+        for line in good_lines(path, self.encoding, self.max_line):
             if isinstance(line, Bad):
                 yield line
             elif self.ends:

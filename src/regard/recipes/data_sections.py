@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from regard.data.lines import LONGEST
 from regard.recipes.episode_sections import (
     AssociativeRecallData,
     CopyData,
@@ -64,12 +65,18 @@ class Files(Section):
     def _known(cls, encoding: str) -> str:
         try:
             codecs.lookup(encoding)
-        except LookupError:
+        except (LookupError, ValueError):
             raise ValueError("there is no such encoding; utf-8, latin-1 and cp1252 are frequent ones") from None
         return encoding
 
+    max_line: int = Field(LONGEST, ge=1)
+    """The longest line in bytes; a longer one cannot be read."""
     bad_lines: Literal["refuse", "skip"] = "refuse"
     """Whether a line that cannot be read ends the run, by name, or is left out and counted."""
+
+    def reading(self) -> dict[str, Any]:
+        """The arguments that all readers of files have in common."""
+        return self.model_dump(include={"encoding", "max_line", "bad_lines"})
 
 
 class Divided(Files):

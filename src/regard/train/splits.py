@@ -157,7 +157,7 @@ def examples(recipe: Recipe, name: Name) -> Examples | None:
     if isinstance(data, FolderData):
         apart = name == "test" and data.test is not None
         folder = (data.root or Path()) / (str(data.test) if apart else data.train)
-        found = Labelled(folder, "file", encoding=data.encoding, bad_lines=data.bad_lines)
+        found = Labelled(folder, "file", **data.reading())
         return found if apart else _part(found, data.split, name, recipe)
     file = getattr(data, name)
     if file is not None and (name != "train" or data.split is None):
@@ -169,9 +169,10 @@ def examples(recipe: Recipe, name: Name) -> Examples | None:
 
 def _reader(recipe: Recipe, data: SplitFiles | PairsData, file: str | PairFiles) -> Reader:
     """What reads a file of the data, or a pair of them."""
-    root, encoding, bad_lines = data.root or Path(), data.encoding, data.bad_lines
+    root = data.root or Path()
+    reading = data.reading()
     if isinstance(file, PairFiles):
-        return Pairs(root / file.source, root / file.target, encoding=encoding, bad_lines=bad_lines)
+        return Pairs(root / file.source, root / file.target, **reading)
     path = root / file
     if isinstance(data, TableData):
         delimiter = None if data.delimiter is None else {"tab": "\t", "comma": ","}[data.delimiter]
@@ -180,29 +181,27 @@ def _reader(recipe: Recipe, data: SplitFiles | PairsData, file: str | PairFiles)
             _columns(recipe, data.source, data.target),
             header=data.header,
             delimiter=delimiter,
-            encoding=encoding,
-            bad_lines=bad_lines,
+            **reading,
         )
     if isinstance(data, JsonlData):
-        return Jsonl(path, _columns(recipe, data.source, data.target), encoding=encoding, bad_lines=bad_lines)
+        return Jsonl(path, _columns(recipe, data.source, data.target), **reading)
     if isinstance(data, CmudictData):
-        return Cmudict(path, stress=data.stress, encoding=encoding, bad_lines=bad_lines)
+        return Cmudict(path, stress=data.stress, **reading)
     if isinstance(data, TextData):
-        return Text(path, blank=data.blank, ends=data.ends, encoding=encoding, bad_lines=bad_lines)
+        return Text(path, blank=data.blank, ends=data.ends, **reading)
     if isinstance(data, LabelledData):
-        return Labelled(path, data.label, separator=data.separator, encoding=encoding, bad_lines=bad_lines)
+        return Labelled(path, data.label, separator=data.separator, **reading)
     if isinstance(data, StoriesData):
-        return Stories(path, encoding=encoding, bad_lines=bad_lines)
+        return Stories(path, **reading)
     if isinstance(data, SquadData | SpansData):
-        return (Squad if isinstance(data, SquadData) else Spans)(path, encoding=encoding, bad_lines=bad_lines)
+        return (Squad if isinstance(data, SquadData) else Spans)(path, **reading)
     assert isinstance(data, ColumnsData)
     return Columns(
         path,
         _columns(recipe, data.source, data.target),
         separator=data.separator,
         comment=data.comment,
-        encoding=encoding,
-        bad_lines=bad_lines,
+        **reading,
     )
 
 
@@ -350,7 +349,7 @@ def _source(data: object) -> Communities | Planetoid | GraphTables:
         root / data.nodes,
         root / data.edges,
         **data.split.model_dump(),
-        **data.model_dump(include={"directed", "header", "normalise", "encoding", "bad_lines"}),
+        **data.model_dump(include={"directed", "header", "normalise", "encoding", "max_line", "bad_lines"}),
     )
 
 

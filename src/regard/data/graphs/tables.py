@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from regard.data.graphs.graph import Graph, in_order, normalised
-from regard.data.lines import Line, lines
+from regard.data.lines import LONGEST, Line, lines
 from regard.data.problems import DataError, Skipped
 from regard.data.split import Part, share
 
@@ -36,6 +36,7 @@ class GraphTables:
         valid, test: the shares to validate and to test on.
         salt: another text, another division by hash.
         encoding: of both files.
+        max_line: the longest line in bytes; a longer one is a bad line.
         bad_lines: "refuse" raises at the first line that is no node and no edge, "skip" counts and leaves it out.
 
     >>> import tempfile
@@ -57,6 +58,7 @@ class GraphTables:
     test: float = field(default=0.1, kw_only=True)
     salt: str = field(default="", kw_only=True)
     encoding: str = field(default="utf-8", kw_only=True)
+    max_line: int = field(default=LONGEST, kw_only=True)
     bad_lines: Literal["refuse", "skip"] = field(default="refuse", kw_only=True)
 
     @property
@@ -136,7 +138,7 @@ class GraphTables:
         return {part: [number for number, end in zip(known, ends, strict=True) if end == part] for part in parts}
 
     def _lines(self, path: Path) -> Iterator[Line]:
-        return (line for line in lines(path, self.encoding) if line.number > self.header)
+        return (line for line in lines(path, self.encoding, self.max_line) if line.number > self.header)
 
     def _refuse(self, path: Path, line: Line, why: str, skipped: Skipped) -> None:
         said = f"{path}:{line.number}: {why}"
