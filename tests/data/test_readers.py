@@ -116,6 +116,11 @@ def test_jsonl(tmp_path: Path) -> None:
         ("[1]", "not an object"),
         ('{"source": {}, "target": ""}', "neither text nor a list of texts"),
         ('{"source": "a", "target": " "}', "the value of 'target' is blank"),
+        ("[" * 100_000, "this is not JSON: it is nested too deep"),
+        ('{"a":' * 100_000, "this is not JSON: it is nested too deep"),
+        ("9" * 5000, "this is not JSON: it has a number of thousands of digits"),
+        ('{"source": "\\ud800", "target": "a"}', "the field 'source' has half of a surrogate pair"),
+        ('{"source": "a", "target": ["b", "\\udcff"]}', "the field 'target' has half of a surrogate pair"),
     ],
 )
 def test_jsonl_that_is_bad(tmp_path: Path, line: str, sentence: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from itertools import pairwise
@@ -19,6 +20,18 @@ PASSAGE = "Zoë wasn't in São Paulo (1843–50); 3.5% of it — “naïve” �
 
 def squad(*asked: dict[str, object]) -> str:
     return json.dumps({"data": [{"title": "t", "paragraphs": [{"context": PASSAGE, "qas": list(asked)}]}]})
+
+
+def test_a_gzip_file_of_squad_that_is_none_or_too_large(tmp_path: Path) -> None:
+    path = tmp_path / "dev.json.gz"
+    whole = gzip.compress(squad({"id": "1", "question": "who?", "answers": []}).encode())
+    for broken in (b"{}", whole[:-9], b""):
+        path.write_bytes(broken)
+        with pytest.raises(DataError, match=r"dev.json.gz"):
+            list(Squad(path))
+    path.write_bytes(whole)
+    with pytest.raises(DataError, match=r"dev.json.gz: the file has more than 100 bytes, 100 times data.max_line"):
+        list(Squad(path, max_line=1))
 
 
 def test_squad_is_read_with_all_answers(tmp_path: Path) -> None:
@@ -39,7 +52,7 @@ def test_what_squad_has_wrong_is_named(tmp_path: Path) -> None:
     path.write_text(squad({"id": "8", "question": "who?", "answers": [], "is_impossible": True}))
     with pytest.raises(DataError, match="question 8: there is no answer in the passage"):
         list(Squad(path))
-    for wrong in ("[1]", "{}", "no"):
+    for wrong in ("[1]", "{}", "no", "[" * 100_000, '{"data": 3}', '{"data": [[]]}', '{"data": {"a": "b"}}'):
         path.write_text(wrong)
         with pytest.raises(DataError, match=r"dev.json is not in SQuAD's format"):
             list(Squad(path))
