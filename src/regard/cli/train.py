@@ -42,5 +42,5 @@ def command(
     except (DiskError, NotFiniteError, ValueError) as problem:
         fail(str(problem))
     if trainer.accelerator.is_main_process:
-        report(run, loaded, outcome)
-        show(*summary(run, loaded, outcome))
+        report(run, trainer.recipe, outcome)
+        show(*summary(run, trainer.recipe, outcome))

@@ -71,7 +71,8 @@ def _place(trial: Trial) -> str:
     """How far a run has come, and its last validation."""
     rows = list(Run(trial.folder).metrics)
     step = rows[-1]["step"] if rows else 0
-    place = f"step {step:,} of {trial.recipe.train.steps:,}"
+    updates = Run(trial.folder).updates(trial.recipe)
+    place = f"step {step:,}" + (f" of {updates:,}" if updates is not None else "")
     valid = [row for row in rows if row["split"] == "valid"][-1:]
     values = "  ".join(f"{name} {row[name]:.4g}" for row in valid for name in row if name not in ("step", "split"))
     return f"{place}  [dim]{escape(values)}[/]" if values else place

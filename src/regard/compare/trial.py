@@ -51,4 +51,7 @@ class Trial:
             return False
         progress = json.loads((paths[-1] / "progress.json").read_text(encoding="utf-8"))
         train = self.recipe.train
-        return progress["step"] >= train.steps or (train.patience is not None and progress["waited"] >= train.patience)
+        updates = Run(self.folder).updates(self.recipe)
+        if updates is not None and progress["step"] >= updates:
+            return True
+        return train.patience is not None and bool(progress["waited"] >= train.patience)

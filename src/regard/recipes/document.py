@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,19 @@ class Document:
             _assign(content, keys, _literal(text, assignment), assignment)
             assigned.add(tuple(keys))
         return Document(self.name, content, self.lines, frozenset(assigned))
+
+    def without(self, where: Where) -> Document:
+        """All but one key.
+
+        >>> Document.parse("train: {steps: 100, seed: 1}", "mine.yaml").without(("train", "steps")).content
+        {'train': {'seed': 1}}
+        """
+        content = _copy(self.content)
+        inner = content
+        for key in where[:-1]:
+            inner = inner[key]
+        del inner[where[-1]]
+        return replace(self, content=content)
 
     def place(self, where: Where) -> str:
         """Where a key stands, for people: "mine.yaml, line 3", or "the command line"."""

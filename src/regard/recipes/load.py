@@ -70,6 +70,7 @@ def check(document: Document, *, files: bool = False) -> Loaded:
         document: what was written.
         files: whether the files of the data must be there; a run that was trained may have outlived them.
     """
+    document = _one_length(document)
     _suited_kind(document)
     try:
         recipe = Recipe.model_validate(document.content)
@@ -87,6 +88,17 @@ def check(document: Document, *, files: bool = False) -> Loaded:
         find_files(recipe.decode, document, section="decode")
     _attempt("model", _make_model, recipe, document)
     return Loaded(recipe, document)
+
+
+def _one_length(document: Document) -> Document:
+    """`train.minutes` on the command line takes the place of `train.steps` in a file, and the other way round."""
+    train = document.content.get("train")
+    given = [key for key in ("steps", "minutes") if isinstance(train, dict) and train.get(key) is not None]
+    assigned = [key for key in given if ("train", key) in document.assigned]
+    if len(given) == 2 and len(assigned) == 1:
+        (other,) = set(given) - set(assigned)
+        return document.without(("train", other))
+    return document
 
 
 def _suited_kind(document: Document) -> None:

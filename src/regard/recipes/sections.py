@@ -220,10 +220,13 @@ class MaskingSection(Section):
 
 
 class TrainSection(Section):
-    """How the model is trained."""
+    """How the model is trained: for `steps` updates, or for some `minutes`."""
 
-    steps: int = Field(ge=1)
-    """Updates."""
+    steps: int | None = Field(None, ge=1)
+    """Updates; None where `minutes` says how long to train."""
+    minutes: float | None = Field(None, gt=0, le=1e6)
+    """How long to train, validations included: so many updates as fit, counted once by the speed at the beginning; the
+    schedule ends with the last of them. None where `steps` says how many they are."""
     seed: int = Field(0, ge=0, lt=2**32)
     """Of parameters, batches and all that is random in an update."""
     batch: BatchSection = BatchSection(tokens=4096)
@@ -277,6 +280,19 @@ class TrainSection(Section):
         if given is None or given == "balanced" or named:
             return given
         raise ValueError("it should be balanced, or a number of at least 0 for each label, such as {spam: 5}")
+
+    @model_validator(mode="after")
+    def _long_enough(self) -> Self:
+        if (self.steps is None) == (self.minutes is None):
+            raise ValueError("set steps, how many updates, or minutes, how long to train; one of them")
+        return self
+
+    @property
+    def updates(self) -> int:
+        """How many updates there are; where `minutes` was given, a run knows once it has begun."""
+        if self.steps is None:
+            raise ValueError("train.minutes says how long to train, and how many updates that is shows in training")
+        return self.steps
 
 
 class EvaluateSection(Section):

@@ -14,6 +14,7 @@ from regard.data.tokenizer import Tokenizer
 from regard.recipes.document import Document
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
+from regard.runs.budget import Budget
 from regard.runs.checkpoint import Checkpoints
 from regard.runs.files import read_tensors, write_tensors, written
 from regard.runs.folder import RunError, check_task, recipe_file
@@ -62,8 +63,9 @@ class Run:
         """Write the resolved recipe; what an earlier one left that was never trained is forgotten."""
         self.agree(recipe)
         if not self.trained:
-            for left in (*self.folder.glob("tokenizer.*.json"), *self.folder.glob("labels.*.json")):
-                left.unlink()
+            for made in ("tokenizer.*", "labels.*", "budget"):
+                for left in self.folder.glob(f"{made}.json"):
+                    left.unlink()
         with written(self.folder / "recipe.yaml") as draft:
             resolved = recipe.model_dump(mode="json")
             draft.write_text(yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True), encoding="utf-8")
@@ -73,6 +75,13 @@ class Run:
         document = Document.read(recipe_file(self.folder))
         _add_earlier_defaults(document.content)
         return check(document.overridden(overrides or [])).recipe
+
+    def updates(self, recipe: Recipe) -> int | None:
+        """How many updates a recipe makes here; None where `train.minutes` says how long, and none was made yet."""
+        train, budget = recipe.train, Budget.of(self.folder)
+        if train.minutes is None:
+            return train.updates
+        return None if budget is None else budget.within(train.minutes)
 
     def save_encoders(self, encoders: Encoders) -> None:
         """Write what turns text into ids: `tokenizer.source.json`, `labels.tags.json`."""
@@ -132,7 +141,7 @@ BEGINNING = re.compile(r"tokenizer(\.target)?\.split|model\.(\w+\.)*scale")
 """Keys that count until a run has its tokenizers and weights, and never after; null goes on with what the run has."""
 FREE = re.compile(
     r"run|decode(\..*)?|evaluate\.(metrics|group|rows|examples)(\..*)?"
-    r"|train\.(steps|log_every|valid_every|checkpoint_every|graphs|gradient_checkpointing|sharding|tensorboard)"
+    r"|train\.(steps|minutes|log_every|valid_every|checkpoint_every|graphs|gradient_checkpointing|sharding|tensorboard)"
 )
 """Keys that a run may go on with other values of: they change nothing that is learned."""
 

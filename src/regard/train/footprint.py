@@ -14,6 +14,7 @@ from regard.train.masked_feed import MaskedFeed
 from regard.train.setup import Setup
 from regard.train.update import Objective
 
+_LAST = 10**6  # the update that is looked at where their number is not known yet
 _TRIED = 64  # batches among which the largest is looked for, where not all lengths are known
 _FEW, _MORE = 4, 8  # rows that are tried; one alone is no measure, since padding and copies only begin with two
 
@@ -48,7 +49,7 @@ class Footprint:
 def forecast(recipe: Recipe, setup: Setup, model: nn.Module) -> Footprint:
     """The memory of the largest update of the first epoch, by running a few rows of its batch on the CPU."""
     objective = Objective(model, setup.task, narrow=recipe.train.precision == "bfloat16").train()
-    update = recipe.train.steps - 1  # where the model's own words are fed, they are by then
+    update = (recipe.train.steps or _LAST) - 1  # where the model's own words are fed, they are by then
     batches = [setup.feed.batch(place) for place in large_places(setup.feed)]
     most, number = max((activations(objective, batch, update), number) for number, batch in enumerate(batches))
     weights = sum(parameter.nbytes for parameter in model.parameters())

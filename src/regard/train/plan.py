@@ -17,11 +17,15 @@ from regard.recipes.sections import Recipe
 from regard.runs.run import Run
 from regard.train.beginning import begun_encoders
 from regard.train.footprint import Footprint, forecast
+from regard.train.screen import Screen
 from regard.train.setup import Setup, make_model, prepare
+from regard.train.speed import advice, machine, measured_speed
+from regard.train.time_spent import duration
+from regard.train.trainer import Trainer
 
 
 def plan(recipe: Recipe) -> Iterator[RenderableType]:
-    """The model, the data and the memory of a step, as tables; and what will not fit."""
+    """The model, the data, the memory of a step and the time of a run, as tables; and what will not fit."""
     with tempfile.TemporaryDirectory() as cache, torch.device("cpu"):
         known = None if recipe.init is None else begun_encoders(Run(recipe.init), recipe)
         setup = prepare(recipe, Path(cache), known)
@@ -33,10 +37,13 @@ def plan(recipe: Recipe) -> Iterator[RenderableType]:
             yield f"[bold red]too large:[/] {size(free)} of memory are free, and the weights alone need {size(weights)}"
             return
         needed = forecast(recipe, setup, make_model(recipe, setup.task))
-    yield _data(setup, needed)
-    yield _memory(recipe, needed)
+        yield _data(setup, needed)
+        yield _memory(recipe, needed)
     if torch.cuda.is_available():
-        yield room(needed.total, torch.cuda.mem_get_info()[0])
+        free = torch.cuda.mem_get_info()[0]
+        yield room(needed.total, free)
+    if needed.total <= free:
+        yield from _time(recipe, setup)
 
 
 def memory() -> int:
@@ -100,6 +107,26 @@ def _memory(recipe: Recipe, needed: Footprint) -> Table:
     return table
 
 
+def _time(recipe: Recipe, setup: Setup) -> Iterator[RenderableType]:
+    """The time on this machine, by a few updates of a run that is thrown away."""
+    with tempfile.TemporaryDirectory() as folder:
+        once = recipe.train.model_copy(update={"minutes": None, "steps": recipe.train.steps or 1, "trackers": ()})
+        trained = recipe.model_copy(update={"train": once})
+        speed = measured_speed(Trainer(trained, Run(Path(folder)), screen=Screen(quiet=True), setup=setup))
+    train = recipe.train
+    steps = speed.within(60 * train.minutes, train.valid_every) if train.minutes is not None else train.updates
+    total = speed.total(steps, train.valid_every)
+    table = _table(f"time on {machine()}, measured", "what", "time")
+    table.add_row("an update", duration(speed.update))
+    table.add_row("a validation, about", duration(speed.validation))
+    table.add_row("the measurements at the end, about", duration(speed.final))
+    table.add_section()
+    table.add_row(f"{steps:,} updates and all measurements, about", duration(total))
+    yield table
+    if (said := advice(recipe, total)) is not None:
+        yield f"[yellow]note:[/] {said}"
+
+
 def _shapes(needed: Footprint) -> str:
     """The tensors of the largest batch, without their lengths: source [64, 22], target [64, 12]."""
     shown = {name: list(tensor.shape) for name, tensor in needed.batch.tensors.items() if "_lengths" not in name}
@@ -109,5 +136,5 @@ def _shapes(needed: Footprint) -> str:
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left")
     for column in columns:
-        table.add_column(column, justify="right" if column in ("count", "size") else "left")
+        table.add_column(column, justify="right" if column in ("count", "size", "time") else "left")
     return table

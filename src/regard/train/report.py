@@ -45,6 +45,7 @@ def summary(run: Run, recipe: Recipe, outcome: Outcome) -> list[RenderableType]:
     parts += [f"  {escape(str(score))}" for score in measured.scores.values()]
     for prediction in _chosen(measured.predictions, recipe.evaluate.examples):
         parts += _drawn(prediction, recipe.task)
+    parts += [f"time: {outcome.time}"] if outcome.time else []
     return [*parts, "", f"the run is in {run.folder}"]
 
 
@@ -97,7 +98,7 @@ def _facts(run: Run, recipe: Recipe, outcome: Outcome) -> Iterator[tuple[str, st
     yield "examples", ", ".join(f"{count:,} {split}" for split, count in outcome.examples.items())
     if outcome.skipped:
         yield "left out", cell("; ".join(outcome.skipped))
-    yield "updates", f"{progress.step:,} of {train.steps:,}"
+    yield "updates", f"{progress.step:,} of {train.updates:,}"
     if train.average > 1:
         taken = len(run.checkpoints(keep=train.average, every=train.checkpoint_every).last())
         few = f" ({train.average} were asked for)" if taken < train.average else ""
@@ -106,6 +107,8 @@ def _facts(run: Run, recipe: Recipe, outcome: Outcome) -> Iterator[tuple[str, st
         yield "kept", f"step {progress.best_step:,}, the best by {' and '.join(recipe.select)}"
     if outcome.begun < progress.step:
         yield "seconds", f"{outcome.seconds:,.0f}" + (f" since step {outcome.begun:,}" if outcome.begun else "")
+    if outcome.time:
+        yield "time", outcome.time
     yield "seed", str(train.seed)
     if outcome.reason != "patience":
         yield "to go on", f"`{_command(run, recipe, longer=outcome.reason == 'finished')}`"
@@ -118,7 +121,8 @@ def _command(run: Run, recipe: Recipe, *, longer: bool) -> str:
     if folder.name != recipe.run:
         words.append(f"run={folder.name}")
     if longer:
-        words.append(f"train.steps={2 * recipe.train.steps}")
+        minutes, steps = recipe.train.minutes, recipe.train.steps
+        words.append(f"train.steps={2 * (steps or 1)}" if minutes is None else f"train.minutes={2 * minutes:g}")
     return shlex.join(words)
 
 

@@ -12,7 +12,6 @@ from rich.progress import (
     TaskID,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from torch import nn
 
@@ -20,6 +19,7 @@ from regard.evaluate.score import shown
 from regard.recipes.sections import Recipe
 from regard.runs.checkpoint import Progress as Place
 from regard.train.feed import Feed
+from regard.train.time_spent import TimeSpent, duration
 
 ENDED = {"finished": "finished", "patience": "out of patience", "interrupted": "interrupted"}
 """Why a run ended, for people."""
@@ -73,7 +73,7 @@ class Screen:
             self._say(f"going on after step {progress.step:,}")
         self._pace = _Pace()
         if self.console.is_interactive:
-            self._begin_bar(progress.step, recipe.train.steps)
+            self._begin_bar(progress.step, recipe.train.updates)
 
     def _begin_bar(self, step: int, steps: int) -> None:
         self._bar = Progress(
@@ -82,24 +82,31 @@ class Screen:
             MofNCompleteColumn(),
             TextColumn("{task.description}"),
             TimeElapsedColumn(),
-            TimeRemainingColumn(),
             console=self.console,
             transient=True,
         )
         self._task = self._bar.add_task("", total=steps, completed=step)
         self._bar.start()
 
-    def stepped(self, step: int, nll: float, tokens: int) -> None:
-        """After an update: its summed -log p, and the tokens it learned from."""
+    def foresee(self, updates: int, left: float, time: TimeSpent, advice: str | None) -> None:
+        """Early in a run: the time that it will take, and what to do about it if that is long."""
+        validation = f", a validation about {duration(time.validation)}" if time.validation else ""
+        self._say(f"about {duration(left)} left: {updates:,} updates of {duration(time.update or 0.0)}{validation}")
+        if advice is not None:
+            self.notice(advice)
+
+    def stepped(self, step: int, nll: float, tokens: int, left: float | None = None) -> None:
+        """After an update: its summed -log p, the tokens it learned from, and the seconds that are left."""
         self._pace.add(nll, tokens)
         if self._bar is not None:  # which draws itself ten times a second, however often it is told
             self._bar.update(self._task, completed=step)
         if self._pace.seconds < (_ELSEWHERE if self._bar is None else _ON_A_TERMINAL):
             return
+        remaining = "" if left is None else f"  about {duration(left)} left"
         if self._bar is not None:
-            self._bar.update(self._task, description=str(self._pace))
+            self._bar.update(self._task, description=f"{self._pace}{remaining}")
         else:
-            self._say(f"step {step:>6,}  {self._pace}")
+            self._say(f"step {step:>6,}  {self._pace}{remaining}")
         self._pace = _Pace()
 
     def validated(self, step: int, values: dict[str, float], *, better: bool) -> None:

@@ -36,17 +36,22 @@ from regard.train.graphs import Graphs, obstacle, waited_for
 from regard.train.memories import forgotten_stories
 from regard.train.notices import Notices
 from regard.train.products import rounded_products
+from regard.train.schedule import Constant, Schedule
 from regard.train.screen import Screen
-from regard.train.setup import make_model, prepare
+from regard.train.setup import Setup, make_model, prepare
 from regard.train.sharding import by_layer, fill, shard
+from regard.train.speed import advice, final_validations, fitted, validation_seconds
 from regard.train.splits import Split
 from regard.train.tensorboard import Events
 from regard.train.threads import choose
+from regard.train.time_spent import TimeSpent
 from regard.train.unknown import unknown_tokens
 from regard.train.update import Objective, make_optimizer, make_schedule
 from regard.train.validation import Measured, measure
 
 _MOST_OVERFLOWS = 20
+_SOON, _FEW, _PATIENCE = 20, 3, 10.0  # the time left is told after 20 updates, or after 3 that took 10 seconds
+_WORTH_A_LOOK = 30.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ class Outcome:
         parameters: of the model.
         examples: how many there are in each split.
         skipped: which lines of the data were left out.
+        time: how the time was spent.
     """
 
     progress: Progress
@@ -74,6 +80,7 @@ class Outcome:
     parameters: int = 0
     examples: Mapping[str, int] = field(default_factory=dict)
     skipped: Sequence[str] = ()
+    time: str = ""
 
 
 class Trainer:
@@ -81,9 +88,15 @@ class Trainer:
 
     Batches are a function of seed, epoch and position, and what is random in an update is a function of seed, step and
     process, so that a run that was killed and resumed is the run that was not.
+
+    Args:
+        recipe: what to train.
+        run: where.
+        screen: what is told to people.
+        setup: task and data of the recipe, where they are there already; None to read them.
     """
 
-    def __init__(self, recipe: Recipe, run: Run, *, screen: Screen | None = None) -> None:
+    def __init__(self, recipe: Recipe, run: Run, *, screen: Screen | None = None, setup: Setup | None = None) -> None:
         self.recipe = recipe
         self.run = run
         if os.environ.get("ACCELERATE_USE_FSDP", "false").lower() == "true":
@@ -94,9 +107,15 @@ class Trainer:
         self.screen = screen or Screen(quiet=not self.accelerator.is_main_process)
         self.first = None if recipe.init is None else Run(recipe.init)
         self.events: Events | None = None
+        self._given = setup
         self._stopping = False
+        self._foreseen = False
         self._learned: float | None = None  # the last loss on the training data
-        self._prepare()
+        self.time = TimeSpent()
+        with self.time.on("preparation"):
+            self._prepare()
+        if self.recipe.train.minutes is not None:
+            self._fix_steps(self.recipe.train.minutes)
 
     def _prepare(self) -> None:
         """Everything that the first step needs."""
@@ -106,7 +125,7 @@ class Trainer:
             begun = self.run.trained or not self.accelerator.is_main_process  # the first process may have made them
             kept = self.run.encoders(self.recipe.task) if begun else None
             known = kept or (None if self.first is None else begun_encoders(self.first, self.recipe))
-            self.setup = prepare(self.recipe, self.run.folder.parent / ".cache", known)
+            self.setup = self._given or prepare(self.recipe, self.run.folder.parent / ".cache", known)
             if self.accelerator.is_main_process:  # not before: data that cannot be read leave nothing behind
                 self.run.begin(self.recipe)
                 if kept is None:
@@ -119,7 +138,7 @@ class Trainer:
         if self.accelerator.device.type == "cpu":
             torch.set_num_threads(choose(self.model))
             heap.keep()
-        self.schedule = make_schedule(self.recipe)
+        self.schedule: Schedule = Constant() if train.steps is None else make_schedule(self.recipe)
         self.objective = self._spread(Objective(self.model, self.task, narrow=train.precision == "bfloat16"))
         self.optimizer = make_optimizer(train, self.model.parameters())
         self.graphs = self._graphs()
@@ -128,6 +147,13 @@ class Trainer:
         ends = self.task.unit == "token"
         self.notices = Notices(self.task.floor) if corpus is None else Notices.of(corpus, self.task.counted, ends=ends)
         self.carried: Any = None  # the state in mid-text, where the task reads one long text
+
+    def _fix_steps(self, minutes: float) -> None:
+        """From here on the recipe says how many updates there are."""
+        with self.time.on("preparation"):
+            steps = fitted(self, minutes)
+        self.recipe = self.recipe.model_copy(update={"train": self.recipe.train.model_copy(update={"steps": steps})})
+        self.schedule = make_schedule(self.recipe)
 
     def _begin_with(self, run: Run) -> None:
         anew = begin_with(self.model, run)
@@ -162,7 +188,7 @@ class Trainer:
         assert isinstance(self.objective, Objective)
         return Graphs(self.objective)
 
-    def _whole(self) -> nn.Module:
+    def whole(self) -> nn.Module:
         """The model with all its parameters on this process: a copy where it is sharded, to be let go soon."""
         if not self.sharded:
             return self.model
@@ -206,6 +232,7 @@ class Trainer:
             begun=begun,
             parameters=sum(parameter.numel() for parameter in self.model.parameters()),
             skipped=self.setup.skipped(),
+            time=str(self.time),
             examples={name: len(split) for name, split in splits.items() if split is not None and len(split) < ENDLESS},
         )
 
@@ -215,9 +242,10 @@ class Trainer:
         if reason == "interrupted":
             return Outcome(progress, reason, None, None)
         self.screen.end()
-        model, samples = self._settled(), self.recipe.evaluate.examples
-        valid = self._measured(model, self.setup.valid, samples)
-        test = None if self.setup.test is None else self._measured(model, self.setup.test, samples)
+        with self.time.on("final measurements"):
+            model, samples = self._settled(), self.recipe.evaluate.examples
+            valid = self._measured(model, self.setup.valid, samples)
+            test = None if self.setup.test is None else self._measured(model, self.setup.test, samples)
         if self.recipe.train.average > 1:  # the best model was measured before
             self._record(progress.step, AVERAGED, valid.values())
         if test is not None:
@@ -230,34 +258,58 @@ class Trainer:
         places = self.feed.after(progress.epoch, progress.position)
         with self._interruptible():
             while not (reason := self._ended(progress)):
-                group = [next(places) for _ in range(train.batch.accumulate)]
-                nll, tokens, stopping = self._update(group, progress)
+                with self.time.on("updates"):
+                    group = [next(places) for _ in range(train.batch.accumulate)]
+                    nll, tokens, stopping = self.update(group, progress)
                 last = group[-1]
                 progress.epoch, progress.position = last.epoch, last.position + 1
                 progress.step += 1
                 progress.tokens += tokens
                 progress.logged_nll += nll
                 progress.logged_tokens += tokens
-                self.screen.stepped(progress.step, nll, tokens)
+                self.screen.stepped(progress.step, nll, tokens, self.left(progress))
+                self._foresee(progress)
                 if progress.step % train.log_every == 0:
                     self._log(progress)
-                if progress.step % train.valid_every == 0 or progress.step == train.steps:
-                    self._validate(progress)
+                if progress.step % train.valid_every == 0 or progress.step == train.updates:
+                    with self.time.on("validations"):
+                        self._validate(progress)
                 ended = self._ended(progress)
                 if progress.step % train.checkpoint_every == 0 or ended or stopping:
-                    self._checkpoint(progress)
+                    with self.time.on("checkpoints"):
+                        self._checkpoint(progress)
                 if stopping and not ended:
                     return "interrupted"
         return reason
 
+    def left(self, progress: Progress) -> float | None:
+        """The seconds that are left, those of validations and of the last measurements included, unless patience ends
+        them; None before the first update."""
+        train = self.recipe.train
+        updates = max(0, train.updates - progress.step)
+        validations = -(-train.updates // train.valid_every) - progress.step // train.valid_every
+        return self.time.left(updates, max(0, validations), final_validations(self))
+
+    def _foresee(self, progress: Progress) -> None:
+        """Say once, early, how long it will take."""
+        done = self.time.count("updates")
+        if self._foreseen or not (done >= _SOON or (done >= _FEW and self.time.seconds("updates") > _PATIENCE)):
+            return
+        self._foreseen = True
+        if (self.left(progress) or 0.0) > _WORTH_A_LOOK and not self.time.count("validations"):
+            self.time.validation = validation_seconds(self, self.setup.valid)
+        left = self.left(progress)
+        if left is not None and left > _WORTH_A_LOOK:
+            self.screen.foresee(self.recipe.train.updates - progress.step, left, self.time, advice(self.recipe, left))
+
     def _ended(self, progress: Progress) -> str | None:
         """Why there is nothing more to train; None if there is."""
         train = self.recipe.train
-        if progress.step >= train.steps:
+        if progress.step >= train.updates:
             return "finished"
         return "patience" if train.patience is not None and progress.waited >= train.patience else None
 
-    def _update(self, group: list[Place], progress: Progress) -> tuple[float, int, bool]:
+    def update(self, group: list[Place], progress: Progress) -> tuple[float, int, bool]:
         """One step of the optimizer; of all processes the summed -log p, the tokens, and whether one is to stop."""
         rate = self.recipe.train.optimizer.rate * self.schedule.factor(progress.step + 1)
         for settings in self.optimizer.param_groups:
@@ -343,7 +395,7 @@ class Trainer:
         return measure(model, self.task, split, self.recipe, samples=samples)
 
     def _validate(self, progress: Progress) -> None:
-        model = self._whole()
+        model = self.whole()
         try:
             measured = self._measured(model, self.setup.valid)
         except NotFiniteError as problem:
@@ -361,7 +413,7 @@ class Trainer:
         if better and self.accelerator.is_main_process:
             self.run.save_model(model.state_dict())
         self.screen.validated(progress.step, values, better=better)
-        for notice in self.notices.after(progress.step, self.recipe.train.steps, measured, self._learned):
+        for notice in self.notices.after(progress.step, self.recipe.train.updates, measured, self._learned):
             self.screen.notice(notice)
         if changed is not None:
             self.screen.notice(changed)
@@ -390,7 +442,7 @@ class Trainer:
         world, rank = self.accelerator.num_processes, self.accelerator.process_index
         kept = {name: tensor[rank::world] for name, tensor in self.checkpoints.carried().items()}
         if kept:
-            model: Any = self._whole()
+            model: Any = self.whole()
             rows = len(next(iter(kept.values())))
             self.carried = with_tensors(model.start(None, batch=rows), kept) if rows else None
 
@@ -399,7 +451,7 @@ class Trainer:
         if self.recipe.train.average > 1 and self.accelerator.is_main_process:
             self.run.save_model(average(self.checkpoints.last()))
         self.accelerator.wait_for_everyone()
-        model = self._whole()
+        model = self.whole()
         self.run.load_model(model)
         return model
 

@@ -73,7 +73,7 @@ def make_schedule(recipe: Recipe) -> Schedule:
     if given.name == "inverse_sqrt":
         return InverseSqrt(given.warmup or 4000)
     if given.name == "cosine":
-        return Cosine(recipe.train.steps, given.warmup, given.floor)
+        return Cosine(recipe.train.updates, given.warmup, given.floor)
     if given.name == "steps":
         return Steps(given.start, given.every, given.decay, given.warmup)
     if given.name == "plateau":

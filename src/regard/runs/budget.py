@@ -1,0 +1,46 @@
+"""The number of updates that a run was given by `train.minutes`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from regard.runs.files import read_json, write_json
+
+_NAME = "budget.json"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How many updates fit into how many minutes, measured once on the machine where the run began.
+
+    It stays with the run, so that a run which goes on is the same run, on whatever machine.
+
+    Attributes:
+        minutes: of the recipe, when it was measured.
+        begun: the update after which it was measured; 0 for a new run.
+        steps: the updates in all that fit.
+    """
+
+    minutes: float
+    begun: int
+    steps: int
+
+    def within(self, minutes: float) -> int:
+        """The updates in all for so many minutes: those measured, or in proportion where the recipe changed.
+
+        >>> budget = Budget(minutes=10, begun=0, steps=500)
+        >>> budget.within(10), budget.within(20)
+        (500, 1000)
+        """
+        return self.begun + max(1, round((self.steps - self.begun) * minutes / self.minutes))
+
+    def save(self, folder: Path) -> None:
+        """Write it into a run's folder."""
+        write_json(folder / _NAME, asdict(self))
+
+    @staticmethod
+    def of(folder: Path) -> Budget | None:
+        """That of a run; None where it has none."""
+        path = folder / _NAME
+        return Budget(**read_json(path)) if path.exists() else None
