@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+import torch
+
 _recording: ContextVar[bool] = ContextVar("recording", default=False)
 
 
@@ -29,5 +31,5 @@ def recording() -> Iterator[None]:
 
 
 def is_recording() -> bool:
-    """Whether this runs inside `recording`."""
-    return _recording.get()
+    """Whether this runs inside `recording`, or is traced by `torch.compile` or `torch.export`."""
+    return torch.compiler.is_compiling() or _recording.get()

@@ -249,15 +249,17 @@ def test_a_second_derivative_is_right_or_refused() -> None:
         slope("blocked")
 
 
-def test_what_is_recorded_goes_to_the_kernels_sooner() -> None:
+def test_what_is_recorded_goes_to_the_kernels_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python, which takes longer to call a kernel than a small read takes, is gone from replays."""
 
     def method(batch: int, queries: int, large: str = "fused") -> str:
         query, key = (torch.empty(batch, 1, rows, 256, device="meta") for rows in (queries, 32))
-        return api._method(query, key, large)
+        monkeypatch.setattr(api, "runnable", lambda *_: large == "fused")
+        return api._method(query, key, key)
 
     assert method(64, 32) == method(1024, 1) == "reference"
     assert method(1024, 32) == "fused"
+    assert method(1024, 32, "blocked") == "blocked"
     with recording():
         assert method(64, 32) == "fused"
         assert method(64, 32, "blocked") == method(1024, 1) == method(8, 32) == "reference"

@@ -41,8 +41,9 @@ class Watched(nn.Module):
 
     def show(self, attended: Attended) -> Attended:
         """Hand an outcome to whoever watches, and give it back: what a module ends its read with."""
-        for watcher in tuple(self._watchers.values()):
-            watcher(attended)
+        if self._watchers:
+            for watcher in tuple(self._watchers.values()):
+                watcher(attended)
         return attended
 
 
@@ -124,40 +125,39 @@ class Reader(Watched, abc.ABC):
             raise ValueError(
                 f"query must be [B, T, Cq] with the B = {memory.key.shape[0]} of the memory; got {list(query.shape)}"
             )
-        one_by_one = self.recurrent and query.shape[1] != 1
+        one_by_one = query.shape[1] != 1 and self.recurrent
         if state is None:
             state = self.start(memory.row(0, query.shape[1]) if one_by_one else memory)
-        attended = (self._one_by_one if one_by_one else self._at_once)(query, memory, state)
+        attended, after = (self._one_by_one if one_by_one else self._at_once)(query, memory, state)
         context = self._contexts(attended.context)
-        return self.show(attended.replace(context=context, has_heads=self._has_heads, state=attended.state))
+        return self.show(attended.replace(context=context, has_heads=self._has_heads, state=after))
 
-    def _at_once(self, query: Tensor, memory: Memory, state: State) -> Attended:
-        """Read with the parts' layout: context [B, H, T, Dv]."""
+    def _at_once(self, query: Tensor, memory: Memory, state: State) -> tuple[Attended, State]:
+        """Read with the parts' layout: context [B, H, T, Dv], and the state after it."""
+        score, align = self.score, self.align
         dropout = self.dropout if self.training else 0.0
-        queries, step = self.score.queries(query), state.step + query.shape[1]
-        if self._fused:
-            attended = self.score.attend(queries, memory, state, dropout=dropout, impl=self.impl)
-            return attended.replace(
-                context=attended.context, has_heads=True, state=State(step, state.score, state.align)
-            )
-        energy = self.score.energy(queries, memory, state)
-        weights, past, sample = self.align(energy, query, memory, state)
+        queries, step = score.queries(query), state.step + query.shape[1]
+        if type(align) is Softmax and not score.recurrent:
+            attended = score.attend(queries, memory, state, dropout=dropout, impl=self.impl)
+            return attended, State(step, state.score, state.align)
+        energy = score.energy(queries, memory, state)
+        weights, past, sample = align(energy, query, memory, state)
         context = weigh_values(F.dropout(weights, dropout), memory.value)
-        after = State(step, self.score.advance(state.score, weights, memory), past)
-        return Attended.from_weights(context, weights, state=after, sample=sample)
+        after = State(step, score.advance(state.score, weights, memory), past)
+        return Attended.from_weights(context, weights, sample=sample), after
 
-    def _one_by_one(self, query: Tensor, memory: Memory, state: State) -> Attended:
+    def _one_by_one(self, query: Tensor, memory: Memory, state: State) -> tuple[Attended, State]:
         reads = []
         for row in range(query.shape[1]):
-            reads.append(self._at_once(query[:, row : row + 1], memory.row(row, query.shape[1]), state))
-            state = reads[-1].state
+            read, state = self._at_once(query[:, row : row + 1], memory.row(row, query.shape[1]), state)
+            reads.append(read)
         if not reads:
             empty = memory.value.new_zeros(*memory.value.shape[:2], 0, memory.value.shape[3])
-            return Attended.from_weights(empty, empty.new_zeros(*empty.shape[:3], memory.size), state=state)
+            return Attended.from_weights(empty, empty.new_zeros(*empty.shape[:3], memory.size)), state
         weights = torch.cat([read.weights() for read in reads], dim=2)
         context = torch.cat([read.context for read in reads], dim=2)
         samples = [read.sample for read in reads if read.sample is not None]
-        return Attended.from_weights(context, weights, state=state, sample=Sample.join(samples) if samples else None)
+        return Attended.from_weights(context, weights, sample=Sample.join(samples) if samples else None), state
 
     _has_heads: bool
     """Whether weights carry a head axis: [B, H, T, S] or [B, T, S]."""

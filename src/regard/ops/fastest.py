@@ -13,11 +13,17 @@ which is not the order of their speed. The rule here, per call:
 | CUDA, capability 9.0 on | half | the same with gradients | flash, cuDNN, memory-efficient, plain |
 | any other | any | any | PyTorch's own |
 
+A short read that is not recorded (see below) leaves the order to PyTorch, without cuDNN.
+
 A decoder that reads step by step makes the second and third kind. On an H200 the plain way takes half the time of the
 memory-efficient kernel there, forward and backward. Of the fourth kind, 64 sequences of 32 words in 8 heads, the
 memory-efficient kernel takes 11 µs and 34 with gradients, cuDNN, which PyTorch takes, 16 and 45, flash 17 and 77. Of
 the next two, as many in one head of 256, flash takes 10 µs and 42 with gradients, memory-efficient 12 and 107, cuDNN 15
 and 49, plain 88 with gradients; under padding, which flash does not have, memory-efficient 20 and 115, cuDNN 26 and 63.
+
+All of these are times of the GPU, in a CUDA graph. Called from Python, a read of up to 1,024 pairs takes as long as its
+launches: one kernel, whichever it is, is faster than the plain way's six, and setting an order takes longer than the
+kernel. There PyTorch's own order stands, without cuDNN.
 
 cuDNN builds a plan for every new shape. A large read earns it back in a few steps; reads of a few hundred words, whose
 shape differs from batch to batch, never do. A backend that cannot take a call (width, determinism, hardware) is passed
@@ -34,6 +40,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from regard.recording import is_recording
 
 _LARGE = [
     SDPBackend.CUDNN_ATTENTION,
@@ -101,7 +109,7 @@ def fused_attention(
     >>> fused_attention(ones, ones, ones.cumsum(2), causal=True, scale=1.0)[0, 0, :, 0]
     tensor([1.0, 1.5])
     """
-    if not query.is_cuda:
+    if not query.is_cuda or torch.compiler.is_compiling():
         return F.scaled_dot_product_attention(query, key, value, allowed, dropout, causal, scale=scale)
     query, key, value = aligned(query), aligned(key), aligned(value)
     with _order(query, key, value):
@@ -154,7 +162,20 @@ def backends(capability: tuple[int, int] | None, dtype: torch.dtype, shape: Shap
     return _LARGE if pairs >= _PAIRS else None
 
 
+class _WithoutCudnn:
+    """PyTorch's own order but for cuDNN, in a hundredth of the time that `sdpa_kernel` takes to set one."""
+
+    def __enter__(self) -> None:
+        self._before = torch.backends.cuda.cudnn_sdp_enabled()
+        torch.backends.cuda.enable_cudnn_sdp(False)
+
+    def __exit__(self, *_: object) -> None:
+        torch.backends.cuda.enable_cudnn_sdp(self._before)
+
+
 def _order(query: Tensor, key: Tensor, value: Tensor) -> AbstractContextManager[None]:
+    if query.shape[2] * key.shape[2] <= _FEW_PAIRS and not is_recording():
+        return _WithoutCudnn()
     differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value))
     shape = Shape(query.shape[2], key.shape[2], query.shape[3], differentiable)
     dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else query.dtype

@@ -25,6 +25,8 @@ def split_heads(channels: Tensor, num_heads: int) -> Tensor:
     tensor([[[0., 1., 2.]],
             [[3., 4., 5.]]])
     """
+    if num_heads == 1:
+        return channels.unsqueeze(1)
     batch, length, width = channels.shape
     if width % num_heads:
         raise ValueError(f"{width} channels cannot be split among {num_heads} heads")

@@ -14,6 +14,7 @@ from regard.ops.fastest import fused_attention
 from regard.ops.flexed import attention_in_spans, flex_fits
 from regard.ops.short_reads import short_attention, short_fits
 from regard.ops.softmax import (
+    HELD_PAIRS,
     finite_softmax,
     full_precision,
     masked_softmax,
@@ -23,6 +24,7 @@ from regard.ops.softmax import (
 )
 from regard.ops.weights import Held, Weigh
 from regard.ops.windowed import Band, windowed_attention
+from regard.recording import is_recording
 
 Exact = Callable[[], tuple[Tensor, Tensor, float]]
 """Queries and keys as they were before they were rounded, and the scale of their products."""
@@ -77,9 +79,11 @@ def dot_product_attention(
     if mask is not None and queries == 1 and mask == _CAUSAL:
         mask = None  # the last query sees every key
     causal = mask is not None and queries == key.shape[2] and mask == _CAUSAL
+    if torch.compiler.is_compiling():  # sizes may be symbols, and the compiler chooses
+        impl = "sdpa"
     if impl is None and not causal and _is_short(query, key, value):  # the kernel is causal without a mask
         return _short(query, key, value, mask, shape, scale=scale, dropout=dropout)
-    band = Band.of(mask, shape) if impl is None else None
+    band = None if causal or impl is not None else Band.of(mask, shape)
     dtype = value.dtype
     weigh = _rebuilt(exact or _given(query, key, scale), mask, shape)
     if not query.dtype == key.dtype == dtype:
@@ -138,19 +142,31 @@ def _fused(
 ) -> Tensor:
     if mask is None:
         return fused_attention(query, key, value, causal=causal, scale=scale, dropout=dropout)
-    if query.is_cuda and not mask.by_place:
-        given, empty = mask.once((_bias, shape, query.device, query.dtype), lambda mask: _bias(mask, shape, query))
-    else:
-        forbidden, empty = whole_rows(mask, shape, query.device)
-        given = ~forbidden
+    given, empty = _known_bias(mask, shape, query)
     context = fused_attention(query, key, value, given, scale=scale, dropout=dropout)
     return context if empty is None else context.masked_fill(empty, 0.0)
 
 
+def _known_bias(mask: Mask, shape: Shape, query: Tensor) -> tuple[Tensor, Tensor | None]:
+    """What a mask adds to energies, and the rows to erase, made once for the layers that read by it.
+
+    Booleans where it would be large, and while windows are recorded: a causal mask may outlive what is recorded.
+    """
+    if mask.by_place and (is_recording() or shape[0] * shape[2] * shape[3] > HELD_PAIRS):
+        forbidden, empty = whole_rows(mask, shape, query.device)
+        return ~forbidden, empty
+    key = shape, query.device, query.dtype, torch.is_inference_mode_enabled()
+    return mask.latest(_bias, key, lambda: _bias(mask, shape, query))
+
+
 def _bias(mask: Mask, shape: Shape, query: Tensor) -> tuple[Tensor, Tensor | None]:
-    """What to add to energies, and the rows to erase. PyTorch makes it of booleans too, but at every read."""
+    """0 or -inf, and the rows to erase. PyTorch makes it of booleans too, but at every read."""
     forbidden, empty = whole_rows(mask, shape, query.device)
-    return torch.zeros_like(forbidden, dtype=query.dtype).masked_fill_(forbidden, -torch.inf), empty
+    keys = forbidden.shape[3]
+    # Rows begin at multiples of eight entries, where kernels want them: PyTorch copies others at every read.
+    room = keys + -keys % 8 if query.is_cuda else keys
+    bias = query.new_zeros(*forbidden.shape[:3], room).narrow(3, 0, keys)
+    return bias.masked_fill_(forbidden, -torch.inf), empty
 
 
 def _given(query: Tensor, key: Tensor, scale: float) -> Exact:

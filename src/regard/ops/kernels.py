@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 
 import torch
@@ -17,8 +18,16 @@ def runnable(*tensors: Tensor) -> bool:
     >>> runnable(torch.ones(2))
     False
     """
+    if torch.compiler.is_compiling():  # which fuses plain operations itself, and cannot look into our kernels
+        return False
     fit = all(tensor.is_cuda and tensor.dtype in DTYPES for tensor in tensors)
-    return fit and importlib.util.find_spec("triton") is not None
+    return fit and _installed()
+
+
+@functools.cache
+def _installed() -> bool:
+    """Whether Triton is there; looking for it takes longer than a short read."""
+    return importlib.util.find_spec("triton") is not None
 
 
 def check_kernels(

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from regard.masks import Mask, Shape
 from regard.ops.attended import Attended
 from regard.ops.card import Card
+from regard.recording import is_recording
 
 CARD = Card(
     name="softmax",
@@ -31,6 +32,15 @@ CARD = Card(
 def statistics_dtype(dtype: torch.dtype) -> torch.dtype:
     """Where softmax statistics live: float32 for half precision, else the input's own."""
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+
+
+def widened(tensor: Tensor) -> Tensor:
+    """The tensor in the dtype of the statistics: itself where that is its own, without an operation.
+
+    >>> widened(torch.ones(2, dtype=torch.bfloat16)).dtype
+    torch.float32
+    """
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
 def full_precision(tensor: Tensor) -> AbstractContextManager[None]:
@@ -82,7 +92,7 @@ def masked_softmax(energy: Tensor, mask: Mask | None = None) -> Tensor:
 def restrict(energy: Tensor, mask: Mask | None) -> Tensor:
     """Energies in the dtype of the statistics, -inf where the mask forbids."""
     Mask.check(mask)
-    energy = energy.to(statistics_dtype(energy.dtype))
+    energy = widened(energy)
     if mask is None:
         return energy
     batch, heads, queries, keys = energy.shape
@@ -118,7 +128,7 @@ def finite_softmax(energy: Tensor, mask: Mask | None, shape: Shape) -> Tensor:
     """
     if mask is None:
         return energy.softmax(dim=-1)
-    forbidden, empty = whole_rows(mask, shape, energy.device)
+    forbidden, empty = known_rows(mask, shape, energy.device)
     weights = energy.masked_fill_(forbidden, -torch.inf).softmax(dim=-1)
     return weights if empty is None else weights.masked_fill(empty, 0.0)
 
@@ -136,6 +146,22 @@ def whole_rows(mask: Mask, shape: Shape, device: torch.device) -> tuple[Tensor, 
     return forbidden & ~empty, empty
 
 
+def known_rows(mask: Mask, shape: Shape, device: torch.device) -> tuple[Tensor, Tensor | None]:
+    """`whole_rows`, made once for the layers and steps that read by one mask.
+
+    Not while a CUDA graph is captured, where tensors belong to the graph, nor for so many pairs that they weigh more
+    than the operation saved.
+    """
+    if is_recording() or shape[0] * shape[2] * shape[3] > HELD_PAIRS:
+        return whole_rows(mask, shape, device)
+    key = shape, device, torch.is_inference_mode_enabled()  # tensors of inference cannot be used in training
+    return mask.latest(whole_rows, key, lambda: whole_rows(mask, shape, device))
+
+
+HELD_PAIRS = 1 << 22
+"""Of a mask that is kept as a tensor, at most."""
+
+
 def read(weights: Tensor, value: Tensor, dropout: float) -> Attended:
     """Read `value` with weights [B, H, T, S]."""
     given = F.dropout(weights, dropout) if dropout else weights
@@ -145,4 +171,9 @@ def read(weights: Tensor, value: Tensor, dropout: float) -> Attended:
 def weigh_values(weights: Tensor, value: Tensor) -> Tensor:
     """c_t = sum_s a_ts value_s: [B, H, T, S], [B, H or 1, S, Dv] -> [B, H, T, Dv] in the dtype of `value`."""
     with full_precision(value):
-        return (weights @ value.to(weights.dtype)).to(value.dtype)
+        wide = value if value.dtype == weights.dtype else value.to(weights.dtype)
+        if weights.shape[1] == 1 == value.shape[1]:  # in half as many operations
+            context = torch.bmm(weights.squeeze(1), wide.squeeze(1)).unsqueeze(1)
+        else:
+            context = weights @ wide
+        return context if wide is value else context.to(value.dtype)

@@ -82,7 +82,7 @@ class Additive(Score):
         )
 
     def start(self, memory: Memory) -> Past:
-        return tuple(term.start(memory) for term in self._terms())
+        return () if self.term_weight is None else tuple(term.start(memory) for term in self._terms())
 
     def advance(self, past: Past, weights: Tensor, memory: Memory) -> Past:
         return tuple(term.advance(mine, weights, memory) for term, mine in self._with_past(past))

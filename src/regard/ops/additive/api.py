@@ -57,8 +57,9 @@ def additive_score(
     """
     check_impl("additive", CARD.implementations, impl)
     _check_weights(query, key, weight, features, feature_weight)
-    method = _method(query, key, "blocked") if impl is None else impl
-    score = reference.score if method == "reference" else blocked.score
+    if impl is None:
+        impl = "reference" if torch.compiler.is_compiling() or _is_small(query, key) else "blocked"
+    score = reference.score if impl == "reference" else blocked.score
     return score(query, key, weight, features=features, feature_weight=feature_weight)
 
 
@@ -132,9 +133,11 @@ def additive_attention(
         return harmonic.attention(query, key, value, weight, mask, tolerance=tolerance, span=span)
     if tolerance is not None or span is not None:
         raise ValueError(f'additive: tolerance and span are for impl="harmonic"; got impl={impl!r}')
+    if impl is None and torch.compiler.is_compiling():  # sizes may be symbols, and a compiler fuses the plain way
+        impl = "reference"
     if impl is None and features is None and _is_short(query, key, value, weight):
         return sigmoids.attention(query, key, value, weight, mask, dropout=dropout)
-    method = impl or ("reference" if dropout else _method(query, key, _tiled(query, key, value)))
+    method = impl or ("reference" if dropout else _method(query, key, value))
     if method == "reference":
         return reference.attention(
             query, key, value, weight, mask, features=features, feature_weight=feature_weight, dropout=dropout
@@ -150,20 +153,21 @@ def _is_short(query: Tensor, key: Tensor, *others: Tensor) -> bool:
     return query.dtype in _WIDE and all(tensor.dtype == query.dtype for tensor in (key, *others))
 
 
-def _tiled(*tensors: Tensor) -> str:
-    """Tiles in kernels where they run, else in PyTorch."""
-    return "fused" if runnable(*tensors) else "blocked"
+def _is_small(query: Tensor, key: Tensor) -> bool:
+    """Whether all of [B, H, T, S, A] is, so that the plain way is as fast."""
+    most = _SMALL_ON_CPU if query.device.type == "cpu" else _SMALL_ELSEWHERE
+    return query.numel() * key.shape[2] <= most
 
 
-def _method(query: Tensor, key: Tensor, large: str) -> str:
-    """The plain way where all of [B, H, T, S, A] is small."""
-    if query.device.type == "cpu":
-        small = _SMALL_ON_CPU
-    elif large == "fused" and is_recording() and query.shape[2] >= _QUERIES_OF_A_TILE:
-        small = _SMALL_RECORDED
-    else:
-        small = _SMALL_ELSEWHERE
-    return "reference" if query.numel() * key.shape[2] <= small else large
+def _method(query: Tensor, key: Tensor, value: Tensor) -> str:
+    """The plain way for what is small, and tiles for the rest: in kernels where they run, else in PyTorch."""
+    recorded = is_recording() and query.shape[2] >= _QUERIES_OF_A_TILE
+    small = _is_small(query, key)
+    if small and not (recorded and query.numel() * key.shape[2] > _SMALL_RECORDED):
+        return "reference"
+    if runnable(query, key, value):
+        return "fused"
+    return "reference" if small else "blocked"
 
 
 def _check_weights(
