@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 import gzip
+import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from regard.data import Cmudict, Columns, DataError, Hub, Jsonl, Labelled, Pairs, Reader, Slice, Split, Table, Text
+from regard.data import (
+    Cmudict,
+    Columns,
+    DataError,
+    Hub,
+    Jsonl,
+    Labelled,
+    Pairs,
+    Reader,
+    Slice,
+    Spans,
+    Split,
+    Squad,
+    Stories,
+    Table,
+    Text,
+)
+from regard.data.example import Bad, Example
 
 
 def put(path: Path, text: str, encoding: str = "utf-8") -> Path:
@@ -255,3 +273,37 @@ def test_slices_partition(tmp_path: Path) -> None:
     assert len(front) == 4
     with pytest.raises(DataError, match="0 <= begin < end <= 1"):
         Slice(text, 0.5, 0.5)
+
+
+def test_questions_need_no_answers_and_may_be_blank(tmp_path: Path) -> None:
+    """What a model is asked: the same files without their last columns, and blank texts among them."""
+
+    def asked(reader: Reader) -> list[dict[str, object]]:
+        return [dict(item.fields) if isinstance(item, Example) else {"bad": item.where} for item in reader.items()]
+
+    def file(name: str, text: str) -> Path:
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    table = file("a.tsv", "a\tb\n\tb\n\nc\n")
+    assert asked(Table(table, {"text": 1}, questions=True)) == [
+        {"text": "b"}, {"text": "b"}, {"text": ""}, {"bad": f"{table}:4"},
+    ]  # fmt: skip
+    assert asked(Table(table, {"text": 0}))[1:3] == [{"bad": f"{table}:2"}, {"bad": f"{table}:3"}]
+    jsonl = file("a.jsonl", '{"text": "b"}\n{"text": " "}\n{}\n')
+    assert asked(Jsonl(jsonl, {"text": "text"}, questions=True)) == [
+        {"text": "b"}, {"text": " "}, {"bad": f"{jsonl}:3"},
+    ]  # fmt: skip
+    spans = file("b.tsv", "who?\tAda left.\nwho?\n")
+    assert asked(Spans(spans, questions=True)) == [{"question": "who?", "context": "Ada left."}, {"bad": f"{spans}:2"}]
+    content = {"data": [{"paragraphs": [{"context": "Ada left.", "qas": [{"id": "7", "question": "who?"}]}]}]}
+    squad = file("c.json", json.dumps(content))
+    assert asked(Squad(squad, questions=True)) == [{"question": "who?", "context": "Ada left."}]
+    stories = file("d.txt", "1 Ada left.\n2 who?\t\n")
+    assert asked(Stories(stories, questions=True)) == [{"story": ["Ada left"], "question": "who"}]
+    assert asked(Stories(stories)) == [{"bad": f"{stories}:2"}]
+
+
+def test_the_line_of_an_example_is_a_number() -> None:
+    assert Example({}, "a:b.csv:12").line == 12
+    assert Bad("dev.json: question 7", "why").line is None

@@ -23,12 +23,32 @@ class Example(NamedTuple):
     fields: dict[str, Value]
     where: str
 
+    @property
+    def line(self) -> int | None:
+        """The number of its line in the file; None where it stands on none."""
+        return line_number(self.where)
+
 
 class Bad(NamedTuple):
     """A line that is no example, and why."""
 
     where: str
     why: str
+
+    @property
+    def line(self) -> int | None:
+        """The number of the line; None where there is none."""
+        return line_number(self.where)
+
+
+def line_number(where: str) -> int | None:
+    """Return the line of `file:line`; None where a place is no line.
+
+    >>> line_number("reviews.csv:12"), line_number("dev.json: question 7")
+    (12, None)
+    """
+    digits = where.rpartition(":")[2]
+    return int(digits) if digits.isascii() and digits.isdigit() else None
 
 
 class Examples(Protocol):
@@ -56,6 +76,7 @@ class Reader(ABC):
         encoding: of the files; every one that writes a line end as ASCII does (utf-8, latin-1, cp1252, ...).
         max_line: the longest line in bytes; a longer one is a bad line.
         bad_lines: "refuse" raises at the first line that is no example, "skip" counts it in `skipped` and goes on.
+        questions: whether only what a model is asked is read: answers may be missing, and a blank text is one.
     """
 
     PATHS: ClassVar[tuple[str, ...]] = ("path",)
@@ -63,6 +84,7 @@ class Reader(ABC):
     encoding: str = field(default="utf-8", kw_only=True)
     max_line: int = field(default=LONGEST, kw_only=True)
     bad_lines: Literal["refuse", "skip"] = field(default="refuse", kw_only=True)
+    questions: bool = field(default=False, kw_only=True, repr=False)
     skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
 
     @abstractmethod
@@ -79,12 +101,20 @@ class Reader(ABC):
         kept = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr and f.name not in self.PATHS]
         return f"{type(self).__name__}({', '.join(kept)})"
 
+    def may_be_blank(self, name: str) -> bool:
+        """Whether a field with nothing in it is one."""
+        return self.questions
+
+    def items(self) -> Iterator[Example | Bad]:
+        """Return the examples and the bad lines in the order of the file, whatever `bad_lines` says."""
+        return map(_agreeing, self.read())
+
     def __iter__(self) -> Iterator[Example]:
         if self.bad_lines not in ("refuse", "skip"):
             raise DataError(f"bad_lines is {self.bad_lines!r}; it can be 'refuse' or 'skip'")
         self.skipped.clear()
         empty = True
-        for item in map(_agreeing, self.read()):
+        for item in self.items():
             if isinstance(item, Example):
                 empty = False
                 yield item

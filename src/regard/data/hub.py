@@ -54,7 +54,7 @@ class Hub(Reader):
     def read(self) -> Iterator[Example | Bad]:
         """The rows."""
         for number, row in enumerate(self._rows):
-            yield chosen(_flat(row), self.keys, f"{self.name}[{self.split}]:{number}")
+            yield chosen(_flat(row), self.keys, f"{self.name}[{self.split}]:{number}", self.may_be_blank)
 
     def _emptiness(self) -> str:
         return f"{self.name}[{self.split}] has no usable rows ({self.skipped})"

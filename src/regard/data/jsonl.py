@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ class Jsonl(Reader):
 
     def _example(self, text: str, where: str) -> Example | Bad:
         found = json_object(text, where)
-        return found if isinstance(found, Bad) else chosen(found, self.keys, where)
+        return found if isinstance(found, Bad) else chosen(found, self.keys, where, self.may_be_blank)
 
 
 def json_object(text: str, where: str) -> dict[str, Any] | Bad:
@@ -75,8 +75,10 @@ def parsed_json(text: str) -> Any:
         raise ValueError("it has a number of thousands of digits") from None
 
 
-def chosen(found: Mapping[str, object], keys: Mapping[str, str], where: str) -> Example | Bad:
-    """The fields of an example from a mapping."""
+def chosen(
+    found: Mapping[str, object], keys: Mapping[str, str], where: str, may_be_blank: Callable[[str], bool]
+) -> Example | Bad:
+    """The fields of an example from a mapping; some of them may be blank."""
     values: dict[str, Value] = {}
     for name, key in keys.items():
         if key not in found:
@@ -84,7 +86,7 @@ def chosen(found: Mapping[str, object], keys: Mapping[str, str], where: str) -> 
         value = _value(found[key])
         if value is None:
             return Bad(where, f"the value of {key!r} is neither text nor a list of texts")
-        if not (value.strip() if isinstance(value, str) else value):
+        if not (value.strip() if isinstance(value, str) else value) and not may_be_blank(name):
             return Bad(where, f"the value of {key!r} is blank")
         values[name] = value
     return Example(values, where)

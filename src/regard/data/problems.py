@@ -11,6 +11,10 @@ class DataError(ValueError):
     """Data that cannot be used, in one sentence: which file, which line, what to do."""
 
 
+class TextError(DataError):
+    """A text that a model cannot be asked, in one sentence; other texts can be."""
+
+
 def shortened(text: str, most: int = 60) -> str:
     """A text as a sentence quotes it.
 

@@ -53,7 +53,11 @@ class Squad(Reader):
                     yield Bad(f"{where}, question {place}", "this is not {question: ..., answers: [...]}")
                     continue
                 name = shortened(str(asked.get("id", "")))
-                yield _asked(asked, paragraph.get("context"), f"{path}: question {name}")
+                where_asked = f"{path}: question {name}"
+                if self.questions:
+                    yield _question({**asked, "context": paragraph.get("context")}, where_asked)
+                else:
+                    yield _asked(asked, paragraph.get("context"), where_asked)
 
     def _content(self, path: Path) -> str:
         """The text of the file, which is one JSON object and may be larger than a line."""
@@ -90,14 +94,18 @@ class Spans(Reader):
         """A line at a time."""
         path = Path(self.path)
         plain = path.name.removesuffix(".gz")
-        objects = plain.endswith((".jsonl", ".json"))
+        objects, comma = plain.endswith((".jsonl", ".json")), plain.endswith(".csv")
+        least = 2 if self.questions else 3  # columns
         for line in good_lines(path, self.encoding, self.max_line):
             if isinstance(line, Bad):
                 yield line
             elif line.text.strip():
                 where = f"{path}:{line.number}"
-                row = json_object(line.text, where) if objects else _row(line.text, where, comma=plain.endswith(".csv"))
-                yield row if isinstance(row, Bad) else _listed(row, where)
+                row = json_object(line.text, where) if objects else _row(line.text, where, comma=comma, least=least)
+                if isinstance(row, Bad):
+                    yield row
+                else:
+                    yield _question(row, where) if self.questions else _listed(row, where)
 
 
 def spanned(row: Mapping[str, Any], where: str, answers: list[str]) -> Example | Bad:
@@ -119,6 +127,14 @@ def spanned(row: Mapping[str, Any], where: str, answers: list[str]) -> Example |
         return Bad(where, f"the answer {answer[:40]!r} does not stand {place}")
     fields = {"context": _line(context), "question": _line(question), "answer": _line(answer), "start": str(start)}
     return Example({**fields, "answers": list(dict.fromkeys(filter(None, map(_line, answers))))}, where)
+
+
+def _question(row: Mapping[str, Any], where: str) -> Example | Bad:
+    """A question with its passage, whatever its answers are."""
+    for key in KEYS[:2]:
+        if not isinstance(row.get(key), str) or not row[key].strip():
+            return Bad(where, f"there is no {key}")
+    return Example({key: _line(row[key]) for key in KEYS[:2]}, where)
 
 
 def _line(text: str) -> str:
@@ -155,8 +171,8 @@ def _listed(row: Mapping[str, Any], where: str) -> Example | Bad:
     return spanned({**row, "answer": answers[0] if answers else None}, where, answers)
 
 
-def _row(text: str, where: str, *, comma: bool) -> dict[str, Any] | Bad:
+def _row(text: str, where: str, *, comma: bool, least: int) -> dict[str, Any] | Bad:
     cells = next(comma_separated([text])) if comma else text.split("\t")
-    if not 3 <= len(cells) <= len(KEYS):
+    if not least <= len(cells) <= len(KEYS):
         return Bad(where, f"the line has {len(cells)} columns; there are {', '.join(KEYS)}, and start may be left out")
     return dict(zip(KEYS, cells, strict=False))

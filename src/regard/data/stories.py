@@ -75,7 +75,11 @@ class Stories(Reader):
             if not more:
                 story = Sentences([*story, bare(sentence)])
             else:
-                yield _asked(story, bare(sentence), more[0].strip(), where)
+                answer = more[0].strip()
+                if self.questions:
+                    yield Example({"story": story, "question": bare(sentence)}, where)
+                else:
+                    yield _asked(story, bare(sentence), answer, where)
 
 
 def _asked(story: Sentences, question: str, answer: str, where: str) -> Example | Bad:

@@ -48,7 +48,7 @@ class Table(Reader):
         rows = self._rows(path)
         places = self._places(path, rows)
         for row in rows:
-            yield row if isinstance(row, Bad) else _example(path, row, places)
+            yield row if isinstance(row, Bad) else self._example(path, row, places)
 
     def _separator(self) -> str:
         plain = Path(self.path).name.removesuffix(".gz")
@@ -75,17 +75,18 @@ class Table(Reader):
                 raise DataError(f"{path}: there is no column {name!r}; its header has {', '.join(heads) or 'nothing'}")
         return {key: heads.index(at) if isinstance(at, str) else at for key, at in self.columns.items()}
 
-
-def _example(path: Path, row: Row, places: dict[str, int]) -> Example | Bad:
-    number, cells = row
-    where = f"{path}:{number}"
-    try:
-        values = {name: cells[place] for name, place in places.items()}
-    except IndexError:
-        count = f"{len(cells)} column{'s' if len(cells) > 1 else ''}"
-        return Bad(where, f"the row has {count}, too few for column {max(places.values())} (the first is 0)")
-    blank = [name for name, value in values.items() if not value.strip()]
-    return Bad(where, f"the column of {blank[0]} is blank") if blank else Example(dict(values), where)
+    def _example(self, path: Path, row: Row, places: dict[str, int]) -> Example | Bad:
+        number, cells = row
+        where = f"{path}:{number}"
+        try:
+            values = {name: cells[place] for name, place in places.items()}
+        except IndexError:
+            if self.questions and not any(cell.strip() for cell in cells):
+                return Example(dict.fromkeys(places, ""), where)
+            count = f"{len(cells)} column{'s' if len(cells) > 1 else ''}"
+            return Bad(where, f"the row has {count}, too few for column {max(places.values())} (the first is 0)")
+        blank = [name for name, value in values.items() if not (value.strip() or self.may_be_blank(name))]
+        return Bad(where, f"the column of {blank[0]} is blank") if blank else Example(dict(values), where)
 
 
 def _quoted(path: Path, lines: Iterable[Line | Bad], delimiter: str, longest: int) -> Iterator[Row | Bad]:

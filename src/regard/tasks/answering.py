@@ -65,8 +65,14 @@ class Answering(Task):
         total, nll = token_loss(_words(predicted), right, padding=_UNKNOWN, smoothing=smoothing)
         return Loss(total, nll.detach(), int((right != _UNKNOWN).sum()))
 
+    @property
+    def input_fields(self) -> tuple[str, ...]:
+        return ("story", "question")
+
     def ask(self, fields: Mapping[str, Value]) -> str:
-        return "\t".join((*fields["story"], str(fields["question"])))
+        story = fields["story"]
+        sentences = Sentences.of(story) if isinstance(story, str) else story
+        return "\t".join((*sentences, str(fields["question"])))
 
     def reference(self, text: str) -> str:
         return self.tokenizer.normal(text)  # not by way of ids: an answer that training never had is wrong, not unknown

@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from regard.data.batch import Batch
 from regard.data.episodes import Algorithm, Asked
 from regard.data.episodes.algorithm import bits_text
+from regard.data.problems import TextError
 from regard.decode.search import Search
 from regard.explain.panel import Panel
 from regard.models.ntm import NTM
@@ -115,8 +116,11 @@ class Bits(Task):
 
     def _laid(self, model: nn.Module, text: str) -> Asked:
         """A question that the model has room for."""
-        asked = self.algorithm.lay(text)
-        self.check(model, asked.entries)
+        try:
+            asked = self.algorithm.lay(text)
+            self.check(model, asked.entries)
+        except ValueError as problem:
+            raise TextError(str(problem)) from None
         return asked
 
     def panels(self, model: Any, text: str, search: Search) -> list[Panel]:

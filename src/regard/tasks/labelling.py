@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.batch import Batch
+from regard.data.joined import SECOND
 from regard.data.labels import Labels
-from regard.data.problems import shortened
+from regard.data.problems import TextError, shortened
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.explain.panel import Panel
@@ -51,6 +52,10 @@ class Classification(Task):
     pairs: bool = False
     weights: ClassWeights | None = None
 
+    @property
+    def input_fields(self) -> tuple[str, ...]:
+        return ("text", SECOND) if self.pairs else ("text",)
+
     def weighted(self, weights: ClassWeights) -> Classification:
         return replace(self, weights=weights)
 
@@ -75,7 +80,7 @@ class Classification(Task):
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         tokenizer, labels = tokenizer_and_labels(self)
         if self.pairs and (alone := next((text for text in texts if "\t" not in text), None)) is not None:
-            raise ValueError(f"the label is of two texts with a tab between; this is one: {shortened(alone)!r}")
+            raise TextError(f"the label is of two texts with a tab between; this is one: {shortened(alone)!r}")
         encoded = tokenizer.encode_all(list(texts)) if texts else []
         check_room(model, texts, [_read_at_once(model, ids) for ids in encoded])
         answers: list[list[Prediction]] = [[] for _ in texts]

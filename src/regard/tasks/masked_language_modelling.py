@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from regard.data.batch import Batch
 from regard.data.masking import Masking
-from regard.data.problems import shortened
+from regard.data.problems import TextError, shortened
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.explain.capture import capture
@@ -143,7 +143,7 @@ class MaskedLanguageModelling(Task):
         tokenizer = self.tokenizer
         parts = text.split(MASKED[MASK])
         if len(parts) == 1 and text.strip():
-            raise ValueError(
+            raise TextError(
                 f"there is no {MASKED[MASK]} in {shortened(text)!r}; write one for each token to be filled in"
             )
         if tokenizer.kind != "characters":

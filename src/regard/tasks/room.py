@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from regard.data.problems import DataError, shortened
+from regard.data.problems import TextError, shortened
 from regard.models.bert import BertEncoder
 from regard.nn.positions import Learned
 from regard.specials import FRAME
@@ -34,12 +34,12 @@ def check_room(model: Any, texts: Sequence[str], lengths: Sequence[int]) -> None
         lengths: how many ids each has.
 
     Raises:
-        DataError: the first text that is too long, how long it is and may be.
+        TextError: the first text that is too long, how long it is and may be.
     """
     most = room(model)
     for text, length in zip(texts, lengths, strict=True):
         if most is not None and length > most:
-            raise DataError(
+            raise TextError(
                 f"{shortened(text)!r} has {length} tokens and the model has room for {most} "
                 "(model.encoder.max_length); ask it shorter texts"
             )

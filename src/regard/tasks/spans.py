@@ -11,10 +11,11 @@ from torch import Tensor, nn
 
 from regard.data.batch import Batch, padded
 from regard.data.example import Value
-from regard.data.problems import DataError, shortened
+from regard.data.problems import TextError, shortened
 from regard.data.tokenizer import Tokenizer
 from regard.data.windows import Cutting, Window, word_numbers
 from regard.decode.search import Search
+from regard.evaluate.squad import same
 from regard.explain.panel import Panel
 from regard.models.predicted import Predicted
 from regard.specials import IGNORE, PAD, UNK
@@ -79,8 +80,12 @@ class SpanAnswering(Task):
         total, nll = token_loss(logits, batch.span.flatten(), padding=IGNORE)
         return Loss(total, nll.detach(), batch.span.numel())
 
-    def ask(self, fields: Mapping[str, Value]) -> str:
-        return f"{fields['question']}\t{fields['context']}"
+    @property
+    def input_fields(self) -> tuple[str, ...]:
+        return ("question", "context")
+
+    def right(self, text: str, references: Sequence[str]) -> bool:
+        return same(text, references)
 
     def references(self, fields: Mapping[str, Value]) -> list[str]:
         return list(fields["answers"])
@@ -233,5 +238,5 @@ def around(answer: Prediction) -> tuple[Tensor, tuple[str, ...]]:
 def _parts(text: str) -> tuple[str, str]:
     question, tab, passage = text.partition("\t")
     if not tab or not question.strip() or not passage.strip():
-        raise DataError(f"a question and its passage have a tab between them; got {shortened(text)!r}")
+        raise TextError(f"a question and its passage have a tab between them; got {shortened(text)!r}")
     return question, passage

@@ -86,10 +86,20 @@ class Task(abc.ABC):
             state: where the model stood after the window before; None at the beginning and for examples.
         """
 
+    @property
+    def input_fields(self) -> tuple[str, ...]:
+        """The fields that `predict` is given, in the order of the columns of a file."""
+        return (self.question,)
+
     def ask(self, fields: Mapping[str, Value]) -> str:
-        """An example as `predict` is asked it."""
-        value = fields[self.question]
-        return value if isinstance(value, str) else " ".join(value)
+        """An example as `predict` is asked it: several fields with tabs between."""
+        found = [fields[name] for name in self.input_fields if name in fields]
+        texts = [value if isinstance(value, str) else " ".join(value) for value in found]
+        return texts[0] if len(texts) == 1 else "\t".join(" ".join(text.split("\t")) for text in texts)
+
+    def right(self, text: str, references: Sequence[str]) -> bool:
+        """Return whether an answer is one of the right ones, runs of spaces counted as one."""
+        return " ".join(text.split()) in {" ".join(reference.split()) for reference in references}
 
     def reference(self, text: str) -> str:
         """A right answer as `predict` would write it."""

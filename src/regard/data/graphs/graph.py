@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.problems import DataError, Skipped
+from regard.data.problems import Skipped, TextError
 from regard.data.split import Part
 
 Ints = NDArray[np.int64]
@@ -84,13 +84,13 @@ class Graph:
         """Which node is called so.
 
         Raises:
-            DataError: none is, with the nearest name.
+            TextError: none is, with the nearest name.
         """
         if name in self._numbers:
             return self._numbers[name]
         near = difflib.get_close_matches(name, self.names[:10_000], n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"nodes are called {', '.join(self.names[:3])} and so on"
-        raise DataError(f"the graph has no node {name!r}; {hint}")
+        raise TextError(f"the graph has no node {name!r}; {hint}")
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
