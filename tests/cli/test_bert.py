@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from regard.cli import app
-from regard.recipes.load import shipped
+from regard.recipes.library import shipped
 
 RUN = CliRunner(env={"COLUMNS": "200", "ACCELERATE_USE_CPU": "true"})
 FEW = ["train.steps=4", "train.valid_every=4", "data.valid_size=20", "data.test_size=20"]

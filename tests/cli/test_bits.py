@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import regard
-from regard.recipes.load import shipped
+from regard.recipes.library import shipped
 from tests.cli.command import asked, refused
 
 SHORT = ("train.steps=4", "train.valid_every=2", "data.valid_size=20", "data.test_size=20", "evaluate.examples=1")

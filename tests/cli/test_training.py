@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from regard.cli import app
-from regard.recipes.load import shipped
+from regard.recipes.library import shipped
 from tests.train.tiny import TEXT, train
 
 RUN = CliRunner(env={"COLUMNS": "200"})

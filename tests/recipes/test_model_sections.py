@@ -19,7 +19,8 @@ from regard.models.build import DEFAULTS, ENCODERS, KINDS, MODELS
 from regard.nn import Blocks, Cells
 from regard.recipes import attention_section, encoder_sections, model_sections
 from regard.recipes.document import Document
-from regard.recipes.load import check, load, shipped
+from regard.recipes.library import shipped
+from regard.recipes.load import check, load
 from regard.recipes.problem import RecipeError
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import inspect
+import itertools
 import json
+import textwrap
 import types
 import typing
 from pathlib import Path
@@ -155,6 +159,23 @@ def default(field: FieldInfo) -> str:
     return f"`{value if isinstance(value, str) else json.dumps(value)}`"
 
 
+def sentences(model: type[BaseModel]) -> dict[str, str]:
+    """The string below each key in the source of a section and of those it derives from.
+
+    pydantic can read them too, but then does so at every start of the program.
+    """
+    found: dict[str, str] = {}
+    for owner in reversed(model.__mro__):
+        if not issubclass(owner, Section) or model is sections.DecodeSection:
+            continue
+        (made,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
+        assert isinstance(made, ast.ClassDef)
+        for key, below in itertools.pairwise(made.body):
+            if isinstance(key, ast.AnnAssign) and isinstance(below, ast.Expr) and isinstance(key.target, ast.Name):
+                found[key.target.id] = inspect.cleandoc(str(ast.literal_eval(below.value)))
+    return found | {name: field.description for name, field in model.model_fields.items() if field.description}
+
+
 def table(place: str, model: type[BaseModel]) -> str:
     """The keys of a section."""
     lines = [f"### {place}", "", (model.__doc__ or "").strip(), "", "| key | what | default | |", "|---|---|---|---|"]
@@ -166,7 +187,7 @@ def table(place: str, model: type[BaseModel]) -> str:
             if (value := getattr(bound, attribute, None)) is not None and value < 2**24
         ]
         what = " ".join([kind(field.annotation), *bounds])
-        meaning = " ".join((field.description or "").split()).replace("None", "null")
+        meaning = " ".join(sentences(model).get(name, "").split()).replace("None", "null")
         lines.append(f"| `{name}` | {what} | {default(field)} | {meaning} |")
     return "\n".join(lines) + "\n"
 
@@ -201,7 +222,7 @@ def test_every_format_of_every_task_has_its_place() -> None:
     [(place, name) for place, model in PLACES.items() for name in model.model_fields],
 )
 def test_every_key_has_a_sentence(place: str, name: str) -> None:
-    assert PLACES[place].model_fields[name].description
+    assert sentences(PLACES[place])[name]
 
 
 def test_decode_has_the_keys_of_a_search_and_those_of_answers() -> None:

@@ -12,7 +12,8 @@ import regard.recipes
 from regard.recipes.data_sections import TableData
 from regard.recipes.document import Document
 from regard.recipes.files import DataFile, find_files
-from regard.recipes.load import check, load, shipped
+from regard.recipes.library import shipped
+from regard.recipes.load import check, load
 from regard.recipes.problem import RecipeError
 from tests.train.tiny import TEXT
 

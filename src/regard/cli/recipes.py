@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from itertools import takewhile
 from typing import Annotated
 
@@ -10,14 +9,14 @@ import typer
 from rich.markup import escape
 
 from regard.cli.screen import fail, show
+from regard.nearest import nearest
+from regard.recipes.library import shipped
 
 
 def command(
     name: Annotated[str | None, typer.Argument(help="Print this recipe, to copy and change.")] = None,
 ) -> None:
     """List the recipes that ship, with what they give and cost; or print one."""
-    from regard.recipes.load import shipped
-
     found = shipped()
     if name is None:
         for one, path in found.items():
@@ -26,8 +25,8 @@ def command(
         show("`regard recipes NAME` prints one, `regard train NAME` trains it")
         return
     if name not in found:
-        near = get_close_matches(name, found, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(found)}"
+        near = nearest(name, found)
+        hint = f"did you mean {near}?" if near else f"there are: {', '.join(found)}"
         fail(f"no recipe is called {name!r}; {hint}")
     typer.echo(found[name].read_text(encoding="utf-8"), nl=False)
 

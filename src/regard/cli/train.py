@@ -17,10 +17,13 @@ def command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be trained, and stop.")] = False,
 ) -> None:
     """Train a model; a run that exists goes on where it stopped."""
-    from regard.recipes.load import load
+    from regard.recipes.library import find_recipe
     from regard.recipes.problem import RecipeError
 
     try:
+        find_recipe(recipe)
+        from regard.recipes.load import load
+
         loaded = load(recipe, overrides).recipe
     except RecipeError as problem:
         fail(str(problem))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sacrebleu.metrics.bleu import BLEU
-
 from regard.evaluate.sacre import check_tokenizer, sacre_tally
 from regard.evaluate.score import Score
 from regard.evaluate.tally import Tally
@@ -16,6 +14,8 @@ def bleu_tally(
     hypotheses: Sequence[str], references: References, *, tokenize: str = "13a", lowercase: bool = False
 ) -> Tally:
     """The n-gram counts of every sentence, for `bleu` and for the bootstrap."""
+    from sacrebleu.metrics.bleu import BLEU
+
     check_tokenizer("bleu", tokenize)
     # Text that is meant to be tokenised already needs no warning that it looks tokenised.
     metric = BLEU(lowercase=lowercase, tokenize=tokenize, force=tokenize == "none")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from regard.evaluate.score import Score
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Resamples(Protocol):
@@ -25,6 +26,7 @@ class Resamples(Protocol):
 class Recounted:
     """Any metric over lists of texts as something to resample: computed anew for each resample, so slow and general.
 
+    >>> import numpy as np
     >>> words = Recounted(lambda texts, _: sum(len(text.split()) for text in texts), ["a b", "c"], [["x"], ["y"]])
     >>> words.resampled(np.array([0, 0, 1]))
     5.0
@@ -124,6 +126,8 @@ def paired_bootstrap(
             "paired bootstrap: it needs sentences, 1 sample or more and a level between 0 and 1; "
             f"got {len(first)} sentences, {samples} samples, level {level}"
         )
+    import numpy as np
+
     everything = np.arange(len(first))
     whole = first.resampled(everything), second.resampled(everything)
     difference = whole[1] - whole[0]

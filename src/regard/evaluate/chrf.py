@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sacrebleu.metrics.chrf import CHRF
-
 from regard.evaluate.sacre import sacre_tally
 from regard.evaluate.score import Score
 from regard.evaluate.tally import Tally
@@ -16,6 +14,8 @@ def chrf_tally(
     hypotheses: Sequence[str], references: References, *, word_order: int = 0, beta: int = 2, lowercase: bool = False
 ) -> Tally:
     """The character n-gram counts of every sentence, for `chrf` and for the bootstrap."""
+    from sacrebleu.metrics.chrf import CHRF
+
     if word_order < 0 or beta < 1:
         raise ValueError(f"chrf: word_order must be 0 or more and beta 1 or more; got {word_order} and {beta}")
     metric = CHRF(word_order=word_order, beta=beta, lowercase=lowercase)

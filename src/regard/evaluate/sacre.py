@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-
-from sacrebleu.metrics.base import Metric as SacreMetric
-from sacrebleu.metrics.bleu import BLEU
+from typing import TYPE_CHECKING
 
 from regard.evaluate.nearest import unknown
 from regard.evaluate.tally import Floats, Tally
 from regard.evaluate.texts import References, paired_texts
+
+if TYPE_CHECKING:  # sacrebleu is imported when a text is counted, not when a recipe names it
+    from sacrebleu.metrics.base import Metric as SacreMetric
 
 
 def sacre_tally(name: str, metric: SacreMetric, hypotheses: Sequence[str], references: References) -> Tally:
@@ -31,12 +32,16 @@ def sacre_tally(name: str, metric: SacreMetric, hypotheses: Sequence[str], refer
 
 def check_tokenizer(metric: str, name: str) -> None:
     """A tokenizer of sacrebleu, or one sentence."""
+    from sacrebleu.metrics.bleu import BLEU
+
     if name not in BLEU.TOKENIZERS:
         raise unknown(metric, "tokenizer", name, BLEU.TOKENIZERS)
 
 
 def splitter(metric: str, name: str, *, lowercase: bool) -> Callable[[str], list[str]]:
     """From a text to its words, by one of sacrebleu's tokenizers."""
+    from sacrebleu.metrics.bleu import BLEU
+
     check_tokenizer(metric, name)
     prepare = BLEU(lowercase=lowercase, tokenize=name)._preprocess_segment
     return lambda text: prepare(text).split()

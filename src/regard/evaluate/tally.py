@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias
 
 from regard.evaluate.score import Score
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:  # numpy takes a tenth of a second to import, and recipes are checked by the names of metrics alone
+    import numpy as np
+    from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.float64]"
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Tally:
         value: from the summed counts [K] to the metric.
         signature: see `Score`.
 
+    >>> import numpy as np
     >>> errors = Tally("WER", np.array([[1.0, 4.0], [0.0, 6.0]]), lambda s: s[0] / s[1], "unit:word")
     >>> print(errors.score())
     WER 0.1000 (unit:word)
@@ -41,6 +44,8 @@ class Tally:
     @classmethod
     def of(cls, name: str, rows: Sequence[Sequence[float]], value: Callable[[Floats], float], signature: str) -> Tally:
         """From plain lists of counts."""
+        import numpy as np
+
         return cls(name, np.asarray(rows, dtype=np.float64), value, signature)
 
     def __len__(self) -> int:

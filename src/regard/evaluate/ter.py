@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sacrebleu.metrics.ter import TER
-
 from regard.evaluate.sacre import sacre_tally
 from regard.evaluate.score import Score
 from regard.evaluate.tally import Tally
@@ -16,6 +14,8 @@ def ter_tally(
     hypotheses: Sequence[str], references: References, *, lowercase: bool = True, normalized: bool = False
 ) -> Tally:
     """The edits and reference lengths of every sentence, for `ter` and for the bootstrap."""
+    from sacrebleu.metrics.ter import TER
+
     return sacre_tally("TER", TER(case_sensitive=not lowercase, normalized=normalized), hypotheses, references)
 
 

@@ -116,7 +116,7 @@ class NTM(nn.Module):
             raise ValueError(f"NTM: tape is {' or '.join(TAPES)}; got {tape!r}")
         shifts_fit(shifts, rows)
         self.input_dim, self.rows, self.row_dim = input_dim, rows, row_dim
-        self.first_tape = nn.Parameter(torch.randn(rows, row_dim) / row_dim**0.5) if tape == "learned" else None
+        self.first_tape = nn.Parameter(torch.randn(rows, row_dim).div_(row_dim**0.5)) if tape == "learned" else None
         width = input_dim + read_heads * row_dim
         self.first_read = nn.Parameter(torch.zeros(read_heads * row_dim))
         self.controller: nn.Module = (

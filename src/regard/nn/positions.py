@@ -82,6 +82,8 @@ class Learned(nn.Module):
     @torch.no_grad()
     def begin(self, spread: float) -> None:
         """Sinusoids of this standard deviation."""
+        if self.table.is_meta:  # no values to set, and their arithmetic on meta tensors imports sympy
+            return
         self.table.copy_(2**0.5 * spread * sinusoidal_positions(*self.table.shape))
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:

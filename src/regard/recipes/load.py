@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
-from importlib import resources
-from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from regard.nearest import nearest
 from regard.recipes.document import Document
 from regard.recipes.files import find_files, find_run
+from regard.recipes.library import find_recipe
 from regard.recipes.model_sections import KINDS
 from regard.recipes.problem import RecipeError
 from regard.recipes.sections import Recipe
@@ -33,12 +32,6 @@ class Loaded(NamedTuple):
     document: Document
 
 
-def shipped() -> dict[str, Path]:
-    """The recipes that come with the package, by name."""
-    folder = Path(str(resources.files("regard.recipes")))
-    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
-
-
 def load(name: str, overrides: list[str] | None = None) -> Loaded:
     """Read and check a recipe that is to be trained: the files it learns from must be there.
 
@@ -52,12 +45,7 @@ def load(name: str, overrides: list[str] | None = None) -> Loaded:
     >>> load("dates", ["train.steps=7"]).recipe.train.steps
     7
     """
-    path = shipped().get(name) or Path(name)
-    if not path.exists():
-        near = get_close_matches(name, shipped(), n=1)
-        hint = f"; did you mean {near[0]}?" if near else f"; recipes that ship: {', '.join(shipped())}"
-        raise RecipeError(f"there is no recipe {name!r}, and no such file{hint}")
-    return check(Document.read(path).overridden(overrides or []), files=True)
+    return check(Document.read(find_recipe(name)).overridden(overrides or []), files=True)
 
 
 def check(document: Document, *, files: bool = False) -> Loaded:
@@ -81,11 +69,11 @@ def check(document: Document, *, files: bool = False) -> Loaded:
     _attempt("model", suited_places, recipe, document)
     _attempt("train", suited_training, recipe, document)
     _attempt("decode", suited_search, recipe, document)
-    _attempt("evaluate", suited_evaluation, recipe, document)
     if files:
         find_run(recipe.init, document)
         find_files(recipe.data, document)
         find_files(recipe.decode, document, section="decode")
+    _attempt("evaluate", suited_evaluation, recipe, document)
     _attempt("model", _make_model, recipe, document)
     return Loaded(recipe, document)
 
@@ -106,8 +94,8 @@ def _suited_kind(document: Document) -> None:
     task, model = document.content.get("task", "translate"), document.content.get("model")
     kinds = KINDS.get(str(task), ())
     if kinds and isinstance(model, dict) and (kind := model.get("kind")) not in kinds:
-        near = get_close_matches(str(kind), kinds, n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
+        near = nearest(str(kind), kinds)
+        hint = f"did you mean {near}? " if near else ""
         place = document.place(("model", "kind"))
         raise RecipeError(f"{place}: model.kind is {kind!r}: {hint}of the task {task} it can be {', '.join(kinds)}")
 
@@ -124,10 +112,9 @@ def _attempt(section: str, make: Callable[[Recipe], None], recipe: Recipe, docum
 
 def _make_model(recipe: Recipe) -> None:
     """Make the model once with a few words and no memory: what no rule of the sections knows shows here."""
-    import torch
-
     from regard.models.build import build
+    from regard.models.shapes_only import shapes_only
 
     says_what_it_reads = recipe.task in ("language_model", "masked_language_model", "spans")
-    with torch.device("meta"):
+    with shapes_only():
         build(recipe.model.kind, 8, None if says_what_it_reads else 8, **recipe.model.arguments())

@@ -16,7 +16,7 @@ _WORDS = {int: "a whole number", float: "a number", bool: "true or false", types
 class Section(BaseModel):
     """A part of a recipe: unknown keys are errors, values are what they say they are, numbers are finite."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod

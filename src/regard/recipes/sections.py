@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_type_hints
 from pydantic import Field, create_model, field_validator, model_validator
 
 from regard.decode.search import Search
-from regard.evaluate.metrics import Metric, metric, told_apart
 from regard.recipes.data_sections import TWO_TEXTS, DataSection
 from regard.recipes.files import DataFile
 from regard.recipes.model_sections import ModelSection
 from regard.recipes.section import Section
 from regard.specials import SPECIALS
+
+if TYPE_CHECKING:
+    from regard.evaluate.metrics import Metric
 
 _BYTES = 256 + len(SPECIALS)
 
@@ -315,6 +317,8 @@ class EvaluateSection(Section):
 
     def chosen(self, task: Task) -> list[Metric]:
         """The metrics with their options, or those of the task."""
+        from regard.evaluate.metrics import metric, told_apart  # with numpy: a tenth of a second, if only for a typo
+
         given = DEFAULT_METRICS[task] if self.metrics is None else self.metrics
         if given and task in ("language_model", "masked_language_model"):
             raise ValueError("metrics compare answers with references; a language model has perplexity, leave them out")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import typing
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from regard.nearest import nearest
 from regard.recipes.document import Document, Where
 from regard.recipes.sections import Recipe
 
@@ -28,16 +28,16 @@ def sentence_of(problem: ValidationError, document: Document) -> str:
     key, place = ".".join(map(str, where)), document.place(where)
     if error["type"] == "extra_forbidden":
         valid = list(models[0].model_fields)
-        near = get_close_matches(str(where[-1]), valid, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(valid)}"
+        near = nearest(str(where[-1]), valid)
+        hint = f"did you mean {near}?" if near else f"there are: {', '.join(valid)}"
         return f"{place}: there is no key {key!r}; {hint}"
     if error["type"] == "missing" and isinstance(error["loc"][-1], int):
         return f"{place}: {'.'.join(map(str, where[:-1]))} has too few entries"
     if error["type"] == "missing":
         return f"{document.place(where[:-1])}: the key {key!r} is missing"
     if choices := re.findall("'(.*?)'", expected):
-        near = get_close_matches(given, choices, n=1) if isinstance(given, str) else []
-        hint = f"did you mean {near[0]}? " if near else ""
+        near = nearest(given, choices) if isinstance(given, str) else None
+        hint = f"did you mean {near}? " if near else ""
         return f"{place}: {key} is {given!r}: {hint}it can be {', '.join(choices)}"
     if error["type"] in ("model_type", "model_attributes_type"):
         keys = ", ".join(models[0].model_fields) if len(models) == 1 else f"{_tag(models[0])} and its arguments"

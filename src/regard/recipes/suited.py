@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from regard.data.dates import Dates
-from regard.data.episodes import ALGORITHMS
-from regard.data.graphs import Communities
 from regard.decode.search import Search
 from regard.recipes.data_sections import FORMATS, TWO_TEXTS, CommunitiesData
 from regard.recipes.encoder_sections import BlocksSection
@@ -48,10 +45,16 @@ def suited_data(recipe: Recipe) -> None:
         given = f"format {recipe.data.format!r}" if source is None else f"source {source!r}"
         raise ValueError(f"{given} has one text, and the model compares two: give it two, or leave its pair_dim out")
     if isinstance(recipe.data, DatesData) and recipe.data.languages is not None:
+        from regard.data.dates import Dates
+
         Dates("train", size=1, languages=tuple(recipe.data.languages))
     if isinstance(recipe.data, CommunitiesData):
+        from regard.data.graphs import Communities
+
         Communities(**recipe.data.model_dump(exclude={"format"}))
     if isinstance(recipe.data, EpisodeData):
+        from regard.data.episodes import ALGORITHMS
+
         ALGORITHMS[recipe.data.format](**recipe.data.rule())
 
 

@@ -1,0 +1,61 @@
+"""Models on the meta device: shapes without memory and without initial values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+_IN_PLACE = frozenset(
+    {Tensor.add_, Tensor.div_, Tensor.normal_, Tensor.uniform_}
+    | {nn.init.kaiming_uniform_, nn.init.normal_, nn.init.uniform_}
+)
+
+
+def _eye(rows: int, columns: int | None = None, **options: Any) -> Tensor:
+    return torch.empty(rows, rows if columns is None else columns, **options)
+
+
+def _arange(*bounds: float, **options: Any) -> Tensor:
+    return torch.arange(*bounds, **{**options, "device": "cpu"})  # few enough to be there
+
+
+_FACTORIES: dict[Callable[..., Any], Callable[..., Tensor]] = {
+    torch.arange: _arange,
+    torch.eye: _eye,
+    torch.rand: torch.empty,
+    torch.randn: torch.empty,
+}
+
+
+class _WithoutValues(TorchFunctionMode):
+    """Leaves initial values out.
+
+    A meta tensor has no values, but PyTorch dispatches these functions on it to Python decompositions, whose first call
+    imports `torch._dynamo`, sympy and parts of `torch.distributed`: over a second of CPU time.
+    """
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if func in _IN_PLACE:
+            return args[0] if args else kwargs["tensor"]
+        made: Callable[..., Any] = _FACTORIES.get(func, func)
+        return made(*args, **(kwargs or {}))
+
+
+@contextmanager
+def shapes_only() -> Iterator[None]:
+    """A context in which modules are constructed in no time and no memory, to see whether they can be.
+
+    >>> with shapes_only():
+    ...     weight = torch.nn.init.normal_(torch.empty(50_000, 50_000))
+    >>> weight.device
+    device(type='meta')
+    """
+    with torch.device("meta"), _WithoutValues():
+        yield

@@ -1,0 +1,45 @@
+"""Recipes by name: those that ship with the package, and files."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from regard.nearest import nearest
+from regard.recipes.problem import RecipeError
+
+_SUFFIXES = (".yaml", ".yml")
+
+
+def shipped() -> dict[str, Path]:
+    """The recipes that come with the package, by name."""
+    folder = Path(str(resources.files("regard.recipes")))
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def find_recipe(name: str) -> Path:
+    """Return the file of a recipe that ships, or of a path.
+
+    Raises:
+        RecipeError: there is none; the sentence names the nearest that ships or that is in the folder of the path.
+    """
+    path = shipped().get(name) or Path(name)
+    if path.is_dir():
+        raise RecipeError(f"{name} is a folder; name a recipe: a YAML file, or one of `regard recipes`")
+    if path.exists():
+        return path
+    if "=" in name:
+        raise RecipeError(f"there is no recipe {name!r}; the recipe comes first: regard train RECIPE {name}")
+    known = {one: one for one in shipped()} | _beside(path)
+    near = nearest(name, known)
+    hint = f"did you mean {known[near]}?" if near else f"recipes that ship: {', '.join(shipped())}"
+    raise RecipeError(f"there is no recipe {name!r}, and no such file; {hint}")
+
+
+def _beside(path: Path) -> dict[str, str]:
+    """The recipes in the folder of a path, each by its path with and without the suffix."""
+    try:
+        files = [path.parent / one.name for one in path.parent.iterdir() if one.suffix in _SUFFIXES]
+    except OSError:  # no such folder, or none that can be read
+        return {}
+    return {name: str(file) for file in sorted(files) for name in (str(file.with_suffix("")), str(file))}
