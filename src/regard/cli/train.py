@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.screen import fail, show
+from regard.cli.screen import fail, notice, show
 
 
 def command(
@@ -24,9 +24,12 @@ def command(
         find_recipe(recipe)
         from regard.recipes.load import load
 
-        loaded = load(recipe, overrides).recipe
+        loaded, _, notes = load(recipe, overrides)
     except RecipeError as problem:
         fail(str(problem))
+
+    for note in notes:
+        notice(note)
 
     from regard.runs.files import DiskError
     from regard.runs.run import Run

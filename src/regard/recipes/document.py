@@ -96,6 +96,21 @@ class Document:
         del inner[where[-1]]
         return replace(self, content=content)
 
+    def moved(self, old: Where, new: Where, value: Any) -> Document:
+        """With a value under a new key of the same section, which stands where the old one stood.
+
+        >>> document = Document.parse("data: {file: a.tsv}", "my.yaml").moved(("data", "file"), ("data", "train"), "b")
+        >>> document.content, document.place(("data", "train"))
+        ({'data': {'train': 'b'}}, 'my.yaml, line 1')
+        """
+        made = self.without(old)
+        inner: dict[Any, Any] = made.content
+        for key in new[:-1]:
+            inner = inner[key]
+        inner[new[-1]] = value
+        lines = {**self.lines, new: self.lines[old]} if old in self.lines else self.lines
+        return replace(made, lines=lines, assigned=self.assigned | ({new} if old in self.assigned else set()))
+
     def place(self, where: Where) -> str:
         """Where a key stands, for people: "mine.yaml, line 3", or "the command line"."""
         lengths = range(len(where), 0, -1)

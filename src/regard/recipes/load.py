@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import NamedTuple
 
 from pydantic import ValidationError
@@ -13,6 +14,7 @@ from regard.recipes.files import find_files, find_run
 from regard.recipes.library import find_recipe
 from regard.recipes.model_sections import KINDS
 from regard.recipes.problem import RecipeError
+from regard.recipes.renamed import renamed
 from regard.recipes.sections import Recipe
 from regard.recipes.sentence import guilty, sentence_of
 from regard.recipes.suited import (
@@ -26,10 +28,11 @@ from regard.recipes.suited import (
 
 
 class Loaded(NamedTuple):
-    """A recipe and the document it came from."""
+    """A recipe, the document it came from, and what its author should know of it."""
 
     recipe: Recipe
     document: Document
+    notes: tuple[str, ...] = ()
 
 
 def load(name: str, overrides: list[str] | None = None) -> Loaded:
@@ -58,7 +61,7 @@ def check(document: Document, *, files: bool = False) -> Loaded:
         document: what was written.
         files: whether the files of the data must be there; a run that was trained may have outlived them.
     """
-    document = _one_length(document)
+    document, notes = renamed(_one_length(document))
     _suited_kind(document)
     try:
         recipe = Recipe.model_validate(document.content)
@@ -73,9 +76,20 @@ def check(document: Document, *, files: bool = False) -> Loaded:
         find_run(recipe.init, document)
         find_files(recipe.data, document)
         find_files(recipe.decode, document, section="decode")
+        _attempt("train", _find_trackers, recipe, document)
     _attempt("evaluate", suited_evaluation, recipe, document)
     _attempt("model", _make_model, recipe, document)
-    return Loaded(recipe, document)
+    return Loaded(recipe, document, notes)
+
+
+def _find_trackers(recipe: Recipe) -> None:
+    """The packages of trackers are installed; they are not imported."""
+    for name in recipe.train.trackers:
+        if find_spec(name) is None:
+            raise ValueError(
+                f"trackers names '{name}', but the package {name} is not installed; "
+                f"pip install 'regard[{name}]', or leave it out"
+            )
 
 
 def _one_length(document: Document) -> Document:

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_type_hints
 
-from pydantic import Field, create_model, field_validator, model_validator
+from pydantic import BeforeValidator, Field, create_model, field_validator, model_validator
 
 from regard.decode.search import Search
 from regard.recipes.data_sections import TWO_TEXTS, DataSection
@@ -114,6 +114,7 @@ DEFAULT_METRICS: dict[Task, list[str | dict[str, Any]]] = {
 }
 
 Share = Annotated[float, Field(ge=0, lt=1)]
+Tracker = Literal["wandb", "mlflow", "trackio", "tensorboard"]
 
 
 class OptimizerSection(Section):
@@ -270,8 +271,11 @@ class TrainSection(Section):
     """Stop after so many validations without improvement; None for never."""
     average: int = Field(1, ge=1)
     """How many of the last checkpoints are averaged for the final model; 1 takes the best one instead."""
-    tensorboard: bool = False
-    """Whether to write events for TensorBoard beside `metrics.jsonl`; needs the extra `regard[tensorboard]`."""
+    trackers: Annotated[
+        tuple[Tracker, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
+    ] = ()
+    """What is told of each measurement beside `metrics.jsonl`: Weights & Biases, MLflow, Trackio, TensorBoard; each
+    needs the extra of its name, `regard[wandb]`."""
 
     @field_validator("class_weights", mode="before")
     @classmethod

@@ -141,7 +141,7 @@ BEGINNING = re.compile(r"tokenizer(\.target)?\.split|model\.(\w+\.)*scale")
 """Keys that count until a run has its tokenizers and weights, and never after; null goes on with what the run has."""
 FREE = re.compile(
     r"run|decode(\..*)?|evaluate\.(metrics|group|rows|examples)(\..*)?"
-    r"|train\.(steps|minutes|log_every|valid_every|checkpoint_every|graphs|gradient_checkpointing|sharding|tensorboard)"
+    r"|train\.(steps|minutes|log_every|valid_every|checkpoint_every|graphs|gradient_checkpointing|sharding|trackers)"
 )
 """Keys that a run may go on with other values of: they change nothing that is learned."""
 

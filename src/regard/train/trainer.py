@@ -42,9 +42,9 @@ from regard.train.setup import Setup, make_model, prepare
 from regard.train.sharding import by_layer, fill, shard
 from regard.train.speed import advice, final_validations, fitted, validation_seconds
 from regard.train.splits import Split
-from regard.train.tensorboard import Events
 from regard.train.threads import choose
 from regard.train.time_spent import TimeSpent
+from regard.train.trackers import Trackers
 from regard.train.unknown import unknown_tokens
 from regard.train.update import Objective, make_optimizer, make_schedule
 from regard.train.validation import Measured, measure
@@ -106,7 +106,7 @@ class Trainer:
         self.accelerator = Accelerator(cpu=not torch.accelerator.is_available(), mixed_precision="no")
         self.screen = screen or Screen(quiet=not self.accelerator.is_main_process)
         self.first = None if recipe.init is None else Run(recipe.init)
-        self.events: Events | None = None
+        self.trackers: Trackers | None = None
         self._given = setup
         self._stopping = False
         self._foreseen = False
@@ -205,8 +205,9 @@ class Trainer:
         self._restore_carried()
         if self.accelerator.is_main_process:
             self.run.metrics.rewind(progress.step)
-        if self.recipe.train.tensorboard and self.accelerator.is_main_process:
-            self.events = Events(self.run.folder, step=progress.step)
+        if self.recipe.train.trackers and self.accelerator.is_main_process:
+            told = self.screen.notice
+            self.trackers = Trackers(self.recipe, self.run.folder, step=progress.step, notice=told)
         begun, ended = progress.step, self._ended(progress)
         world = self.accelerator.num_processes
         self.screen.begin(
@@ -224,8 +225,8 @@ class Trainer:
             outcome = self._outcome(progress)
         finally:
             self.screen.end()
-            if self.events is not None:
-                self.events.close()
+            if self.trackers is not None:
+                self.trackers.close()
         return replace(
             outcome,
             seconds=time.perf_counter() - begin,
@@ -385,11 +386,11 @@ class Trainer:
         self._record(progress.step, "train", row)
 
     def _record(self, step: int, split: str, values: dict[str, float]) -> None:
-        """Keep what was measured: in `metrics.jsonl`, and for TensorBoard if that is asked for."""
+        """Keep what was measured: in `metrics.jsonl`, and by trackers if there are any."""
         if self.accelerator.is_main_process:
             self.run.metrics.add(step, split, **values)
-        if self.events is not None:
-            self.events.add(step, split, values)
+        if self.trackers is not None:
+            self.trackers.add(step, split, values)
 
     def _measured(self, model: nn.Module, split: Split, samples: int = 0) -> Measured:
         return measure(model, self.task, split, self.recipe, samples=samples)
