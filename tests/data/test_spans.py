@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.data import DataError, Diaries, Glossary, Spans, Squad, Tokenizer
+from regard.data import SPECIALS, DataError, Diaries, Glossary, Spans, Squad, Tokenizer
 from regard.data.example import Example
 from regard.data.problems import Skipped
 from regard.data.windows import Cutting, Places, Windows, word_numbers
@@ -126,7 +126,8 @@ def test_bad_lines_are_named(line: str, problem: str, tmp_path: Path) -> None:
 
 
 def tokenizer(kind: str, *, lowercase: bool = False) -> Tokenizer:
-    size = {"bpe": 300, "wordpiece": 70, "unigram": 70}.get(kind)
+    characters = set(PASSAGE.lower() if lowercase else PASSAGE)  # longer pieces of this little text hold other words
+    size = {"bpe": 300, "wordpiece": 70, "unigram": len(SPECIALS) + len(characters)}.get(kind)
     return Tokenizer.train([PASSAGE] * 3, kind=kind, size=size, lowercase=lowercase)  # type: ignore[arg-type]
 
 

@@ -11,6 +11,7 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from regard.data.problems import DataError
+from regard.data.unigram import learn_pieces
 from regard.data.word_splitting import WordSplit, word_splitter
 from regard.specials import MASKED, SPECIALS, UNK
 
@@ -139,17 +140,26 @@ def wordpiece(texts: CountedTexts, wanted: Wanted) -> tokenizers.Tokenizer:
 
 
 def unigram(texts: CountedTexts, wanted: Wanted) -> tokenizers.Tokenizer:
-    """Return a tokenizer of the unigram model."""
+    """Return a tokenizer of the unigram model.
+
+    The library's own trainer adds up in the order of a hash map: its scores differ from process to process.
+    """
     library = tokenizers.Tokenizer(models.Unigram())
     if wanted.forms:
         library.normalizer = normalizers.Sequence(wanted.forms)
     library.pre_tokenizer = pre_tokenizers.Metaspace()
     library.decoder = decoders.Metaspace()
-    size = wanted.size or 8000
-    trainer = trainers.UnigramTrainer(
-        vocab_size=size, special_tokens=list(wanted.specials), unk_token=SPECIALS[UNK], show_progress=False
-    )
-    _train("unigram", library, texts, trainer, size)
+    counts, size = word_counts(texts, library), wanted.size or 8000
+    least = len(wanted.specials) + len({character for word in counts for character in word})
+    if size < least:
+        raise DataError(
+            f"a tokenizer of kind unigram and size {size} cannot be made (the characters of the text and the special "
+            f"tokens are {least}); try a larger size"
+        )
+    pieces = learn_pieces(counts, size - len(wanted.specials)) if counts else []
+    known = [*((piece, 0.0) for piece in wanted.specials), *pieces]
+    library.model = models.Unigram([(text, score) for text, score in known], UNK)
+    library.add_special_tokens(list(wanted.specials))
     return library
 
 
