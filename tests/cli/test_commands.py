@@ -61,6 +61,17 @@ def test_doctor_names_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None
     assert "not ready: safetensors" in result.output
 
 
+def test_doctor_names_what_is_newer_than_the_tests_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = examination._version
+    monkeypatch.setattr(examination.torch, "__version__", "99.1.0+cpu")
+    monkeypatch.setattr(examination, "_version", lambda name: "99.2" if name == "rich" else known(name))
+    result = RUN.invoke(app, ["doctor", "--quick"])
+    assert result.exit_code == 0  # it may well work
+    lines = result.output.splitlines()
+    assert [line for line in lines if "PyTorch" in line and "99.1.0+cpu, newer than the tested 2." in line]
+    assert [line for line in lines if "rich" in line and "99.2, newer than the tested" in line]
+
+
 def test_doctor_notices_a_wrong_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(
         examination._RUNS,

@@ -1,4 +1,4 @@
-"""What `regard doctor` looks at."""
+"""The findings of `regard doctor`: machine, packages, and the fast implementations beside the definition."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from typing import Literal, NamedTuple
 import torch
 
 from regard import Mask, __version__, ops
+from regard.cli.tested import newer, tested_versions
 from regard.ops.attended import Attended
 
-TESTED_TORCH = ((2, 11), (2, 14))
+_PINNED = "pip install -c constraints.txt has the tested one"
 
 
 class Finding(NamedTuple):
@@ -45,13 +46,10 @@ def examine(*, run: bool = True) -> list[Finding]:
 
 
 def _torch() -> Finding:
-    number = re.match(r"(\d+)\.(\d+)", torch.__version__)
-    version = (int(number[1]), int(number[2])) if number else (0, 0)
-    low, high = TESTED_TORCH
-    tested = f"{low[0]}.{low[1]} up to, not including, {high[0]}.{high[1]}"
-    if low <= version < high:
-        return Finding("ok", "PyTorch", f"{torch.__version__} (tested: {tested})")
-    return Finding("note", "PyTorch", f"{torch.__version__} is outside what is tested: {tested}")
+    tested = tested_versions().get("torch")
+    if tested is not None and newer(torch.__version__, tested):
+        return Finding("note", "PyTorch", f"{torch.__version__}, newer than the tested {tested}; {_PINNED}")
+    return Finding("ok", "PyTorch", torch.__version__ + (f" (tested: {tested})" if tested else ""))
 
 
 def _memory() -> str:
@@ -81,15 +79,18 @@ def _triton() -> Finding:
 
 
 def _packages() -> Iterator[Finding]:
-    """Each dependency that the package declares, and each extra."""
+    """Each missing dependency, each one that is newer than what is tested, and each extra."""
+    tested = tested_versions()
     extras: dict[str, list[str]] = {}
     for requirement in importlib.metadata.requires("regard") or []:
         name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
         extra = re.search(r"extra\s*==\s*['\"](\w+)['\"]", requirement)
         if extra:
             extras.setdefault(extra[1], []).append(name)
-        elif _version(name) is None:
+        elif (version := _version(name)) is None:
             yield Finding("missing", name, f"not installed: pip install {name}")
+        elif name != "torch" and name in tested and newer(version, tested[name]):
+            yield Finding("note", name, f"{version}, newer than the tested {tested[name]}; {_PINNED}")
     for extra_name, names in extras.items():
         absent = [name for name in names if _version(name) is None]
         if absent:
