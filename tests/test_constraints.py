@@ -10,7 +10,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from regard.cli.tested import tested_versions
+from regard.cli.pinned import pinned_versions
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -20,7 +20,7 @@ ALL = NEEDED + [Requirement(one) for extra in PROJECT["optional-dependencies"].v
 
 @pytest.mark.parametrize("requirement", NEEDED, ids=lambda requirement: requirement.name)
 def test_every_dependency_is_pinned_to_a_version_that_is_allowed(requirement: Requirement) -> None:
-    assert tested_versions()[requirement.name] in requirement.specifier
+    assert pinned_versions()[requirement.name] in requirement.specifier
 
 
 def test_no_dependency_refuses_a_version_for_being_new() -> None:
@@ -28,13 +28,13 @@ def test_no_dependency_refuses_a_version_for_being_new() -> None:
 
 
 def test_nothing_else_is_pinned() -> None:
-    assert set(tested_versions()) <= {one.name.lower() for one in ALL}
+    assert set(pinned_versions()) <= {one.name.lower() for one in ALL}
 
 
 def test_the_versions_are_those_of_an_environment_that_was_made_with_them() -> None:
     """Other environments, such as one with a GPU, run the tests too; one with the same PyTorch has the same others."""
     installed = {canonicalize_name(one.metadata["Name"]): one.version for one in importlib.metadata.distributions()}
-    pinned = {canonicalize_name(name): version for name, version in tested_versions().items()}
+    pinned = {canonicalize_name(name): version for name, version in pinned_versions().items()}
     if installed["torch"].partition("+")[0] == pinned["torch"]:
         assert {name: installed[name] for name in pinned if name in installed} == {
             name: installed["torch"] if name == "torch" else version

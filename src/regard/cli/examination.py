@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import torch
 
 from regard import Mask, __version__, ops
-from regard.cli.tested import newer, tested_versions
+from regard.cli.pinned import newer, pinned_versions
 from regard.ops.attended import Attended
 
 _PINNED = "pip install -c constraints.txt has the tested one"
@@ -46,7 +46,7 @@ def examine(*, run: bool = True) -> list[Finding]:
 
 
 def _torch() -> Finding:
-    tested = tested_versions().get("torch")
+    tested = pinned_versions().get("torch")
     if tested is not None and newer(torch.__version__, tested):
         return Finding("note", "PyTorch", f"{torch.__version__}, newer than the tested {tested}; {_PINNED}")
     return Finding("ok", "PyTorch", torch.__version__ + (f" (tested: {tested})" if tested else ""))
@@ -80,7 +80,7 @@ def _triton() -> Finding:
 
 def _packages() -> Iterator[Finding]:
     """Each missing dependency, each one that is newer than what is tested, and each extra."""
-    tested = tested_versions()
+    tested = pinned_versions()
     extras: dict[str, list[str]] = {}
     for requirement in importlib.metadata.requires("regard") or []:
         name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]

@@ -12,7 +12,7 @@ _HOMES = (_PACKAGE / "constraints.txt", _PACKAGE.parents[1] / "constraints.txt")
 """In an installed package, and in a checkout."""
 
 
-def tested_versions() -> dict[str, str]:
+def pinned_versions() -> dict[str, str]:
     """Return the tested version of each package, by its name in lower case; nothing if the file is gone."""
     found = next((path for path in _HOMES if path.exists()), None)
     text = "" if found is None else found.read_text(encoding="utf-8")
