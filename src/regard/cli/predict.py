@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,11 @@ import typer
 from regard.cli.screen import fail, notice
 
 if TYPE_CHECKING:
+    from regard.data.problems import Skipped
+    from regard.loading import Predictor
+    from regard.recipes.file_data import Layout
     from regard.tasks.prediction import Prediction
+    from regard.train.inputs import Input
 
 _CHUNK = 256
 
@@ -23,7 +27,21 @@ _CHUNK = 256
 def command(
     run: Annotated[Path, typer.Argument(help="The folder of a run: runs/dates")],
     texts: Annotated[list[str] | None, typer.Argument(help="What to ask; without it, standard input.")] = None,
-    file: Annotated[Path | None, typer.Option(help="Ask each line of this file (.gz is read as it is).")] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="Ask what is in this file: columns, or a text a line; .gz too.")
+    ] = None,
+    form: Annotated[
+        str | None, typer.Option("--format", help="Of the file: lines, table, jsonl, ...; None for its name's.")
+    ] = None,
+    source: Annotated[
+        list[str] | None, typer.Option(help="The column that is read, by name or number from 0; twice for two texts.")
+    ] = None,
+    header: Annotated[bool | None, typer.Option(help="Whether the first line names the columns.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of the file: --encoding cp1252")] = None,
+    bad_lines: Annotated[
+        Literal["refuse", "skip"],
+        typer.Option(help="Whether a bad line ends the command, or its answer is left blank."),
+    ] = "refuse",
     output: Annotated[Path | None, typer.Option(help="Write here instead of standard output.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with scores.")] = False,
     alignment: Annotated[bool, typer.Option(help="Draw where each piece looked; with --json, its weights.")] = False,
@@ -35,10 +53,14 @@ def command(
     compute: Annotated[str | None, typer.Option(help="Numbers of the engine ctranslate2: --compute int8")] = None,
 ) -> None:
     """Ask a trained model: texts, a file, or standard input, line by line."""
+    from regard.recipes.file_data import Layout
     from regard.runs.folder import RunError, check_task, task_of
 
     if texts and file is not None:
         fail("texts and --file together; give one of them")
+    layout = Layout(form, tuple(source or ()), None, header, encoding)
+    if file is None and layout != Layout():
+        fail("--format, --source, --header and --encoding are of a file; give it with --file FILE")
     if any(one.partition("=")[0].strip() == "n_best" for one in decode or []):
         fail("--decode n_best: how many answers are given is --n-best")
     try:
@@ -50,8 +72,10 @@ def command(
 
     import torch
 
+    from regard.data.problems import Skipped
     from regard.loading import load
     from regard.train import heap
+    from regard.train.inputs import answered
     from regard.train.threads import choose
 
     try:
@@ -61,15 +85,49 @@ def command(
         heap.keep()
         trie = None if only is None else predictor.allowed(only)
         draw = _DRAWINGS.get(predictor.recipe.task, _weights) if alignment else _nothing
+        inputs = _inputs(predictor, texts, file, layout)
+        size = 1 if texts is None and file is None and sys.stdin.isatty() else _CHUNK  # a person is answered at once
+        skipped = Skipped()
         with _opened(output) as out:
-            for chunk in _chunks(texts or _lines(file)):
-                for doubt in predictor.task.doubts(predictor.model, chunk):
+            while chunk := list(islice(inputs, size)):
+                for doubt in predictor.task.doubts(predictor.model, [one.text for one in chunk if not one.problem]):
                     notice(doubt)
-                for answers in predictor.n_best(chunk, n_best, only=trie):
-                    out.write(_json(answers, n_best, alignment) if as_json else _text(answers, n_best, draw))
+                for one, answers in answered(chunk, lambda asked: predictor.n_best(asked, n_best, only=trie)):
+                    if answers is None:
+                        out.flush()  # answers come before the sentence that ends the command
+                        _pass_over(one, skipped, bad_lines)
+                        out.write(_json_problem(one) if as_json else "\n")
+                    else:
+                        out.write(_json(one, answers, n_best, alignment) if as_json else _text(answers, n_best, draw))
                 out.flush()
+        if skipped.count:
+            notice(str(skipped))
     except ValueError as problem:
         fail(str(problem))
+
+
+def _inputs(predictor: Predictor, given: list[str] | None, file: Path | None, layout: Layout) -> Iterator[Input]:
+    """What is asked: texts of the command line, a file, or standard input."""
+    from regard.recipes.file_data import LINES, tabular
+    from regard.train.inputs import file_inputs, input_format, standard_input, texts
+
+    if given:
+        return texts(given)
+    if file is None:
+        return standard_input()
+    by_name = layout.format is None and len(predictor.task.input_fields) == 1 and tabular(file)
+    if by_name and input_format(predictor.recipe, file, layout) == LINES:
+        notice(f"each line of {file} is asked as a text; --format table or jsonl, and --source COLUMN, read columns")
+    return file_inputs(predictor.recipe, predictor.task, file, layout)
+
+
+def _pass_over(one: Input, skipped: Skipped, bad_lines: str) -> None:
+    """Count an input that cannot be answered, or end the command; what was answered before it is written."""
+    said = str(one.problem) if one.where is None else f"{one.where}: {one.problem}"
+    if bad_lines == "refuse":
+        said = said.replace("data.encoding=", "--encoding ")
+        fail(said if one.where is None else f"{said}; mend the line, or leave it out with --bad-lines skip")
+    skipped.add(said)
 
 
 @contextmanager
@@ -86,37 +144,17 @@ def _opened(path: Path | None) -> Iterator[TextIO]:
         yield file
 
 
-def _lines(path: Path | None) -> Iterator[str]:
-    """The lines of a file or of standard input."""
-    from regard.data.lines import lines
-    from regard.data.problems import DataError
-
-    if path is not None:
-        for line in lines(path):
-            if line.problem:
-                raise DataError(f"{path}:{line.number}: not UTF-8; convert it with iconv -t utf-8")
-            yield line.text
-        return
-    for number, raw in enumerate(sys.stdin.buffer, start=1):
-        try:
-            yield raw.decode("utf-8").rstrip("\r\n")
-        except UnicodeDecodeError:
-            raise DataError(f"standard input, line {number}: not UTF-8; convert it with iconv -t utf-8") from None
-
-
-def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Some texts at a time; a person at a terminal is answered line by line."""
-    size = 1 if not isinstance(texts, list) and sys.stdin.isatty() else _CHUNK
-    iterator = iter(texts)
-    while chunk := list(islice(iterator, size)):
-        yield chunk
-
-
-def _json(answers: list[Prediction], n_best: int, alignment: bool) -> str:
-    row = answers[0].as_json(alignment=alignment)
+def _json(one: Input, answers: list[Prediction], n_best: int, alignment: bool) -> str:
+    row: dict[str, object] = {} if one.line is None else {"line": one.line}
+    row |= answers[0].as_json(alignment=alignment)
     if n_best > 1:
         row["n_best"] = [one.as_json(alignment=alignment) for one in answers]
     return json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def _json_problem(one: Input) -> str:
+    row = {} if one.line is None else {"line": one.line}
+    return json.dumps({**row, "source": one.text, "text": None, "problem": one.problem}, ensure_ascii=False) + "\n"
 
 
 def _text(answers: list[Prediction], n_best: int, draw: Callable[[Prediction], str]) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Self
 
 from regard.data.example import Bad, Example, Reader, Value, good_lines
 
@@ -32,6 +33,9 @@ class Columns(Reader):
     columns: Mapping[str, int] = field(default_factory=lambda: {"text": 0, "tags": 1})
     separator: str | None = field(default=None, kw_only=True)
     comment: str | None = field(default=None, kw_only=True)
+
+    def asking(self, columns: Mapping[str, Any]) -> Self:
+        return replace(self, columns=columns, questions=True)
 
     def read(self) -> Iterator[Example | Bad]:
         """Sentences."""

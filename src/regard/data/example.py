@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 from regard.data.agreement import disagreement
 from regard.data.lines import LONGEST, Line, lines
@@ -104,6 +104,14 @@ class Reader(ABC):
     def may_be_blank(self, name: str) -> bool:
         """Whether a field with nothing in it is one."""
         return self.questions
+
+    def asking(self, columns: Mapping[str, Any]) -> Self:
+        """Return a reader of what a model is asked alone.
+
+        Args:
+            columns: field to column, of formats with columns.
+        """
+        return replace(self, questions=True)
 
     def items(self) -> Iterator[Example | Bad]:
         """Return the examples and the bad lines in the order of the file, whatever `bad_lines` says."""

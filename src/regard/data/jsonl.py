@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from regard.data.example import Bad, Example, Reader, Value, good_lines
 
@@ -30,6 +30,9 @@ class Jsonl(Reader):
 
     path: str | Path
     keys: Mapping[str, str] = field(default_factory=lambda: {"source": "source", "target": "target"})
+
+    def asking(self, columns: Mapping[str, Any]) -> Self:
+        return replace(self, keys=columns, questions=True)
 
     def read(self) -> Iterator[Example | Bad]:
         """Objects that have all the keys."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Self
 
 from regard.data.example import Bad, Example, Reader, good_lines
 from regard.data.lines import LONGEST, Line
@@ -41,6 +42,9 @@ class Table(Reader):
     def settings(self) -> str:
         """Also what the suffix decided."""
         return f"{super().settings()} by {self._separator()!r}"
+
+    def asking(self, columns: Mapping[str, Any]) -> Self:
+        return replace(self, columns=columns, questions=True)
 
     def read(self) -> Iterator[Example | Bad]:
         """Rows with all the columns that were asked for."""

@@ -161,13 +161,13 @@ def examples(recipe: Recipe, name: Name) -> Examples | None:
         return found if apart else _part(found, data.split, name, recipe)
     file = getattr(data, name)
     if file is not None and (name != "train" or data.split is None):
-        return _joined_texts(recipe, _reader(recipe, data, file))
+        return _joined_texts(recipe, file_reader(recipe, data, file))
     if data.split is None:
         return None
-    return _part(_joined_texts(recipe, _reader(recipe, data, data.train)), data.split, name, recipe)
+    return _part(_joined_texts(recipe, file_reader(recipe, data, data.train)), data.split, name, recipe)
 
 
-def _reader(recipe: Recipe, data: SplitFiles | PairsData, file: str | PairFiles) -> Reader:
+def file_reader(recipe: Recipe, data: SplitFiles | PairsData, file: str | PairFiles) -> Reader:
     """What reads a file of the data, or a pair of them."""
     root = data.root or Path()
     reading = data.reading()

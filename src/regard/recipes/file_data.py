@@ -1,0 +1,201 @@
+"""A file that a trained model is asked or measured on, as a section `data`: its format by name, and its columns."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from regard.recipes.data_sections import FORMATS, DataSection, FolderData, PairsData, SplitFiles
+from regard.recipes.problem import RecipeError
+
+LINES = "lines"
+"""The format of a file with a text on each line, as it is asked."""
+_ENDINGS = {
+    "table": (".csv", ".tsv", ".tab"),
+    "jsonl": (".jsonl", ".ndjson", ".json"),
+    "columns": (".conll", ".bio", ".iob", ".iob2"),
+    "conllu": (".conllu",),
+    "spans": (".csv", ".tsv", ".jsonl"),
+    "squad": (".json",),
+    "cmudict": (".dict",),
+}
+_NONE = "\0"  # what no name ends in
+_TABULAR = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson")  # files whose lines are hardly ever texts
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the command line says of a file; None for what the recipe says.
+
+    Attributes:
+        format: of the file, as `data.format` names it, or `lines`.
+        source: the columns or keys that are read, in the order of the model's texts.
+        target: the column or key with the right answer.
+        header: whether the first line names the columns.
+        encoding: of the file.
+        bad_lines: whether a bad line ends the command or is left out.
+    """
+
+    format: str | None = None
+    source: tuple[str, ...] = ()
+    target: str | None = None
+    header: bool | None = None
+    encoding: str | None = None
+    bad_lines: str | None = None
+
+    def reading(self) -> dict[str, Any]:
+        """Return what is said of lines, as keys of the section `data`."""
+        said = {"encoding": self.encoding, "bad_lines": self.bad_lines}
+        return {key: value for key, value in said.items() if value is not None}
+
+    @property
+    def columns(self) -> bool:
+        """Whether any column is named."""
+        return bool(self.source) or self.target is not None or self.header is not None
+
+
+def format_of(own: BaseModel, path: Path, layout: Layout, allowed: Collection[str]) -> str | None:
+    """Return the format of a file: as it is told, or by its name; None where neither says.
+
+    Args:
+        own: the section `data` of the recipe.
+        path: the file.
+        layout: what the command line says.
+        allowed: the formats that a file may have.
+
+    Raises:
+        RecipeError: another format is told.
+    """
+    if layout.format is not None:
+        if layout.format not in allowed:
+            raise RecipeError(f"--format is {layout.format!r}; it can be {', '.join(allowed)}")
+        return layout.format
+    mine = str(getattr(own, "format", ""))
+    if mine in allowed and path.name.removesuffix(".gz").endswith((*_ENDINGS.get(mine, ()), *_own_endings(own))):
+        return mine
+    if layout.columns:  # a person who names columns says that the file has some
+        return _by_ending(path, allowed) or (mine if mine in allowed and hasattr(own, "source") else None)
+    return None
+
+
+def tabular(path: Path) -> bool:
+    """Return whether the name of a file says that it has columns."""
+    return path.name.removesuffix(".gz").endswith(_TABULAR)
+
+
+def file_formats(task: str) -> list[str]:
+    """Return the formats with one file per split that a task learns from."""
+    return [form for form in FORMATS[task] if issubclass(sections()[form], SplitFiles)]
+
+
+def sections() -> Mapping[str, type[BaseModel]]:
+    """Return the classes of the section `data` by format."""
+    union = typing.get_args(DataSection)[0]
+    return {typing.get_args(one.model_fields["format"].annotation)[0]: one for one in typing.get_args(union)}
+
+
+def file_section(
+    own: BaseModel, form: str, path: Path, layout: Layout, fields: Sequence[str], answer: str | None
+) -> dict[str, Any]:
+    """Return a section `data` whose every split is one file; what the recipe says and the format knows is kept.
+
+    Args:
+        own: the section of the recipe.
+        form: the format of the file.
+        path: the file.
+        layout: what the command line says.
+        fields: the fields that a model reads, which are the keys of JSON where nobody names any.
+        answer: the field with the right answer; None where none is read.
+
+    Raises:
+        RecipeError: more or fewer columns than fields.
+    """
+    known, mine = sections()[form].model_fields, own.model_dump(mode="json")
+    file = str(path.resolve())
+    section = {key: value for key, value in mine.items() if key in known}
+    section |= {"format": form, "root": None, "train": file, "valid": file, "test": file, "split": None}
+    if "source" in known and mine["format"] != form:
+        section |= _default_columns(form, mine, fields, answer)
+    if layout.source:
+        if len(layout.source) != len(fields):
+            wanted = f"{len(fields)} column{'s' if len(fields) > 1 else ''}, {' and '.join(fields)}"
+            raise RecipeError(f"--source names {len(layout.source)}; the model reads {wanted}")
+        columns = [_column(name, form) for name in layout.source]
+        section["source"] = columns if len(columns) > 1 else columns[0]
+    if layout.target is not None:
+        section["target"] = _column(layout.target, form)
+    if answer is None:
+        section.pop("target", None)
+    if "header" in known:
+        section["header"] = _headed(section) if layout.header is None else layout.header
+    return section | layout.reading()
+
+
+def measured_section(
+    own: BaseModel, task: str, paths: Sequence[Path], layout: Layout, fields: Sequence[str], answer: str | None
+) -> dict[str, Any]:
+    """Return the section `data` of what a model is measured on: a file, a folder, or source and target of pairs.
+
+    Raises:
+        RecipeError: nothing says how the files are read.
+    """
+    if len(paths) == 2 and isinstance(own, PairsData) and layout.format in (None, "pairs"):
+        both = {"source": str(paths[0].resolve()), "target": str(paths[1].resolve())}
+        every = {"root": None, "train": both, "valid": both, "test": both, "split": None}
+        return own.model_dump(mode="json") | every | layout.reading()
+    path, *more = paths
+    if more:
+        raise RecipeError(f"{len(paths)} files are the source and the target of data in pairs; others are one file")
+    if isinstance(own, FolderData) and path.is_dir():
+        folder = {"root": None, "train": str(path.resolve()), "test": str(path.resolve())}
+        return own.model_dump(mode="json") | folder | layout.reading()
+    allowed = file_formats(task)
+    if not allowed:
+        raise RecipeError(f"{path}: the task {task!r} is not measured on a file; change its data with --data KEY=VALUE")
+    mine = str(getattr(own, "format", ""))
+    form = format_of(own, path, layout, allowed) or _by_ending(path, allowed) or (mine if mine in allowed else None)
+    if form is None:
+        pairs = "; or give two files, SOURCE TARGET" if isinstance(own, PairsData) else ""
+        raise RecipeError(f"{path}: say how it is read with --format {', '.join(allowed)}{pairs}")
+    return file_section(own, form, path, layout, fields, answer)
+
+
+def _by_ending(path: Path, allowed: Collection[str]) -> str | None:
+    """The first format that files with such a name have."""
+    name = path.name.removesuffix(".gz")
+    return next((form for form in allowed if name.endswith(_ENDINGS.get(form, (_NONE,)))), None)
+
+
+def _own_endings(own: BaseModel) -> tuple[str, ...]:
+    """How the names of the recipe's own files end; `.txt` says nothing."""
+    names = [getattr(own, split, None) for split in ("train", "valid", "test")]
+    found = {Path(name.removesuffix(".gz")).suffix for name in names if isinstance(name, str)}
+    return tuple(sorted(found - {"", ".txt"}))
+
+
+def _default_columns(form: str, mine: Mapping[str, Any], fields: Sequence[str], answer: str | None) -> dict[str, Any]:
+    """The columns of a format that the recipe's own is not: those that it names, or the first ones."""
+    source, target = mine.get("source"), mine.get("target")
+    sources = source if isinstance(source, list) else [source]
+    if isinstance(target, str) and len(sources) == len(fields) and all(isinstance(one, str) for one in sources):
+        return {"source": source, "target": target}
+    columns: list[Any] = list(fields) if form == "jsonl" else list(range(len(fields)))
+    right = answer if form == "jsonl" else len(fields)
+    return {"source": columns if len(columns) > 1 else columns[0]} | ({} if right is None else {"target": right})
+
+
+def _column(name: str, form: str) -> str | int:
+    """A column by its name, or its number."""
+    return int(name) if form != "jsonl" and name.removeprefix("-").isdecimal() else name
+
+
+def _headed(section: Mapping[str, Any]) -> bool:
+    """Whether the first line names the columns: the recipe says so, or a column is named."""
+    source = section.get("source")
+    columns = [*(source if isinstance(source, list) else [source]), section.get("target")]
+    return bool(section.get("header")) or any(isinstance(column, str) for column in columns)
