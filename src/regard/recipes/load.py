@@ -35,12 +35,13 @@ class Loaded(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def load(name: str, overrides: list[str] | None = None) -> Loaded:
+def load(name: str, overrides: list[str] | None = None, *, model: bool = True) -> Loaded:
     """Read and check a recipe that is to be trained: the files it learns from must be there.
 
     Args:
         name: one that ships (`dates`), or a path to a YAML file.
         overrides: assignments such as `train.steps=500`.
+        model: see `check`.
 
     Raises:
         RecipeError: what is wrong, where it stands, and what would be right.
@@ -48,10 +49,10 @@ def load(name: str, overrides: list[str] | None = None) -> Loaded:
     >>> load("dates", ["train.steps=7"]).recipe.train.steps
     7
     """
-    return check(Document.read(find_recipe(name)).overridden(overrides or []), files=True)
+    return check(Document.read(find_recipe(name)).overridden(overrides or []), files=True, model=model)
 
 
-def check(document: Document, *, files: bool = False) -> Loaded:
+def check(document: Document, *, files: bool = False, model: bool = True) -> Loaded:
     """Check a document against the schema; the first thing that is wrong is the error.
 
     The model is made last, which needs PyTorch, whose import takes longer than everything else here; what can be wrong
@@ -60,6 +61,7 @@ def check(document: Document, *, files: bool = False) -> Loaded:
     Args:
         document: what was written.
         files: whether the files of the data must be there; a run that was trained may have outlived them.
+        model: whether the model is outlined; `check_model` does that later where PyTorch is not to be imported yet.
     """
     document, notes = renamed(_one_length(document))
     _suited_kind(document)
@@ -78,8 +80,15 @@ def check(document: Document, *, files: bool = False) -> Loaded:
         find_files(recipe.decode, document, section="decode")
         _attempt("train", _find_trackers, recipe, document)
     _attempt("evaluate", suited_evaluation, recipe, document)
-    _attempt("model", _make_model, recipe, document)
-    return Loaded(recipe, document, notes)
+    loaded = Loaded(recipe, document, notes)
+    if model:
+        check_model(loaded)
+    return loaded
+
+
+def check_model(loaded: Loaded) -> None:
+    """Check that the model of a recipe can be made."""
+    _attempt("model", _make_model, loaded.recipe, loaded.document)
 
 
 def _find_trackers(recipe: Recipe) -> None:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from regard.runs.files import read_json, read_tensors, write_json, write_tensors, written
+from regard.runs.folder import checkpoint_folders
 from regard.runs.sharded_tensors import gathered, part
 
 
@@ -103,9 +104,7 @@ class Checkpoints:
 
     def paths(self) -> list[Path]:
         """The complete checkpoints, oldest first."""
-        if not self.folder.is_dir():
-            return []
-        return sorted(path for path in self.folder.iterdir() if path.name.isdecimal())
+        return checkpoint_folders(self.folder)
 
     def carried(self) -> dict[str, Tensor]:
         """The state in mid-text of the newest checkpoint; nothing where there is none."""

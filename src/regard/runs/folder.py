@@ -27,6 +27,16 @@ def recipe_file(folder: Path) -> Path:
     return path
 
 
+def checkpoint_folders(folder: Path) -> list[Path]:
+    """Return the complete checkpoints in a folder of checkpoints, oldest first."""
+    return sorted(path for path in folder.iterdir() if path.name.isdecimal()) if folder.is_dir() else []
+
+
+def trained(folder: Path) -> bool:
+    """Return True if there is anything in a run that would be lost."""
+    return (folder / "model.safetensors").exists() or bool(checkpoint_folders(folder / "checkpoints"))
+
+
 def content_of(folder: Path) -> dict[str, Any]:
     """The recipe of a run as it stands in its file.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,12 @@ from torch import Tensor, nn
 
 from regard.data.labels import Labels
 from regard.data.tokenizer import Tokenizer
-from regard.recipes.document import Document
-from regard.recipes.load import check
 from regard.recipes.sections import Recipe
+from regard.runs.agreement import agree, recipe_of
 from regard.runs.budget import Budget
 from regard.runs.checkpoint import Checkpoints
 from regard.runs.files import read_tensors, write_tensors, written
-from regard.runs.folder import RunError, check_task, recipe_file
+from regard.runs.folder import RunError, check_task, trained
 from regard.runs.metrics_log import MetricsLog
 from regard.tasks.kinds import TASKS
 from regard.tasks.task import Encoders
@@ -45,19 +43,11 @@ class Run:
     @property
     def trained(self) -> bool:
         """Whether there is anything in it that would be lost."""
-        return (self.folder / "model.safetensors").exists() or bool(self.checkpoints().paths())
+        return trained(self.folder)
 
     def agree(self, recipe: Recipe) -> None:
         """See that the recipe of the run is this one, if anything was trained by it."""
-        path = self.folder / "recipe.yaml"
-        if not path.exists() or not self.trained:
-            return
-        changed = sorted(difference(self.recipe().model_dump(mode="json"), recipe.model_dump(mode="json")))
-        if changed:
-            raise RunError(
-                f"{self.folder} holds a run of another recipe (different: {', '.join(changed)}); "
-                "give this one another name with run=NAME, or remove the folder"
-            )
+        agree(self.folder, recipe)
 
     def begin(self, recipe: Recipe) -> None:
         """Write the resolved recipe; what an earlier one left that was never trained is forgotten."""
@@ -72,9 +62,7 @@ class Run:
 
     def recipe(self, overrides: list[str] | None = None) -> Recipe:
         """The recipe of an existing run, with assignments such as `decode.beam_size=10`."""
-        document = Document.read(recipe_file(self.folder))
-        _add_earlier_defaults(document.content)
-        return check(document.overridden(overrides or [])).recipe
+        return recipe_of(self.folder, overrides)
 
     def updates(self, recipe: Recipe) -> int | None:
         """How many updates a recipe makes here; None where `train.minutes` says how long, and none was made yet."""
@@ -135,33 +123,3 @@ class Run:
                 shapes = f"{list(tensor.shape)}, and the data asks for {list(own[name].shape)}"
                 raise RunError(f"{name} of {self.folder} is {shapes}; give it data like those it was trained on")
         model.load_state_dict(learned)
-
-
-BEGINNING = re.compile(r"tokenizer(\.target)?\.split|model\.(\w+\.)*scale")
-"""Keys that count until a run has its tokenizers and weights, and never after; null goes on with what the run has."""
-FREE = re.compile(
-    r"run|decode(\..*)?|evaluate\.(metrics|group|rows|examples)(\..*)?"
-    r"|train\.(steps|minutes|log_every|valid_every|checkpoint_every|graphs|gradient_checkpointing|sharding|trackers)"
-)
-"""Keys that a run may go on with other values of: they change nothing that is learned."""
-
-
-def _add_earlier_defaults(content: dict[str, Any]) -> None:
-    """Give the recipe of a run, which has all keys of its time, those that came later with what was done before."""
-    section = content.get("tokenizer")
-    for part in (section, section.get("target")) if isinstance(section, dict) else ():
-        if isinstance(part, dict) and part.get("kind") == "words":
-            part.setdefault("split", "whitespace")
-
-
-def difference(one: dict[str, Any], other: dict[str, Any], prefix: str = "") -> set[str]:
-    """The keys whose values differ, but for those that may."""
-    found: set[str] = set()
-    for key in one.keys() | other.keys():
-        name = f"{prefix}{key}"
-        mine, theirs = one.get(key), other.get(key)
-        if isinstance(mine, dict) and isinstance(theirs, dict):
-            found |= difference(mine, theirs, f"{name}.")
-        elif mine != theirs and not FREE.fullmatch(name) and not (theirs is None and BEGINNING.fullmatch(name)):
-            found.add(name)
-    return found

@@ -1,0 +1,71 @@
+"""The recipe of a run, and whether another recipe may go on with it; both are known without PyTorch."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from regard.recipes.document import Document
+from regard.recipes.load import check
+from regard.recipes.sections import Recipe
+from regard.runs.folder import RunError, recipe_file, trained
+
+BEGINNING = re.compile(r"tokenizer(\.target)?\.split|model\.(\w+\.)*scale")
+"""Keys that count until a run has its tokenizers and weights, and never after; null goes on with what the run has."""
+FREE = re.compile(
+    r"run|decode(\..*)?|evaluate\.(metrics|group|rows|examples)(\..*)?"
+    r"|train\.(steps|minutes|log_every|valid_every|checkpoint_every|graphs|gradient_checkpointing|sharding|trackers)"
+)
+"""Keys that a run may go on with other values of: they change nothing that is learned."""
+
+
+def recipe_of(folder: Path, overrides: list[str] | None = None, *, model: bool = True) -> Recipe:
+    """Return the recipe of a run.
+
+    Args:
+        folder: of the run.
+        overrides: assignments such as `decode.beam_size=10`.
+        model: whether the model is outlined too, which needs PyTorch.
+    """
+    document = Document.read(recipe_file(folder))
+    _add_earlier_defaults(document.content)
+    return check(document.overridden(overrides or []), model=model).recipe
+
+
+def agree(folder: Path, recipe: Recipe) -> None:
+    """Check that a run, if anything was trained, was trained by this recipe.
+
+    Raises:
+        RunError: it was not; the sentence names the keys that differ.
+    """
+    if not (folder / "recipe.yaml").exists() or not trained(folder):
+        return
+    mine = recipe_of(folder, model=False).model_dump(mode="json")
+    changed = sorted(_difference(mine, recipe.model_dump(mode="json")))
+    if changed:
+        raise RunError(
+            f"{folder} holds a run of another recipe (different: {', '.join(changed)}); "
+            "give this one another name with run=NAME, or remove the folder"
+        )
+
+
+def _add_earlier_defaults(content: dict[str, Any]) -> None:
+    """Give the recipe of a run, which has all keys of its time, those that came later with what was done before."""
+    section = content.get("tokenizer")
+    for part in (section, section.get("target")) if isinstance(section, dict) else ():
+        if isinstance(part, dict) and part.get("kind") == "words":
+            part.setdefault("split", "whitespace")
+
+
+def _difference(one: dict[str, Any], other: dict[str, Any], prefix: str = "") -> set[str]:
+    """Return the keys whose values differ, but for those that may."""
+    found: set[str] = set()
+    for key in one.keys() | other.keys():
+        name = f"{prefix}{key}"
+        mine, theirs = one.get(key), other.get(key)
+        if isinstance(mine, dict) and isinstance(theirs, dict):
+            found |= _difference(mine, theirs, f"{name}.")
+        elif mine != theirs and not FREE.fullmatch(name) and not (theirs is None and BEGINNING.fullmatch(name)):
+            found.add(name)
+    return found
