@@ -142,7 +142,7 @@ def load(
     recipe = run.recipe(overrides)
     task = make_task(recipe, run.needed_encoders(recipe.task))
     models = [_trained(run, recipe, task), *(_member(Run(Path(other)), run, task) for other in others)]
-    model = together(models).to(device or _best_device()).eval()
+    model = together(models, mean=task.averaged).to(device or _best_device()).eval()
     if others and engine != "own":
         raise ValueError(f"the engine {engine} runs one model; leave the engine or the other runs out")
     made = make_engine(engine, model, compute=compute, device=device)

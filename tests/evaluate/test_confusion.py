@@ -77,9 +77,9 @@ def test_the_definitions(seed: int) -> None:
 def test_the_matrix_has_the_averages_of_the_metrics(seed: int, average: str) -> None:
     true, claimed = drawn(seed)
     found = confusion(claimed, true)
-    assert found.per_class() == f1_per_class(claimed, true)
+    assert found.scores().per_class() == f1_per_class(claimed, true)
     each = [metric(name, average=average)(claimed, true).value for name in ("precision", "recall", "f1")]
-    assert found.averages()[average] == pytest.approx((*each, len(true)))
+    assert found.scores().averages()[average] == pytest.approx((*each, len(true)))
 
 
 def test_micro_is_the_accuracy() -> None:
@@ -115,7 +115,7 @@ def test_the_largest_classes_are_kept_in_order() -> None:
 
 
 def test_nothing_is_counted_of_nothing() -> None:
-    assert Confusion.of([]).averages()["macro"] == (0.0, 0.0, 0.0, 0)
+    assert Confusion.of([]).scores().averages()["macro"] == (0.0, 0.0, 0.0, 0)
 
 
 @pytest.mark.parametrize("name", ["balanced_accuracy", "mcc", "precision", "recall"])

@@ -40,6 +40,7 @@ PLACES: dict[str, type[BaseModel]] = {
     "data, format: endings": data_sections.EndingsData,
     "data, format: glossary": data_sections.GlossaryData,
     "data, format: opinions": data_sections.OpinionsData,
+    "data, format: reviews": data_sections.ReviewsData,
     "data, format: tales": data_sections.TalesData,
     "data, format: pairs": data_sections.PairsData,
     "train, valid and test of pairs": data_sections.PairFiles,
@@ -207,6 +208,7 @@ def test_every_section_has_its_place() -> None:
     found = {model for module in modules for model in vars(module).values() if isinstance(model, type)}
     known = {model for model in found if issubclass(model, Section)}
     shared = {Section, data_sections.Files, data_sections.Divided, data_sections.SplitFiles, data_sections.SpanData}
+    shared |= {data_sections.TargetData}
     shared |= {encoder_sections.BlocksSection, encoder_sections.PlacedSection}
     shared |= {Model, translator_sections.RNNSection}
     assert known - shared == set(PLACES.values())
@@ -232,6 +234,7 @@ def test_decode_has_the_keys_of_a_search_and_those_of_answers() -> None:
         "unknown",
         "dictionary",
         "generate_unknown",
+        "threshold",
         "memory",
     ]
 

@@ -65,9 +65,10 @@ def command(
     if as_json:
         signatures = {name: score.signature for name, score in measured.scores.items()}
         row: dict[str, object] = {"split": split, **strict(measured.values()), "signatures": signatures}
+        if measured.classes is not None:
+            row["classes"] = {name: one._asdict() for name, one in measured.classes.per_class().items()}
+            row["averages"] = {name: one._asdict() for name, one in measured.classes.averages().items()}
         if measured.confusion is not None:
-            row["classes"] = {name: one._asdict() for name, one in measured.confusion.per_class().items()}
-            row["averages"] = {name: one._asdict() for name, one in measured.confusion.averages().items()}
             row["confusion"] = measured.confusion.as_json()
         if against is not None:
             row["against"] = {name: one._asdict() for name, one in differences.items()}
@@ -81,8 +82,10 @@ def command(
     for score in measured.scores.values():
         table.add_row(escape(score.name), shown(score.value), escape(score.signature))
     show(table)
+    if measured.classes is not None:
+        show(class_table(measured.classes))
     if measured.confusion is not None:
-        show(class_table(measured.confusion), confusion_table(measured.confusion) or "")
+        show(confusion_table(measured.confusion) or "")
     for name, difference in differences.items():
         show(f"{escape(name)}, {escape(str(against))} → {escape(str(run))}: {escape(str(difference))}")
 
@@ -91,7 +94,7 @@ def _differences(mine: Predictor, split: Split, measured: Measured, other: Predi
     """Each metric's change from the other run to this one, on the same questions."""
     from regard.train.validation import asked
 
-    metrics = mine.recipe.evaluate.chosen(mine.recipe.task)
+    metrics = mine.recipe.metrics
     if not metrics:
         raise ValueError("--against compares answers by their metrics; a language model has none")
     questions, references = asked(mine.task, split, mine.recipe)

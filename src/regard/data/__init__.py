@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from regard.data.hub import Hub
     from regard.data.joined import Joined
     from regard.data.jsonl import Jsonl
+    from regard.data.label_sets import LabelSets
     from regard.data.labelled import Labelled
     from regard.data.labels import Labels
+    from regard.data.numbers import Numbers
     from regard.data.opinions import Opinions
     from regard.data.pairs import Pairs
     from regard.data.problems import DataError, Skipped
+    from regard.data.reviews import Reviews
     from regard.data.sentences import Sentences
     from regard.data.spans import Spans, Squad
     from regard.data.split import Slice, Split
@@ -60,11 +63,14 @@ __all__ = [
     "Hub",
     "Joined",
     "Jsonl",
+    "LabelSets",
     "Labelled",
     "Labels",
+    "Numbers",
     "Opinions",
     "Pairs",
     "Reader",
+    "Reviews",
     "Sentences",
     "Skipped",
     "Slice",
@@ -108,10 +114,13 @@ __getattr__ = lazy(
         "Joined": "regard.data.joined",
         "Jsonl": "regard.data.jsonl",
         "Labelled": "regard.data.labelled",
+        "LabelSets": "regard.data.label_sets",
         "Labels": "regard.data.labels",
+        "Numbers": "regard.data.numbers",
         "Opinions": "regard.data.opinions",
         "Pairs": "regard.data.pairs",
         "Reader": "regard.data.example",
+        "Reviews": "regard.data.reviews",
         "Sentences": "regard.data.sentences",
         "Skipped": "regard.data.problems",
         "Slice": "regard.data.split",

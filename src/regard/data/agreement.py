@@ -6,18 +6,13 @@ from collections.abc import Mapping
 
 
 def disagreement(fields: Mapping[str, str | list[str]]) -> str | None:
-    """What is wrong with labels or tags; None if nothing is.
+    """Return what is wrong with tags; None if nothing is.
 
-    A text has one label. A sentence has as many tags as words; a tag is one word, because answers are written with
-    spaces between.
+    A sentence has as many tags as words; a tag is one word, because answers are written with spaces between.
 
     >>> disagreement({"text": ["He", "reckons"], "tags": ["PRP"]})
     'there are 2 words and 1 tags; each word needs one'
-    >>> disagreement({"text": "a gem", "label": ["good", "short"]})
-    "the label is a list, ['good', 'short']; a text has one"
     """
-    if isinstance(label := fields.get("label"), list):
-        return f"the label is a list, {label!r}; a text has one"
     return _tags(fields["text"], fields["tags"]) if {"text", "tags"} <= fields.keys() else None
 
 

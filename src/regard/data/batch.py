@@ -23,7 +23,8 @@ class Batch:
     """Padded tensors by name: `batch.source` or `batch["source"]`.
 
     For pairs: source [B, S], source_lengths [B], target [B, T] (with beginning and end), target_lengths [B]. A label
-    is [B]; tags are [B, T], padded with -100. A story of sentences is [B, N, J], with the number of its sentences [B].
+    or a number is [B]; tags are [B, T] and several labels per text [B, N], padded with -100. A story of sentences is
+    [B, N, J], with the number of its sentences [B].
 
     Attributes:
         tensors: all of them.
@@ -122,6 +123,8 @@ class Collator:
             begins = self.corpus.offsets(name)[chosen]
             if kind == "label":
                 tensors[name] = torch.from_numpy(self.corpus.ids(name)[begins].astype(np.int64))
+            elif kind == "number":
+                tensors[name] = torch.from_numpy(self.corpus.ids(name)[begins].astype(np.float32))
             elif kind == "sentences":
                 ends = self.corpus.offsets(name)[chosen + 1]
                 ids = [self.corpus.ids(name)[begin:end] for begin, end in zip(begins, ends, strict=True)]
@@ -129,8 +132,7 @@ class Collator:
             else:
                 table, lengths = self._table(name, begins, self.corpus.offsets(name)[chosen + 1] - begins)
                 tensors[name], tensors[f"{name}_lengths"] = torch.from_numpy(table), torch.from_numpy(lengths)
-        offsets = self.corpus.offsets(self.counted)
-        tokens = int((offsets[chosen + 1] - offsets[chosen]).sum()) + len(chosen) * (self.counted in self.eos)
+        tokens = int(self.corpus.counts(self.counted)[chosen].sum()) + len(chosen) * (self.counted in self.eos)
         return Batch(tensors, tuple(chosen.tolist()), tokens)
 
     def _table(self, name: str, begins: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[Table, Table]:

@@ -8,21 +8,20 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.encoding import Encoder, Progress, encoded
 from regard.data.example import Examples
+from regard.data.field_kind import ONE_TARGET, FieldKind, value_type
 from regard.data.fingerprint import fingerprint
-from regard.data.labels import Labels
 from regard.data.problems import DataError, Skipped
 
 FORMAT = 1
 _ABANDONED = 24 * 3600.0
 
-FieldKind = Literal["tokens", "sentences", "tags", "label"]
 Ids = NDArray[np.int32]
 
 
@@ -30,8 +29,8 @@ class Corpus:
     """Examples as ids, by number, straight from disk: a corpus may be larger than memory.
 
     A folder holds for each field the ids of all examples one after another (`<field>.ids`, int32) and where each
-    begins (`<field>.offsets`, int64), and `corpus.json`. Ids are without beginning and end. A field is "tokens", or
-    "sentences" (tokens with an end behind each sentence), or "tags" (a label a word), or a "label" (one an example).
+    begins (`<field>.offsets`, int64), and `corpus.json`. Ids are without beginning and end. Each field is of a
+    `FieldKind`; the values of a "number" are float32 in place of ids.
 
     >>> from regard.data import Digits, Tokenizer
     >>> data = Digits("reverse", size=100)
@@ -72,7 +71,7 @@ class Corpus:
 
         Args:
             examples: a reader, or generated data.
-            encoders: for each field to keep, its `Tokenizer` or `Labels`.
+            encoders: for each field to keep, its `Tokenizer`, `Labels` or `Numbers`.
             cache: the folder of caches; it is made if needed. The data's own folder is never written to.
             workers: processes to encode in; 0 for this one with the library's threads, None for several if the files
                 are large and there are more than 4 cores.
@@ -125,7 +124,13 @@ class Corpus:
 
     def ids(self, field: str) -> Ids:
         """All ids of a field one after another."""
-        return cast(Ids, self._ids[self._known(field)])
+        found: Ids = self._ids[self._known(field)]
+        return found
+
+    def counts(self, field: str) -> NDArray[np.int64]:
+        """How much there is to predict in each example, [N]: all ids, or one where they are the target together."""
+        lengths = self.lengths(field)
+        return np.ones_like(lengths) if self.kinds[field] in ONE_TARGET else lengths
 
     def offsets(self, field: str) -> NDArray[np.int64]:
         """Where each example begins in `ids`, and where the last ends, [N + 1]."""
@@ -137,7 +142,8 @@ class Corpus:
         return field
 
     def _mapped(self, field: str, part: str, count: int) -> NDArray[Any]:
-        path, dtype = self.folder / f"{field}.{part}", np.dtype(np.int32 if part == "ids" else np.int64)
+        path = self.folder / f"{field}.{part}"
+        dtype = np.dtype(value_type(self.kinds[field]) if part == "ids" else "int64")
         if not path.is_file() or path.stat().st_size != count * dtype.itemsize:
             raise DataError(f"{path} is not whole; remove the folder, and it is built again")
         return np.memmap(path, dtype, "r", shape=(count,)) if count else np.empty(0, dtype)
@@ -171,10 +177,7 @@ def _write(
                 files[name][0].write(ids.tobytes())
                 files[name][1].write((totals[name] + np.cumsum(lengths)).tobytes())
                 totals[name] += len(ids)
-                if isinstance(encoders[name], Labels):
-                    kinds[name] = "label" if name in chunk.single else "tags"
-                elif name in chunk.told:
-                    kinds[name] = "sentences"
+                kinds[name] = chunk.kinds[name]
     finally:
         for pair in files.values():
             for file in pair:

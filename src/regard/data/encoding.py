@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.example import Example, Examples
+from regard.data.field_kind import FieldKind, value_type
 from regard.data.problems import DataError
 from regard.data.sentences import Sentences, encoded_sentences
 
@@ -26,26 +27,25 @@ Progress = Callable[[int], None]
 
 
 class Encoder(Protocol):
-    """What turns the values of a field into ids: a `Tokenizer` or `Labels`."""
+    """Turns the values of a field into ids: a `Tokenizer`, `Labels`, `LabelSets`; or `Numbers` into other numbers."""
 
     @property
     def fingerprint(self) -> str:
         """What decides the ids."""
 
-    def encode_all(self, values: Sequence[Any]) -> list[list[int]]:
+    def encode_all(self, values: Sequence[Any]) -> Sequence[Sequence[Any]]:
         """The ids of many values."""
+
+    def field_kind(self, value: Any) -> FieldKind:
+        """The form in which such values are kept."""
 
 
 class Chunk(NamedTuple):
-    """Some examples: for each field all ids and the length of each example.
-
-    `single` are fields of one text, `told` those of sentences.
-    """
+    """Some examples: for each field all ids and the length of each example; and the kind of each field."""
 
     size: int
-    fields: dict[str, tuple[NDArray[np.int32], NDArray[np.int64]]]
-    single: frozenset[str]
-    told: frozenset[str] = frozenset()
+    fields: dict[str, tuple[NDArray[Any], NDArray[np.int64]]]
+    kinds: dict[str, FieldKind]
 
 
 def encoded(
@@ -69,18 +69,19 @@ def encoded(
 
 def encode(examples: Sequence[Example], encoders: Mapping[str, Encoder]) -> Chunk:
     """The ids of some examples."""
-    fields: dict[str, tuple[NDArray[np.int32], NDArray[np.int64]]] = {}
+    fields: dict[str, tuple[NDArray[Any], NDArray[np.int64]]] = {}
+    kinds: dict[str, FieldKind] = {}
     for name, encoder in encoders.items():
         rows = _rows(examples, name, encoder)
+        first = examples[0].fields[name]
+        kinds[name] = "sentences" if isinstance(first, Sentences) else encoder.field_kind(first)
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-        ids = np.fromiter((index for row in rows for index in row), np.int32, int(lengths.sum()))
+        ids = np.fromiter((index for row in rows for index in row), value_type(kinds[name]), int(lengths.sum()))
         fields[name] = ids, lengths
-    single = frozenset(name for name in encoders if isinstance(examples[0].fields[name], str))
-    told = frozenset(name for name in encoders if isinstance(examples[0].fields[name], Sentences))
-    return Chunk(len(examples), fields, single, told)
+    return Chunk(len(examples), fields, kinds)
 
 
-def _rows(examples: Sequence[Example], name: str, encoder: Encoder) -> list[list[int]]:
+def _rows(examples: Sequence[Example], name: str, encoder: Encoder) -> Sequence[Sequence[Any]]:
     for example in examples:
         if name not in example.fields:
             raise DataError(f"{example.where}: there is no field {name!r}, only {', '.join(example.fields)}")

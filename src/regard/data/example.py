@@ -12,6 +12,7 @@ from regard.data.agreement import disagreement
 from regard.data.lines import LONGEST, Line, lines
 from regard.data.problems import DataError, Skipped, shortened
 from regard.data.surrogates import lone_surrogate
+from regard.data.target_kinds import ONE_LABEL, TargetKind
 
 Value = str | list[str]
 _WORDS = 400  # characters of a reason, which quotes what may be a whole file
@@ -77,6 +78,7 @@ class Reader(ABC):
         max_line: the longest line in bytes; a longer one is a bad line.
         bad_lines: "refuse" raises at the first line that is no example, "skip" counts it in `skipped` and goes on.
         questions: whether only what a model is asked is read: answers may be missing, and a blank text is one.
+        target_kind: the form of the field "label", where there is one.
     """
 
     PATHS: ClassVar[tuple[str, ...]] = ("path",)
@@ -85,6 +87,7 @@ class Reader(ABC):
     max_line: int = field(default=LONGEST, kw_only=True)
     bad_lines: Literal["refuse", "skip"] = field(default="refuse", kw_only=True)
     questions: bool = field(default=False, kw_only=True, repr=False)
+    target_kind: TargetKind = field(default=ONE_LABEL, kw_only=True, repr=False)
     skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
 
     @abstractmethod
@@ -99,11 +102,16 @@ class Reader(ABC):
     def settings(self) -> str:
         """Everything but the paths that decides what the examples are."""
         kept = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr and f.name not in self.PATHS]
-        return f"{type(self).__name__}({', '.join(kept)})"
+        return f"{type(self).__name__}({', '.join(kept)}){self.target_setting}"
+
+    @property
+    def target_setting(self) -> str:
+        """The form of labels in `settings`; nothing of one label, so that caches keep the names they always had."""
+        return "" if self.target_kind == ONE_LABEL else f" {self.target_kind}"
 
     def may_be_blank(self, name: str) -> bool:
         """Whether a field with nothing in it is one."""
-        return self.questions
+        return self.questions or (name == "label" and self.target_kind.blank)
 
     def asking(self, columns: Mapping[str, Any]) -> Self:
         """Return a reader of what a model is asked alone.
@@ -115,7 +123,7 @@ class Reader(ABC):
 
     def items(self) -> Iterator[Example | Bad]:
         """Return the examples and the bad lines in the order of the file, whatever `bad_lines` says."""
-        return map(_agreeing, self.read())
+        return map(self._agreeing, self.read())
 
     def __iter__(self) -> Iterator[Example]:
         if self.bad_lines not in ("refuse", "skip"):
@@ -136,15 +144,17 @@ class Reader(ABC):
     def _emptiness(self) -> str:
         return f"every line is bad ({self.skipped})" if self.skipped.count else "the file has no examples"
 
-
-def _agreeing(item: Example | Bad) -> Example | Bad:
-    """An example whose label or tags are no such thing is bad; white space around a label is none of it."""
-    if isinstance(item, Bad):
-        return item
-    if isinstance(label := item.fields.get("label"), str):
-        item = item._replace(fields=item.fields | {"label": " ".join(label.split())})
-    why = _unwritable(item.fields) or disagreement(item.fields)
-    return item if why is None else Bad(item.where, why)
+    def _agreeing(self, item: Example | Bad) -> Example | Bad:
+        """Return the example with its label in normal form; one whose label or tags are no such thing is bad."""
+        if isinstance(item, Bad):
+            return item
+        if (label := item.fields.get("label")) is not None and not self.questions:
+            try:
+                item = item._replace(fields=item.fields | {"label": self.target_kind.read(label)})
+            except ValueError as problem:
+                return Bad(item.where, str(problem))
+        why = _unwritable(item.fields) or disagreement(item.fields)
+        return item if why is None else Bad(item.where, why)
 
 
 def _unwritable(values: Mapping[str, Value]) -> str | None:

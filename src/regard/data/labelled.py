@@ -65,7 +65,7 @@ class Labelled(Reader):
         by_name = self.label == "file" and not apart
         named = dict(Counter((self._name(path), self._one_text(path)) for path in self.files)) if by_name else {}
         how = f"{self.encoding}, {self.max_line}, {self.bad_lines}"
-        return f"Labelled({self.label}, {apart}, {self.separator!r}, {how}, {named})"
+        return f"Labelled({self.label}, {apart}, {self.separator!r}, {how}, {named}){self.target_setting}"
 
     def read(self) -> Iterator[Example | Bad]:
         """Lines with a text and a label."""
@@ -87,9 +87,9 @@ class Labelled(Reader):
         if self.label == "file":
             return Example({"text": line, "label": self._name(path)}, where)
         parts = line.split(self.separator, 1) if self.label == "first" else line.rsplit(self.separator, 1)
-        if len(parts) < 2 or not all(part.strip() for part in parts):
+        label, text = ("", "") if len(parts) < 2 else parts if self.label == "first" else reversed(parts)
+        if not text.strip() or not (label.strip() or self.may_be_blank("label")):
             return Bad(where, f"the line has a label or a text, not both (the label comes {self.label})")
-        label, text = parts if self.label == "first" else reversed(parts)
         return Example({"text": text.strip(), "label": label.strip()}, where)
 
     def _one_text(self, path: Path) -> bool:

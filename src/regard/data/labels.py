@@ -8,10 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar, Self
 
-from regard.data.example import Value
+from regard.data.field_kind import FieldKind
 from regard.data.problems import DataError
 from regard.specials import IGNORE
+
+Value = str | list[str]
 
 
 @dataclass(frozen=True)
@@ -29,12 +32,14 @@ class Labels:
     (('neg', 'pos'), [1], [0, 1], ['pos', 'neg'])
     """
 
+    FILE: ClassVar[str] = "labels"
+
     names: tuple[str, ...]
     lenient: bool = False
     origin: str | None = field(default=None, compare=False)
 
     @classmethod
-    def train(cls, values: Iterable[Value]) -> Labels:
+    def train(cls, values: Iterable[Value]) -> Self:
         """All labels that occur, in sorted order."""
         found: set[str] = set()
         for value in values:
@@ -44,15 +49,13 @@ class Labels:
         return cls(tuple(sorted(found)))
 
     @classmethod
-    def load(cls, path: str | Path) -> Labels:
+    def load(cls, path: str | Path) -> Self:
         """From a file that `save` wrote."""
         try:
             names = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise DataError(f"{path} is not a list of labels: {error}") from error
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise DataError(f"{path} is not a list of labels, for example ['neg', 'pos'] in JSON")
-        return cls(tuple(names))
+        return cls(names_of(names, path))
 
     def save(self, path: str | Path) -> None:
         """Write the names as a JSON list."""
@@ -80,6 +83,10 @@ class Labels:
         """The names of ids."""
         return [self.names[index] for index in ids]
 
+    def field_kind(self, value: Value) -> FieldKind:
+        """A text is a label of its own, a list has one for each word."""
+        return "label" if isinstance(value, str) else "tags"
+
     @cached_property
     def _ids(self) -> dict[str, int]:
         return {name: index for index, name in enumerate(self.names)}
@@ -94,3 +101,10 @@ class Labels:
         if self.origin is not None:
             raise DataError(f"{self.origin} does not know the label {name!r}{hint}")
         raise DataError(f"the label {name!r} does not occur in the training data{hint}")
+
+
+def names_of(content: object, path: str | Path) -> tuple[str, ...]:
+    """Return the names of a list that was read from a file."""
+    if not isinstance(content, list) or not all(isinstance(name, str) for name in content):
+        raise DataError(f"{path} is not a list of labels, for example ['neg', 'pos'] in JSON")
+    return tuple(content)

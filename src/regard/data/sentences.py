@@ -40,7 +40,7 @@ def bare(sentence: str) -> str:
 
 
 def encoded_sentences(
-    texts: Sequence[Sequence[str]], encode_all: Callable[[Sequence[Any]], list[list[int]]]
+    texts: Sequence[Sequence[str]], encode_all: Callable[[Sequence[Any]], Sequence[Sequence[int]]]
 ) -> list[list[int]]:
     """Each text as one row of ids, with an end behind each sentence.
 

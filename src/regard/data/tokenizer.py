@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import tokenizers
 from tokenizers import normalizers, pre_tokenizers
 
 from regard.data import tokenizer_training
+from regard.data.field_kind import FieldKind
 from regard.data.pieces import printable, surface
 from regard.data.problems import DataError, shortened
 from regard.data.tokenizer_training import CountedTexts, Wanted
@@ -65,6 +66,8 @@ class Tokenizer:
         self.masked: bool = self._library.id_to_token(MASK) == MASKED[MASK]
         self._special = len(MASKED) if self.masked else len(SPECIALS)
         self._reserved = _RESERVED | {MASK} if self.masked else _RESERVED
+
+    FILE: ClassVar[str] = "tokenizer"
 
     @classmethod
     def train(
@@ -141,6 +144,10 @@ class Tokenizer:
     def encode(self, text: str | Sequence[str]) -> list[int]:
         """The ids of a text, without beginning or end; of a list of words, those of each word (not of characters)."""
         return self.encode_all([text])[0]
+
+    def field_kind(self, value: str | Sequence[str]) -> FieldKind:
+        """Tokens."""
+        return "tokens"
 
     def encode_all(self, texts: Sequence[str | Sequence[str]]) -> list[list[int]]:
         """The ids of many texts, on all cores."""

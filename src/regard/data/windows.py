@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from regard.data.example import Example, Examples
+from regard.data.field_kind import FieldKind
 from regard.data.problems import DataError, Skipped
 from regard.data.tokenizer import Tokenizer
 
@@ -148,6 +149,10 @@ class Places:
     """What turns the first and last piece of a span into two numbers."""
 
     fingerprint = "places"
+
+    def field_kind(self, value: Sequence[str]) -> FieldKind:
+        """Two numbers that are kept like tokens."""
+        return "tokens"
 
     def encode_all(self, values: Sequence[Sequence[str]]) -> list[list[int]]:
         """The numbers of many spans."""

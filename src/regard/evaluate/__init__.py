@@ -14,10 +14,12 @@ from regard.evaluate.error_rate import (
     string_error_tally,
 )
 from regard.evaluate.f1 import ClassF1, f1, f1_per_class, f1_tally
+from regard.evaluate.label_sets import label_set_f1, label_set_f1_per_label, label_set_f1_tally
 from regard.evaluate.mcc import mcc, mcc_tally
 from regard.evaluate.meteor import Weighing, meteor, meteor_tally
 from regard.evaluate.metrics import METRICS, Metric, metric
 from regard.evaluate.note_bleu import brevity_penalty, note_bleu, note_bleu_tally
+from regard.evaluate.numbers import mae, mae_tally, pearson, pearson_tally, rmse, rmse_tally, spearman, spearman_tally
 from regard.evaluate.perplexity import bits_per_character, bits_per_sequence, nats_per_token, perplexity
 from regard.evaluate.porter import porter_stem
 from regard.evaluate.precision import precision, precision_tally
@@ -63,6 +65,11 @@ __all__ = [
     "f1",
     "f1_per_class",
     "f1_tally",
+    "label_set_f1",
+    "label_set_f1_per_label",
+    "label_set_f1_tally",
+    "mae",
+    "mae_tally",
     "mcc",
     "mcc_tally",
     "meteor",
@@ -72,16 +79,22 @@ __all__ = [
     "note_bleu",
     "note_bleu_tally",
     "paired_bootstrap",
+    "pearson",
+    "pearson_tally",
     "perplexity",
     "porter_stem",
     "precision",
     "precision_tally",
     "recall",
     "recall_tally",
+    "rmse",
+    "rmse_tally",
     "span_f1",
     "span_f1_per_kind",
     "span_f1_tally",
     "spans",
+    "spearman",
+    "spearman_tally",
     "squad_exact",
     "squad_f1",
     "string_error_rate",

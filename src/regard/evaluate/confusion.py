@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.evaluate.accuracy import label_pairs
-from regard.evaluate.class_counts import AVERAGES, averaged
-from regard.evaluate.f1 import ClassF1, class_f1, f1_of
-from regard.evaluate.tally import Floats, share
+from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.texts import References
 
 
@@ -51,26 +49,14 @@ class Confusion:
             counts[number[true], number[claimed]] += 1
         return Confusion(names, counts)
 
-    def per_class(self) -> dict[str, ClassF1]:
-        """Return precision, recall, F1 and support of each class, by name."""
-        return {name: class_f1(*row) for name, row in zip(self.names, self._triples().tolist(), strict=True)}
+    def scores(self) -> ClassScores:
+        """Return precision, recall and F1 of each class, and their averages.
 
-    def averages(self) -> dict[str, ClassF1]:
-        """Return the averages over classes by name: macro, micro and weighted; support is the number of decisions.
-
-        >>> Confusion.of([("yes", "yes"), ("yes", "no"), ("no", "no"), ("no", "no")]).averages()["macro"]
+        >>> Confusion.of([("yes", "yes"), ("yes", "no"), ("no", "no"), ("no", "no")]).scores().averages()["macro"]
         ClassF1(precision=0.833, recall=0.75, f1=0.733, support=4)
         """
-        triples, count = self._triples(), int(self.counts.sum())
-        return {
-            name: ClassF1(
-                averaged(triples, lambda found, claimed, true: share(found, claimed), name),
-                averaged(triples, lambda found, claimed, true: share(found, true), name),
-                averaged(triples, f1_of, name),
-                count,
-            )
-            for name in AVERAGES
-        }
+        counts = np.stack((np.diag(self.counts), self.counts.sum(0), self.counts.sum(1)), axis=1)
+        return ClassScores(self.names, counts.astype(np.float64), int(self.counts.sum()))
 
     def mistakes(self, most: int) -> list[Mistake]:
         """Return the most frequent mistakes, at most so many.
@@ -93,10 +79,6 @@ class Confusion:
     def as_json(self) -> dict[str, Any]:
         """Return plain values: the names, and the counts row by row."""
         return {"labels": list(self.names), "counts": self.counts.tolist()}
-
-    def _triples(self) -> Floats:
-        """[C, 3]: how often each class is found, claimed and true."""
-        return np.stack((np.diag(self.counts), self.counts.sum(0), self.counts.sum(1)), axis=1).astype(np.float64)
 
 
 def confusion(hypotheses: Sequence[str], references: References, *, whole: bool = False) -> Confusion:

@@ -15,10 +15,12 @@ from regard.evaluate.bootstrap import Comparison, paired_bootstrap
 from regard.evaluate.chrf import chrf_tally
 from regard.evaluate.error_rate import error_rate_tally, string_error_tally
 from regard.evaluate.f1 import f1_tally
+from regard.evaluate.label_sets import label_set_f1_tally
 from regard.evaluate.mcc import mcc_tally
 from regard.evaluate.meteor import meteor_tally
 from regard.evaluate.nearest import unknown
 from regard.evaluate.note_bleu import note_bleu_tally
+from regard.evaluate.numbers import mae_tally, pearson_tally, rmse_tally, spearman_tally
 from regard.evaluate.precision import precision_tally
 from regard.evaluate.recall import recall_tally
 from regard.evaluate.score import Score
@@ -39,7 +41,8 @@ class Metric:
         what: one line for people.
         higher_is_better: which way is up: for early stopping, best checkpoints, tables.
         options: fixed arguments of the tally, such as tokenize="none".
-        compares: what it takes answers for: free texts, labels (one per text or per token) or chunks of BIO tags.
+        compares: what it takes answers for: free texts, labels (one per text or per token), chunks of BIO tags,
+            sets of labels, or numbers.
         apart: what tells it from another of the same name; see `told_apart`.
     """
 
@@ -48,7 +51,7 @@ class Metric:
     what: str
     higher_is_better: bool = True
     options: Mapping[str, Any] = field(default_factory=dict)
-    compares: Literal["texts", "labels", "chunks"] = "texts"
+    compares: Literal["texts", "labels", "chunks", "label_sets", "numbers"] = "texts"
     apart: str | None = None
 
     @property
@@ -96,6 +99,31 @@ _ALL = (
     Metric("precision", precision_tally, "precision over classes, macro, micro or weighted", compares="labels"),
     Metric("recall", recall_tally, "recall over classes, macro, micro or weighted", compares="labels"),
     Metric("mcc", mcc_tally, "Matthews' correlation of claimed and true classes", compares="labels"),
+    Metric(
+        "micro_f1",
+        label_set_f1_tally,
+        "F1 over all decisions on sets of labels",
+        options={"average": "micro"},
+        compares="label_sets",
+    ),
+    Metric(
+        "macro_f1",
+        label_set_f1_tally,
+        "mean F1 of the labels of sets",
+        options={"average": "macro"},
+        compares="label_sets",
+    ),
+    Metric(
+        "weighted_f1",
+        label_set_f1_tally,
+        "mean F1 of the labels of sets, weighted by frequency",
+        options={"average": "weighted"},
+        compares="label_sets",
+    ),
+    Metric("pearson", pearson_tally, "Pearson's correlation with the true numbers", compares="numbers"),
+    Metric("spearman", spearman_tally, "correlation of the ranks of numbers", compares="numbers"),
+    Metric("mae", mae_tally, "mean absolute error of numbers", False, compares="numbers"),
+    Metric("rmse", rmse_tally, "root of the mean squared error of numbers", False, compares="numbers"),
     Metric("span_f1", span_f1_tally, "F1 of chunks in BIO tags, as conlleval counts", compares="chunks"),
     Metric("squad_exact", span_match_tally, "share of answers equal to a reference, as SQuAD counts"),
     Metric("squad_f1", span_overlap_tally, "mean F1 of the words of answers, as SQuAD counts"),

@@ -24,11 +24,13 @@ from regard.recipes.generated_sections import (
     EndingsData,
     GlossaryData,
     OpinionsData,
+    ReviewsData,
     TalesData,
     WorldData,
 )
 from regard.recipes.section import Section
 from regard.recipes.span_section import SpanData
+from regard.recipes.target_section import TargetData
 
 
 class SplitSection(Section):
@@ -128,7 +130,7 @@ class PairsData(Divided):
     """The files to test on at the end; None for no test."""
 
 
-class TableData(SplitFiles):
+class TableData(SplitFiles, TargetData):
     """Columns of a TSV or CSV file."""
 
     format: Literal["table"]
@@ -158,7 +160,7 @@ class TableData(SplitFiles):
         return self
 
 
-class JsonlData(SplitFiles):
+class JsonlData(SplitFiles, TargetData):
     """One JSON object a line."""
 
     format: Literal["jsonl"]
@@ -170,7 +172,7 @@ class JsonlData(SplitFiles):
     """The key of what is to be said: a text, a label, or a list of tags. A language model has none."""
 
 
-class HubData(Section):
+class HubData(TargetData):
     """A data set that the `datasets` library loads (the extra `regard[data]`)."""
 
     format: Literal["hub"]
@@ -214,7 +216,7 @@ class TextData(SplitFiles):
     """Whether line ends belong to the text, as models of characters want it, blank lines too."""
 
 
-class LabelledData(SplitFiles):
+class LabelledData(SplitFiles, TargetData):
     """A text a line with its label."""
 
     format: Literal["labelled"]
@@ -347,6 +349,7 @@ DataSection = Annotated[
     | EndingsData
     | GlossaryData
     | OpinionsData
+    | ReviewsData
     | TalesData
     | WorldData
     | PairsData
@@ -377,7 +380,7 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "translate": ("dates", "digits", "pairs", "table", "jsonl", "hub", "cmudict"),
     "language_model": ("text", "table", "jsonl", "hub", "tales"),
     "masked_language_model": ("text", "table", "jsonl", "hub", "opinions"),
-    "classify": ("endings", "opinions", "labelled", "folder", "table", "jsonl", "hub"),
+    "classify": ("endings", "opinions", "reviews", "labelled", "folder", "table", "jsonl", "hub"),
     "tag": ("columns", "jsonl", "hub"),
     "answer": ("stories", "world"),
     "spans": ("diaries", "squad", "spans"),

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from regard.recipes.section import Section
 from regard.recipes.span_section import SpanData
+from regard.recipes.target_section import TargetData
 
 
 class GeneratedData(Section):
@@ -111,6 +112,29 @@ class OpinionsData(GeneratedData):
     """Whether a label is of two sentences, which agree or differ; for a model that reads two texts."""
     seed: int = 0
     """Another seed, other sentences; what words mean stays."""
+
+
+class ReviewsData(GeneratedData, TargetData):
+    """Reviews of hotels in made-up words: what they complain about, or how many stars they give; made on the spot."""
+
+    format: Literal["reviews"]
+    """Says that it is this kind of data."""
+    train_size: int = Field(4000, ge=1)
+    """How many reviews to learn from."""
+    valid_size: int = Field(300, ge=1)
+    """How many reviews to validate on."""
+    test_size: int = Field(1000, ge=1)
+    """How many reviews to test on; none of them is learned from."""
+    words: int = Field(30, ge=1, le=2450)
+    """Adjectives that praise; as many blame."""
+    seed: int = 0
+    """Another seed, other reviews; what words mean stays."""
+
+    def arguments(self, split: str) -> dict[str, Any]:
+        """The kind of target is what is generated."""
+        rule = super().arguments(split)
+        del rule["label_separator"]  # labels are generated as lists
+        return {"target": rule.pop("target_kind"), **rule}
 
 
 class TalesData(GeneratedData):

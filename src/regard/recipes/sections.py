@@ -15,6 +15,7 @@ from regard.recipes.data_sections import TWO_TEXTS, DataSection
 from regard.recipes.files import DataFile
 from regard.recipes.model_sections import ModelSection
 from regard.recipes.section import Section
+from regard.recipes.target_section import TARGET_METRICS, TargetData
 from regard.specials import SPECIALS
 
 if TYPE_CHECKING:
@@ -319,11 +320,12 @@ class EvaluateSection(Section):
     """Of a language model with `window`: rows that a text is measured in. 1 is exact; more are faster, and lose the
     context at the beginning of each row."""
 
-    def chosen(self, task: Task) -> list[Metric]:
-        """The metrics with their options, or those of the task."""
+    def chosen(self, task: Task, target: TargetData | None = None) -> list[Metric]:
+        """The metrics with their options, or those of the task and of the kind of its target."""
         from regard.evaluate.metrics import metric, told_apart  # with numpy: a tenth of a second, if only for a typo
 
-        given = DEFAULT_METRICS[task] if self.metrics is None else self.metrics
+        usual = DEFAULT_METRICS[task] if target is None else TARGET_METRICS[target.target_kind]
+        given = usual if self.metrics is None else self.metrics
         if given and task in ("language_model", "masked_language_model"):
             raise ValueError("metrics compare answers with references; a language model has perplexity, leave them out")
         found: list[Metric] = []
@@ -337,6 +339,8 @@ class EvaluateSection(Section):
                 one = metric(name, **(chosen or {}))
                 if task in ("classify", "answer", "nodes") and one.compares == "labels":
                     one = metric(name, **{"whole": True, **one.options})
+                if target is not None and one.compares == "label_sets":
+                    one = metric(name, **{"separator": target.label_separator, **(chosen or {})})
                 found.append(one)
         found = told_apart(found)
         names = [one.label for one in found]
@@ -363,6 +367,12 @@ _UNKNOWN_WORDS: dict[str, tuple[Any, Any, str]] = {
         bool,
         False,
         "Of language models: whether `<unk>` may be generated, which is otherwise ruled out in any search.",
+    ),
+    "threshold": (
+        Annotated[float, Field(gt=0, lt=1)] | Literal["tuned"],
+        0.5,
+        "Of target_kind labels: the probability from which on a label is part of an answer; `tuned` for the one with "
+        "the best micro F1 on the validation data, found when training ends.",
     ),
     "memory": (
         DataFile | None,
@@ -405,6 +415,7 @@ if TYPE_CHECKING:
         dictionary: str | None = None
         generate_unknown: bool = False
         memory: str | None = None
+        threshold: float | Literal["tuned"] = 0.5
 else:
     DecodeSection = _search_section()
 
@@ -455,10 +466,20 @@ class Recipe(Section):
         given = self.evaluate.select
         if given is not None:
             return (given,) if isinstance(given, str) else tuple(given)
-        metrics = self.evaluate.chosen(self.task)
+        metrics = self.metrics
         if not metrics or self.task not in ("classify", "tag", "answer", "nodes", "spans"):
             return ("loss",)
         return (metrics[0].label, "loss") if self.task == "nodes" else (metrics[0].label,)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """The metrics that results are measured by."""
+        return self.evaluate.chosen(self.task, self.target)
+
+    @property
+    def target(self) -> TargetData | None:
+        """The keys that say what the target of a classifier is; None of other tasks."""
+        return self.data if self.task == "classify" and isinstance(self.data, TargetData) else None
 
     @property
     def reads_pairs(self) -> bool:

@@ -11,6 +11,7 @@ from regard.recipes.episode_sections import EpisodeData
 from regard.recipes.generated_sections import DatesData
 from regard.recipes.section import parts
 from regard.recipes.sections import MaskingSection, Recipe, TrainSection
+from regard.recipes.target_section import COMPARED, TARGET_METRICS
 from regard.specials import FRAME
 
 _BLIND = "seq2seq"  # the one encoder-decoder without attention
@@ -18,7 +19,8 @@ _RANKED = ("classify", "tag", "answer", "nodes", "spans")  # tasks whose answers
 _UNSEARCHED = (*_RANKED, "masked_language_model", "bits")
 _LABELLED = ("classify", "tag", "answer", "nodes")
 _WEIGHTED = ("classify", "tag", "nodes")
-_MEASURED = {"labels": _LABELLED, "chunks": ("tag",)}  # by what a metric compares
+_MEASURED = {"labels": _LABELLED, "chunks": ("tag",), "label_sets": ("classify",), "numbers": ("classify",)}
+"""The tasks of metrics, by what they compare."""
 
 
 def suited_data(recipe: Recipe) -> None:
@@ -28,6 +30,8 @@ def suited_data(recipe: Recipe) -> None:
         raise ValueError(
             f"format {recipe.data.format!r} is not for the task {recipe.task!r}, which learns from {known}"
         )
+    if recipe.target is None and getattr(recipe.data, "target_kind", "label") != "label":
+        raise ValueError(f"target_kind is of the task 'classify'; the task is {recipe.task!r}")
     source = getattr(recipe.data, "source", None)
     if recipe.task in TWO_TEXTS:
         if source is not None and not (isinstance(source, list) and len(source) == 2):
@@ -106,6 +110,10 @@ def suited_training(recipe: Recipe) -> None:
         raise ValueError(f"class_weights is for the tasks {', '.join(_WEIGHTED)}; the task is {recipe.task!r}")
     if recipe.task == "spans" and recipe.train.label_smoothing:
         raise ValueError("label_smoothing would be of padding too, where no answer can begin; leave it out of 'spans'")
+    if recipe.target is not None and recipe.target.target_kind == "number":
+        given = {"label_smoothing": recipe.train.label_smoothing, "class_weights": recipe.train.class_weights}
+        if (key := next((key for key, value in given.items() if value), None)) is not None:
+            raise ValueError(f"{key} is of labels, and data.target_kind is 'number'; leave it out")
     if recipe.task == "bits" and recipe.train.label_smoothing:
         raise ValueError(f"label_smoothing is of words and labels; the task is {recipe.task!r}")
     if recipe.train.gradient_checkpointing and not any(isinstance(part, BlocksSection) for part in parts(recipe.model)):
@@ -150,6 +158,8 @@ def suited_search(recipe: Recipe) -> None:
         raise ValueError(f"a memory is for the task 'recall'; the task is {recipe.task!r}")
     if decode.generate_unknown and recipe.task != "language_model":
         raise ValueError(f"generate_unknown is for the task 'language_model'; the task is {recipe.task!r}")
+    if decode.threshold != 0.5 and (recipe.target is None or recipe.target.target_kind != "labels"):
+        raise ValueError(f"a threshold is for data.target_kind 'labels'; got {decode.threshold!r}")
     if decode.unknown == "copy":
         _suited_copies(recipe)
     elif decode.dictionary is not None:
@@ -171,13 +181,18 @@ def _suited_copies(recipe: Recipe) -> None:
 def suited_evaluation(recipe: Recipe) -> None:
     """Metrics of labels need labels; only translations of one source can differ; rows are of windows."""
     section = recipe.evaluate
-    for metric in section.chosen(recipe.task):
+    for metric in recipe.metrics:
         if recipe.task not in _MEASURED.get(metric.compares, (recipe.task,)):
             *others, last = _MEASURED[metric.compares]
             tasks = f"{', '.join(others)} or {last}" if others else last
             raise ValueError(f"metric {metric.name!r} is for the task {tasks}; the task is {recipe.task!r}")
+        if recipe.target is not None and metric.compares not in COMPARED[recipe.target.target_kind]:
+            kind = recipe.target.target_kind
+            usual = ", ".join(TARGET_METRICS[kind])
+            raise ValueError(f"metric {metric.name!r} is not for data.target_kind {kind!r}; it has {usual}")
+        some = "0" if metric.compares == "numbers" else "O"
         try:
-            metric(["O"], [["O"]])  # an option with a wrong value shows at once
+            metric([some], [[some]])  # an option with a wrong value shows at once
         except TypeError:
             raise ValueError(f"the metric {metric.name!r} does not take {dict(metric.options)}") from None
     if section.group and recipe.task != "translate":

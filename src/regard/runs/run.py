@@ -8,7 +8,9 @@ from typing import Any
 import yaml
 from torch import Tensor, nn
 
+from regard.data.label_sets import LabelSets
 from regard.data.labels import Labels
+from regard.data.numbers import Numbers
 from regard.data.tokenizer import Tokenizer
 from regard.recipes.sections import Recipe
 from regard.runs.agreement import agree, recipe_of
@@ -19,6 +21,9 @@ from regard.runs.folder import RunError, check_task, trained
 from regard.runs.metrics_log import MetricsLog
 from regard.tasks.kinds import TASKS
 from regard.tasks.task import Encoders
+
+_ENCODERS: tuple[type[Tokenizer | Labels | Numbers], ...] = (Tokenizer, Labels, LabelSets, Numbers)
+"""Encoders of fields; each kind is kept in files of its own name."""
 
 
 class Run:
@@ -53,7 +58,7 @@ class Run:
         """Write the resolved recipe; what an earlier one left that was never trained is forgotten."""
         self.agree(recipe)
         if not self.trained:
-            for made in ("tokenizer.*", "labels.*", "budget"):
+            for made in (*(f"{kind.FILE}.*" for kind in _ENCODERS), "budget"):
                 for left in self.folder.glob(f"{made}.json"):
                     left.unlink()
         with written(self.folder / "recipe.yaml") as draft:
@@ -74,26 +79,23 @@ class Run:
     def save_encoders(self, encoders: Encoders) -> None:
         """Write what turns text into ids: `tokenizer.source.json`, `labels.tags.json`."""
         for name, encoder in encoders.items():
-            kind = "labels" if isinstance(encoder, Labels) else "tokenizer"
-            with written(self.folder / f"{kind}.{name}.json") as draft:
+            with written(self.folder / f"{encoder.FILE}.{name}.json") as draft:
                 encoder.save(draft)
 
     def encoders(self, task: str) -> Encoders | None:
         """What an existing run turns text into ids by; None before it is made."""
-        found: dict[str, Tokenizer | Labels] = {}
+        found: dict[str, Tokenizer | Labels | Numbers] = {}
         if not TASKS[task].encoded:
             return found if self.trained else None
         made = TASKS[task]
         for name in (made.context, made.question, made.answer):
             if name is None or name in made.plain:
                 continue
-            tokenizer, labels = (self.folder / f"{kind}.{name}.json" for kind in ("tokenizer", "labels"))
-            if tokenizer.exists():
-                found[name] = Tokenizer.load(tokenizer)
-            elif labels.exists():
-                found[name] = Labels.load(labels)
-            else:
+            kept = {kind: self.folder / f"{kind.FILE}.{name}.json" for kind in _ENCODERS}
+            there = next((kind for kind, path in kept.items() if path.exists()), None)
+            if there is None:
                 return None
+            found[name] = there.load(kept[there])
         return found
 
     def needed_encoders(self, task: str) -> Encoders:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,11 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.batch import Batch
+from regard.data.corpus import Corpus
+from regard.data.example import Example, Value
 from regard.data.joined import SECOND
 from regard.data.labels import Labels
 from regard.data.problems import TextError, shortened
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
+from regard.evaluate.class_scores import ClassScores
+from regard.evaluate.texts import References
 from regard.explain.panel import Panel
 from regard.models.acceptor import Acceptor
 from regard.models.bert import BertEncoder
@@ -27,20 +31,23 @@ from regard.tasks.layers import layers_panel
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.room import check_room
+from regard.tasks.targets.label import LabelTarget
+from regard.tasks.targets.target import Answered, Target
 from regard.tasks.task import Encoders, Pace, Task, in_batches
 
 
 @dataclass(frozen=True)
 class Classification(Task):
-    """How an acceptor learns the label of a text, and how it answers: the n likeliest labels.
+    """An acceptor learns the target of a text and answers with it: a label, several labels or a number.
 
     What a model adds to the loss is `extras["penalty"]`. Where it attends, an answer has a row of weights for each hop.
 
     Attributes:
-        encoders: the tokenizer of "text" and the labels of "label".
+        encoders: the tokenizer of "text" and the labels, or the numbers, of "label".
         smoothing: of the labels.
         pairs: whether a label is of two texts, which are asked with a tab between.
         weights: of the classes in the training loss; None for all alike.
+        target_of: from the encoder of "label" to its form of target.
     """
 
     question: ClassVar[str] = "text"
@@ -51,6 +58,7 @@ class Classification(Task):
     smoothing: float = 0.0
     pairs: bool = False
     weights: ClassWeights | None = None
+    target_of: Callable[[Any], Target] = LabelTarget
 
     @property
     def input_fields(self) -> tuple[str, ...]:
@@ -60,17 +68,55 @@ class Classification(Task):
         return replace(self, weights=weights)
 
     def classes(self, text: str) -> list[str]:
-        return [text]
+        return [text] if self.target.single is None else []
+
+    @cached_property
+    def target(self) -> Target:
+        """The form of the targets: their loss and their answers."""
+        return self.target_of(self.encoders["label"])
+
+    @property
+    def measured_in(self) -> str:
+        return self.target.measured_in
+
+    @property
+    def loss_unit(self) -> str:
+        return self.target.loss_unit
+
+    @property
+    def constant(self) -> str | None:
+        return self.target.constant
+
+    def unigram_loss(self, corpus: Corpus) -> float | None:
+        return self.target.floor(corpus, "label")
+
+    def averaged(self, logits: Sequence[Tensor]) -> Tensor:
+        return self.target.averaged(logits)
+
+    def class_scores(self, texts: Sequence[str], references: References) -> ClassScores | None:
+        return self.target.class_scores(texts, references)
+
+    def references(self, fields: Mapping[str, Value]) -> list[str]:
+        return [self.target.written(fields["label"])]
+
+    def tuned(self, model: Any, examples: Iterable[Example]) -> Task:
+        def answered() -> Answered:
+            read = list(examples)
+            found = self.predict(model, [self.ask(one.fields) for one in read], Search())
+            return Answered([one.scores or {} for (one,) in found], [one.fields["label"] for one in read])
+
+        encoder = self.target.tuned(answered)
+        return self if encoder is None else replace(self, encoders={**self.encoders, "label": encoder})
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         predicted: Predicted = model(batch.text, batch.text_lengths)
         smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
-        total, nll = token_loss(predicted.logits, batch.label, padding=IGNORE, smoothing=smoothing, weights=weights)
+        total, nll, count = self.target.loss(predicted.logits, batch.label, smoothing=smoothing, weights=weights)
         if update is None:
-            return Loss(total, nll.detach(), int((batch.label != IGNORE).sum()))
+            return Loss(total, nll, count)
         if "penalty" in predicted.extras:  # an empty text has no words that hops could look at
             total = total + predicted.extras["penalty"].masked_fill(batch.text_lengths == 0, 0.0).sum()
-        return Loss(total, nll.detach(), batch.tokens)
+        return Loss(total, nll, batch.tokens)
 
     def pace(self, model: nn.Module) -> Pace | None:
         if not isinstance(model, Acceptor) or model.pair is not None:
@@ -78,7 +124,10 @@ class Classification(Task):
         return "steps" if isinstance(model.encoder, LSTMNEncoder) else "at once"
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
-        tokenizer, labels = tokenizer_and_labels(self)
+        if search.n_best > 1 and self.target.single is not None:
+            raise ValueError(f"{self.target.single}; got n_best={search.n_best}")
+        tokenizer = self.encoders["text"]
+        assert isinstance(tokenizer, Tokenizer)
         if self.pairs and (alone := next((text for text in texts if "\t" not in text), None)) is not None:
             raise TextError(f"the label is of two texts with a tab between; this is one: {shortened(alone)!r}")
         encoded = tokenizer.encode_all(list(texts)) if texts else []
@@ -87,19 +136,18 @@ class Classification(Task):
         for part, ids, lengths in in_batches(encoded, batch, next(model.parameters()).device):
             with torch.inference_mode():
                 predicted: Predicted = model(ids, lengths)
-                ranked = log_softmax(predicted.logits).sort(dim=-1, descending=True, stable=True)
+                found = self.target.answers(predicted.logits, search.n_best)
                 weights = None if predicted.attended is None else predicted.attended.weights().float().cpu()
             for row, index in enumerate(part):
                 pieces = tokenizer.tokens(encoded[index] or [UNK])
                 looked = None if weights is None else weights[row, :, : len(pieces)]
                 answers[index] = [
-                    Prediction(texts[index], label, score, tuple(pieces), (label,), (score,), looked)
-                    for score, label in zip(
-                        ranked.values[row, : search.n_best].tolist(),
-                        labels.decode(ranked.indices[row, : search.n_best].tolist()),
-                        strict=True,
+                    Prediction(
+                        texts[index], one.text, one.score, tuple(pieces), (one.text,), one.log_probs, looked,
+                        labels=one.labels, scores=one.scores,
                     )
-                ]
+                    for one in found[row]
+                ]  # fmt: skip
         return answers
 
     def panels(self, model: Any, text: str, search: Search) -> list[Panel]:
@@ -109,7 +157,8 @@ class Classification(Task):
         if model.attention is not None or model.pair is not None:
             return super().panels(model, text, search)
         (answer,) = self.predict(model, [text], search)[0][:1]
-        tokenizer, _ = tokenizer_and_labels(self)
+        tokenizer = self.encoders["text"]
+        assert isinstance(tokenizer, Tokenizer)
         asked = text.replace("\t", " | ")
         return [layers_panel(model.encoder, tokenizer, text, title=f"{asked} → {answer.text}", pooling=model.pooling)]
 

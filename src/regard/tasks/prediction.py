@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +26,8 @@ class Prediction:
             attention.
         finished: whether the end was reached.
         reference: what would have been right, several with " / " between; None where nobody said.
+        labels: the labels that the answer consists of, of a text that can have several; None for others.
+        scores: the probability of every label of such a text, by name.
     """
 
     source: str
@@ -37,6 +40,8 @@ class Prediction:
     finished: bool = True
     reference: str | None = None
     penalty: str | None = None
+    labels: tuple[str, ...] | None = None
+    scores: Mapping[str, float] | None = None
 
     def drawn(self) -> tuple[Tensor, tuple[str, ...]] | None:
         """The weights [R, S] as they are looked at, and a name for each row; None without attention.
@@ -61,6 +66,8 @@ class Prediction:
         if self.penalty is not None:
             row["penalty"] = self.penalty
         row |= {"tokens": list(self.tokens), "log_probs": list(self.log_probs), "finished": self.finished}
+        if self.labels is not None and self.scores is not None:
+            row |= {"labels": list(self.labels), "scores": dict(self.scores)}
         if alignment:
             row["source_tokens"] = list(self.source_tokens)
             row["alignment"] = None if self.alignment is None else self.alignment.tolist()

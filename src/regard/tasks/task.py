@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
@@ -10,19 +11,24 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.batch import Batch, padded
+from regard.data.corpus import Corpus
 from regard.data.example import Example, Value
 from regard.data.labels import Labels
+from regard.data.numbers import Numbers
 from regard.data.problems import shortened
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
+from regard.evaluate.class_scores import ClassScores
+from regard.evaluate.texts import References
 from regard.explain.panel import Panel
+from regard.models.predicted import log_softmax
 from regard.specials import PAD, UNK
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.loss import Loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.tapes import tape_panels, taped
 
-Encoders = Mapping[str, Tokenizer | Labels]
+Encoders = Mapping[str, Tokenizer | Labels | Numbers]
 """What turns each field of the data into ids."""
 
 Pace = Literal["steps", "at once"]
@@ -54,6 +60,11 @@ class Task(abc.ABC):
     def measured_in(self) -> str:
         """What the number of a loss means."""
         return "nats a token, given the right ones before it" if self.unit == "token" else f"nats a {self.unit}"
+
+    @property
+    def loss_unit(self) -> str:
+        """The same, as short as a table has it."""
+        return "nats"
 
     @property
     def counted(self) -> str:
@@ -113,10 +124,27 @@ class Task(abc.ABC):
         """Return the classes that an answer names, to be counted one by one; none where answers are free text."""
         return []
 
+    def class_scores(self, texts: Sequence[str], references: References) -> ClassScores | None:
+        """Return the scores of classes where an answer can name several at once; None of other answers."""
+        return None
+
     @property
     def floor(self) -> float:
         """The loss of a model that knows only how frequent each answer is, where there are no ids that would say it."""
         return 0.0
+
+    def unigram_loss(self, corpus: Corpus) -> float | None:
+        """The loss of answers that look at nothing, from the training data; None for the entropy of their ids."""
+        return None
+
+    @property
+    def constant(self) -> str | None:
+        """The answer that looks at nothing, which errors are measured beside; None where there is no such answer."""
+        return None
+
+    def averaged(self, logits: Sequence[Tensor]) -> Tensor:
+        """Return the logits of several models, which answer together, as those of one: the mean probability."""
+        return mean_log_probs(logits)
 
     def remarks(self) -> list[str]:
         """What a person should know of the data before training, in sentences."""
@@ -149,6 +177,15 @@ class Task(abc.ABC):
     def validated(self, model: Any, loss: float) -> str | None:
         """What the loss of a validation changes in training, in a sentence; nothing in most tasks."""
         return None
+
+    def tuned(self, model: Any, examples: Iterable[Example]) -> Task:
+        """The task with whatever is tuned on the validation data when training is over; in most tasks nothing is.
+
+        Args:
+            model: the model that the run is remembered by, in evaluation mode.
+            examples: of the validation split.
+        """
+        return self
 
     def ready(self, model: Any, examples: Iterable[Example] | None = None) -> Task:
         """The task as this model answers it: with whatever is computed once for all questions.
@@ -186,6 +223,15 @@ class Task(abc.ABC):
     @abc.abstractmethod
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         """The n best answers to each text, whatever the batch they are computed in."""
+
+
+def mean_log_probs(logits: Sequence[Tensor]) -> Tensor:
+    """Return the logarithm of the mean probability: of each model's logits [..., V] -> [..., V].
+
+    >>> mean_log_probs([torch.tensor([0.5, 0.5]).log(), torch.tensor([0.9, 0.1]).log()]).exp()
+    tensor([0.7000, 0.3000])
+    """
+    return torch.stack([log_softmax(one) for one in logits]).logsumexp(0) - math.log(len(logits))
 
 
 def in_batches(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import Tensor, nn
 
 from regard.decode.ensemble import Ensemble, Joint, averaged
-from regard.models.predicted import Predicted, log_softmax
+from regard.models.predicted import Predicted
 from regard.protocol import Step
+from regard.tasks.task import mean_log_probs
+
+Mean = Callable[[Sequence[Tensor]], Tensor]
 
 
 class Together(nn.Module):
@@ -22,6 +25,7 @@ class Together(nn.Module):
 
     Args:
         models: one or more, called alike.
+        mean: from the logits of each to those of all; None for the mean probability of a softmax.
 
     >>> import torch
     >>> from regard.models import Bahdanau
@@ -31,8 +35,9 @@ class Together(nn.Module):
     (tensor([[1., 1.]], grad_fn=<SumBackward1>), torch.Size([1, 2, 3]))
     """
 
-    def __init__(self, models: Sequence[nn.Module]) -> None:
+    def __init__(self, models: Sequence[nn.Module], *, mean: Mean | None = None) -> None:
         super().__init__()
+        self._mean = mean or mean_log_probs
         self.models = nn.ModuleList(models)
         members: list[Any] = list(models)
         self._ensemble = Ensemble(members)
@@ -44,7 +49,7 @@ class Together(nn.Module):
             for index, model in enumerate(self.models)
         ]
         return Predicted(
-            self._ensemble.mean([log_softmax(one.logits) for one in each]),
+            self._mean([one.logits for one in each]),
             Joint(tuple(one.state for one in each)),
             averaged([_heads_averaged(one.attended.weights()) for one in each if one.attended is not None]),
         )
@@ -69,14 +74,14 @@ class TogetherInWindows(Together):
         return list(self.models)
 
 
-def together(models: Sequence[nn.Module]) -> nn.Module:
-    """One model of several; one alone stays as it is."""
+def together(models: Sequence[nn.Module], *, mean: Mean | None = None) -> nn.Module:
+    """One model of several, by the `mean` of their logits; one alone stays as it is."""
     if len(models) == 1:
         return models[0]
     carrying = [hasattr(model, "carry") for model in models]
     if any(carrying) and not all(carrying):
         raise ValueError("an ensemble of language models needs all of them to carry their state, or none")
-    return TogetherInWindows(models) if all(carrying) else Together(models)
+    return (TogetherInWindows if all(carrying) else Together)(models, mean=mean)
 
 
 def _heads_averaged(weights: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.confusion import Confusion
 from regard.explain.panel import Panel
 from regard.runs.files import written
@@ -18,16 +19,20 @@ PICTURE = "confusion.png"
 _MISTAKES = 20
 
 
-def class_lines(confusion: Confusion) -> Iterator[str]:
+def class_lines(scores: ClassScores) -> Iterator[str]:
     """Return the lines of Markdown about the classes of a split."""
-    found, largest = confusion.per_class(), confusion.largest(LISTED).names
+    found, largest = scores.per_class(), scores.most_frequent(LISTED)
     yield from ("| class | precision | recall | F1 | count |", "|---|---:|---:|---:|---:|")
     for name in largest:
         yield _row(cell(name), *numbers(*found[name]))
     if (left := len(found) - len(largest)) > 0:
         yield _row(f"*and {left:,} rarer classes*", *[""] * 4)
-    for name, average in confusion.averages().items():
+    for name, average in scores.averages().items():
         yield _row(f"**{name}**", *numbers(*average))
+
+
+def confusion_lines(confusion: Confusion) -> Iterator[str]:
+    """Return the lines of Markdown about which class was taken for which."""
     yield ""
     if len(confusion.names) <= CROSSED:
         yield _row("true \\\\ predicted", *map(cell, confusion.names))
@@ -43,7 +48,7 @@ def class_lines(confusion: Confusion) -> Iterator[str]:
 
 def draw_confusion(confusion: Confusion, folder: Path) -> None:
     """Write the matrix as a picture: a row per true class, darker where a larger share of it is predicted."""
-    part, found = confusion.largest(LISTED), confusion.per_class()
+    part, found = confusion.largest(LISTED), confusion.scores().per_class()
     supports = torch.tensor([found[name].support for name in part.names], device="cpu")
     shares = torch.from_numpy(part.counts) / supports.clamp(min=1).unsqueeze(1)  # [C, C]
     panel = Panel("share of each true class", shares, "true", "predicted", part.names, part.names)

@@ -73,7 +73,7 @@ class ExampleFeed(Feed):
         self.batches = Batches(
             self.collate.lengths(), tokens=tokens, sentences=sentences, seed=seed, shuffle=shuffle, overlong="drop"
         )
-        self._counts: NDArray[np.int64] = corpus.lengths(counted) + (counted in framed)
+        self._counts: NDArray[np.int64] = corpus.counts(counted) + (counted in framed)
         self.per_epoch = len(self.batches.epoch(0))
         self.dropped = len(self.batches.dropped)
         if self.dropped * 2 > len(corpus):

@@ -17,7 +17,7 @@ from regard.runs.metrics_log import AVERAGED
 from regard.runs.run import Run
 from regard.tasks.prediction import Prediction
 from regard.tasks.spans import around
-from regard.train.class_report import class_lines, draw_confusion
+from regard.train.class_report import class_lines, confusion_lines, draw_confusion
 from regard.train.screen import ENDED
 from regard.train.trainer import Outcome
 from regard.train.validation import Measured
@@ -56,15 +56,17 @@ def report(run: Run, recipe: Recipe, outcome: Outcome) -> None:
     if outcome.valid is not None:
         lines += ["", "| split | measure | value | signature |", "|---|---|---|---|"]
         for name, one in _measured(outcome):
-            lines.append(f"| {name} | loss | {one.loss:.4f} | nats |")
+            lines.append(f"| {name} | loss | {one.loss:.4f} | {one.loss_unit} |")
             for score in one.scores.values():
                 lines.append(f"| {name} | {cell(score.name)} | {shown(score.value, '.5g')} | {cell(score.signature)} |")
     if _curves(run, recipe, outcome):
         lines += ["", "![loss and metrics by step](curves.png)"]
     measured = outcome.test or outcome.valid
-    if measured is not None and measured.confusion is not None:
+    if measured is not None and measured.classes is not None:
         split = "test" if outcome.test is not None else "valid"
-        lines += ["", f"## Classes: {split}", "", *class_lines(measured.confusion)]
+        lines += ["", f"## Classes: {split}", "", *class_lines(measured.classes)]
+    if measured is not None and measured.confusion is not None:
+        lines += confusion_lines(measured.confusion)
         draw_confusion(measured.confusion, run.folder)
     if measured is not None and measured.predictions:
         lines += ["", *_predictions(_chosen(measured.predictions, 20))]

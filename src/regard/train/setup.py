@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -12,6 +15,7 @@ from regard.data import DataError
 from regard.data.episodes import ALGORITHMS
 from regard.data.episodes.drawn import ENDLESS, TOGETHER
 from regard.data.masking import Masking
+from regard.data.target_kinds import OneLabel
 from regard.models.build import build
 from regard.nn.checkpointing import checkpoint_gradients
 from regard.recipes.data_sections import TextData
@@ -31,6 +35,10 @@ from regard.tasks.masked_language_modelling import MaskedLanguageModelling
 from regard.tasks.nodes import Nodes
 from regard.tasks.recalling import Recalling
 from regard.tasks.spans import SpanAnswering
+from regard.tasks.targets.label import LabelTarget
+from regard.tasks.targets.label_set import LabelSetTarget
+from regard.tasks.targets.number import NumberTarget
+from regard.tasks.targets.target import Target
 from regard.tasks.task import Encoders, Task
 from regard.tasks.translation import Translation
 from regard.train.class_weights import weighted_task
@@ -117,7 +125,7 @@ def make_task(recipe: Recipe, encoders: Encoders) -> Task:
     """What the model is trained for."""
     smoothing = recipe.train.label_smoothing
     if recipe.task == "classify":
-        return Classification(encoders, smoothing, pairs=recipe.pairs)
+        return Classification(encoders, smoothing, pairs=recipe.pairs, target_of=_target(recipe, encoders))
     if recipe.task == "tag":
         return Tagging(encoders, smoothing)
     if recipe.task == "masked_language_model":
@@ -142,6 +150,25 @@ def make_task(recipe: Recipe, encoders: Encoders) -> Task:
     return Translation(
         encoders, smoothing, exposure, RewardedDraws(**recipe.train.hard.model_dump()), _dictionary(recipe)
     )
+
+
+def _target(recipe: Recipe, encoders: Encoders) -> Callable[[Any], Target]:
+    """The form of what a classifier answers with, from its encoder.
+
+    Raises:
+        DataError: the encoder is that of a run with another form.
+    """
+    given, threshold = recipe.target, recipe.decode.threshold
+    form = OneLabel() if given is None else given.target_form()
+    if type(encoders["label"]) is not form.encoder:
+        kind = "label" if given is None else given.target_kind
+        raise DataError(f"data.target_kind is {kind!r}, and the run was trained with another; give it the same")
+    if given is None or given.target_kind == "label":
+        return LabelTarget
+    if given.target_kind == "number":
+        return NumberTarget
+    chosen = None if threshold == "tuned" else threshold
+    return partial(LabelSetTarget, separator=given.label_separator, threshold=chosen)
 
 
 def _dictionary(recipe: Recipe) -> dict[str, str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
@@ -25,9 +25,11 @@ from regard.data import (
     Jsonl,
     Labelled,
     Labels,
+    Numbers,
     Opinions,
     Pairs,
     Reader,
+    Reviews,
     Slice,
     Spans,
     Squad,
@@ -45,6 +47,7 @@ from regard.data.example import Value
 from regard.data.generated import Generated
 from regard.data.graphs import Communities, Graph, GraphTables, Members, Planetoid
 from regard.data.joined import SECOND
+from regard.data.target_kinds import ONE_LABEL, TargetKind
 from regard.data.windows import Cutting, Places, Windows
 from regard.recipes.data_sections import (
     CmudictData,
@@ -72,6 +75,7 @@ from regard.recipes.sections import Recipe, TokenizerPart
 from regard.recipes.span_section import SpanData
 from regard.specials import IGNORE
 from regard.tasks.kinds import TASKS
+from regard.tasks.task import Encoders
 
 Name = Literal["train", "valid", "test"]
 Column = TypeVar("Column", str, int, str | int)
@@ -85,6 +89,7 @@ GENERATED: dict[str, Callable[..., Generated]] = {
     "endings": Endings,
     "glossary": Glossary,
     "opinions": Opinions,
+    "reviews": Reviews,
     "tales": Tales,
     "world": World,
 }
@@ -151,6 +156,7 @@ def examples(recipe: Recipe, name: Name) -> Examples | None:
                     _columns(recipe, data.source, data.target),
                     config=data.config,
                     bad_lines=data.bad_lines,
+                    target_kind=_target_kind(recipe),
                 ),
             )
         )
@@ -170,7 +176,7 @@ def examples(recipe: Recipe, name: Name) -> Examples | None:
 def file_reader(recipe: Recipe, data: SplitFiles | PairsData, file: str | PairFiles) -> Reader:
     """What reads a file of the data, or a pair of them."""
     root = data.root or Path()
-    reading = data.reading()
+    reading, target_kind = data.reading(), _target_kind(recipe)
     if isinstance(file, PairFiles):
         return Pairs(root / file.source, root / file.target, **reading)
     path = root / file
@@ -181,16 +187,17 @@ def file_reader(recipe: Recipe, data: SplitFiles | PairsData, file: str | PairFi
             _columns(recipe, data.source, data.target),
             header=data.header,
             delimiter=delimiter,
+            target_kind=target_kind,
             **reading,
         )
     if isinstance(data, JsonlData):
-        return Jsonl(path, _columns(recipe, data.source, data.target), **reading)
+        return Jsonl(path, _columns(recipe, data.source, data.target), target_kind=target_kind, **reading)
     if isinstance(data, CmudictData):
         return Cmudict(path, stress=data.stress, **reading)
     if isinstance(data, TextData):
         return Text(path, blank=data.blank, ends=data.ends, **reading)
     if isinstance(data, LabelledData):
-        return Labelled(path, data.label, separator=data.separator, **reading)
+        return Labelled(path, data.label, separator=data.separator, target_kind=target_kind, **reading)
     if isinstance(data, StoriesData):
         return Stories(path, **reading)
     if isinstance(data, SquadData | SpansData):
@@ -203,6 +210,11 @@ def file_reader(recipe: Recipe, data: SplitFiles | PairsData, file: str | PairFi
         comment=data.comment,
         **reading,
     )
+
+
+def _target_kind(recipe: Recipe) -> TargetKind:
+    """The form of the label of an example."""
+    return ONE_LABEL if recipe.target is None else recipe.target.target_form()
 
 
 def _columns(recipe: Recipe, source: Column | list[Column], target: Column) -> dict[str, Column]:
@@ -232,8 +244,8 @@ def _part(everything: Examples, split: SplitSection, name: Name, recipe: Recipe)
 
 
 def learned_encoders(
-    recipe: Recipe, train: Examples, known: Mapping[str, Tokenizer | Labels] | None = None
-) -> dict[str, Tokenizer | Labels]:
+    recipe: Recipe, train: Examples, known: Encoders | None = None
+) -> dict[str, Tokenizer | Labels | Numbers]:
     """What turns each field into ids, learned from the training split but for what is `known`."""
     if not TASKS[recipe.task].encoded:
         return {}
@@ -258,7 +270,7 @@ def learned_encoders(
         return {context: joint, question: joint, answer: joint}
     if recipe.task != "translate":
         read = (known or {}).get(question) or _learned(section, values(question), masked=masked)
-        return {question: read, answer: Labels.train(values(answer))}
+        return {question: read, answer: _target_kind(recipe).learn(values(answer))}
     if section.joint:
         joint = _learned(section, chain(values(question), values(answer)))
         return {question: joint, answer: joint}
@@ -281,7 +293,7 @@ def _learned(part: TokenizerPart, texts: Iterator[Value], *, masked: bool = Fals
     )
 
 
-def prepared(recipe: Recipe, name: Name, encoders: Mapping[str, Tokenizer | Labels], cache: Path) -> Split | None:
+def prepared(recipe: Recipe, name: Name, encoders: Encoders, cache: Path) -> Split | None:
     """A split encoded, from the cache if it is there."""
     found = examples(recipe, name)
     if name == "test":  # what training never showed, no model can say: it counts as wrong
@@ -297,14 +309,15 @@ def prepared(recipe: Recipe, name: Name, encoders: Mapping[str, Tokenizer | Labe
         return Split(found, None)
     corpus = _windows(recipe, found, encoders, cache) or Corpus.build(found, encoders, cache)
     for field, one in encoders.items():
-        if isinstance(one, Labels) and (corpus.ids(field) == IGNORE).all():
+        ids = corpus.ids(field)
+        if isinstance(one, Labels) and len(ids) and (ids == IGNORE).all():
             raise DataError(
                 f"no {field} of the split {name} occurs in the training data; look whether they are the same"
             )
     return Split(found, corpus)
 
 
-def _windows(recipe: Recipe, found: Examples, encoders: Mapping[str, Tokenizer | Labels], cache: Path) -> Corpus | None:
+def _windows(recipe: Recipe, found: Examples, encoders: Encoders, cache: Path) -> Corpus | None:
     """The windows of passages that answers are spans of; None of other data."""
     data = recipe.data
     if not isinstance(data, SpanData):
@@ -315,7 +328,7 @@ def _windows(recipe: Recipe, found: Examples, encoders: Mapping[str, Tokenizer |
     return Corpus.build(cut, {**encoders, "span": Places()}, cache)
 
 
-def _check_labels(members: Members, labels: Tokenizer | Labels) -> None:
+def _check_labels(members: Members, labels: Tokenizer | Labels | Numbers) -> None:
     """Some of the labels are known; those that are not count as wrong."""
     assert isinstance(labels, Labels)
     for example in members:

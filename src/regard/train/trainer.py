@@ -145,7 +145,11 @@ class Trainer:
         self.checkpoints = self.run.checkpoints(keep=train.average, every=train.checkpoint_every)
         corpus = self.setup.train.encoded
         ends = self.task.unit == "token"
-        self.notices = Notices(self.task.floor) if corpus is None else Notices.of(corpus, self.task.counted, ends=ends)
+        floor = None if corpus is None else self.task.unigram_loss(corpus)
+        if corpus is None or floor is not None:
+            self.notices = Notices(self.task.floor if floor is None else floor)
+        else:
+            self.notices = Notices.of(corpus, self.task.counted, ends=ends)
         self.carried: Any = None  # the state in mid-text, where the task reads one long text
 
     def _fix_steps(self, minutes: float) -> None:
@@ -245,6 +249,7 @@ class Trainer:
         self.screen.end()
         with self.time.on("final measurements"):
             model, samples = self._settled(), self.recipe.evaluate.examples
+            self._tune(model)
             valid = self._measured(model, self.setup.valid, samples)
             test = None if self.setup.test is None else self._measured(model, self.setup.test, samples)
         if self.recipe.train.average > 1:  # the best model was measured before
@@ -455,6 +460,15 @@ class Trainer:
         model = self.whole()
         self.run.load_model(model)
         return model
+
+    def _tune(self, model: nn.Module) -> None:
+        """Tune on the validation data whatever the task tunes when training is over, and keep it with the run."""
+        model.eval()
+        tuned = self.task.tuned(model, self.setup.valid.examples)
+        if tuned is not self.task:
+            self.task = tuned
+            if self.accelerator.is_main_process:
+                self.run.save_encoders(tuned.encoders)
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,7 +14,9 @@ from regard.data.episodes import Drawn
 from regard.data.episodes.drawn import TOGETHER
 from regard.data.problems import DataError
 from regard.decode.engine import Engine
+from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.confusion import Confusion
+from regard.evaluate.metrics import Metric
 from regard.evaluate.perplexity import bits_per_character, bits_per_sequence, perplexity
 from regard.evaluate.score import Score
 from regard.ops.weights import Weights
@@ -42,6 +44,8 @@ class Measured:
         predictions: the best answer to each example; of a language model, how some texts go on.
         flatness: how even attention is: its mean entropy over that of an even row, 0 to 1; None without attention.
         confusion: of the classes of answers that are labels; None of others.
+        label_scores: of answers that can have several labels at once; None of others.
+        loss_unit: of the loss.
     """
 
     loss: float
@@ -49,6 +53,13 @@ class Measured:
     predictions: tuple[Prediction, ...]
     flatness: float | None
     confusion: Confusion | None = None
+    label_scores: ClassScores | None = None
+    loss_unit: str = "nats"
+
+    @property
+    def classes(self) -> ClassScores | None:
+        """Precision, recall and F1 of each class; None where answers name no classes."""
+        return self.label_scores if self.confusion is None else self.confusion.scores()
 
     def values(self) -> dict[str, float]:
         """By name, as a row of metrics.jsonl has them."""
@@ -85,13 +96,11 @@ def measure(
         scores = _likelihood_scores(task, split, total, tokens)
         if isinstance(task, LanguageModelling | MaskedLanguageModelling):
             texts = split.texts(task.question)[: samples * 7 : 7] if samples else []
-            predictions, confusion = task.samples(model, texts, recipe.search()), None
-        else:
-            predictions, answered, confusion = _answers(engine or model, task, split, recipe)
-            scores |= answered
+            return Measured(total / tokens, scores, tuple(task.samples(model, texts, recipe.search())), flatness)
+        answered = _answers(engine or model, task, split, recipe)
     finally:
         model.train(training)
-    return Measured(total / tokens, scores, tuple(predictions), flatness, confusion)
+    return replace(answered, loss=total / tokens, scores={**scores, **answered.scores}, flatness=flatness)
 
 
 def _likelihood(model: nn.Module, task: Task, feed: Feed) -> tuple[float, int, float | None]:
@@ -141,16 +150,26 @@ def _bits_scores(drawn: Drawn, total: float) -> dict[str, Score]:
     return {"bits_per_sequence": cost, **best}
 
 
-def _answers(
-    model: nn.Module | Engine, task: Task, split: Split, recipe: Recipe
-) -> tuple[list[Prediction], dict[str, Score], Confusion | None]:
-    """The best answer to each question, the metrics, and the confusion of classes where answers are labels."""
+def _answers(model: nn.Module | Engine, task: Task, split: Split, recipe: Recipe) -> Measured:
+    """The best answer to each question, the metrics, and the classes where answers name some; no loss."""
     questions, references = asked(task, split, recipe)
     found = task.predict(model, questions, recipe.search(), batch=MEASURED)
     best = [replace(answers[0], reference=" / ".join(right)) for answers, right in zip(found, references, strict=True)]
     texts = [one.text for one in best]
-    scores = {metric.label: metric(texts, references) for metric in recipe.evaluate.chosen(recipe.task)}
-    return best, scores, _confusion(task, texts, references)
+    metrics = recipe.metrics
+    scores = {metric.label: metric(texts, references) for metric in metrics} | _beside(task, metrics, references)
+    confusion = _confusion(task, texts, references)
+    label_scores = task.class_scores(texts, references)
+    return Measured(math.nan, scores, tuple(best), None, confusion, label_scores, task.loss_unit)
+
+
+def _beside(task: Task, metrics: Sequence[Metric], references: list[list[str]]) -> dict[str, Score]:
+    """The errors of the answer that looks at nothing, where a task has one."""
+    if task.constant is None:
+        return {}
+    texts = [task.constant] * len(references)
+    errors = {metric.label: metric(texts, references) for metric in metrics if not metric.higher_is_better}
+    return {f"{label}_of_mean": replace(one, name=f"{one.name} of the mean") for label, one in errors.items()}
 
 
 def _confusion(task: Task, texts: list[str], references: list[list[str]]) -> Confusion | None:

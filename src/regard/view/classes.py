@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.markup import escape
 from rich.table import Table
 
+from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.confusion import Confusion
 
 LISTED = 40
@@ -14,21 +15,21 @@ CROSSED = 12
 _MISTAKES = 10
 
 
-def class_table(confusion: Confusion) -> Table:
+def class_table(scores: ClassScores) -> Table:
     """Return a row per class, and the averages below.
 
-    >>> table = class_table(Confusion.of([("yes", "yes"), ("yes", "no"), ("no", "no")]))
+    >>> table = class_table(Confusion.of([("yes", "yes"), ("yes", "no"), ("no", "no")]).scores())
     >>> [column.header for column in table.columns], table.row_count
     (['class', 'precision', 'recall', 'F1', 'count'], 5)
     """
-    table = Table(title=_title(confusion), title_justify="left")
+    table = Table(title=_title(scores), title_justify="left")
     for column in ("class", "precision", "recall", "F1", "count"):
         table.add_column(column, justify="left" if column == "class" else "right")
-    found = confusion.per_class()
-    for name in confusion.largest(LISTED).names:
+    found = scores.per_class()
+    for name in scores.most_frequent(LISTED):
         table.add_row(escape(name), *numbers(*found[name]))
     table.add_section()
-    for name, average in confusion.averages().items():
+    for name, average in scores.averages().items():
         table.add_row(name, *numbers(*average))
     return table
 
@@ -60,6 +61,6 @@ def numbers(precision: float, recall: float, f1: float, count: int) -> tuple[str
     return (*(f"{value:.4f}" for value in (precision, recall, f1)), f"{count:,}")
 
 
-def _title(confusion: Confusion) -> str | None:
-    count = len(confusion.names)
+def _title(scores: ClassScores) -> str | None:
+    count = len(scores.names)
     return f"the {LISTED} most frequent of {count:,} classes" if count > LISTED else None

@@ -1,0 +1,52 @@
+"""The keys of the section `data` that say what the target of a classifier is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Self
+
+from pydantic import Field, model_validator
+
+from regard.recipes.section import Section
+
+if TYPE_CHECKING:
+    from regard.data.target_kinds import TargetKind
+
+Kind = Literal["label", "labels", "number"]
+
+TARGET_METRICS: dict[Kind, tuple[str, ...]] = {
+    "label": ("accuracy",),
+    "labels": ("micro_f1", "macro_f1", "exact_match"),
+    "number": ("pearson", "spearman", "mae", "rmse"),
+}
+"""The metrics of each kind of target, if none are named."""
+
+COMPARED: dict[Kind, tuple[str, ...]] = {
+    "label": ("labels", "texts"),
+    "labels": ("label_sets", "texts"),
+    "number": ("numbers",),
+}
+"""The metrics that can be named for each kind of target, by what they compare."""
+
+
+class TargetData(Section):
+    """Data of the task classify, whose target can have several forms."""
+
+    target_kind: Kind = "label"
+    """Of the task classify: one label per text; any number of `labels`, in JSON a list, elsewhere with a separator
+    between; or a `number`."""
+    label_separator: str = Field(",", min_length=1)
+    """Of several labels: what stands between two of them, in the data and in answers."""
+
+    @model_validator(mode="after")
+    def _several(self) -> Self:
+        if self.target_kind != "labels" and "label_separator" in self.model_fields_set and self.label_separator != ",":
+            raise ValueError(f"label_separator is for target_kind 'labels'; it is {self.target_kind!r}")
+        return self
+
+    def target_form(self) -> TargetKind:
+        """Return the form of the target, as readers read it."""
+        from regard.data.target_kinds import OneLabel, OneNumber, SeveralLabels
+
+        if self.target_kind == "labels":
+            return SeveralLabels(self.label_separator)
+        return OneNumber() if self.target_kind == "number" else OneLabel()
