@@ -7,7 +7,20 @@ from typing import Annotated
 import typer
 
 from regard import __version__
-from regard.cli import bench, compare, doctor, evaluate, exchange, mechanisms, predict, recipes, remember, train, view
+from regard.cli import (
+    bench,
+    compare,
+    doctor,
+    evaluate,
+    exchange,
+    mechanisms,
+    predict,
+    recipes,
+    remember,
+    runs,
+    train,
+    view,
+)
 from regard.cli.screen import show
 
 app = typer.Typer(
@@ -24,6 +37,7 @@ app.command("view")(view.command)
 app.command("remember")(remember.command)
 app.command("import")(exchange.import_command)
 app.command("export")(exchange.export_command)
+app.command("runs")(runs.command)
 app.command("recipes")(recipes.command)
 app.command("mechanisms")(mechanisms.command)
 app.command("bench")(bench.command)

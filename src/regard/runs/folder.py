@@ -1,10 +1,11 @@
-"""Whether a folder is a run: what can be said before PyTorch is imported."""
+"""Run folders, as far as they are known without PyTorch."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from regard.nearest import nearest
 from regard.recipes.document import Document
 from regard.recipes.problem import RecipeError
 
@@ -21,10 +22,28 @@ def recipe_file(folder: Path) -> Path:
     """
     path = folder / "recipe.yaml"
     if not path.exists():
-        among = Path("runs") / folder
-        hint = f"did you mean {among}?" if (among / "recipe.yaml").exists() else "`regard train` makes one"
-        raise RunError(f"{folder} is not a run: it has no recipe.yaml; {hint}")
+        raise RunError(f"{folder} is not a run: it has no recipe.yaml; {_hint(folder)}")
     return path
+
+
+def run_folders(folder: Path) -> list[Path]:
+    """Return the runs in a folder of runs, those of comparisons too, by name."""
+    return sorted(path.parent for pattern in ("*", "*/*") for path in folder.glob(f"{pattern}/recipe.yaml"))
+
+
+def _hint(folder: Path) -> str:
+    """What to do about a folder that is no run: the nearest that is one, beside it or in `runs`."""
+    name = str(folder).removeprefix("run=")
+    known = {str(one): one for one in run_folders(Path(name).parent)}
+    among = {str(one.relative_to("runs")): one for one in run_folders(Path("runs"))}
+    for names in (among, known | {str(one): one for one in among.values()}):
+        if name in names:
+            return f"did you mean {names[name]}?"
+    near = nearest(name, known | among)
+    if near is not None:
+        return f"did you mean {(known | among)[near]}?"
+    listed = ", ".join(map(str, list(known.values())[:5]))
+    return f"`regard runs` lists those there are: {listed}" if known else "`regard train` makes one"
 
 
 def checkpoint_folders(folder: Path) -> list[Path]:
