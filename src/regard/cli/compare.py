@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,6 +39,7 @@ def command(
     from regard.compare.pool import Pool
     from regard.runs.files import DiskError
     from regard.runs.folder import RunError
+    from regard.runs.lock import locked
 
     try:
         pool = Pool(comparison.trials, jobs)
@@ -45,9 +47,10 @@ def command(
             for trial, state in zip(pool.trials, pool.states, strict=True):
                 show(f"{escape(str(trial.folder))}: {escape(trial.label)}{' (done)' if state == 'done' else ''}")
             return
-        comparison.begin()
-        _train(pool)
-        _write(comparison, pool)
+        with locked(comparison.folder):
+            comparison.begin()
+            _train(pool)
+            _write(comparison, pool)
     except (RecipeError, RunError, DiskError) as problem:
         fail(str(problem))
     if pool.reasons:
@@ -56,14 +59,16 @@ def command(
 
 def _train(pool: Pool) -> None:
     from regard.compare.board import Board
+    from regard.train.signals import Interrupted
 
     console = Console(stderr=True, highlight=False)
     try:
         with Board(console) as board:
             pool.train(board.show, board.stopping)
-    except KeyboardInterrupt:
-        console.print("interrupted; the same command goes on from there")
-        raise typer.Exit(130) from None
+    except Interrupted as stop:
+        with suppress(OSError):  # the terminal may be what was closed
+            console.print("interrupted; the same command goes on from there")
+        raise typer.Exit(128 + stop.number) from None
 
 
 def _write(comparison: Comparison, pool: Pool) -> None:

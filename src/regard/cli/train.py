@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from regard.cli.screen import fail, notice, show
+
+if TYPE_CHECKING:
+    from regard.recipes.sections import Recipe
 
 
 def command(
@@ -31,6 +35,18 @@ def command(
     for note in notes:
         notice(note)
 
+    from regard.runs.folder import RunError
+    from regard.runs.lock import first_process, locked
+
+    writes = first_process() and not dry_run
+    try:  # before PyTorch is imported, and until the report is written
+        with locked(runs / loaded.run) if writes else nullcontext():
+            _train(loaded, runs / loaded.run, dry_run=dry_run)
+    except RunError as problem:
+        fail(str(problem))
+
+
+def _train(recipe: Recipe, folder: Path, *, dry_run: bool) -> None:
     from regard.runs.files import DiskError
     from regard.runs.run import Run
     from regard.train.fault import NotFiniteError
@@ -40,13 +56,17 @@ def command(
 
     try:
         if dry_run:
-            show(*plan(loaded))
+            show(*plan(recipe))
             return
-        run = Run(runs / loaded.run)
-        trainer = Trainer(loaded, run)
+        run = Run(folder)
+        trainer = Trainer(recipe, run)
         outcome = trainer.fit()
     except (DiskError, NotFiniteError, ValueError) as problem:
         fail(str(problem))
-    if trainer.accelerator.is_main_process:
-        report(run, trainer.recipe, outcome)
-        show(*summary(run, trainer.recipe, outcome))
+    # A signal may mean that the terminal is gone; the run's status is more than its last lines.
+    with suppress(OSError) if outcome.signal else nullcontext():
+        if trainer.accelerator.is_main_process:
+            report(run, trainer.recipe, outcome)
+            show(*summary(run, trainer.recipe, outcome))
+    if outcome.signal:
+        raise typer.Exit(128 + outcome.signal)

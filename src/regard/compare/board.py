@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.markup import escape
@@ -43,11 +45,12 @@ class Board:
         self._seen = list(pool.states)
 
     def stopping(self) -> None:
-        """An interrupt has come."""
-        self._live.stop()
-        self.console.print(
-            "[yellow]note:[/] stopping after the step each run is in; press Ctrl-C again to stop at once"
-        )
+        """A signal has come."""
+        with suppress(OSError):  # the terminal may be what was closed
+            self._live.stop()
+            self.console.print(
+                "[yellow]note:[/] stopping after the step each run is in; press Ctrl-C again to stop at once"
+            )
 
 
 def _drawn(pool: Pool, room: int) -> RenderableType:

@@ -41,11 +41,13 @@ class Comparison:
     def begin(self) -> None:
         """Make the run folders; a folder that holds another run is an error before anything is trained."""
         from regard.runs.folder import RunError
+        from regard.runs.lock import PATIENCE, locked
         from regard.runs.run import Run
 
         for trial in self.trials:
             try:
-                Run(trial.folder).begin(trial.recipe)
+                with locked(trial.folder, patience=PATIENCE):
+                    Run(trial.folder).begin(trial.recipe)
             except RunError as problem:
                 said = str(problem).partition(";")[0]
                 raise RunError(f"{said}; give this comparison another name with --name NAME") from None

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import IO, Literal
 
 from regard.compare.trial import Trial
+from regard.train.signals import STOPPING, as_interrupts
 
 State = Literal["waiting", "training", "done", "failed"]
 
@@ -34,12 +35,23 @@ class Pool:
         self._active: dict[int, subprocess.Popen[bytes]] = {}
 
     def train(self, watch: Callable[[Pool], None], stopping: Callable[[], None]) -> None:
-        """Train until none is waiting. An interrupt ends every process with its checkpoint; a second one at once.
+        """Train until none is waiting. A signal ends every process with its checkpoint; a second one at once.
 
         Args:
             watch: called again and again, to show how things stand.
-            stopping: called when an interrupt has come.
+            stopping: called when a signal has come.
+
+        Raises:
+            Interrupted: a signal came, and all processes have ended.
         """
+        try:
+            with as_interrupts():
+                self._train(watch, stopping)
+        finally:
+            for process in self._active.values():
+                process.kill()
+
+    def _train(self, watch: Callable[[Pool], None], stopping: Callable[[], None]) -> None:
         try:
             while self._begin_and_settle():
                 watch(self)
@@ -49,9 +61,6 @@ class Pool:
             stopping()
             self._stop()
             raise
-        finally:
-            for process in self._active.values():
-                process.kill()
 
     def _begin_and_settle(self) -> bool:
         """Note which processes have ended and start the next ones; False when there is nothing left."""
@@ -118,6 +127,8 @@ def _reason(trial: Trial, status: int) -> str:
     errors = [line.removeprefix("error:").strip() for line in said if line.startswith("error:")]
     if errors:
         return errors[-1]
+    if status - 128 in STOPPING:
+        return f"stopped by {signal.Signals(status - 128).name} before its last step; see {trial.log}"
     if status == 0:
         return f"stopped before its last step; see {trial.log}"
     return f"{said[-1] if said else f'exit status {status}'}; see {trial.log}"

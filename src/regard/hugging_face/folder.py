@@ -15,6 +15,7 @@ from regard.recipes.language_model_sections import BertSection
 from regard.recipes.sections import Recipe
 from regard.runs.files import write_json, write_tensors
 from regard.runs.folder import RunError, task_of
+from regard.runs.lock import locked
 from regard.runs.run import Run
 from regard.train.setup import make_model, make_task
 
@@ -30,6 +31,11 @@ def import_bert(folder: Path, run: Run) -> Recipe:
     Raises:
         RunError: what the folder lacks, or what in it is no such BERT; or the run is there already.
     """
+    with locked(run.folder):
+        return _imported(folder, run)
+
+
+def _imported(folder: Path, run: Run) -> Recipe:
     if run.trained:
         raise RunError(f"{run.folder} holds a run already; give another name, or remove the folder")
     said = config.read(folder)

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, create_model, field_validator, mode
 
 from regard.decode.search import Search
 from regard.recipes.data_sections import TWO_TEXTS, DataSection
+from regard.recipes.duration import seconds
 from regard.recipes.files import DataFile
 from regard.recipes.model_sections import ModelSection
 from regard.recipes.section import Section
@@ -266,8 +267,8 @@ class TrainSection(Section):
     """Updates between two rows of the training loss."""
     valid_every: int = Field(500, ge=1)
     """Updates between two validations."""
-    checkpoint_every: int = Field(500, ge=1)
-    """Updates between two checkpoints."""
+    checkpoint_every: int | str = 500
+    """Updates between two checkpoints, and five minutes at most; or a time alone: `90s`, `5m`, `1h`."""
     patience: int | None = Field(None, ge=1)
     """Stop after so many validations without improvement; None for never."""
     average: int = Field(1, ge=1)
@@ -300,6 +301,33 @@ class TrainSection(Section):
         if self.steps is None:
             raise ValueError("train.minutes says how long to train, and how many updates that is shows in training")
         return self.steps
+
+    @field_validator("checkpoint_every", mode="before")
+    @classmethod
+    def _interval(cls, value: object) -> object:
+        if isinstance(value, str):
+            seconds(value)
+        elif isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"{value!r} is neither a number of updates nor a time; write 500, or 5m")
+        return value
+
+    @model_validator(mode="after")
+    def _averaged(self) -> Self:
+        if self.average > 1 and isinstance(self.checkpoint_every, str):
+            raise ValueError(
+                "'average' takes checkpoints a fixed number of updates apart; give checkpoint_every such a number"
+            )
+        return self
+
+    @property
+    def checkpoint_updates(self) -> int | None:
+        """Updates between two checkpoints; None where time alone decides."""
+        return None if isinstance(self.checkpoint_every, str) else self.checkpoint_every
+
+    @property
+    def checkpoint_seconds(self) -> float:
+        """Seconds between two checkpoints at most."""
+        return seconds(self.checkpoint_every) if isinstance(self.checkpoint_every, str) else 300.0
 
 
 class EvaluateSection(Section):

@@ -31,6 +31,7 @@ class Progress:
         logged_nll, logged_tokens: what was summed up since the last row of the log.
         schedule: what the learning-rate schedule remembers.
         overflows: updates in a row that were left out, up to the last.
+        unvalidated: the validation of this step is still to come: a signal stopped it.
     """
 
     step: int = 0
@@ -45,6 +46,7 @@ class Progress:
     logged_tokens: int = 0
     schedule: dict[str, Any] = field(default_factory=dict)
     overflows: int = 0
+    unvalidated: bool = False
 
 
 class Checkpoints:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -35,15 +38,19 @@ def written(path: Path) -> Iterator[Path]:
     ...     (Path(folder) / "a.txt").read_text()
     'whole'
     """
-    draft = path.with_name(f".{path.name}.draft")
+    draft = path.with_name(f".{path.name}.{uuid4().hex[:12]}.draft")  # no other process writes to this one
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _remove(draft)
         yield draft
         _settle(draft)
         if path.is_dir():
-            shutil.rmtree(path)
-        draft.replace(path)
+            old = path.with_name(f".{path.name}.old")
+            path.rename(old)  # a folder replaces none that holds something
+            draft.replace(path)
+            _remove(old)
+        else:
+            draft.replace(path)
+        _sync(path.parent)
     except OSError as problem:
         with suppress(OSError):
             _remove(draft)
@@ -122,10 +129,22 @@ def _whole(path: Path) -> Iterator[None]:
 
 def _settle(draft: Path) -> None:
     """Have the disk hold what was written before the name changes."""
-    for part in (draft, *draft.rglob("*")) if draft.is_dir() else (draft,):
-        if part.is_file():
-            with part.open("rb") as file:
-                os.fsync(file.fileno())
+    for part in (*draft.rglob("*"), draft) if draft.is_dir() else (draft,):
+        _sync(part)
+
+
+def _sync(path: Path) -> None:
+    """Have the disk hold a file, or the names in a folder."""
+    if path.is_dir() and sys.platform == "win32":  # which opens no folders
+        return
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    except OSError as problem:
+        if not path.is_dir() or problem.errno != errno.EINVAL:  # some network file systems sync no folders
+            raise
+    finally:
+        os.close(number)
 
 
 def _remove(path: Path) -> None:

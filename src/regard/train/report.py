@@ -102,7 +102,7 @@ def _facts(run: Run, recipe: Recipe, outcome: Outcome) -> Iterator[tuple[str, st
         yield "left out", cell("; ".join(outcome.skipped))
     yield "updates", f"{progress.step:,} of {train.updates:,}"
     if train.average > 1:
-        taken = len(run.checkpoints(keep=train.average, every=train.checkpoint_every).last())
+        taken = len(run.checkpoints(keep=train.average, every=train.checkpoint_updates or 1).last())
         few = f" ({train.average} were asked for)" if taken < train.average else ""
         yield "kept", f"the mean of the last {taken} checkpoint{'' if taken == 1 else 's'}{few}"
     elif progress.best is not None:

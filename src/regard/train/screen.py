@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from time import perf_counter
 
 from rich.console import Console
@@ -126,11 +127,15 @@ class Screen:
     def end(self) -> None:
         """The bar has done its work."""
         if self._bar is not None:
-            self._bar.stop()
+            with suppress(OSError):
+                self._bar.stop()
 
     def _say(self, line: str) -> None:
         """A line, whole where there is no terminal that has a width."""
-        self.console.print(line, soft_wrap=not self.console.is_interactive)
+        try:
+            self.console.print(line, soft_wrap=not self.console.is_interactive)
+        except OSError:  # the terminal was closed, and the run is worth more than what it shows
+            self.console.quiet = True
 
 
 class _Pace:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +21,7 @@ from regard.data.order import mixed
 from regard.recipes.sections import Recipe
 from regard.runs.checkpoint import Progress, average
 from regard.runs.folder import RunError
+from regard.runs.lock import locked
 from regard.runs.metrics_log import AVERAGED
 from regard.runs.run import Run
 from regard.runs.sharded_tensors import whole
@@ -40,6 +39,7 @@ from regard.train.schedule import Constant, Schedule
 from regard.train.screen import Screen
 from regard.train.setup import Setup, make_model, prepare
 from regard.train.sharding import by_layer, fill, shard
+from regard.train.signals import STOPPING, MeasurementStopped, StopSignals
 from regard.train.speed import advice, final_validations, fitted, validation_seconds
 from regard.train.splits import Split
 from regard.train.threads import choose
@@ -69,6 +69,7 @@ class Outcome:
         examples: how many there are in each split.
         skipped: which lines of the data were left out.
         time: how the time was spent.
+        signal: what asked it to stop; None if nothing did.
     """
 
     progress: Progress
@@ -81,6 +82,18 @@ class Outcome:
     examples: Mapping[str, int] = field(default_factory=dict)
     skipped: Sequence[str] = ()
     time: str = ""
+    signal: int | None = None
+
+
+class Updated(NamedTuple):
+    """What all processes know after an update: the summed -log p, the tokens, and what is to happen next."""
+
+    nll: float
+    tokens: int
+    stop: int | None
+    """The signal that asks to stop; None without one."""
+    due: bool
+    """Whether so much time has passed that a checkpoint is to be written."""
 
 
 class Trainer:
@@ -108,14 +121,16 @@ class Trainer:
         self.first = None if recipe.init is None else Run(recipe.init)
         self.trackers: Trackers | None = None
         self._given = setup
-        self._stopping = False
+        self.signals = StopSignals(self.screen.notice)
+        self._saved = time.monotonic()  # when there was last a checkpoint
         self._foreseen = False
         self._learned: float | None = None  # the last loss on the training data
         self.time = TimeSpent()
-        with self.time.on("preparation"):
-            self._prepare()
-        if self.recipe.train.minutes is not None:
-            self._fix_steps(self.recipe.train.minutes)
+        with self._alone():
+            with self.time.on("preparation"):
+                self._prepare()
+            if self.recipe.train.minutes is not None:
+                self._fix_steps(self.recipe.train.minutes)
 
     def _prepare(self) -> None:
         """Everything that the first step needs."""
@@ -142,7 +157,7 @@ class Trainer:
         self.objective = self._spread(Objective(self.model, self.task, narrow=train.precision == "bfloat16"))
         self.optimizer = make_optimizer(train, self.model.parameters())
         self.graphs = self._graphs()
-        self.checkpoints = self.run.checkpoints(keep=train.average, every=train.checkpoint_every)
+        self.checkpoints = self.run.checkpoints(keep=train.average, every=train.checkpoint_updates or 1)
         corpus = self.setup.train.encoded
         ends = self.task.unit == "token"
         floor = None if corpus is None else self.task.unigram_loss(corpus)
@@ -158,6 +173,10 @@ class Trainer:
             steps = fitted(self, minutes)
         self.recipe = self.recipe.model_copy(update={"train": self.recipe.train.model_copy(update={"steps": steps})})
         self.schedule = make_schedule(self.recipe)
+
+    def _alone(self) -> AbstractContextManager[None]:
+        """The lock of the run folder, for the process that writes there."""
+        return locked(self.run.folder) if self.accelerator.is_main_process else nullcontext()
 
     def _begin_with(self, run: Run) -> None:
         anew = begin_with(self.model, run)
@@ -201,7 +220,11 @@ class Trainer:
         return copy
 
     def fit(self) -> Outcome:
-        """Train to the last step, to the end of patience, or to an interrupt; then measure the best model."""
+        """Train to the last step, to the end of patience, or to a signal; then measure the best model."""
+        with self._alone():
+            return self._fit()
+
+    def _fit(self) -> Outcome:
         begin = time.perf_counter()
         progress = self.checkpoints.restore(self.model, self.optimizer) or Progress()
         if progress.schedule:
@@ -226,7 +249,8 @@ class Trainer:
         for remark in (*self.task.remarks(), *unknown_tokens(splits, self.task.encoders, self.recipe.init)):
             self.screen.notice(remark)
         try:
-            outcome = self._outcome(progress)
+            with self.signals.caught():
+                outcome = self._outcome(progress)
         finally:
             self.screen.end()
             if self.trackers is not None:
@@ -235,6 +259,7 @@ class Trainer:
             outcome,
             seconds=time.perf_counter() - begin,
             begun=begun,
+            signal=self.signals.number,
             parameters=sum(parameter.numel() for parameter in self.model.parameters()),
             skipped=self.setup.skipped(),
             time=str(self.time),
@@ -247,11 +272,15 @@ class Trainer:
         if reason == "interrupted":
             return Outcome(progress, reason, None, None)
         self.screen.end()
-        with self.time.on("final measurements"):
-            model, samples = self._settled(), self.recipe.evaluate.examples
-            self._tune(model)
-            valid = self._measured(model, self.setup.valid, samples)
-            test = None if self.setup.test is None else self._measured(model, self.setup.test, samples)
+        try:
+            with self.time.on("final measurements"):
+                model, samples = self._settled(), self.recipe.evaluate.examples
+                with self.signals.measuring():
+                    self._tune(model)
+                    valid = self._measured(model, self.setup.valid, samples)
+                    test = None if self.setup.test is None else self._measured(model, self.setup.test, samples)
+        except MeasurementStopped:
+            return Outcome(progress, "interrupted", None, None)
         if self.recipe.train.average > 1:  # the best model was measured before
             self._record(progress.step, AVERAGED, valid.values())
         if test is not None:
@@ -262,31 +291,39 @@ class Trainer:
         train = self.recipe.train
         self.model.train()
         places = self.feed.after(progress.epoch, progress.position)
-        with self._interruptible():
-            while not (reason := self._ended(progress)):
+        while not (reason := self._ended(progress)):
+            stop, due = None, False
+            if not progress.unvalidated:  # as it is where a signal came in the middle of a validation
                 with self.time.on("updates"):
                     group = [next(places) for _ in range(train.batch.accumulate)]
-                    nll, tokens, stopping = self.update(group, progress)
-                last = group[-1]
-                progress.epoch, progress.position = last.epoch, last.position + 1
-                progress.step += 1
-                progress.tokens += tokens
-                progress.logged_nll += nll
-                progress.logged_tokens += tokens
-                self.screen.stepped(progress.step, nll, tokens, self.left(progress))
-                self._foresee(progress)
-                if progress.step % train.log_every == 0:
-                    self._log(progress)
-                if progress.step % train.valid_every == 0 or progress.step == train.updates:
-                    with self.time.on("validations"):
-                        self._validate(progress)
-                ended = self._ended(progress)
-                if progress.step % train.checkpoint_every == 0 or ended or stopping:
-                    with self.time.on("checkpoints"):
-                        self._checkpoint(progress)
-                if stopping and not ended:
-                    return "interrupted"
+                    done = self.update(group, progress)
+                stop, due = done.stop, self._advance(group[-1], done, progress)
+            if progress.unvalidated and stop is None:
+                with self.time.on("validations"):
+                    stop = self._validate(progress)
+            ended = self._ended(progress)
+            if due or ended or stop is not None:
+                with self.time.on("checkpoints"):
+                    self._checkpoint(progress)
+            if stop is not None and not ended:
+                return "interrupted"
         return reason
+
+    def _advance(self, last: Place, done: Updated, progress: Progress) -> bool:
+        """Count an update and log it; return True if a checkpoint is due."""
+        train = self.recipe.train
+        progress.epoch, progress.position = last.epoch, last.position + 1
+        progress.step += 1
+        progress.tokens += done.tokens
+        progress.logged_nll += done.nll
+        progress.logged_tokens += done.tokens
+        self.screen.stepped(progress.step, done.nll, done.tokens, self.left(progress))
+        self._foresee(progress)
+        if progress.step % train.log_every == 0:
+            self._log(progress)
+        progress.unvalidated = progress.step % train.valid_every == 0 or progress.step == train.updates
+        updates = train.checkpoint_updates
+        return done.due or (updates is not None and progress.step % updates == 0)
 
     def left(self, progress: Progress) -> float | None:
         """The seconds that are left, those of validations and of the last measurements included, unless patience ends
@@ -311,18 +348,21 @@ class Trainer:
     def _ended(self, progress: Progress) -> str | None:
         """Why there is nothing more to train; None if there is."""
         train = self.recipe.train
+        if progress.unvalidated:
+            return None
         if progress.step >= train.updates:
             return "finished"
         return "patience" if train.patience is not None and progress.waited >= train.patience else None
 
-    def update(self, group: list[Place], progress: Progress) -> tuple[float, int, bool]:
-        """One step of the optimizer; of all processes the summed -log p, the tokens, and whether one is to stop."""
+    def update(self, group: list[Place], progress: Progress) -> Updated:
+        """One step of the optimizer."""
         rate = self.recipe.train.optimizer.rate * self.schedule.factor(progress.step + 1)
         for settings in self.optimizer.param_groups:
             settings["lr"] = rate
         world, rank = self.accelerator.num_processes, self.accelerator.process_index
         tokens = sum(self.feed.tokens(place) for place in group)
-        total = torch.zeros(3, device=self.accelerator.device)  # -log p; processes that were interrupted, overflowed
+        # -log p; processes that overflowed; that find a checkpoint due; that had each of the signals
+        total = torch.zeros(3 + len(STOPPING), device=self.accelerator.device)
         self._seed(int(mixed(np.array([progress.step], np.uint64), self.recipe.train.seed, rank)[0]))
         self.optimizer.zero_grad(set_to_none=self.graphs is None)
         for place in group:
@@ -337,17 +377,23 @@ class Trainer:
                 raise self._fault(batch, place, before, progress)
             total[0] += weight * nll
             self.carried = after if mine.size else None
-        total[1] = float(self._stopping)  # exchanged, so that all processes stop after the same step
+        due = time.monotonic() - self._saved >= self.recipe.train.checkpoint_seconds
+        total[2] = float(due and self.accelerator.is_main_process)  # one clock for all processes
+        total[3:] = self._signalled()  # exchanged, so that all processes stop after the same step
         if self.recipe.train.clip is not None:
             length = self.accelerator.clip_grad_norm_(self.model.parameters(), self.recipe.train.clip)
-            total[2] = ~torch.isfinite(whole(length) if self.sharded else length)
-        nll_sum, stopping, overflowed = self.accelerator.reduce(total).tolist()
+            total[1] = ~torch.isfinite(whole(length) if self.sharded else length)
+        nll_sum, overflowed, late, *signalled = self.accelerator.reduce(total).tolist()
         progress.overflows = progress.overflows + 1 if overflowed else 0
         if overflowed:
             self._leave_out(progress)
         else:
             self.optimizer.step()
-        return nll_sum, tokens, stopping > 0
+        return Updated(nll_sum, tokens, _first(signalled), late > 0)
+
+    def _signalled(self) -> Tensor:
+        """1 for the signal that this process had, 0 for all others."""
+        return torch.tensor([float(one == self.signals.number) for one in STOPPING], device=self.accelerator.device)
 
     def _leave_out(self, progress: Progress) -> None:
         """Say that gradients of no finite length moved nothing; too many in a row end the run."""
@@ -400,12 +446,29 @@ class Trainer:
     def _measured(self, model: nn.Module, split: Split, samples: int = 0) -> Measured:
         return measure(model, self.task, split, self.recipe, samples=samples)
 
-    def _validate(self, progress: Progress) -> None:
+    def _validate(self, progress: Progress) -> int | None:
+        """Measure and judge the model; return the signal that asks to stop, which leaves it to be done again."""
         model = self.whole()
+        measured = self._validation(model, progress.step)
+        # One process that did not finish is enough for none to have validated, so that all of them agree.
+        flags = torch.cat([torch.tensor([float(measured is None)], device=self.accelerator.device), self._signalled()])
+        unfinished, *signalled = self.accelerator.reduce(flags).tolist()
+        if measured is not None and not unfinished:
+            self._judge(progress, model, measured)
+        return _first(signalled)
+
+    def _validation(self, model: nn.Module, step: int) -> Measured | None:
+        """The model's worth on the validation split; None where a signal came before that was known."""
         try:
-            measured = self._measured(model, self.setup.valid)
+            with self.signals.measuring():
+                return self._measured(model, self.setup.valid)
+        except MeasurementStopped:
+            return None
         except NotFiniteError as problem:
-            raise NotFiniteError(f"after step {progress.step}: {problem}") from None
+            raise NotFiniteError(f"after step {step}: {problem}") from None
+
+    def _judge(self, progress: Progress, model: nn.Module, measured: Measured) -> None:
+        """Keep the best model; hope, or lose patience."""
         values = measured.values()
         verdict = judge(self.recipe.select, values, progress.reached)
         first, better = self.recipe.select[0], verdict.better
@@ -418,6 +481,7 @@ class Trainer:
         self._record(progress.step, "valid", values)
         if better and self.accelerator.is_main_process:
             self.run.save_model(model.state_dict())
+        progress.unvalidated = False
         self.screen.validated(progress.step, values, better=better)
         for notice in self.notices.after(progress.step, self.recipe.train.updates, measured, self._learned):
             self.screen.notice(notice)
@@ -430,6 +494,7 @@ class Trainer:
         main = self.accelerator.is_main_process
         self.checkpoints.save(replace(progress), self.model, self.optimizer, carried, writes=main)
         self.accelerator.wait_for_everyone()
+        self._saved = time.monotonic()
 
     def _all_carried(self) -> dict[str, Tensor]:
         """The state in mid-text of all rows, in their order, whatever process has them."""
@@ -470,18 +535,7 @@ class Trainer:
             if self.accelerator.is_main_process:
                 self.run.save_encoders(tuned.encoders)
 
-    @contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """Ctrl-C ends the run after the step it is in; a second one ends it at once."""
 
-        def ask(number: int, frame: FrameType | None) -> None:
-            if self._stopping:
-                raise KeyboardInterrupt
-            self._stopping = True
-            self.screen.notice("stopping after this step; press Ctrl-C again to stop without a checkpoint")
-
-        previous = signal.signal(signal.SIGINT, ask)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, previous)
+def _first(signalled: Sequence[float]) -> int | None:
+    """The first signal that any process had."""
+    return next((number for number, count in zip(STOPPING, signalled, strict=True) if count), None)
