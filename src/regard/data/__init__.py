@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from regard.data.label_sets import LabelSets
     from regard.data.labelled import Labelled
     from regard.data.labels import Labels
+    from regard.data.mixture import Mixture
     from regard.data.numbers import Numbers
     from regard.data.opinions import Opinions
     from regard.data.pairs import Pairs
@@ -66,6 +67,7 @@ __all__ = [
     "LabelSets",
     "Labelled",
     "Labels",
+    "Mixture",
     "Numbers",
     "Opinions",
     "Pairs",
@@ -112,6 +114,7 @@ __getattr__ = lazy(
         "Glossary": "regard.data.glossary",
         "Hub": "regard.data.hub",
         "Joined": "regard.data.joined",
+        "Mixture": "regard.data.mixture",
         "Jsonl": "regard.data.jsonl",
         "Labelled": "regard.data.labelled",
         "LabelSets": "regard.data.label_sets",

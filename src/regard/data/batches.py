@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regard.data.mixture import repeated
 from regard.data.order import permutation
 from regard.data.problems import DataError
 
@@ -44,6 +45,8 @@ class Batches:
             many times a batch.
         shuffle: False for evaluation: sorted by length, always the same.
         overlong: an example that exceeds the budget alone is an error ("refuse") or left out ("drop"; see `dropped`).
+        weights: [N], how often each example is learned from in an epoch, drawn anew where that is a fraction; None for
+            once. Not for evaluation.
 
     >>> batches = Batches([3, 9, 4, 8, 3], tokens=20, shuffle=False)
     >>> [batch.tolist() for batch in batches.epoch(0)], round(batches.padding_waste(), 3)
@@ -60,6 +63,7 @@ class Batches:
         pool: int | None = 16384,
         shuffle: bool = True,
         overlong: Literal["refuse", "drop"] = "refuse",
+        weights: NDArray[np.float64] | None = None,
     ) -> None:
         if tokens is None and sentences is None:
             raise DataError("batches need a budget: set tokens or sentences")
@@ -69,6 +73,7 @@ class Batches:
         table = np.asarray(lengths, dtype=np.int64)
         self.lengths: NDArray[np.int64] = table[:, None] if table.ndim == 1 else table
         self.tokens, self.sentences, self.seed, self.pool, self.shuffle = tokens, sentences, seed, pool, shuffle
+        self.weights = weights
         self._kept, self.dropped = self._fitting(overlong)
         self._planned: tuple[int, list[Indices]] | None = None
 
@@ -131,8 +136,9 @@ class Batches:
         return np.flatnonzero(fits), np.flatnonzero(~fits)
 
     def _plan(self, epoch: int) -> list[Indices]:
-        count = len(self._kept)
-        order = self._kept[permutation(count, self.seed, epoch, _SHUFFLE)] if self.shuffle else self._kept
+        kept = self._kept if self.weights is None else repeated(self._kept, self.weights, self.seed, epoch)
+        count = len(kept)
+        order = kept[permutation(count, self.seed, epoch, _SHUFFLE)] if self.shuffle else kept
         pool = self.pool if self.shuffle and self.pool is not None else count
         batches = [batch for begin in range(0, count, pool) for batch in self._cut(order[begin : begin + pool])]
         if not self.shuffle:

@@ -17,6 +17,7 @@ from regard.data.encoding import Encoder, Progress, encoded
 from regard.data.example import Examples
 from regard.data.field_kind import ONE_TARGET, FieldKind, value_type
 from regard.data.fingerprint import fingerprint
+from regard.data.mixture import Mixture
 from regard.data.problems import DataError, Skipped
 
 FORMAT = 1
@@ -52,6 +53,7 @@ class Corpus:
         self._offsets = {name: self._mapped(name, "offsets", about["count"] + 1) for name in self.kinds}
         self._ids = {name: self._mapped(name, "ids", field["ids"]) for name, field in about["fields"].items()}
         self._count = int(about["count"])
+        self.parts: tuple[int, ...] = tuple(about.get("parts", (self._count,)))  # older caches do not say it
 
     @classmethod
     def build(
@@ -166,24 +168,32 @@ def _write(
     """Encode everything into a folder; `corpus.json` comes last."""
     totals = dict.fromkeys(encoders, 0)
     kinds: dict[str, FieldKind] = dict.fromkeys(encoders, "tokens")
-    count = 0
+    counts: list[int] = []
     files = {name: ((folder / f"{name}.ids").open("wb"), (folder / f"{name}.offsets").open("wb")) for name in encoders}
     try:
         for _, offsets in files.values():
             offsets.write(np.zeros(1, np.int64).tobytes())
-        for chunk in encoded(examples, encoders, workers, progress):
-            count += chunk.size
-            for name, (ids, lengths) in chunk.fields.items():
-                files[name][0].write(ids.tobytes())
-                files[name][1].write((totals[name] + np.cumsum(lengths)).tobytes())
-                totals[name] += len(ids)
-                kinds[name] = chunk.kinds[name]
+        for part in examples.parts if isinstance(examples, Mixture) else (examples,):
+            counts.append(0)
+            for chunk in encoded(part, encoders, workers, progress):
+                counts[-1] += chunk.size
+                for name, (ids, lengths) in chunk.fields.items():
+                    files[name][0].write(ids.tobytes())
+                    files[name][1].write((totals[name] + np.cumsum(lengths)).tobytes())
+                    totals[name] += len(ids)
+                    kinds[name] = chunk.kinds[name]
     finally:
         for pair in files.values():
             for file in pair:
                 file.close()
     fields = {name: {"kind": kinds[name], "ids": totals[name]} for name in encoders}
-    about = {"count": count, "fields": fields, "skipped": vars(examples.skipped), "settings": examples.settings()}
+    about = {
+        "count": sum(counts),
+        "parts": counts,
+        "fields": fields,
+        "skipped": vars(examples.skipped),
+        "settings": examples.settings(),
+    }
     (folder / "corpus.json").write_text(json.dumps(about, ensure_ascii=False, indent=1), encoding="utf-8")
 
 

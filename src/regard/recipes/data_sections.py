@@ -6,7 +6,7 @@ import codecs
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from regard.data.lines import LONGEST
 from regard.recipes.episode_sections import (
@@ -31,6 +31,8 @@ from regard.recipes.generated_sections import (
 from regard.recipes.section import Section
 from regard.recipes.span_section import SpanData
 from regard.recipes.target_section import TargetData
+
+Weight = Annotated[float, Field(gt=0, le=1000)]
 
 
 class SplitSection(Section):
@@ -97,15 +99,19 @@ class Divided(Files):
         return self
 
 
-class SplitFiles(Divided):
-    """Data of one file a split, or of one file that is divided."""
+class WeightedFile(Section):
+    """One of several files to learn from; a name alone has the weight 1."""
 
-    train: DataFile
-    """The file to learn from; with `split`, the file with everything."""
-    valid: DataFile | None = None
-    """The file to validate on."""
-    test: DataFile | None = None
-    """The file to test on at the end; None for no test."""
+    file: DataFile
+    """The file."""
+    weight: Weight = 1.0
+    """How often an epoch learns from each of its examples: 3 for three times, 0.5 for half of them, drawn anew in each
+    epoch."""
+
+    @property
+    def named(self) -> str:
+        """What is read."""
+        return self.file
 
 
 class PairFiles(Section):
@@ -117,13 +123,54 @@ class PairFiles(Section):
     """The file with what is to be written."""
 
 
+class WeightedPair(PairFiles):
+    """One of several pairs of files to learn from."""
+
+    weight: Weight = 1.0
+    """How often an epoch learns from each of its examples, as of one file."""
+
+    @property
+    def named(self) -> PairFiles:
+        """What is read."""
+        return self
+
+
+def _form(given: Any) -> str:
+    """The branch of a union; brackets tell it from the keys of a section."""
+    return "[several]" if isinstance(given, list | tuple) else "[one]"
+
+
+def _spelled(given: Any) -> Any:
+    """Files with a weight each, where some are given by their names alone."""
+    return [{"file": one} if isinstance(one, str) else one for one in given] if isinstance(given, list) else given
+
+
+class SplitFiles(Divided):
+    """Data of one file a split, or of one file that is divided; of several files to learn from."""
+
+    train: Annotated[
+        Annotated[DataFile, Tag("[one]")] | Annotated[tuple[WeightedFile, ...], Field(min_length=1), Tag("[several]")],
+        Discriminator(_form),
+        BeforeValidator(_spelled),
+    ]
+    """The file to learn from, or several with weights: `[{file: a.tsv, weight: 3}, {file: b.tsv}]`; with `split`, those
+    with everything."""
+    valid: DataFile | None = None
+    """The file to validate on."""
+    test: DataFile | None = None
+    """The file to test on at the end; None for no test."""
+
+
 class PairsData(Divided):
     """Pairs of text files, line by line; `.gz` is read as it is."""
 
     format: Literal["pairs"]
     """Says that it is this kind of data."""
-    train: PairFiles
-    """The files to learn from; with `split`, those with everything."""
+    train: Annotated[
+        Annotated[PairFiles, Tag("[one]")] | Annotated[tuple[WeightedPair, ...], Field(min_length=1), Tag("[several]")],
+        Discriminator(_form),
+    ]
+    """The files to learn from, or a list of several pairs with a `weight` each; with `split`, those with everything."""
     valid: PairFiles | None = None
     """The files to validate on."""
     test: PairFiles | None = None

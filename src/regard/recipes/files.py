@@ -94,7 +94,7 @@ def _named(section: BaseModel, where: Where, mark: type) -> Iterator[tuple[Where
 def _inside(value: Any, where: Where, mark: type, *, marked: bool) -> Iterator[tuple[Where, str]]:
     if isinstance(value, BaseModel):
         yield from _named(value, where, mark)
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
             yield from _inside(item, (*where, index), mark, marked=marked)
     elif marked and isinstance(value, str):

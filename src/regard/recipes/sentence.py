@@ -96,6 +96,8 @@ def _resolved(location: tuple[str | int, ...]) -> tuple[Where, list[type[BaseMod
         fields = models[0].model_fields if len(models) == 1 else {}
         if isinstance(part, int):
             where.append(part)
+        elif part.startswith("["):  # the branch of a union, which nobody wrote
+            models = [model for model in models if (part == "[several]") == ("weight" in model.model_fields)]
         elif part in fields:
             where.append(part)
             models = _models(fields[str(part)])

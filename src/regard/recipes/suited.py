@@ -32,6 +32,11 @@ def suited_data(recipe: Recipe) -> None:
         )
     if recipe.target is None and getattr(recipe.data, "target_kind", "label") != "label":
         raise ValueError(f"target_kind is of the task 'classify'; the task is {recipe.task!r}")
+    learned = getattr(recipe.data, "train", None)
+    if isinstance(learned, tuple) and recipe.train.batch.window and any(part.weight != 1 for part in learned):
+        raise ValueError(
+            "'weight' is of examples, and train.batch.window reads all texts as one; leave one of them out"
+        )
     source = getattr(recipe.data, "source", None)
     if recipe.task in TWO_TEXTS:
         if source is not None and not (isinstance(source, list) and len(source) == 2):

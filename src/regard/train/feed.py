@@ -55,7 +55,7 @@ class ExampleFeed(Feed):
         corpus: where they are.
         framed: fields that get a beginning and an end.
         counted: the field whose ids are predicted.
-        tokens, sentences, seed, shuffle: as of `Batches`; an example that exceeds the budget is left out.
+        tokens, sentences, seed, shuffle, weights: as of `Batches`; an example that exceeds the budget is left out.
     """
 
     def __init__(
@@ -68,10 +68,17 @@ class ExampleFeed(Feed):
         sentences: int | None,
         seed: int = 0,
         shuffle: bool = True,
+        weights: NDArray[np.float64] | None = None,
     ) -> None:
         self.collate = Collator(corpus, bos=framed, eos=framed, counted=counted)
         self.batches = Batches(
-            self.collate.lengths(), tokens=tokens, sentences=sentences, seed=seed, shuffle=shuffle, overlong="drop"
+            self.collate.lengths(),
+            tokens=tokens,
+            sentences=sentences,
+            seed=seed,
+            shuffle=shuffle,
+            overlong="drop",
+            weights=weights,
         )
         self._counts: NDArray[np.int64] = corpus.counts(counted) + (counted in framed)
         self.per_epoch = len(self.batches.epoch(0))

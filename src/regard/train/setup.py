@@ -206,6 +206,7 @@ def make_feed(recipe: Recipe, task: Task, split: Split) -> Feed:
         tokens=given.tokens,
         sentences=given.sentences,
         seed=recipe.train.seed,
+        weights=split.weights,
     )
 
 
@@ -247,7 +248,14 @@ def _masked_feed(recipe: Recipe, task: MaskedLanguageModelling, split: Split, *,
         inner = WindowFeed(split.corpus, rows=rows, window=given.window, pairs=pairs, seed=seed, shuffle=not measuring)
     tokens = None if measuring else given.tokens
     feed = inner or ExampleFeed(
-        split.corpus, framed=(), counted="text", tokens=tokens, sentences=rows, seed=seed, shuffle=not measuring
+        split.corpus,
+        framed=(),
+        counted="text",
+        tokens=tokens,
+        sentences=rows,
+        seed=seed,
+        shuffle=not measuring,
+        weights=None if measuring else split.weights,
     )
     masked = MaskedFeed(feed, Masking(**recipe.train.masking.model_dump()), task.tokenizer, seed=seed)
     masked.check(split.examples.files)

@@ -9,6 +9,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from regard.data import (
     Cmudict,
     Columns,
@@ -25,6 +28,7 @@ from regard.data import (
     Jsonl,
     Labelled,
     Labels,
+    Mixture,
     Numbers,
     Opinions,
     Pairs,
@@ -68,6 +72,8 @@ from regard.recipes.data_sections import (
     StoriesData,
     TableData,
     TextData,
+    WeightedFile,
+    WeightedPair,
 )
 from regard.recipes.episode_sections import EpisodeData
 from regard.recipes.generated_sections import GeneratedData, OpinionsData
@@ -108,6 +114,13 @@ class Split:
         """The ids."""
         assert self.encoded is not None, "what is drawn has no ids"
         return self.encoded
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """How often each example is learned from in an epoch; None for once."""
+        if not isinstance(self.examples, Mixture) or all(weight == 1 for weight in self.examples.weights):
+            return None
+        return self.examples.row_weights(self.corpus.parts)
 
     @property
     def members(self) -> Members:
@@ -164,13 +177,32 @@ def examples(recipe: Recipe, name: Name) -> Examples | None:
         apart = name == "test" and data.test is not None
         folder = (data.root or Path()) / (str(data.test) if apart else data.train)
         found = Labelled(folder, "file", **data.reading())
-        return found if apart else _part(found, data.split, name, recipe)
+        if apart or (name == "test" and not data.split.test):
+            return found if apart else None
+        return _part(found, data.split, name, recipe)
     file = getattr(data, name)
     if file is not None and (name != "train" or data.split is None):
-        return _joined_texts(recipe, file_reader(recipe, data, file))
-    if data.split is None:
+        return _read(recipe, data, file)
+    if data.split is None or (name == "test" and not data.split.test):
         return None
-    return _part(_joined_texts(recipe, file_reader(recipe, data, data.train)), data.split, name, recipe)
+    everything, split = _read(recipe, data, data.train), data.split
+    if isinstance(everything, Mixture) and (
+        name == "train" or split.by == "order"
+    ):  # each keeps its weight and its end
+        return everything.each(lambda part: _part(part, split, name, recipe))
+    return _part(everything, split, name, recipe)
+
+
+def _read(
+    recipe: Recipe,
+    data: SplitFiles | PairsData,
+    file: str | PairFiles | tuple[WeightedFile, ...] | tuple[WeightedPair, ...],
+) -> Examples:
+    """A file of the data, a pair of them, or several with weights."""
+    if not isinstance(file, tuple):
+        return _joined_texts(recipe, file_reader(recipe, data, file))
+    parts = (_joined_texts(recipe, file_reader(recipe, data, one.named)) for one in file)
+    return Mixture(tuple(parts), tuple(one.weight for one in file))
 
 
 def file_reader(recipe: Recipe, data: SplitFiles | PairsData, file: str | PairFiles) -> Reader:
@@ -230,10 +262,8 @@ def _joined_texts(recipe: Recipe, found: Examples) -> Examples:
     return Joined(found) if recipe.pairs else found
 
 
-def _part(everything: Examples, split: SplitSection, name: Name, recipe: Recipe) -> Examples | None:
+def _part(everything: Examples, split: SplitSection, name: Name, recipe: Recipe) -> Examples:
     """A split of data that come in one piece."""
-    if name == "test" and not split.test:
-        return None
     if split.by != "order":
         question, answer = FIELDS[recipe.task]
         by = (answer or question) if split.by == "target" else TASKS[recipe.task].context or question
@@ -324,7 +354,8 @@ def _windows(recipe: Recipe, found: Examples, encoders: Encoders, cache: Path) -
         return None
     tokenizer = encoders["context"]
     assert isinstance(tokenizer, Tokenizer)
-    cut = Windows(found, Cutting(tokenizer, data.window, data.overlap))
+    cutting = Cutting(tokenizer, data.window, data.overlap)
+    cut = found.each(lambda part: Windows(part, cutting)) if isinstance(found, Mixture) else Windows(found, cutting)
     return Corpus.build(cut, {**encoders, "span": Places()}, cache)
 
 
