@@ -112,3 +112,71 @@ def test_wrong_options_are_one_sentence(options: tuple[str, ...], sentence: str,
 
 def test_options_of_a_file_need_one(reviews: Path) -> None:
     assert "are of a file; give it with --file FILE" in refused("predict", reviews, "a text", "--format", "table")
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Path:
+    """A file with other names of columns, a label that is wrong, and a bad line."""
+    rows = (
+        ("the plot is lovely and clever", "good"),
+        ("the music is awful", "good"),
+        ("", "bad"),
+        ("it is dull", "bad"),
+    )
+    return table(tmp_path / "held.csv", ("body", "kind"), *rows)
+
+
+def test_a_file_is_measured_on(reviews: Path, held: Path, tmp_path: Path) -> None:
+    columns = ("--source", "body", "--target", "kind", "--bad-lines", "skip")
+    row = json.loads(asked("evaluate", reviews, held, *columns, "--json").splitlines()[-1])
+    assert (row["file"], row["accuracy"]) == (str(held), pytest.approx(2 / 3))
+    assert row["confusion"] == {"labels": ["bad", "good"], "counts": [[1, 0], [1, 1]]}
+    shown = asked("evaluate", reviews, held, *columns)
+    assert "note: 1 line skipped" in shown
+    assert f"{held}:4: the column of text is blank" in shown
+    assert "3 examples" in shown
+    problem = refused("evaluate", reviews, held, "--source", "body", "--target", "kind")
+    assert f"{held}:4: the column of text is blank; mend the line or leave it out with --bad-lines skip" in problem
+    objects = tmp_path / "held.jsonl"
+    objects.write_text('{"text": "the plot is lovely and clever", "label": "good"}\n')
+    assert json.loads(asked("evaluate", reviews, objects, "--json"))["accuracy"] == 1.0
+    lines = tmp_path / "held.txt"
+    lines.write_text("good the plot is lovely and clever\n")
+    assert json.loads(asked("evaluate", reviews, lines, "--format", "labelled", "--json"))["accuracy"] == 1.0
+
+
+def test_predictions_are_kept_line_by_line(reviews: Path, held: Path, tmp_path: Path) -> None:
+    out = tmp_path / "answers.jsonl"
+    asked("evaluate", reviews, held, "--source", "0", "--target", "1", "--bad-lines", "skip", "--predictions", out)
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(row["id"], row["line"], row["prediction"], row["target"], row["correct"]) for row in rows] == [
+        (0, 2, "good", "good", True),
+        (1, 3, "bad", "good", False),
+        (2, 5, "bad", "bad", True),
+    ]
+    assert rows[0]["source"] == "the plot is lovely and clever"
+    assert rows[0]["where"] == f"{held}:2"
+    assert rows[0]["score"] < 0
+    asked("evaluate", reviews, "--predictions", out)  # of the recipe's own split
+    own = [json.loads(line) for line in out.read_text().splitlines()]
+    accuracy = json.loads(asked("evaluate", reviews, "--json"))["accuracy"]
+    assert sum(row["correct"] for row in own) / len(own) == accuracy
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("FILE", "--target", "spam"), "there is no column 'text'; its header has body, kind"),
+        (("FILE", "--format", "columns"), "--format is 'columns'; it can be labelled, table, jsonl"),
+        (("FILE", "FILE"), "2 files are the source and the target of data in pairs"),
+        (("FOLDER/nothing.csv",), "nothing.csv: there is no such file"),
+        (("--source", "body"), "are of a file; name it behind the run"),
+        (("FILE", "--source", "body", "--target", "kind", "--predictions", "FOLDER"), "FOLDER"),
+    ],
+)
+def test_what_cannot_be_measured_on_is_one_sentence(
+    arguments: tuple[str, ...], sentence: str, reviews: Path, held: Path
+) -> None:
+    folder = str(held.parent)
+    given = [one.replace("FILE", str(held)).replace("FOLDER", folder) for one in arguments]
+    assert sentence.replace("FOLDER", folder) in refused("evaluate", reviews, *given)

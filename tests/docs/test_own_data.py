@@ -58,12 +58,15 @@ def test_every_task_has_a_recipe() -> None:
 
 def test_the_commands_and_fine_tuning() -> None:
     commands = [shlex.split(line) for line in re.findall(r"^\$ regard (.+?)(?:  +#.*)?$", PAGE, re.MULTILINE)]
-    assert [words[0] for words in commands] == ["train", "train", "predict", "evaluate"]
-    dry, train, predict, evaluate = commands
+    assert [words[0] for words in commands] == ["train", "train", "predict", "evaluate", "evaluate"]
+    dry, train, predict, evaluate, other = commands
     assert "all parameters" in regard(*dry)
     regard(*train, "train.steps=3", SHORT)
     assert len(regard(*predict).splitlines()) == 1
     assert "BLEU" in regard(*evaluate)
+    Path("new.tsv").write_text("".join(Path("sentences.tsv").read_text().splitlines(keepends=True)[:3]))
+    assert "new.tsv, 3 examples" in regard(*other)
+    assert len(Path("answers.jsonl").read_text().splitlines()) == 3
     trained("mine.yaml", SHORT)
     vocabularies = [Path(f"runs/{run}/tokenizer.source.json").read_bytes() for run in ("sentences", "mine")]
     assert vocabularies[0] == vocabularies[1]

@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from regard.cli.screen import fail, show
+from regard.cli.screen import fail, notice, show
 
 if TYPE_CHECKING:
     from regard.evaluate.bootstrap import Comparison
@@ -21,8 +21,27 @@ if TYPE_CHECKING:
 
 def command(
     run: Annotated[Path, typer.Argument(help="The folder of a run: runs/dates")],
-    split: Annotated[Literal["test", "valid", "train"], typer.Option(help="What it is measured on.")] = "test",
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="A file to measure on; the source and the target of data in pairs.")
+    ] = None,
+    split: Annotated[Literal["test", "valid", "train"], typer.Option(help="Without a file: measured on.")] = "test",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="Of the file: table, jsonl, ...; None for the recipe's or its name's."),
+    ] = None,
+    source: Annotated[
+        list[str] | None, typer.Option(help="The column that is read, by name or number from 0; twice for two texts.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The column with the right answer.")] = None,
+    header: Annotated[bool | None, typer.Option(help="Whether the first line names the columns.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of the file: --encoding cp1252")] = None,
+    bad_lines: Annotated[
+        Literal["refuse", "skip"] | None, typer.Option(help="Whether a bad line ends the command or is left out.")
+    ] = None,
+    predictions: Annotated[
+        Path | None, typer.Option(help="Write each answer beside the right one to this file, as JSONL.")
+    ] = None,
     data: Annotated[list[str] | None, typer.Option(help="Other data: --data test=FILE, --data longest=50")] = None,
     decode: Annotated[list[str] | None, typer.Option(help="Another search: --decode beam_size=10")] = None,
     ensemble: Annotated[list[Path] | None, typer.Option(help="Another run that answers with this one.")] = None,
@@ -33,8 +52,14 @@ def command(
     ] = None,
 ) -> None:
     """Measure a trained model, by the function that measured it in training."""
+    from regard.recipes.file_data import Layout
     from regard.runs.folder import RunError, check_task, task_of
 
+    layout = Layout(form, tuple(source or ()), target, header, encoding, bad_lines)
+    if not files and (layout.format or layout.columns):
+        fail("--format, --source, --target and --header are of a file; name it behind the run")
+    if missing := next((file for file in files or [] if not file.exists()), None):
+        fail(f"{missing}: there is no such file")
     try:
         task = task_of(run)
         for other in (*(ensemble or []), *([] if against is None else [against])):
@@ -45,26 +70,44 @@ def command(
     from regard.evaluate.score import shown, strict
     from regard.loading import load
     from regard.runs.files import DiskError
+    from regard.runs.run import Run
     from regard.train.fault import NotFiniteError
+    from regard.train.measured_data import measured_on
+    from regard.train.predictions_file import check_answers, write_predictions
     from regard.train.splits import prepared
     from regard.train.validation import measure
     from regard.view.classes import class_table, confusion_table
 
     try:
-        overrides = [f"data.{one}" for one in data or []] + [f"decode.{one}" for one in decode or []]
+        split = "test" if files else split
+        overrides = measured_on(Run(run).recipe(), files or [], layout)
+        overrides += [f"data.{one}" for one in data or []] + [f"decode.{one}" for one in decode or []]
         remembered = [one for one in overrides if one.startswith("decode.memory=")]  # data, not a search: for both
         loaded = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
+        if predictions is not None:
+            check_answers(loaded.task)
         found = prepared(loaded.recipe, split, loaded.task.encoders, run.parent / ".cache")
         if found is None:
             fail(f"the recipe of {run} has no split {split!r}; try --split valid")
         measured = measure(loaded.model, loaded.task, found, loaded.recipe, engine=loaded.engine)
+        if predictions is not None:
+            write_predictions(predictions, loaded.task, found, loaded.recipe, measured)
         beside = None if against is None else load(against, overrides=remembered)
         differences = {} if beside is None else _differences(loaded, found, measured, beside)
     except (DiskError, NotFiniteError, ValueError) as problem:
-        fail(str(problem))
+        said = str(problem).replace("set bad_lines to skip", "leave it out with --bad-lines skip")
+        fail(said.replace("data.encoding=", "--encoding "))
+    if found.encoded is not None and found.encoded.skipped.count:
+        notice(str(found.encoded.skipped))
+    on = " and ".join(map(str, files)) if files else split
     if as_json:
         signatures = {name: score.signature for name, score in measured.scores.items()}
-        row: dict[str, object] = {"split": split, **strict(measured.values()), "signatures": signatures}
+        row: dict[str, object] = {
+            "split": split,
+            **({"file": on} if files else {}),
+            **strict(measured.values()),
+            "signatures": signatures,
+        }
         if measured.classes is not None:
             row["classes"] = {name: one._asdict() for name, one in measured.classes.per_class().items()}
             row["averages"] = {name: one._asdict() for name, one in measured.classes.averages().items()}
@@ -75,7 +118,7 @@ def command(
         typer.echo(json.dumps(row))
         return
     runs = " + ".join(map(str, (run, *(ensemble or []))))
-    table = Table(title=f"{escape(runs)}: {split}, {len(found):,} examples", title_justify="left")
+    table = Table(title=f"{escape(runs)}: {escape(on)}, {len(found):,} examples", title_justify="left")
     for column in ("measure", "value", "signature"):
         table.add_column(column, justify="right" if column == "value" else "left")
     table.add_row("loss", f"{measured.loss:.4f}", loaded.task.measured_in)
