@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from regard.cli.screen import fail, show
+from regard.view.console import Console
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ def command(
     machine = Machine.here(compiles=compiled)
     if compiled and not machine.cuda and not Machine.has_compiler():
         fail("--compile: torch.compile needs a C++ compiler on a CPU; install g++ or clang++, or leave --compile out")
-    note = Console(stderr=True, highlight=False).print
+    note = Console(stderr=True).print
     findings = _gate(list(verify(gated(names, quick=quick), machine)))
     note(f"gate: {findings} outputs and gradients held to the float64 truth")
     rows = []

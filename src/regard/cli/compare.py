@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from regard.cli.screen import fail, show
+from regard.view.console import Console
 
 if TYPE_CHECKING:
     from regard.compare.comparison import Comparison
@@ -61,7 +61,7 @@ def _train(pool: Pool) -> None:
     from regard.compare.board import Board
     from regard.train.signals import Interrupted
 
-    console = Console(stderr=True, highlight=False)
+    console = Console(stderr=True)
     try:
         with Board(console) as board:
             pool.train(board.show, board.stopping)

@@ -6,6 +6,7 @@ import os
 import sys
 
 from regard.cli.app import app
+from regard.view.control_characters import visible
 
 
 def main() -> None:
@@ -19,7 +20,7 @@ def main() -> None:
         sys.exit(130)
     except OSError as problem:
         if problem.filename is not None:
-            sys.exit(f"error: {problem.filename}: cannot be read or written ({problem.strerror})")
+            sys.exit(f"error: {visible(str(problem.filename))}: cannot be read or written ({problem.strerror})")
         _forget_output()
         sys.exit(f"error: cannot write the output ({problem.strerror})" if problem.strerror else f"error: {problem}")
 

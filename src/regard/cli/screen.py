@@ -6,8 +6,10 @@ import os
 from typing import NoReturn
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.markup import escape
+
+from regard.view.console import Console
 
 # A pipe has no width; tables cut to rich's default of 80 columns would lose their equations.
 _PIPE_WIDTH = 160
@@ -15,7 +17,7 @@ _PIPE_WIDTH = 160
 
 def console() -> Console:
     """Standard output, as wide as the terminal."""
-    screen = Console(highlight=False)
+    screen = Console()
     if not screen.is_terminal and "COLUMNS" not in os.environ:
         screen.width = _PIPE_WIDTH
     return screen
@@ -30,10 +32,10 @@ def show(*what: RenderableType) -> None:
 
 def notice(sentence: str) -> None:
     """Something to know, beside what is printed."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"[yellow]note:[/] {escape(sentence)}")
+    Console(stderr=True, soft_wrap=True).print(f"[yellow]note:[/] {escape(sentence)}")
 
 
 def fail(sentence: str) -> NoReturn:
     """End the command with one sentence and exit status 2."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]error:[/] {escape(sentence)}")
+    Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(sentence)}")
     raise typer.Exit(2)

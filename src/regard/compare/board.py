@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
@@ -12,6 +12,7 @@ from rich.table import Table
 from regard.compare.pool import Pool, State
 from regard.compare.trial import Trial
 from regard.runs.run import Run
+from regard.view.console import Console
 
 _STYLES: dict[State, str] = {"training": "bold", "failed": "red", "waiting": "dim", "done": "green"}
 _ROOM = 6  # lines of a terminal that are not for runs

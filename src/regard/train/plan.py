@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 from rich.console import RenderableType
+from rich.markup import escape
 from rich.table import Table
 from torch import nn
 
@@ -84,12 +85,12 @@ def _model(recipe: Recipe, model: nn.Module) -> Table:
 def _data(setup: Setup, needed: Footprint) -> Table:
     table = _table("data", "what", "size")
     for field, encoder in setup.task.encoders.items():
-        table.add_row(f"ids of {field}", f"{encoder.size:,}")
+        table.add_row(f"ids of {escape(field)}", f"{encoder.size:,}")
     if setup.train.encoded is not None:
         table.add_row("examples to learn from", f"{len(setup.train):,}")
     for left_out in setup.skipped():
-        table.add_row("left out", left_out)
-    table.add_row("batches", str(setup.feed))
+        table.add_row("left out", escape(left_out))
+    table.add_row("batches", escape(str(setup.feed)))
     if setup.feed.dropped:
         table.add_row("longer than a batch may be, left out", f"{setup.feed.dropped:,}")
     table.add_row("largest batch", _shapes(needed))

@@ -46,7 +46,7 @@ def summary(run: Run, recipe: Recipe, outcome: Outcome) -> list[RenderableType]:
     for prediction in _chosen(measured.predictions, recipe.evaluate.examples):
         parts += _drawn(prediction, recipe.task)
     parts += [f"time: {outcome.time}"] if outcome.time else []
-    return [*parts, "", f"the run is in {run.folder}"]
+    return [*parts, "", f"the run is in {escape(str(run.folder))}"]
 
 
 def report(run: Run, recipe: Recipe, outcome: Outcome) -> None:

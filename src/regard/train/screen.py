@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from time import perf_counter
 
-from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -21,6 +21,7 @@ from regard.recipes.sections import Recipe
 from regard.runs.checkpoint import Progress as Place
 from regard.train.feed import Feed
 from regard.train.time_spent import TimeSpent, duration
+from regard.view.console import Console
 
 ENDED = {"finished": "finished", "patience": "out of patience", "interrupted": "interrupted"}
 """Why a run ended, for people."""
@@ -32,7 +33,7 @@ class Screen:
     """Loss and speed, in a bar or, off a terminal, a line now and then; a line for each validation; and notices."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self.console = Console(stderr=True, highlight=False, quiet=quiet)
+        self.console = Console(stderr=True, quiet=quiet)
         self._bar: Progress | None = None
         self._task = TaskID(0)
         self._pace = _Pace()
@@ -63,7 +64,7 @@ class Screen:
         """
         count = sum(parameter.numel() for parameter in model.parameters())
         together = "" if processes == 1 else f"; {processes} processes{', sharded' if sharded else ''}"
-        self._say(f"[bold]{recipe.run}[/]: {recipe.model.kind}, {count:,} parameters; {feed}{together}")
+        self._say(f"[bold]{recipe.run}[/]: {recipe.model.kind}, {count:,} parameters; {escape(str(feed))}{together}")
         if feed.dropped:
             self.notice(f"{feed.dropped:,} examples are longer than a batch may be and were left out")
         if ended is not None:
@@ -116,13 +117,13 @@ class Screen:
         if self._validations > _ALL and perf_counter() - self._said < _BETWEEN:
             return
         self._said = perf_counter()
-        measured = "  ".join(f"{name} {shown(value, '.4g')}" for name, value in values.items())
+        measured = "  ".join(f"{escape(name)} {shown(value, '.4g')}" for name, value in values.items())
         self._say(f"step {step:>6,}  {measured}{'  [green]best[/]' if better else ''}")
         self._pace = _Pace()  # the validation is no part of the speed
 
     def notice(self, sentence: str) -> None:
         """Something a person should know."""
-        self._say(f"[yellow]note:[/] {sentence}")
+        self._say(f"[yellow]note:[/] {escape(sentence)}")
 
     def end(self) -> None:
         """The bar has done its work."""

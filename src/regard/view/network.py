@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from regard.explain.panel import Network
+from regard.view.control_characters import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,17 +40,17 @@ def draw_network(axis: Axes, network: Network) -> None:
     rings = [0.6 + _THICKEST * float(weight) for weight in weights.diagonal()]
     axis.scatter(x, y, s=sizes, c=colours, edgecolors="0.3", linewidths=rings, zorder=2)
     for name, (across, up) in zip(network.rows, places, strict=True):
-        axis.annotate(_plain(name), (across, up), ha="center", va="center", fontsize=7, zorder=3)
+        axis.annotate(plain_name(name), (across, up), ha="center", va="center", fontsize=7, zorder=3)
     for group in groups:
-        axis.scatter([], [], s=60, color=palette(groups.index(group) % _COLOURS), label=_plain(group))
+        axis.scatter([], [], s=60, color=palette(groups.index(group) % _COLOURS), label=plain_name(group))
     if groups:
         axis.legend(title="label", fontsize=7, title_fontsize=7, loc="upper right", frameon=False)
-    axis.set_title(_plain(network.title), fontsize=9, loc="left")
+    axis.set_title(plain_name(network.title), fontsize=9, loc="left")
     axis.set_aspect("equal")
     axis.margins(0.12)
     axis.axis("off")
 
 
-def _plain(name: str) -> str:
-    """A name in which matplotlib finds no formula."""
-    return name.replace("$", r"\$")
+def plain_name(name: str) -> str:
+    """A name in which matplotlib finds no formula and no control character."""
+    return visible(name).replace("$", r"\$")

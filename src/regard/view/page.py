@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from regard.explain.panel import Panel
+from regard.view.control_characters import visible
 
 _STYLE = """
 body {font: 15px/1.9 sans-serif; margin: 2em; color: #222; background: #fff}
@@ -37,16 +38,21 @@ def _panel(panel: Panel) -> str:
     largest = max((abs(value) for row in values for value in row), default=0.0) or 1.0
     names = panel.rows or tuple(str(number) for number in range(len(values)))
     kind = "words" if panel.columns else "cells"
-    lines = [f"<h2>{escape(panel.title)}</h2>", f'<table class="{kind}">']
+    lines = [f"<h2>{_shown(panel.title)}</h2>", f'<table class="{kind}">']
     for name, row in zip(names, values, strict=True):
         cells = _words(row, panel.columns, largest) if panel.columns else "".join(_cells(row, largest))
-        lines.append(f"<tr><th>{escape(name)}</th>{cells}</tr>")
+        lines.append(f"<tr><th>{_shown(name)}</th>{cells}</tr>")
     return "\n".join([*lines, "</table>\n"])
 
 
 def _words(row: Sequence[float], words: Sequence[str], largest: float) -> str:
-    marked = (f"<mark {_colour(value, largest)}>{escape(word)}</mark>" for value, word in zip(row, words, strict=True))
+    marked = (f"<mark {_colour(value, largest)}>{_shown(word)}</mark>" for value, word in zip(row, words, strict=True))
     return f"<td>{' '.join(marked)}</td>"
+
+
+def _shown(text: str) -> str:
+    """A text of the page: no markup, and no control characters."""
+    return escape(visible(text))
 
 
 def _cells(row: Sequence[float], largest: float) -> Iterator[str]:

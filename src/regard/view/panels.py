@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regard.explain.panel import Network, Panel
-from regard.view.network import draw_network
+from regard.view.network import draw_network, plain_name
 from regard.view.page import page
 
 if TYPE_CHECKING:
@@ -93,14 +93,14 @@ def _draw(axis: Axes, panel: Panel) -> None:
         vmin=-largest if signed else 0.0,
         vmax=largest,
     )
-    axis.set_title(_plain(panel.title), fontsize=9, loc="left")
+    axis.set_title(plain_name(panel.title), fontsize=9, loc="left")
     axis.set_xlabel(panel.along, fontsize=8)
     axis.set_ylabel(panel.down, fontsize=8)
     axis.tick_params(labelsize=7, length=2)
     if 0 < len(panel.rows) <= _NAMED:
-        axis.set_yticks(range(len(panel.rows)), [_plain(name) for name in panel.rows])
+        axis.set_yticks(range(len(panel.rows)), [plain_name(name) for name in panel.rows])
     if 0 < len(panel.columns) <= _NAMED:
-        axis.set_xticks(range(len(panel.columns)), [_plain(name) for name in panel.columns], rotation=90)
+        axis.set_xticks(range(len(panel.columns)), [plain_name(name) for name in panel.columns], rotation=90)
     figure = axis.figure
     figure.colorbar(shown, ax=axis, pad=0.01, fraction=0.03).ax.tick_params(labelsize=7)
 
@@ -114,8 +114,3 @@ def _sides(panel: Panel) -> tuple[float, float]:
 
 def _side(cells: int) -> float:
     return min(_MOST, max(_LEAST, _CELL * cells))
-
-
-def _plain(name: str) -> str:
-    """A name in which matplotlib finds no formula."""
-    return name.replace("$", r"\$")

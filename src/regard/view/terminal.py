@@ -9,6 +9,8 @@ from rich.cells import cell_len, get_character_cell_size
 from rich.text import Text
 from torch import Tensor
 
+from regard.view.control_characters import visible
+
 _SHADES = " ░▒▓█"
 _LONGEST = 12  # characters of a token that are shown
 
@@ -58,6 +60,7 @@ def story_map(weights: Tensor, sentences: Sequence[str], columns: Sequence[str] 
     Mary ran home        █
     Mary took the milk █
     """
+    sentences = [visible(sentence) for sentence in sentences]
     wide = max(map(cell_len, sentences), default=0) + 1
     numbers = [" ".join(str(hop) for hop in range(1, len(weights) + 1))]
     lines = [" " * wide + head for head in (numbers if columns is None else _heads(columns))]
@@ -79,7 +82,8 @@ def stacked(*rows: Sequence[str], width: int = 100) -> Text:
     """
     blocks: list[list[str]] = []
     room = 0
-    for column in zip_longest(*rows, fillvalue=""):
+    for tokens in zip_longest(*rows, fillvalue=""):
+        column = [visible(token) for token in tokens]
         wide = max(map(cell_len, column)) + 1
         if wide > room + 1:  # the last column needs no space behind it
             blocks.append([""] * len(rows))
@@ -104,7 +108,7 @@ def _heads(columns: Sequence[str]) -> list[str]:
 def _cut(token: str) -> list[str]:
     """The characters of a token, each with the marks on it; a long one is cut."""
     found: list[str] = []
-    for character in token:
+    for character in visible(token):
         if get_character_cell_size(character):
             found.append(character)
         elif found:
