@@ -23,6 +23,7 @@ from regard.recipes.sections import Recipe
 from regard.runs.folder import RunError
 from regard.runs.run import Run
 from regard.tasks.allowed import allowed, bounded
+from regard.tasks.askable import check_askable
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Task
 from regard.tasks.together import together
@@ -73,6 +74,7 @@ class Predictor:
     ) -> list[list[Prediction]]:
         """Up to `n` answers to each text, best first."""
         asked = _asked(texts)
+        check_askable(asked, self.recipe.decode.max_text)
         model, search = self._held(only, self._search(n, settings))
         says = [self.task.answer is None or bool(text.strip()) for text in asked]
         found = iter(self.task.predict(model, list(compress(asked, says)), search))

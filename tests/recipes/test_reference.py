@@ -237,6 +237,7 @@ def test_decode_has_the_keys_of_a_search_and_those_of_answers() -> None:
         "dictionary",
         "generate_unknown",
         "threshold",
+        "max_text",
         "memory",
     ]
 

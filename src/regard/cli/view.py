@@ -19,12 +19,14 @@ def command(
 ) -> None:
     """Draw what a trained model looks at while it answers, step by step."""
     from regard.loading import load
+    from regard.tasks.askable import check_askable
     from regard.tasks.nodes import Nodes
     from regard.view.panels import draw
 
     try:
         loaded = load(run, overrides=[f"decode.{one}" for one in decode or []])
         task = loaded.task
+        check_askable([text], loaded.recipe.decode.max_text)
         if task.answer is not None and not text.strip():
             fail("the text is empty; ask something to be drawn")
         if isinstance(task, Nodes):

@@ -14,7 +14,8 @@ from tokenizers import normalizers, pre_tokenizers
 from regard.data import tokenizer_training
 from regard.data.field_kind import FieldKind
 from regard.data.pieces import printable, surface
-from regard.data.problems import DataError, shortened
+from regard.data.problems import DataError, TextError, shortened
+from regard.data.surrogates import lone_surrogate
 from regard.data.tokenizer_training import CountedTexts, Wanted
 from regard.data.word_splitting import WordSplit, joined_words
 from regard.specials import BOS, EOS, MASK, MASKED, PAD, SPECIALS, UNK
@@ -151,6 +152,16 @@ class Tokenizer:
 
     def encode_all(self, texts: Sequence[str | Sequence[str]]) -> list[list[int]]:
         """The ids of many texts, on all cores."""
+        try:
+            return self._encoded(texts)
+        except (TypeError, UnicodeEncodeError):
+            plain = [text if isinstance(text, str) else " ".join(text) for text in texts]
+            wrong = next((text for text in plain if lone_surrogate(text) is not None), None)
+            if wrong is None:
+                raise
+            raise TextError(f"{shortened(wrong)!r} has a byte that is not UTF-8, or half of a surrogate pair") from None
+
+    def _encoded(self, texts: Sequence[str | Sequence[str]]) -> list[list[int]]:
         if self.masked and any(isinstance(text, str) and "\t" in text for text in texts):
             return [self._both(text) for text in texts]
         plain = [text if isinstance(text, str) else self._joined(text) for text in texts]

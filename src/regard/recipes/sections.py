@@ -402,6 +402,12 @@ _UNKNOWN_WORDS: dict[str, tuple[Any, Any, str]] = {
         "Of target_kind labels: the probability from which on a label is part of an answer; `tuned` for the one with "
         "the best micro F1 on the validation data, found when training ends.",
     ),
+    "max_text": (
+        Annotated[int, Field(ge=1)],
+        50_000,
+        "The longest text that the model is asked, in characters; a longer one is refused, for its answer might take "
+        "minutes, or more memory than there is. What a model is measured on has no such limit.",
+    ),
     "memory": (
         DataFile | None,
         None,
@@ -442,6 +448,7 @@ if TYPE_CHECKING:
         unknown: Literal["keep", "copy"] = "keep"
         dictionary: str | None = None
         generate_unknown: bool = False
+        max_text: int = 50_000
         memory: str | None = None
         threshold: float | Literal["tuned"] = 0.5
 else:
