@@ -34,6 +34,7 @@ class Keeping:
         """
         if torch.compiler.is_compiling():
             return make()
+        key = key, torch.is_inference_mode_enabled()  # tensors of inference cannot be used in training
         held = self._made.get(reader)
         if held is None or cast(tuple[object, T], held)[0] != key:
             held = self._made[reader] = key, make()

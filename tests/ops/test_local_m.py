@@ -77,6 +77,22 @@ def test_step_by_step_equals_all_at_once() -> None:
         state = part.state
 
 
+def test_past_the_end_nothing_is_seen_or_the_last_word() -> None:
+    """Of three words, by a window of one: query 4 and those after it see nothing, or what query 2 sees."""
+    energy, mask = torch.randn(2, 1, 1, 7).expand(-1, -1, 6, -1), Mask.padding([3, 7])
+    gone, held = (local_m_weights(energy, mask, window=1, hold=hold) for hold in (False, True))
+    assert (gone[0, 0, 4:] == 0).all()
+    assert_close(held[0, 0, 3:], held[0, :, 2].expand(3, -1).double())
+    assert torch.equal(held[:, :, :3], gone[:, :, :3])
+    assert torch.equal(held[1], gone[1]), "the other sequence is longer"
+    assert_close(local_m_weights(energy[:1, ..., :3], window=1, hold=True), held[:1, ..., :3].double())
+    attention = Attention(Dot(), LocalM(window=1, hold=True))
+    query, key = torch.randn(2, 6, 5), torch.randn(2, 7, 5)
+    out, last = attention(query, key, mask=mask), attention.remember(key, mask=mask)
+    step = attention.read(query[:, 5:], last, attention.read(query[:, :5], last).state)
+    assert_close(step.context, out.context[:, 5:].double(), tolerance=1e-6)
+
+
 def test_bad_arguments_are_named() -> None:
     with pytest.raises(ValueError, match="local_m: window and step count keys and queries; got window=-1, step=0"):
         local_m_weights(torch.randn(1, 1, 2, 3), window=-1)

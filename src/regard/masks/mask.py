@@ -226,13 +226,23 @@ class Mask(Keeping):
         return self._node.to(self._device()).lengths(batch, keys)
 
     def true_lengths(self, batch: int, keys: int) -> Tensor:
-        """`lengths` of a mask that is padding and nothing else; another is refused, for mechanisms that need an end."""
+        """`lengths` of a mask that is padding and nothing else; another is refused, for mechanisms that need an end.
+
+        What is recorded or compiled cannot look at booleans, and trusts them.
+        """
         lengths = self.lengths(batch, keys)
-        places = torch.arange(keys, device=self._device())
-        shape = (batch, 1, 1, keys)
-        if lengths is None or not (self.allowed(shape)[:, 0, 0] == (places < lengths[:, None])).all():
+        if lengths is None or self.by_place or not self._is_padding(batch, keys, lengths):
             raise MaskShapeError(f"only padding fits here, Mask.padding(lengths); got {self!r}")
         return lengths
+
+    def _is_padding(self, batch: int, keys: int, lengths: Tensor) -> bool:
+        """Whether the mask allows the keys before these lengths and no others."""
+        shape = (batch, 1, 1, keys)
+        if is_recording() or all(isinstance(part, Padding) for part in conjuncts(self._node)):
+            self._node.check(shape)
+            return True
+        places = torch.arange(keys, device=self._device())
+        return bool((self.allowed(shape)[:, 0, 0] == (places < lengths[:, None])).all())
 
     def serves_every_query(self, shape: Shape) -> bool:
         """Whether every query surely has a key to attend to; False where only a look at all pairs can tell.

@@ -44,7 +44,8 @@ class GAT(nn.Module):
         output_heads: H', heads of the last layer, averaged.
         num_layers: L.
         residual: whether a layer between the first and the last adds what it was given, as for graphs that were never
-            seen (section 3.3 of the paper: three layers).
+            seen (section 3.3 of the paper: three layers). It is added behind the ELU: h + ELU(read). The authors' code
+            adds it inside, ELU(read + W h + b) with a map for each head, and where widths are equal not at all.
         dropout: of features and hidden states, of weights, and of what is read with them.
         negative_slope: of the LeakyReLU of the energies.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -105,15 +106,24 @@ def layer_run(
     hidden = torch.stack([state.hidden for state in before])
     flat = [part for one in weights for part in one]
     settings = (True, 1, 0.0, torch.is_grad_enabled(), len(before) == 2, True)
-    with warnings.catch_warnings():
-        # cuDNN wants the weights of a layer in one piece, and says so; here it copies them into one.
-        warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk")
+    with _without_warning():
         if kind == "lstm":
             cell = torch.stack([state.cell for state in before if state.cell is not None])
             outputs, *after = torch.lstm(x, (hidden, cell), flat, *settings)
         else:
             outputs, *after = (torch.gru if kind == "gru" else torch.rnn_tanh)(x, hidden, flat, *settings)
     return outputs, [CellState(*parts) for parts in zip(*after, strict=True)]
+
+
+@contextmanager
+def _without_warning() -> Iterator[None]:
+    """cuDNN wants the weights of a layer in one piece, and says so; here it copies them into one."""
+    if torch.compiler.is_compiling():
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk")
+        yield
 
 
 _SHUT = 1e4  # σ(-1e4) is 0 and σ(1e4) is 1, exactly

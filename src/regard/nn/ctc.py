@@ -10,6 +10,7 @@ from regard.nn.fitting import mapped
 from regard.nn.reader import Watched
 from regard.ops.attended import Attended
 from regard.ops.ctc import CTCAlignment, ctc_alignment, ctc_attention, ctc_lengths
+from regard.ops.ctc_loss import ctc_losses
 from regard.ops.softmax import statistics_dtype
 
 
@@ -90,15 +91,7 @@ class CTC(Watched):
         """-log p(y | x), the mean over sequences, by PyTorch's fused kernel; impossible transcripts count as 0."""
         log_probs = self.log_probs(frames)
         lengths = ctc_lengths(log_probs, targets, input_lengths, target_lengths, blank=self.blank)
-        losses = F.ctc_loss(
-            log_probs.transpose(0, 1),
-            targets,
-            *lengths,
-            blank=self.blank,
-            reduction="none",
-            zero_infinity=True,
-        )
-        return losses.mean()
+        return ctc_losses(log_probs, targets, *lengths, blank=self.blank).mean()
 
     @torch.no_grad()
     def greedy(self, frames: Tensor, input_lengths: Tensor | None = None) -> list[list[int]]:

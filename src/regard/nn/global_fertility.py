@@ -23,8 +23,8 @@ class GlobalFertility(nn.Module):
     Parameters: `key_map` W, `mean_map` m, `log_variance_map` s.
 
     The authors add it to a model that is already trained, and train on; from a random start it drowns the
-    translation. log σ² beyond ±10 counts as ±10. See `regard.ops.fertility_log_likelihood` (Cohn et al. 2016, global
-    fertility).
+    translation. The hidden layer of their code has a bias as well. log σ² beyond ±10 counts as ±10. See
+    `regard.ops.fertility_log_likelihood` (Cohn et al. 2016, global fertility).
 
     >>> loss = GlobalFertility(key_dim=5, hidden_dim=7)
     >>> loss(torch.rand(2, 11), torch.randn(2, 11, 5), Mask.padding([11, 4])).shape

@@ -20,7 +20,6 @@ from regard.ops.additive import additive_attention, additive_score
 from regard.ops.attended import Attended
 from regard.ops.intra_attention import lstmn_cell
 from regard.ops.softmax import softmax_attention
-from regard.recording import is_recording
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,10 +226,7 @@ class LSTMN(nn.Module):
             return self._run(words, before)
         if self.cell.window is not None:
             raise ValueError(f"LSTMN: tapes of {self.cell.window} words have no padding; leave mask or window out")
-        # A recording cannot look whether the mask is padding; whoever records has made it of lengths.
-        found = mask.lengths(batch, length) if is_recording() else mask.true_lengths(batch, length)
-        assert found is not None
-        lengths = found.to(words.device)
+        lengths = mask.true_lengths(batch, length).to(words.device)
         outside = ~inside(lengths, length)
         step = self._run(words.masked_fill(outside.unsqueeze(2), 0.0), before, outside)
         return step._replace(state=_ends(step, before, mask, lengths))

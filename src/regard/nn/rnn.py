@@ -14,9 +14,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.nn.cells import Cells, CellState, CellWeights, cell_step, holding, layer_run
 from regard.nn.packed_cell import PackedCell
+from regard.nn.rnn_layers import LAYERS
 from regard.recording import is_recording
-
-_TORCH: dict[str, Callable[..., nn.RNNBase]] = {"elman": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ class Recurrent(nn.Module):
         self.input_dim = input_dim
         self.hidden_dim = hidden_dim
         self.directions = 2 if bidirectional else 1
-        self.layers = _TORCH[self.cells.kind](
+        self.layers = LAYERS[self.cells.kind](
             input_dim,
             hidden_dim,
             num_layers=self.cells.num_layers,

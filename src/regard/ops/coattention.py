@@ -58,7 +58,8 @@ def coattention(
 
     D and Q hold the words as columns, each with a sentinel behind them that a word attends to when nothing on the
     other side concerns it. A^Q is normalised over the *document*, one distribution for each question word; A^D over
-    the *question*, one for each document word. The paper's "row-wise" can be read either way; the shapes cannot.
+    the *question*, one for each document word. So say the paper's words, "across the document for each word in the
+    question"; its "row-wise" can be read either way, and the shapes fit both.
 
     Args:
         document: [B, m, l].

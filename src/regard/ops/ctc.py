@@ -212,7 +212,11 @@ def ctc_lengths(
     of_targets = _lengths("target", target_lengths, batch, targets.shape[1], log_probs.device)
     labels = targets.to(log_probs.device)
     there = torch.arange(targets.shape[1], device=log_probs.device) < of_targets.unsqueeze(1)
-    wrong = (there & ((labels < 0) | (labels >= symbols) | (labels == blank))).nonzero()
+    outside = there & ((labels < 0) | (labels >= symbols) | (labels == blank))
+    if torch.compiler.is_compiling():  # nothing can be looked at here, but the program that is made looks
+        torch._assert_async(~outside.any(), f"ctc: a symbol is the blank, {blank}, or not one of {symbols}")
+        return of_frames, of_targets
+    wrong = outside.nonzero()
     if len(wrong):
         row, place = wrong[0].tolist()
         raise ValueError(
@@ -227,6 +231,9 @@ def _lengths(name: str, lengths: Tensor | None, batch: int, longest: int, device
         return torch.full((batch,), longest, device=device)
     if lengths.shape != (batch,):
         raise ValueError(f"ctc: {name}_lengths must be [B] = [{batch}]; got {list(lengths.shape)}")
-    if batch and not 0 <= int(lengths.min()) <= int(lengths.max()) <= longest:
+    if torch.compiler.is_compiling():
+        fits = ((lengths >= 0) & (lengths <= longest)).all()
+        torch._assert_async(fits, f"ctc: {name}_lengths lie between 0 and the longest")
+    elif batch and not 0 <= int(lengths.min()) <= int(lengths.max()) <= longest:
         raise ValueError(f"ctc: {name}_lengths must lie between 0 and {longest}; got {lengths.tolist()}")
     return lengths.to(device)

@@ -13,7 +13,7 @@ which is not the order of their speed. The rule here, per call:
 | CUDA, capability 9.0 on | half | the same with gradients | flash, cuDNN, memory-efficient, plain |
 | any other | any | any | PyTorch's own |
 
-A short read that is not recorded (see below) leaves the order to PyTorch, without cuDNN.
+A read of up to 1,024 pairs, up to 256 wide, that is not recorded (see below) leaves the order to PyTorch, without cuDNN.
 
 A decoder that reads step by step makes the second and third kind. On an H200 the plain way takes half the time of the
 memory-efficient kernel there, forward and backward. Of the fourth kind, 64 sequences of 32 words in 8 heads, the
@@ -174,7 +174,8 @@ class _WithoutCudnn:
 
 
 def _order(query: Tensor, key: Tensor, value: Tensor) -> AbstractContextManager[None]:
-    if query.shape[2] * key.shape[2] <= _FEW_PAIRS and not is_recording():
+    few = query.shape[2] * key.shape[2] <= _FEW_PAIRS and query.shape[3] <= _WIDE
+    if few and not is_recording():
         return _WithoutCudnn()
     differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value))
     shape = Shape(query.shape[2], key.shape[2], query.shape[3], differentiable)

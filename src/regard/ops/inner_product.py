@@ -78,8 +78,9 @@ def dot_product_attention(
         return softmax_attention(inner_product(query, key, scale), value, mask, dropout=dropout)
     if mask is not None and queries == 1 and mask == _CAUSAL:
         mask = None  # the last query sees every key
-    causal = mask is not None and queries == key.shape[2] and mask == _CAUSAL
-    if torch.compiler.is_compiling():  # sizes may be symbols, and the compiler chooses
+    # Not `causal = ...`: of symbols it would be a symbol, which no kernel takes.
+    causal = True if mask is not None and queries == key.shape[2] and mask == _CAUSAL else False  # noqa: SIM210
+    if torch.compiler.is_compiling():  # which chooses itself
         impl = "sdpa"
     if impl is None and not causal and _is_short(query, key, value):  # the kernel is causal without a mask
         return _short(query, key, value, mask, shape, scale=scale, dropout=dropout)
@@ -155,8 +156,7 @@ def _known_bias(mask: Mask, shape: Shape, query: Tensor) -> tuple[Tensor, Tensor
     if mask.by_place and (is_recording() or shape[0] * shape[2] * shape[3] > HELD_PAIRS):
         forbidden, empty = whole_rows(mask, shape, query.device)
         return ~forbidden, empty
-    key = shape, query.device, query.dtype, torch.is_inference_mode_enabled()
-    return mask.latest(_bias, key, lambda: _bias(mask, shape, query))
+    return mask.latest(_bias, (shape, query.device, query.dtype), lambda: _bias(mask, shape, query))
 
 
 def _bias(mask: Mask, shape: Shape, query: Tensor) -> tuple[Tensor, Tensor | None]:

@@ -154,8 +154,7 @@ def known_rows(mask: Mask, shape: Shape, device: torch.device) -> tuple[Tensor, 
     """
     if is_recording() or shape[0] * shape[2] * shape[3] > HELD_PAIRS:
         return whole_rows(mask, shape, device)
-    key = shape, device, torch.is_inference_mode_enabled()  # tensors of inference cannot be used in training
-    return mask.latest(whole_rows, key, lambda: whole_rows(mask, shape, device))
+    return mask.latest(whole_rows, (shape, device), lambda: whole_rows(mask, shape, device))
 
 
 HELD_PAIRS = 1 << 22

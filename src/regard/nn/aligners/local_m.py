@@ -15,10 +15,12 @@ class LocalM(Aligner):
 
     The number of a query is `state.step` and on, so reading step by step is reading all at once. It assumes that
     both sequences run in the same direction at about the same pace; a *reversed* source is the wrong end. Once t is
-    more than D past the last key nothing is in the window and the context is zero.
+    more than D past the last key nothing is in the window and the context is zero; with `hold` the window stays at the
+    last key, as in the authors' code.
 
     Args:
         window: D, keys on either side; the paper's is 10.
+        hold: whether the window stays at the last key of a sequence once t is past it.
 
     No parameters. Luong, Pham & Manning 2015, section 3.2; see `regard.ops.local_m_weights`.
 
@@ -29,14 +31,15 @@ class LocalM(Aligner):
     tensor([[2, 3, 3, 3, 3]])
     """
 
-    def __init__(self, window: int = 10) -> None:
+    def __init__(self, window: int = 10, *, hold: bool = False) -> None:
         super().__init__()
         if window < 0:
             raise ValueError(f"LocalM: window is how many keys on either side, 0 or more; got {window}")
         self.window = window
+        self.hold = hold
 
     def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:
-        return Aligned(local_m_weights(energy, memory.mask, window=self.window, step=state.step))
+        return Aligned(local_m_weights(energy, memory.mask, window=self.window, step=state.step, hold=self.hold))
 
     def extra_repr(self) -> str:
-        return f"window={self.window}"
+        return f"window={self.window}" + ", hold=True" * self.hold
