@@ -19,8 +19,8 @@ class Elman(nn.RNNBase):
     nonlinearity = "tanh"
     forward = nn.RNN.forward
 
-    def __init__(self, *sizes: int, **options: Any) -> None:
-        super().__init__("RNN_TANH", *sizes, **options)
+    def __init__(self, input_size: int, hidden_size: int, **options: Any) -> None:
+        super().__init__("RNN_TANH", input_size, hidden_size, **options)
 
 
 class GRU(nn.RNNBase):
@@ -28,8 +28,8 @@ class GRU(nn.RNNBase):
 
     forward = nn.GRU.forward
 
-    def __init__(self, *sizes: int, **options: Any) -> None:
-        super().__init__("GRU", *sizes, **options)
+    def __init__(self, input_size: int, hidden_size: int, **options: Any) -> None:
+        super().__init__("GRU", input_size, hidden_size, **options)
 
 
 class LSTM(nn.RNNBase):
@@ -40,8 +40,8 @@ class LSTM(nn.RNNBase):
     check_forward_args = nn.LSTM.check_forward_args  # type: ignore[assignment]
     permute_hidden = nn.LSTM.permute_hidden  # type: ignore[assignment]
 
-    def __init__(self, *sizes: int, **options: Any) -> None:
-        super().__init__("LSTM", *sizes, **options)
+    def __init__(self, input_size: int, hidden_size: int, **options: Any) -> None:
+        super().__init__("LSTM", input_size, hidden_size, **options)
 
 
 LAYERS: dict[str, Callable[..., nn.RNNBase]] = {"elman": Elman, "gru": GRU, "lstm": LSTM}

@@ -13,7 +13,7 @@ which is not the order of their speed. The rule here, per call:
 | CUDA, capability 9.0 on | half | the same with gradients | flash, cuDNN, memory-efficient, plain |
 | any other | any | any | PyTorch's own |
 
-A read of up to 1,024 pairs, up to 256 wide, that is not recorded (see below) leaves the order to PyTorch, without cuDNN.
+A read of up to 1,024 pairs, up to 256 wide, that is not recorded (see below) has PyTorch's own order without cuDNN.
 
 A decoder that reads step by step makes the second and third kind. On an H200 the plain way takes half the time of the
 memory-efficient kernel there, forward and backward. Of the fourth kind, 64 sequences of 32 words in 8 heads, the
