@@ -157,7 +157,7 @@ def test_predictions_are_kept_line_by_line(reviews: Path, held: Path, tmp_path: 
     assert rows[0]["source"] == "the plot is lovely and clever"
     assert rows[0]["where"] == f"{held}:2"
     assert rows[0]["score"] < 0
-    asked("evaluate", reviews, "--predictions", out)  # of the recipe's own split
+    assert asked("evaluate", reviews, "--predictions", out)  # of the recipe's own split
     own = [json.loads(line) for line in out.read_text().splitlines()]
     accuracy = json.loads(asked("evaluate", reviews, "--json"))["accuracy"]
     assert sum(row["correct"] for row in own) / len(own) == accuracy

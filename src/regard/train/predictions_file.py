@@ -49,7 +49,7 @@ def _rows(task: Task, split: Split, recipe: Recipe, measured: Measured) -> Itera
         yield {
             "id": number,
             "where": where,
-            "line": line_number(where),
+            "line": line_number(where) if split.examples.files else None,
             "source": source,
             "target": right[0] if len(right) == 1 else right,
             "prediction": answer.text,
