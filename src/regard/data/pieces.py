@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
+_BYTE = re.compile("<0x([0-9A-F]{2})>")
 _SHOWN = {" ": "▁", "\n": "⏎", "\t": "⇥"}
 
 
-def surface(token: str, kind: str) -> bytes:
+def surface(token: str, marks: str) -> bytes:
     """The bytes of text behind a piece as the library writes it.
 
-    >>> surface("ĠhÃ¶r", "bpe"), surface("▁hör", "unigram")
-    (b' h\\xc3\\xb6r', b' h\\xc3\\xb6r')
+    Args:
+        token: the piece.
+        marks: how it is spelt, see `regard.data.tokenizer_style.Marks`.
+
+    >>> surface("ĠhÃ¶r", "bytes"), surface("▁hör", "spaces"), surface("<0x41>", "fallback")
+    (b' h\\xc3\\xb6r', b' h\\xc3\\xb6r', b'A')
     """
-    if kind == "bpe":
-        table = byte_of()
+    table = byte_of()
+    if marks == "bytes" and all(character in table for character in token):
         return bytes(table[character] for character in token)
-    if kind == "wordpiece":
+    if marks == "fallback" and (byte := _BYTE.fullmatch(token)):
+        return bytes.fromhex(byte[1])
+    if marks == "inside":
         token = token.removeprefix("##") if token.startswith("##") else f" {token}"
-    return (token.replace("▁", " ") if kind == "unigram" else token).encode("utf-8", "surrogatepass")
+    return (token.replace("▁", " ") if marks in ("spaces", "fallback") else token).encode("utf-8", "surrogatepass")
 
 
 def printable(piece: bytes) -> str:

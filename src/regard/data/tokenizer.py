@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import tokenizers
 from tokenizers import normalizers, pre_tokenizers
@@ -16,11 +16,11 @@ from regard.data.field_kind import FieldKind
 from regard.data.pieces import printable, surface
 from regard.data.problems import DataError, TextError, shortened
 from regard.data.surrogates import lone_surrogate
+from regard.data.tokenizer_style import Kind, Style
 from regard.data.tokenizer_training import CountedTexts, Wanted
 from regard.data.word_splitting import WordSplit, joined_words
 from regard.specials import BOS, EOS, MASK, MASKED, PAD, SPECIALS, UNK
 
-Kind = Literal["characters", "words", "bpe", "unigram", "wordpiece"]
 Normalisation = Literal["nfc", "nfd", "nfkc", "nfkd"]
 
 _RESERVED = frozenset((PAD, BOS, EOS))
@@ -58,9 +58,10 @@ class Tokenizer:
         self._library = tokenizers.Tokenizer.from_str(text)
         self._library.encode_special_tokens = True
         self.json: str = self._library.to_str()
-        described = json.loads(self.json)
-        self.kind: Kind = _kind(described)
-        self.split: WordSplit | None = _split(described) if self.kind == "words" else None
+        style = Style.of(json.loads(self.json))
+        self.kind: Kind = style.kind
+        self.split: WordSplit | None = style.split
+        self._marks = style.marks
         first = tuple(self._library.id_to_token(index) for index in range(len(SPECIALS)))
         if first != SPECIALS:
             raise DataError(f"a tokenizer must begin with {', '.join(SPECIALS)}; this one begins with {first}")
@@ -225,7 +226,15 @@ class Tokenizer:
         for word in words:
             if word.split() != [word]:
                 raise DataError(f"the word {word!r} of {list(words)[:5]} ... is empty or has white space in it")
-        return " ".join(map(self.normal, words))
+        return self._before + " ".join(map(self.normal, words))
+
+    @cached_property
+    def _before(self) -> str:
+        """A space, if the first word of a text is not spelt like those behind it; in a list all are alike."""
+        if self._marks in ("inside", "none"):
+            return ""
+        first, later = (b"".join(piece for _, piece in self._pieces(self.encode(text))) for text in ("a", " a"))
+        return " " if later[:1].isspace() and not first[:1].isspace() else ""
 
     def normal(self, word: str) -> str:
         """A word in its normal form and in one part: NFKC makes "´" a space and an accent, unigram reads "▁" as one.
@@ -234,8 +243,13 @@ class Tokenizer:
         'mary'
         """
         normaliser = self._library.normalizer
-        normal = word if normaliser is None else "".join(normaliser.normalize_str(word).split())
-        return normal.replace("▁", "_") if self.kind == "unigram" else normal
+        if normaliser is None:
+            normal = word
+        elif self._marks in ("spaces", "fallback") and normaliser.normalize_str("a")[:1] == "▁":
+            normal = normaliser.normalize_str(word).replace("▁", "")  # it also marks the beginning
+        else:
+            normal = "".join(normaliser.normalize_str(word).split())
+        return normal.replace("▁", "_") if self._marks in ("spaces", "fallback") else normal
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids up to the first end; unknown words are "<unk>", the other special ids are left out."""
@@ -277,7 +291,7 @@ class Tokenizer:
             token = self._library.id_to_token(int(index))
             if token is None:
                 raise DataError(f"there is no id {index}: the vocabulary has {self.size}")
-            yield (token, b"") if index < self._special else (None, surface(token, self.kind))
+            yield (token, b"") if index < self._special else (None, surface(token, self._marks))
 
     def _safe(self, ids: list[int]) -> list[int]:
         """Text that is spelt like padding, a beginning, an end or a mask is unknown."""
@@ -302,26 +316,6 @@ _LEARNED = {
     "unigram": tokenizer_training.unigram,
     "wordpiece": tokenizer_training.wordpiece,
 }
-
-
-def _kind(description: dict[str, Any]) -> Kind:
-    model, before = description["model"]["type"], (description.get("pre_tokenizer") or {}).get("type")
-    if model == "WordLevel" and before == "Split" and description["pre_tokenizer"].get("invert"):
-        return "words"  # matches are words, and of characters what is matched
-    known: dict[tuple[object, object], Kind] = {
-        ("WordLevel", "Split"): "characters",
-        ("WordLevel", "WhitespaceSplit"): "words",
-        ("BPE", "ByteLevel"): "bpe",
-        ("Unigram", "Metaspace"): "unigram",
-        ("WordPiece", "BertPreTokenizer"): "wordpiece",
-    }
-    if (model, before) not in known:
-        raise DataError(f"a tokenizer with model {model} behind {before} is none of {', '.join(get_args(Kind))}")
-    return known[model, before]
-
-
-def _split(description: dict[str, Any]) -> WordSplit:
-    return "whitespace" if description["pre_tokenizer"]["type"] == "WhitespaceSplit" else "punctuation"
 
 
 def _ended(ids: Iterable[int]) -> Iterator[int]:

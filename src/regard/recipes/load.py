@@ -78,6 +78,7 @@ def check(document: Document, *, files: bool = False, model: bool = True) -> Loa
         find_run(recipe.init, document)
         find_files(recipe.data, document)
         find_files(recipe.decode, document, section="decode")
+        find_files(recipe.tokenizer, document, section="tokenizer")
         _attempt("train", _find_trackers, recipe, document)
     _attempt("evaluate", suited_evaluation, recipe, document)
     loaded = Loaded(recipe, document, notes)

@@ -28,8 +28,10 @@ _BYTES = 256 + len(SPECIALS)
 class TokenizerPart(Section):
     """How text is cut into tokens."""
 
-    kind: Literal["characters", "words", "bpe", "unigram", "wordpiece"] = "bpe"
-    """What a token is."""
+    kind: Literal["characters", "words", "bpe", "unigram", "wordpiece", "file"] = "bpe"
+    """What a token is; `file` is a tokenizer that others have trained."""
+    path: DataFile | None = None
+    """Of file: a `tokenizer.json` of the tokenizers library, or a SentencePiece model."""
     split: Literal["punctuation", "whitespace"] | None = None
     """Of words: `punctuation` cuts punctuation off words, `whitespace` is for text that is tokenised already; None for
     `punctuation`, and `whitespace` of the task answer. Words that the data give one by one are never cut. Other kinds
@@ -46,11 +48,25 @@ class TokenizerPart(Section):
 
     @model_validator(mode="after")
     def _able(self) -> Self:
+        if self.kind == "file":
+            self._check_file()
+        elif self.path is not None:
+            raise ValueError(f"'path' is for kind 'file'; the kind is {self.kind!r}")
         if self.kind == "bpe" and self.size is not None and self.size < _BYTES:
             raise ValueError(f"'size' is {self.size}; bpe has all bytes and the special tokens, {_BYTES} and more")
         if self.kind == "unigram" and self.min_frequency > 1:
             raise ValueError("'min_frequency' is not for unigram, which drops what is least likely; set its size")
         return self
+
+    def _check_file(self) -> None:
+        """A tokenizer of a file is what it is."""
+        if self.path is None:
+            raise ValueError("kind 'file' needs a path: a tokenizer.json, or a SentencePiece model")
+        for name in ("size", "min_frequency", "lowercase", "normalise"):
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(
+                    f"'{name}' is for vocabularies that are learned; that of kind 'file' is as it stands there"
+                )
 
 
 class TokenizerSection(TokenizerPart):

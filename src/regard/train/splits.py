@@ -52,6 +52,7 @@ from regard.data.generated import Generated
 from regard.data.graphs import Communities, Graph, GraphTables, Members, Planetoid
 from regard.data.joined import SECOND
 from regard.data.target_kinds import ONE_LABEL, TargetKind
+from regard.data.tokenizer_import import import_tokenizer
 from regard.data.windows import Cutting, Places, Windows
 from regard.recipes.data_sections import (
     CmudictData,
@@ -311,6 +312,9 @@ def learned_encoders(
 
 
 def _learned(part: TokenizerPart, texts: Iterator[Value], *, masked: bool = False) -> Tokenizer:
+    if part.kind == "file":
+        assert part.path is not None
+        return import_tokenizer(part.path, masked=masked)
     return Tokenizer.train(
         texts,
         kind=part.kind,
