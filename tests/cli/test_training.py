@@ -122,7 +122,7 @@ def test_alignments_are_drawn(run: str) -> None:
         ),
         (["--n-best", "3"], 'n_best=3 with strategy "greedy", which gives one hypothesis; use "beam" or "sample"'),
         (["--file", "a.txt"], "texts and --file together; give one of them"),
-        (["--output", "no/where.txt"], "no/where.txt: cannot be written (No such file or directory)"),
+        (["--output", "no/where.txt"], "no/where.txt: cannot be written: there is no folder no"),
     ],
 )
 def test_wrong_questions_are_one_sentence(run: str, arguments: list[str], sentence: str) -> None:

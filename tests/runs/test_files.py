@@ -10,7 +10,6 @@ import pytest
 import torch
 from safetensors import SafetensorError
 
-from regard.runs import files
 from regard.runs.files import DiskError, read_tensors, write_tensors
 
 WEIGHTS = {"a": torch.ones(3)}
@@ -23,7 +22,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path: Path, monkeypat
     def full(*_: object, **__: object) -> None:
         raise SafetensorError("I/O error: No space left on device (os error 28)")
 
-    monkeypatch.setattr(files, "save_file", full)
+    monkeypatch.setattr("safetensors.torch.save_file", full)
     with pytest.raises(DiskError, match=f"{path}: cannot be written .*No space left.*; what was there is kept"):
         write_tensors(path, {"a": torch.zeros(3)})
     assert torch.equal(read_tensors(path)["a"], WEIGHTS["a"])

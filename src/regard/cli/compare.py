@@ -28,10 +28,13 @@ def command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs that would be trained, and stop.")] = False,
 ) -> None:
     """Train a recipe with every value of some keys; one table and one picture say which is best."""
-    from regard.compare.comparison import compare
+    from regard.recipes.library import find_recipe
     from regard.recipes.problem import RecipeError
 
     try:
+        find_recipe(recipe)
+        from regard.compare.comparison import compare
+
         comparison = compare(recipe, overrides or [], runs, name)
     except RecipeError as problem:
         fail(str(problem))

@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from regard.cli.early_checks import check_output, check_runs
 from regard.cli.screen import fail, notice, show
 
 if TYPE_CHECKING:
@@ -53,19 +54,15 @@ def command(
 ) -> None:
     """Measure a trained model, by the function that measured it in training."""
     from regard.recipes.file_data import Layout
-    from regard.runs.folder import RunError, check_task, task_of
 
     layout = Layout(form, tuple(source or ()), target, header, encoding, bad_lines)
     if not files and (layout.format or layout.columns):
         fail("--format, --source, --target and --header are of a file; name it behind the run")
     if missing := next((file for file in files or [] if not file.exists()), None):
         fail(f"{missing}: there is no such file")
-    try:
-        task = task_of(run)
-        for other in (*(ensemble or []), *([] if against is None else [against])):
-            check_task(other, task)
-    except RunError as problem:
-        fail(str(problem))
+    others = (*(ensemble or []), *([] if against is None else [against]))
+    check_runs(run, others, overrides=[f"decode.{one}" for one in decode or []])
+    check_output(predictions)
 
     from regard.evaluate.score import shown, strict
     from regard.loading import load

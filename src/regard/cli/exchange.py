@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from regard.cli.early_checks import check_runs
 from regard.cli.screen import fail, show
 
 
@@ -16,6 +17,9 @@ def import_command(
     run: Annotated[Path, typer.Argument(help="The run that it becomes: runs/bert")],
 ) -> None:
     """Make a run of a BERT that Hugging Face's transformers saved."""
+    if not folder.is_dir():
+        fail(f"{folder}: there is no such folder; give the one that save_pretrained wrote")
+
     from regard.hugging_face import import_bert
     from regard.runs.run import Run
 
@@ -31,6 +35,8 @@ def export_command(
     folder: Annotated[Path, typer.Argument(help="The folder to write.")],
 ) -> None:
     """Write a pretrained BERT as Hugging Face's transformers reads it."""
+    check_runs(run, task="masked_language_model")
+
     from regard.hugging_face import export_bert
     from regard.runs.run import Run
 

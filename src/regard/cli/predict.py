@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 
+from regard.cli.early_checks import check_input, check_output, check_runs
 from regard.cli.screen import fail, notice
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ def command(
 ) -> None:
     """Ask a trained model: texts, a file, or standard input, line by line."""
     from regard.recipes.file_data import Layout
-    from regard.runs.folder import RunError, check_task, task_of
 
     if texts and file is not None:
         fail("texts and --file together; give one of them")
@@ -63,12 +63,11 @@ def command(
         fail("--format, --source, --header and --encoding are of a file; give it with --file FILE")
     if any(one.partition("=")[0].strip() == "n_best" for one in decode or []):
         fail("--decode n_best: how many answers are given is --n-best")
-    try:
-        task = task_of(run)
-        for other in ensemble or []:
-            check_task(other, task)
-    except RunError as problem:
-        fail(str(problem))
+    overrides = [f"decode.{one}" for one in decode or []]
+    check_runs(run, ensemble or [], overrides=overrides)
+    check_input("--file", file)
+    check_input("--only", only)
+    check_output(output)
 
     import torch
 
@@ -79,7 +78,6 @@ def command(
     from regard.train.threads import choose
 
     try:
-        overrides = [f"decode.{one}" for one in decode or []]
         predictor = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
         torch.set_num_threads(choose(predictor.model))
         heap.keep()

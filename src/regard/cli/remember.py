@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from regard.cli.early_checks import check_input, check_output, check_runs
 from regard.cli.screen import fail, show
 
 
@@ -17,14 +18,11 @@ def command(
     output: Annotated[Path, typer.Option(help="The stored memory, a .safetensors file.")] = Path("memory.safetensors"),
 ) -> None:
     """Encode texts once, for `regard predict RUN --decode memory=FILE`."""
-    from regard.runs.folder import RunError, check_task
-
     if output.suffix != ".safetensors":
         fail(f"{output}: the name of a stored memory ends in .safetensors")
-    try:
-        check_task(run, "recall")
-    except RunError as problem:
-        fail(str(problem))
+    check_runs(run, task="recall")
+    check_input("TEXTS", texts)
+    check_output(output)
 
     from regard.loading import load
     from regard.models.memory_transformer import MemoryTransformer

@@ -59,7 +59,8 @@ def _folder(name: str, runs: Path) -> Path:
 
 
 def _remove(found: Sequence[Listed], *, asked: bool) -> None:
-    from regard.runs.inventory import under_way
+    from regard.runs.folder import RunError
+    from regard.runs.lock import locked
 
     for one in found:
         if one.state == "under way":
@@ -72,10 +73,11 @@ def _remove(found: Sequence[Listed], *, asked: bool) -> None:
         if not typer.confirm(f"Delete {'it' if len(found) == 1 else f'these {len(found)} runs'}?"):
             raise typer.Exit(1)
     for one in found:
-        if under_way(one.folder):  # somebody may have begun to train it during the question
-            fail(f"{one.folder} is under way; stop it before it is removed")
         try:
-            shutil.rmtree(one.folder)
+            with locked(one.folder):  # somebody may have begun to train it during the question
+                shutil.rmtree(one.folder)
+        except RunError as problem:
+            fail(str(problem))
         except OSError as problem:
             fail(f"{one.folder}: cannot be removed ({problem.strerror})")
         show(f"removed {escape(str(one.folder))}")

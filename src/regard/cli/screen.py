@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from io import StringIO
 from typing import NoReturn
 
 import typer
@@ -28,6 +29,15 @@ def show(*what: RenderableType) -> None:
     screen = console()
     for part in what:
         screen.print(part)
+
+
+def drawn(*what: RenderableType) -> str:
+    """Return tables or lines as they are printed, with their colours."""
+    screen = Console(file=StringIO(), force_terminal=True, color_system="standard", highlight=False, width=_PIPE_WIDTH)
+    with screen.capture() as capture:
+        for part in what:
+            screen.print(part)
+    return capture.get()
 
 
 def notice(sentence: str) -> None:

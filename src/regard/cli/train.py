@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
-from regard.cli.screen import fail, notice, show
+from regard.cli.screen import drawn, fail, notice, show
 
 if TYPE_CHECKING:
     from regard.recipes.sections import Recipe
@@ -28,25 +29,45 @@ def command(
         find_recipe(recipe)
         from regard.recipes.load import load
 
-        loaded, _, notes = load(recipe, overrides)
+        loaded = load(recipe, overrides, model=False)
     except RecipeError as problem:
         fail(str(problem))
 
-    for note in notes:
+    for note in loaded.notes:
         notice(note)
 
+    from regard.recipes.load import check_model
+    from regard.runs.agreement import agree
     from regard.runs.folder import RunError
     from regard.runs.lock import first_process, locked
 
+    folder = runs / loaded.recipe.run
     writes = first_process() and not dry_run
     try:  # before PyTorch is imported, and until the report is written
-        with locked(runs / loaded.run) if writes else nullcontext():
-            _train(loaded, runs / loaded.run, dry_run=dry_run)
-    except RunError as problem:
+        with locked(folder) if writes else nullcontext():
+            if not dry_run:
+                agree(folder, loaded.recipe)
+                if _ended(folder, loaded.recipe, shows=writes):
+                    return
+            check_model(loaded)
+            _train(loaded.recipe, folder, dry_run=dry_run)
+    except (RecipeError, RunError) as problem:
         fail(str(problem))
 
 
+def _ended(folder: Path, recipe: Recipe, *, shows: bool) -> bool:
+    """Show the summary of a run that ended by this very recipe."""
+    from regard.runs.ending import saved_summary
+
+    summary = saved_summary(folder, recipe)
+    if summary is not None and shows:
+        notice(f"{folder} ended before; this is its summary. `regard evaluate {folder}` measures it again")
+        show(Text.from_ansi(summary.removesuffix("\n")))
+    return summary is not None
+
+
 def _train(recipe: Recipe, folder: Path, *, dry_run: bool) -> None:
+    from regard.runs.ending import save_summary
     from regard.runs.files import DiskError
     from regard.runs.run import Run
     from regard.train.fault import NotFiniteError
@@ -67,6 +88,9 @@ def _train(recipe: Recipe, folder: Path, *, dry_run: bool) -> None:
     with suppress(OSError) if outcome.signal else nullcontext():
         if trainer.accelerator.is_main_process:
             report(run, trainer.recipe, outcome)
-            show(*summary(run, trainer.recipe, outcome))
+            parts = summary(run, trainer.recipe, outcome)
+            show(*parts)
+            if outcome.valid is not None:
+                save_summary(folder, recipe, drawn(*parts))
     if outcome.signal:
         raise typer.Exit(128 + outcome.signal)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.early_checks import check_output, check_runs
 from regard.cli.screen import fail, notice
 
 
@@ -18,13 +19,23 @@ def command(
     head: Annotated[int | None, typer.Option(help="Of a graph: one head, from 1, not the mean of all.", min=1)] = None,
 ) -> None:
     """Draw what a trained model looks at while it answers, step by step."""
+    from regard.view.suffixes import check_suffix
+
+    overrides = [f"decode.{one}" for one in decode or []]
+    check_runs(run, overrides=overrides)
+    check_output(output)
+    try:
+        check_suffix(output, output.suffix)
+    except ValueError as problem:
+        fail(str(problem))
+
     from regard.loading import load
     from regard.tasks.askable import check_askable
     from regard.tasks.nodes import Nodes
     from regard.view.panels import draw
 
     try:
-        loaded = load(run, overrides=[f"decode.{one}" for one in decode or []])
+        loaded = load(run, overrides=overrides)
         task = loaded.task
         check_askable([text], loaded.recipe.decode.max_text)
         if task.answer is not None and not text.strip():

@@ -84,20 +84,22 @@ def compare(recipe: str, assignments: list[str], runs: Path, name: str | None = 
         label = ", ".join(f"{head}={value}" for head, value in zip(heads, values, strict=True))
         chosen = [f"{key}={value}" for key, value in zip(keys, values, strict=True)]
         overrides = [*fixed, *chosen, f"run={slug}"]
-        checked = _checked(recipe, fixed, overrides, label)
+        checked = _checked(recipe, fixed, overrides, label, model=False)
         arguments = (recipe, *overrides, "--runs", str(runs / name))
         trials.append(Trial(dict(zip(keys, values, strict=True)), label, checked, runs / name / slug, arguments))
+    for trial in trials:  # last, since models need PyTorch, whose import takes longer than all the rest
+        _checked(recipe, fixed, [*trial.arguments[1:-2]], trial.label, model=True)
     command = shlex.join(["regard", "compare", recipe, *assignments, "--runs", str(runs), "--name", name])
     return Comparison(runs / name, tuple(varied), tuple(trials), command)
 
 
-def _checked(name: str, fixed: list[str], overrides: list[str], label: str) -> Recipe:
+def _checked(name: str, fixed: list[str], overrides: list[str], label: str, *, model: bool) -> Recipe:
     """The recipe of one combination; a problem that the values have no part in is said without them."""
     try:
-        return load(name, overrides).recipe
+        return load(name, overrides, model=model).recipe
     except RecipeError as problem:
         try:
-            load(name, fixed)
+            load(name, fixed, model=model)
         except RecipeError as other:
             if str(other) == str(problem):
                 raise

@@ -10,7 +10,6 @@ from pathlib import Path
 from regard.compare.axis import SEED
 from regard.compare.clock import Clock
 from regard.recipes.sections import Recipe
-from regard.runs.run import Run
 
 
 @dataclass(frozen=True)
@@ -46,6 +45,8 @@ class Trial:
         return Clock(self.folder).clean and self._complete()
 
     def _complete(self) -> bool:
+        from regard.runs.run import Run  # with PyTorch, which a comparison that is wrong does not need
+
         paths = Run(self.folder).checkpoints().paths()
         if not paths:
             return False

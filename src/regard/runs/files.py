@@ -10,14 +10,15 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import Tensor
 
 from regard.runs.folder import RunError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _SAME = "same"
 """Where a file says which names stand for a tensor that has another name too."""
@@ -72,6 +73,8 @@ def write_json(path: Path, content: Any) -> None:
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Write tensors by name, as safetensors; one that has several names, as tied embeddings do, once."""
+    from safetensors.torch import save_file  # with PyTorch, which reading a run's other files does not need
+
     first: dict[tuple[Any, ...], str] = {}
     same = {}
     for name, tensor in tensors.items():

@@ -77,6 +77,18 @@ def task_of(folder: Path) -> str:
     return str(content_of(folder).get("task", "translate"))
 
 
+def model_file(folder: Path) -> Path:
+    """Return the file with the weights of a run.
+
+    Raises:
+        RunError: nothing was trained yet.
+    """
+    path = folder / "model.safetensors"
+    if not path.exists():
+        raise RunError(f"{folder} has no model.safetensors yet; train it first: regard train")
+    return path
+
+
 def check_task(folder: Path, task: str) -> None:
     """See that a folder is a run, and of a task.
 

@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 import yaml
 
-from regard.runs.folder import checkpoint_folders, run_folders, trained
+from regard.runs.budget import Budget
+from regard.runs.folder import RunError, checkpoint_folders, run_folders, trained
 
 if sys.platform != "win32":
     import fcntl
@@ -85,7 +86,7 @@ def listed(folder: Path) -> Listed:
     newest = checkpoint_folders(folder / "checkpoints")[-1:]
     step = max([int(path.name) for path in newest] + [int(one.get("step") or 0) for one in rows.values()], default=0)
     steps = _section(recipe, "train").get("steps")
-    steps = steps if isinstance(steps, int) else None
+    steps = steps if isinstance(steps, int) else _fitted(folder, _section(recipe, "train").get("minutes"))
     ended = "test" in rows or "valid_averaged" in rows or (steps is not None and step >= steps > 0)
     return Listed(
         folder,
@@ -132,6 +133,15 @@ def _state(folder: Path, *, ended: bool) -> State:
 def _section(recipe: dict[str, Any], name: str) -> dict[str, Any]:
     found = recipe.get(name)
     return found if isinstance(found, dict) else {}
+
+
+def _fitted(folder: Path, minutes: object) -> int | None:
+    """The updates that `train.minutes` stands for, once they were measured."""
+    try:
+        budget = Budget.of(folder)
+    except (RunError, TypeError):
+        return None
+    return None if budget is None or not isinstance(minutes, int | float) else budget.within(minutes)
 
 
 def _data(section: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from regard.runs.agreement import agree, recipe_of
 from regard.runs.budget import Budget
 from regard.runs.checkpoint import Checkpoints
 from regard.runs.files import read_tensors, write_tensors, written
-from regard.runs.folder import RunError, check_task, trained
+from regard.runs.folder import RunError, check_task, model_file, trained
 from regard.runs.metrics_log import MetricsLog
 from regard.tasks.kinds import TASKS
 from regard.tasks.task import Encoders
@@ -112,10 +112,7 @@ class Run:
 
     def tensors(self) -> dict[str, Tensor]:
         """The best model's weights, by name."""
-        path = self.folder / "model.safetensors"
-        if not path.exists():
-            raise RunError(f"{self.folder} has no model.safetensors yet; train it first: regard train")
-        return read_tensors(path)
+        return read_tensors(model_file(self.folder))
 
     def load_model(self, model: nn.Module) -> None:
         """Read the best model."""

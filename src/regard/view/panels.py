@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from regard.explain.panel import Network, Panel
 from regard.view.network import draw_network, plain_name
 from regard.view.page import page
+from regard.view.suffixes import check_suffix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SUFFIXES = (".png", ".svg", ".pdf", ".html")
 _CELL, _LEAST, _MOST = 0.2, 1.0, 12.0  # inches of a cell; of a panel's sides, at least and at most
 _NETWORK = 7.0  # inches of a network's sides
 _NAMED = 64  # rows or columns that are named one by one; of more, only some are numbered
@@ -41,8 +41,7 @@ def draw(panels: Sequence[Panel], path: Path, *, suffix: str | None = None) -> s
     '<?xml'
     """
     suffix = path.suffix if suffix is None else suffix
-    if suffix not in SUFFIXES:
-        raise ValueError(f"{path}: a picture's name ends in {', '.join(SUFFIXES)}")
+    check_suffix(path, suffix)
     try:
         if suffix == ".html":
             path.write_text(page(panels), encoding="utf-8")
