@@ -1,4 +1,4 @@
-"""The recipes of docs/own_data.md are trained for three steps, and its commands do what they say."""
+"""The recipes of docs/start/own_data.md are trained for three steps, and its commands do what they say."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from regard.cli import app
 
-PAGE = (Path(__file__).parents[2] / "docs/own_data.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs/start/own_data.md").read_text(encoding="utf-8")
 RECIPES = dict(re.findall(r"```yaml\n# (\S+)\n(.+?)```", PAGE, re.DOTALL))
 RUN = CliRunner(env={"COLUMNS": "200", "ACCELERATE_USE_CPU": "true"})
 
