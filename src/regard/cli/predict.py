@@ -14,6 +14,7 @@ import typer
 
 from regard.cli.early_checks import check_input, check_output, check_runs
 from regard.cli.screen import fail, notice
+from regard.view.control_characters import visible
 
 if TYPE_CHECKING:
     from regard.data.problems import Skipped
@@ -82,6 +83,7 @@ def command(
         torch.set_num_threads(choose(predictor.model))
         heap.keep()
         trie = None if only is None else predictor.allowed(only)
+        shown = visible if output is None and not as_json and sys.stdout.isatty() else str  # a pipe gets what is said
         draw = _DRAWINGS.get(predictor.recipe.task, _weights) if alignment else _nothing
         inputs = _inputs(predictor, texts, file, layout)
         size = 1 if texts is None and file is None and sys.stdin.isatty() else _CHUNK  # a person is answered at once
@@ -95,8 +97,10 @@ def command(
                         out.flush()  # answers come before the sentence that ends the command
                         _pass_over(one, skipped, bad_lines)
                         out.write(_json_problem(one) if as_json else "\n")
+                    elif as_json:
+                        out.write(_json(one, answers, n_best, alignment))
                     else:
-                        out.write(_json(one, answers, n_best, alignment) if as_json else _text(answers, n_best, draw))
+                        out.write(shown(_text(answers, n_best, draw)))
                 out.flush()
         if skipped.count:
             notice(str(skipped))

@@ -17,7 +17,7 @@ from regard.data.problems import DataError, shortened
 
 LONGEST = 10_000_000
 """Bytes of a line, unless `data.max_line` has another number."""
-_BLOCK = 2**16
+_BLOCK, _ENDLESS = 2**16, 100
 
 
 class Line(NamedTuple):
@@ -47,7 +47,7 @@ def lines(path: Path, encoding: str = "utf-8", longest: int = LONGEST, *, pipe: 
     mark = codecs.BOM_UTF8 if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig") else b""
     number = 0
     with opened(path, pipe=pipe) as file, read_errors(path, lambda: f" after line {number}"):
-        for number, raw in enumerate(bounded_lines(file, longest), start=1):
+        for number, raw in enumerate(bounded_lines(file, str(path), longest), start=1):
             if raw is None:
                 yield Line(number, "", too_long(longest))
                 continue
@@ -56,16 +56,24 @@ def lines(path: Path, encoding: str = "utf-8", longest: int = LONGEST, *, pipe: 
             yield _decoded(number, raw.removesuffix(b"\n").removesuffix(b"\r"), encoding)
 
 
-def bounded_lines(file: BinaryIO, longest: int = LONGEST) -> Iterator[bytes | None]:
-    """Yield the lines of a file with their ends; None for each that has more bytes than `longest` without its end."""
-    room = longest + 2
+def bounded_lines(file: BinaryIO, name: str, longest: int = LONGEST) -> Iterator[bytes | None]:
+    """Yield the lines of a file with their ends; None for each that has more bytes than `longest` without its end.
+
+    Raises:
+        DataError: a line that does not end within a hundred times as many bytes, as that of /dev/zero.
+    """
+    room, most = longest + 2, _ENDLESS * max(longest, _BLOCK)
     while raw := file.readline(room):
         if len(raw) <= longest or len(raw.rstrip(b"\r\n")) <= longest:
             yield raw
             continue
+        yield None
+        read = 0
         while raw and not raw.endswith(b"\n"):
             raw = file.readline(_BLOCK)
-        yield None
+            read += len(raw)
+            if read > most:
+                raise DataError(f"{name}: a line has more than {most:,} bytes; is it a text file?")
 
 
 def too_long(longest: int) -> str:

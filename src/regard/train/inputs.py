@@ -11,8 +11,9 @@ from typing import NamedTuple, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from regard.data.example import Bad, line_number
-from regard.data.lines import LONGEST, lines
-from regard.data.problems import TextError
+from regard.data.lines import LONGEST, bounded_lines, lines
+from regard.data.problems import TextError, shortened
+from regard.data.surrogates import lone_surrogate
 from regard.recipes.data_sections import DataSection, SplitFiles
 from regard.recipes.file_data import LINES, Layout, file_formats, file_section, format_of
 from regard.recipes.problem import RecipeError
@@ -46,13 +47,19 @@ class Input(NamedTuple):
 
 def texts(given: Iterable[str]) -> Iterator[Input]:
     """Return texts without a place."""
-    return map(Input, given)
+    for text in given:
+        shown = text.encode("utf-8", "replace").decode()
+        bad = lone_surrogate(text) is not None  # as Python marks bytes of the command line
+        yield Input("", None, f"{shortened(shown)!r} has bytes that are not UTF-8") if bad else Input(text)
 
 
 def standard_input() -> Iterator[Input]:
     """Return the lines of standard input."""
-    for number, raw in enumerate(sys.stdin.buffer, start=1):
+    for number, raw in enumerate(bounded_lines(sys.stdin.buffer, "standard input"), start=1):
         where = f"standard input:{number}"
+        if raw is None:
+            yield Input("", where, f"the line has more than {LONGEST:,} bytes; cut it into several")
+            continue
         try:
             yield Input(raw.decode("utf-8").rstrip("\r\n"), where)
         except UnicodeDecodeError:
