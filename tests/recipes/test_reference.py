@@ -54,6 +54,7 @@ PLACES: dict[str, type[BaseModel]] = {
     "data, format: labelled": data_sections.LabelledData,
     "data, format: folder": data_sections.FolderData,
     "data, format: columns": data_sections.ColumnsData,
+    "data, format: conllu": data_sections.ConlluData,
     "data, format: stories": data_sections.StoriesData,
     "data, format: diaries": data_sections.DiariesData,
     "data, format: squad": data_sections.SquadData,

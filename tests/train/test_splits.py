@@ -78,6 +78,7 @@ def written(folder: Path, form: str, task: str) -> str:
         "text": ["", "a gem", ""],
         "labelled": ["a gem | good"],
         "columns": ["# text", "a x DT", "gem x NN", ""],
+        "conllu": ["1\ta\ta\tDET\tDT\t_\t2\tdet\t_\t_", "2\tgem\tgem\tNOUN\tNN\t_\t0\troot\t_\t_", ""],
         "stories": ["1 Ada went home.", "2 Where is Ada?\thome\t1"],
     }[form]
     write(folder / "a", lines)
@@ -86,6 +87,7 @@ def written(folder: Path, form: str, task: str) -> str:
         "jsonl": "source: t, target: l",
         "labelled": "label: last, separator: '|'",
         "columns": "target: -1, comment: '#'",
+        "conllu": "target: xpos",
         "cmudict": "stress: true",
         "text": "blank: keep",
         "stories": "test: a",
@@ -113,6 +115,7 @@ WANTED: dict[tuple[str, str], dict[str, Value]] = {
     ("classify", "table"): {"text": "a gem", "label": "good"},
     ("classify", "jsonl"): {"text": "a gem", "label": "1"},
     ("tag", "columns"): {"text": ["a", "gem"], "tags": ["DT", "NN"]},
+    ("tag", "conllu"): {"text": ["a", "gem"], "tags": ["DT", "NN"]},
     ("tag", "jsonl"): {"text": ["a", "gem"], "tags": ["DT", "NN"]},
     ("answer", "stories"): {"story": ["Ada went home"], "question": "Where is Ada", "answer": "home"},
     ("recall", "table"): {"fact": "x", "source": "a gem", "target": "good"},

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from regard.data.batches import Batches
     from regard.data.cmudict import Cmudict
     from regard.data.columns import Columns
+    from regard.data.conllu import Conllu
     from regard.data.corpus import Corpus
     from regard.data.dates import Dates
     from regard.data.diaries import Diaries
@@ -52,6 +53,7 @@ __all__ = [
     "Cmudict",
     "Collator",
     "Columns",
+    "Conllu",
     "Corpus",
     "DataError",
     "Dates",
@@ -103,6 +105,7 @@ __getattr__ = lazy(
         "Cmudict": "regard.data.cmudict",
         "Collator": "regard.data.batch",
         "Columns": "regard.data.columns",
+        "Conllu": "regard.data.conllu",
         "Corpus": "regard.data.corpus",
         "DataError": "regard.data.problems",
         "Dates": "regard.data.dates",

@@ -302,6 +302,17 @@ class ColumnsData(SplitFiles):
     """Lines that begin with this are passed over."""
 
 
+class ConlluData(SplitFiles):
+    """Universal Dependencies: a word a line in ten columns, a blank line between sentences."""
+
+    format: Literal["conllu"]
+    """Says that it is this kind of data."""
+    source: Literal["form", "lemma"] = "form"
+    """The column of the word."""
+    target: Literal["upos", "xpos", "feats", "deprel", "lemma", "form"] = "upos"
+    """The column of the tag."""
+
+
 class StoriesData(SplitFiles):
     """Stories with questions in the format of bAbI: numbered lines, a question with a tab and its answer."""
 
@@ -408,6 +419,7 @@ DataSection = Annotated[
     | LabelledData
     | FolderData
     | ColumnsData
+    | ConlluData
     | StoriesData
     | DiariesData
     | SquadData
@@ -428,7 +440,7 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "language_model": ("text", "table", "jsonl", "hub", "tales"),
     "masked_language_model": ("text", "table", "jsonl", "hub", "opinions"),
     "classify": ("endings", "opinions", "reviews", "labelled", "folder", "table", "jsonl", "hub"),
-    "tag": ("columns", "jsonl", "hub"),
+    "tag": ("columns", "conllu", "jsonl", "hub"),
     "answer": ("stories", "world"),
     "spans": ("diaries", "squad", "spans"),
     "recall": ("glossary", "table", "jsonl", "hub"),

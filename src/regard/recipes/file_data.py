@@ -180,6 +180,9 @@ def _own_endings(own: BaseModel) -> tuple[str, ...]:
 
 def _default_columns(form: str, mine: Mapping[str, Any], fields: Sequence[str], answer: str | None) -> dict[str, Any]:
     """The columns of a format that the recipe's own is not: those that it names, or the first ones."""
+    known = sections()[form].model_fields
+    if typing.get_origin(known["source"].annotation) is typing.Literal:  # the format itself names its columns
+        return {key: known[key].default for key in ("source", "target")}
     source, target = mine.get("source"), mine.get("target")
     sources = source if isinstance(source, list) else [source]
     if isinstance(target, str) and len(sources) == len(fields) and all(isinstance(one, str) for one in sources):

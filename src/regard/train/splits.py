@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from regard.data import (
     Cmudict,
     Columns,
+    Conllu,
     Corpus,
     DataError,
     Dates,
@@ -58,6 +59,7 @@ from regard.recipes.data_sections import (
     CmudictData,
     ColumnsData,
     CommunitiesData,
+    ConlluData,
     FolderData,
     GraphData,
     HubData,
@@ -231,6 +233,8 @@ def file_reader(recipe: Recipe, data: SplitFiles | PairsData, file: str | PairFi
         return Text(path, blank=data.blank, ends=data.ends, **reading)
     if isinstance(data, LabelledData):
         return Labelled(path, data.label, separator=data.separator, target_kind=target_kind, **reading)
+    if isinstance(data, ConlluData):
+        return Conllu(path, _columns(recipe, data.source, data.target), **reading)
     if isinstance(data, StoriesData):
         return Stories(path, **reading)
     if isinstance(data, SquadData | SpansData):
