@@ -134,12 +134,12 @@ def test_wrong_questions_are_one_sentence(run: str, arguments: list[str], senten
 def test_bytes_that_are_no_text_are_named_by_line(run: str, tmp_path: Path) -> None:
     done = RUN.invoke(app, ["predict", run], input=b"1 2 3\n\xff\n")
     assert done.exit_code == 2
-    assert "standard input, line 2: not UTF-8" in done.output
+    assert "standard input:2: " in done.output
+    assert "UTF-8" in done.output
     (tmp_path / "bad.txt").write_bytes(b"1 2 3\n\xff\n")
-    assert (
-        "bad.txt:2: not UTF-8; convert it"
-        in RUN.invoke(app, ["predict", run, "--file", str(tmp_path / "bad.txt")]).output
-    )
+    told = RUN.invoke(app, ["predict", run, "--file", str(tmp_path / "bad.txt")]).output
+    assert "bad.txt:2: " in told
+    assert "utf-8" in told
 
 
 def test_evaluate_says_whether_a_difference_is_more_than_chance(run: str, tmp_path: Path) -> None:
@@ -196,3 +196,14 @@ def test_a_reader_that_has_seen_enough_and_ctrl_c_end_it_quietly(run: str) -> No
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"Traceback" not in said
+
+
+def test_a_blank_line_stands_between_the_n_best_of_two_inputs(run: str, tmp_path: Path) -> None:
+    (tmp_path / "asked.txt").write_bytes(b"1 2 3\n\n\xff\n4\n")
+    arguments = ["predict", run, "--n-best", "2", "--decode", "strategy=beam", "--file", str(tmp_path / "asked.txt")]
+    done = RUN.invoke(app, [*arguments, "--bad-lines", "skip"])
+    assert done.exit_code == 0
+    blocks = [block.splitlines() for block in done.stdout.removesuffix("\n").split("\n\n")]
+    assert [len(block) for block in blocks] == [2, 1, 1, 2]
+    assert all(len(line.split("\t")) == 2 for block in blocks for line in block)
+    assert blocks[2] == ["\t"]  # a line that could not be answered

@@ -34,7 +34,7 @@ def check_runs(
         fail(str(problem))
 
 
-def check_input(option: str, path: Path | None) -> None:
+def check_input(path: Path | None) -> None:
     """End the command if a file to read is not there."""
     from regard.data.lines import opened
     from regard.data.problems import DataError
@@ -44,7 +44,7 @@ def check_input(option: str, path: Path | None) -> None:
     try:
         opened(path).close()
     except DataError as problem:
-        fail(f"{option}: {problem}")
+        fail(str(problem))
 
 
 def check_output(path: Path | None) -> None:

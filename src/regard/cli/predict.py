@@ -66,8 +66,8 @@ def command(
         fail("--decode n_best: how many answers are given is --n-best")
     overrides = [f"decode.{one}" for one in decode or []]
     check_runs(run, ensemble or [], overrides=overrides)
-    check_input("--file", file)
-    check_input("--only", only)
+    check_input(file)
+    check_input(only)
     check_output(output)
 
     import torch
@@ -87,16 +87,19 @@ def command(
         draw = _DRAWINGS.get(predictor.recipe.task, _weights) if alignment else _nothing
         inputs = _inputs(predictor, texts, file, layout)
         size = 1 if texts is None and file is None and sys.stdin.isatty() else _CHUNK  # a person is answered at once
-        skipped = Skipped()
+        skipped, between = Skipped(), ""
+        apart = "\n" if n_best > 1 and not as_json else ""  # a blank line tells the answers to two inputs apart
         with _opened(output) as out:
             while chunk := list(islice(inputs, size)):
                 for doubt in predictor.task.doubts(predictor.model, [one.text for one in chunk if not one.problem]):
                     notice(doubt)
                 for one, answers in answered(chunk, lambda asked: predictor.n_best(asked, n_best, only=trie)):
+                    out.write(between)
+                    between = apart
                     if answers is None:
                         out.flush()  # answers come before the sentence that ends the command
                         _pass_over(one, skipped, bad_lines)
-                        out.write(_json_problem(one) if as_json else "\n")
+                        out.write(_json_problem(one) if as_json else "\t\n" if n_best > 1 else "\n")
                     elif as_json:
                         out.write(_json(one, answers, n_best, alignment))
                     else:

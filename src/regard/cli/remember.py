@@ -21,7 +21,7 @@ def command(
     if output.suffix != ".safetensors":
         fail(f"{output}: the name of a stored memory ends in .safetensors")
     check_runs(run, task="recall")
-    check_input("TEXTS", texts)
+    check_input(texts)
     check_output(output)
 
     from regard.loading import load
