@@ -21,6 +21,7 @@ from regard.specials import PAD, SPECIALS, UNK
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Encoders, Task
+from regard.view.direction import isolated
 
 _UNKNOWN = UNK - len(SPECIALS)
 
@@ -116,7 +117,14 @@ class Answering(Task):
             raise ValueError("the model attends to nothing that could be drawn")
         question = (Sentences.of(text) or [text])[-1]
         hops = tuple(f"hop {number}" for number in range(1, len(answer.alignment) + 1))
-        return [Panel(f"{question}?\n{answer.text}", answer.alignment.T, rows=answer.source_tokens, columns=hops)]
+        return [
+            Panel(
+                f"{isolated(f'{question}?')}\n{isolated(answer.text)}",
+                answer.alignment.T,
+                rows=answer.source_tokens,
+                columns=hops,
+            )
+        ]
 
     @torch.inference_mode()
     def _answers(

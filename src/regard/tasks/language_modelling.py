@@ -25,6 +25,7 @@ from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.tapes import tape_panels, taped
 from regard.tasks.task import Encoders, Pace, Task
+from regard.view.direction import isolated
 
 SAMPLED = 8
 """Tokens of a text that samples go on from."""
@@ -122,7 +123,16 @@ class LanguageModelling(Task):
             columns = [_VOCABULARY, *columns]
         said = self.tokenizer.tokens([*prompt[1:], int(predicted.logits[0, -1].argmax())])
         title = text if len(text) <= _SHOWN else f"… {text[-_SHOWN:]}"
-        return [Panel(f"{title} → {said[-1]}", weights, "to be said", "read before", tuple(said), tuple(columns))]
+        return [
+            Panel(
+                f"{isolated(title)} → {isolated(said[-1])}",
+                weights,
+                "to be said",
+                "read before",
+                tuple(said),
+                tuple(columns),
+            )
+        ]
 
     def samples(self, model: Any, texts: Sequence[str], search: Search, *, tokens: int = SAMPLED) -> list[Prediction]:
         """How the first tokens of each text go on, to look at."""

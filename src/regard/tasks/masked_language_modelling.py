@@ -27,6 +27,7 @@ from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.room import check_room, room
 from regard.tasks.task import Encoders, Task, in_batches
+from regard.view.direction import isolated
 
 SAMPLED = 24
 """Tokens of a text that samples are made of."""
@@ -112,7 +113,7 @@ class MaskedLanguageModelling(Task):
         looked = [_at_masks(calls[0].weights().mean(1)[0].cpu(), ids) for calls in seen.values()]
         return [
             Panel(
-                f"{answer.text}: layer {number} of {len(looked)}",
+                f"{isolated(answer.text)}: layer {number} of {len(looked)}",
                 weights,
                 down="filled in",
                 along="looks at",

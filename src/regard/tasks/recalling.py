@@ -28,6 +28,7 @@ from regard.tasks.exposure import Exposure
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Encoders, Task, in_batches
+from regard.view.direction import isolated
 
 SHOWN = 5
 """Texts of the memory that an answer names: those it looked at most."""
@@ -149,7 +150,14 @@ class Recalling(Task):
         """Which texts of the memory each word of the answer looked at."""
         (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
         assert answer.alignment is not None
-        return [Panel(f"{text}\n{answer.text}", answer.alignment.T, rows=answer.source_tokens, columns=answer.tokens)]
+        return [
+            Panel(
+                f"{isolated(text)}\n{isolated(answer.text)}",
+                answer.alignment.T,
+                rows=answer.source_tokens,
+                columns=answer.tokens,
+            )
+        ]
 
     def _looked(
         self, model: MemoryTransformer, source: Tensor, lengths: Tensor, said: Sequence[Hypothesis]

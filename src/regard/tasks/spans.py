@@ -23,6 +23,7 @@ from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.room import check_room
 from regard.tasks.task import Encoders, Task
+from regard.view.direction import isolated
 
 AROUND = 8
 """Pieces on both sides of an answer that a drawing shows."""
@@ -114,7 +115,9 @@ class SpanAnswering(Task):
         (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
         weights, pieces = around(answer)
         question, _ = _parts(text)
-        return [Panel(f"{question}\n{answer.text}", weights, rows=("begins", "ends"), columns=pieces)]
+        return [
+            Panel(f"{isolated(question)}\n{isolated(answer.text)}", weights, rows=("begins", "ends"), columns=pieces)
+        ]
 
     @torch.inference_mode()
     def _spans(

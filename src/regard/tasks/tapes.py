@@ -14,6 +14,7 @@ from regard.explain.capture import capture
 from regard.explain.panel import Panel
 from regard.nn.lstmn import LSTMNCell
 from regard.ops.weights import Weights
+from regard.view.direction import isolated
 
 
 @contextmanager
@@ -49,7 +50,7 @@ def tape_panels(tapes: Sequence[Tensor], text: str, words: Sequence[str]) -> lis
     named = tuple(words) if tapes and len(words) == len(tapes[0]) else ()
     layers = [""] if len(tapes) == 1 else [f", layer {number}" for number in range(1, len(tapes) + 1)]
     return [
-        Panel(f"{text}{layer}", weights, "a word", "looks back at", named, named)
+        Panel(f"{isolated(text)}{layer}", weights, "a word", "looks back at", named, named)
         for weights, layer in zip(tapes, layers, strict=True)
     ]
 

@@ -27,6 +27,7 @@ from regard.tasks.class_weights import ClassWeights
 from regard.tasks.loss import Loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.tapes import tape_panels, taped
+from regard.view.direction import isolated
 
 Encoders = Mapping[str, Tokenizer | Labels | Numbers]
 """What turns each field of the data into ids."""
@@ -214,7 +215,7 @@ class Task(abc.ABC):
         with taped(model, "encoder") as tapes:
             (found,) = self.predict(model, [text], search)[0][:1]
         drawn, texts = found.drawn(), text.split("\t")  # two texts have a tab between
-        title = f"{' | '.join(texts)} → {found.text}"
+        title = f"{' | '.join(map(isolated, texts))} → {isolated(found.text)}"
         shown = [] if drawn is None else [Panel(title, drawn[0], rows=drawn[1], columns=found.source_tokens)]
         if len(texts) == 1:
             shown += tape_panels(tapes, text if shown else title, found.source_tokens)

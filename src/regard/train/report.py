@@ -21,6 +21,7 @@ from regard.train.class_report import class_lines, confusion_lines, draw_confusi
 from regard.train.screen import ENDED
 from regard.train.trainer import Outcome
 from regard.train.validation import Measured
+from regard.view.direction import isolated
 from regard.view.markdown import cell
 from regard.view.terminal import heat_map, stacked, story_map
 
@@ -154,8 +155,8 @@ def _drawn(prediction: Prediction, task: str) -> Iterator[RenderableType]:
         yield heat_map(weights, prediction.source_tokens, names)
     asked = prediction.source.rpartition("\t")[2] if task == "answer" else prediction.source
     asked = asked.partition("\t")[0] if task == "spans" else asked
-    said = f"  {escape(asked)}  →  [bold]{escape(prediction.text)}[/]"
-    yield f"{said}  (reference: {escape(right)})" if right is not None and wrong else said
+    said = f"  {escape(isolated(asked))}  →  [bold]{escape(isolated(prediction.text))}[/]"
+    yield f"{said}  (reference: {escape(isolated(right))})" if right is not None and wrong else said
 
 
 def _predictions(chosen: Sequence[Prediction]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from rich.text import Text
 from torch import Tensor
 
 from regard.view.control_characters import visible
+from regard.view.direction import isolated
 
 _SHADES = " ░▒▓█"
 _LONGEST = 12  # characters of a token that are shown
@@ -38,7 +39,7 @@ def heat_map(weights: Tensor | None, columns: Sequence[str], rows: Sequence[str]
     """
     if weights is None:
         return Text("")
-    labels = ["".join(_cut(row)) for row in rows]
+    labels = [isolated("".join(_cut(row))) for row in rows]
     wide = max(map(cell_len, labels), default=0)
     lines = [" " * (wide + 1) + head for head in _heads(columns)]
     for label, values in zip(labels, weights.tolist(), strict=True):
@@ -60,7 +61,7 @@ def story_map(weights: Tensor, sentences: Sequence[str], columns: Sequence[str] 
     Mary ran home        █
     Mary took the milk █
     """
-    sentences = [visible(sentence) for sentence in sentences]
+    sentences = [isolated(visible(sentence)) for sentence in sentences]
     wide = max(map(cell_len, sentences), default=0) + 1
     numbers = [" ".join(str(hop) for hop in range(1, len(weights) + 1))]
     lines = [" " * wide + head for head in (numbers if columns is None else _heads(columns))]
@@ -83,7 +84,7 @@ def stacked(*rows: Sequence[str], width: int = 100) -> Text:
     blocks: list[list[str]] = []
     room = 0
     for tokens in zip_longest(*rows, fillvalue=""):
-        column = [visible(token) for token in tokens]
+        column = [isolated(visible(token)) for token in tokens]
         wide = max(map(cell_len, column)) + 1
         if wide > room + 1:  # the last column needs no space behind it
             blocks.append([""] * len(rows))
@@ -102,7 +103,7 @@ def _heads(columns: Sequence[str]) -> list[str]:
     tokens = [_cut(column) for column in columns]
     height = max(map(len, tokens), default=0)
     raised = [[" "] * (height - len(token)) + token for token in tokens]
-    return ["".join(_filled(token[line], 2) for token in raised) for line in range(height)]
+    return ["".join(_filled(isolated(token[line]), 2) for token in raised) for line in range(height)]
 
 
 def _cut(token: str) -> list[str]:
