@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from regard.data.example import Bad, Example, Reader, Value, good_lines
+from regard.data.example import COLUMNS, Bad, Example, Reader, Value, good_lines
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,9 @@ class Columns(Reader):
     def _problem(self, cells: list[str], where: str) -> Bad | None:
         for name, place in self.columns.items():
             if not -len(cells) <= place < len(cells):
-                return Bad(where, f"the line has {len(cells)} columns, none at {place} for {name} (the first is 0)")
+                return Bad(
+                    where, f"the line has {len(cells)} columns, none at {place} for {name} (the first is 0)", COLUMNS
+                )
         return None
 
     def _example(self, block: list[list[str]], where: str) -> Example:

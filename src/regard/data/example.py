@@ -15,6 +15,7 @@ from regard.data.surrogates import lone_surrogate
 from regard.data.target_kinds import ONE_LABEL, TargetKind
 
 Value = str | list[str]
+COLUMNS = "data.source and data.target to columns that are there"
 _WORDS = 400  # characters of a reason, which quotes what may be a whole file
 
 
@@ -35,6 +36,8 @@ class Bad(NamedTuple):
 
     where: str
     why: str
+    keys: str = ""
+    """The keys of the recipe that are wrong where the first line is bad in this way."""
 
     @property
     def line(self) -> int | None:
@@ -84,7 +87,7 @@ class Reader(ABC):
     PATHS: ClassVar[tuple[str, ...]] = ("path",)
 
     encoding: str = field(default="utf-8", kw_only=True)
-    max_line: int = field(default=LONGEST, kw_only=True)
+    max_line: int = field(default=LONGEST, kw_only=True, repr=False)
     bad_lines: Literal["refuse", "skip"] = field(default="refuse", kw_only=True)
     questions: bool = field(default=False, kw_only=True, repr=False)
     target_kind: TargetKind = field(default=ONE_LABEL, kw_only=True, repr=False)
@@ -102,12 +105,17 @@ class Reader(ABC):
     def settings(self) -> str:
         """Everything but the paths that decides what the examples are."""
         kept = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr and f.name not in self.PATHS]
-        return f"{type(self).__name__}({', '.join(kept)}){self.target_setting}"
+        return f"{type(self).__name__}({', '.join(kept)}){self.target_setting}{self.limit_setting}"
 
     @property
     def target_setting(self) -> str:
         """The form of labels in `settings`; nothing of one label, so that caches keep the names they always had."""
         return "" if self.target_kind == ONE_LABEL else f" {self.target_kind}"
+
+    @property
+    def limit_setting(self) -> str:
+        """The longest line in `settings`; nothing of the usual one, for the same reason."""
+        return "" if self.max_line == LONGEST else f" {self.max_line}"
 
     def may_be_blank(self, name: str) -> bool:
         """Whether a field with nothing in it is one."""
@@ -135,7 +143,8 @@ class Reader(ABC):
                 empty = False
                 yield item
             elif self.bad_lines == "refuse":
-                raise DataError(f"{item.where}: {shortened(item.why, _WORDS)}; mend the line or set bad_lines to skip")
+                remedy = f"set {item.keys}" if empty and item.keys else "mend the line or set bad_lines to skip"
+                raise DataError(f"{item.where}: {shortened(item.why, _WORDS)}; {remedy}")
             else:
                 self.skipped.add(f"{item.where}: {shortened(item.why, _WORDS)}")
         if empty:

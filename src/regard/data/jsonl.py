@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from regard.data.example import Bad, Example, Reader, Value, good_lines
+from regard.data.example import COLUMNS, Bad, Example, Reader, Value, good_lines
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def chosen(
     values: dict[str, Value] = {}
     for name, key in keys.items():
         if key not in found:
-            return Bad(where, f"there is no key {key!r} among {', '.join(found) or 'none'}")
+            return Bad(where, f"there is no key {key!r} among {', '.join(found) or 'none'}", COLUMNS)
         value = _value(found[key])
         if value is None:
             return Bad(where, f"the value of {key!r} is neither text nor a list of texts")

@@ -64,8 +64,9 @@ class Labelled(Reader):
         apart = self.labels is not None
         by_name = self.label == "file" and not apart
         named = dict(Counter((self._name(path), self._one_text(path)) for path in self.files)) if by_name else {}
-        how = f"{self.encoding}, {self.max_line}, {self.bad_lines}"
-        return f"Labelled({self.label}, {apart}, {self.separator!r}, {how}, {named}){self.target_setting}"
+        how = f"{self.encoding}, {self.bad_lines}"
+        more = f"{self.target_setting}{self.limit_setting}"
+        return f"Labelled({self.label}, {apart}, {self.separator!r}, {how}, {named}){more}"
 
     def read(self) -> Iterator[Example | Bad]:
         """Lines with a text and a label."""

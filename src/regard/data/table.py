@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.example import COLUMNS, Bad, Example, Reader, good_lines
 from regard.data.lines import LONGEST, Line
 from regard.data.problems import DataError
 
@@ -76,7 +76,8 @@ class Table(Reader):
         heads = first[1] if first else []
         for name in names:
             if name not in heads:
-                raise DataError(f"{path}: there is no column {name!r}; its header has {', '.join(heads) or 'nothing'}")
+                there = shortened(", ".join(heads) or "nothing", 400)
+                raise DataError(f"{path}: there is no column {name!r}; its header has {there}; set {COLUMNS}")
         return {key: heads.index(at) if isinstance(at, str) else at for key, at in self.columns.items()}
 
     def _example(self, path: Path, row: Row, places: dict[str, int]) -> Example | Bad:
@@ -88,7 +89,8 @@ class Table(Reader):
             if self.questions and not any(cell.strip() for cell in cells):
                 return Example(dict.fromkeys(places, ""), where)
             count = f"{len(cells)} column{'s' if len(cells) > 1 else ''}"
-            return Bad(where, f"the row has {count}, too few for column {max(places.values())} (the first is 0)")
+            why = f"the row has {count}, too few for column {max(places.values())} (the first is 0)"
+            return Bad(where, why, f"{COLUMNS}, or data.delimiter")
         blank = [name for name, value in values.items() if not (value.strip() or self.may_be_blank(name))]
         return Bad(where, f"the column of {blank[0]} is blank") if blank else Example(dict(values), where)
 

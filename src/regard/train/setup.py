@@ -47,6 +47,7 @@ from regard.train.feed import ExampleFeed, Feed, StreamFeed
 from regard.train.graph_feed import GraphFeed
 from regard.train.masked_feed import FIXED, MaskedFeed, WindowFeed
 from regard.train.places import check_places
+from regard.train.references import check_references
 from regard.train.splits import FIELDS, Split, examples, graph_of, learned_encoders, prepared
 
 MEASURED = 64
@@ -119,6 +120,7 @@ def _foresee(recipe: Recipe, setup: Setup) -> None:
     feed = setup.feed.inner if isinstance(setup.feed, MaskedFeed) else setup.feed
     dropped = feed.batches.dropped if isinstance(feed, ExampleFeed) else ()
     check_places(model, recipe, setup.task, splits, dropped)
+    check_references(recipe, setup.task, (setup.valid, setup.test))
 
 
 def make_task(recipe: Recipe, encoders: Encoders) -> Task:

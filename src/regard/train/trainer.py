@@ -34,6 +34,7 @@ from regard.train.feed import Place
 from regard.train.graphs import Graphs, obstacle, waited_for
 from regard.train.memories import forgotten_stories
 from regard.train.notices import Notices
+from regard.train.odd_texts import odd_texts
 from regard.train.products import rounded_products
 from regard.train.schedule import Constant, Schedule
 from regard.train.screen import Screen
@@ -246,7 +247,9 @@ class Trainer:
         if corpus is not None and (forgotten := forgotten_stories(self.model, corpus)) is not None:
             self.screen.notice(forgotten)
         splits = {"train": self.setup.train, "valid": self.setup.valid, "test": self.setup.test}
-        for remark in (*self.task.remarks(), *unknown_tokens(splits, self.task.encoders, self.recipe.init)):
+        unknown = unknown_tokens(splits, self.task.encoders, self.recipe.init)
+        odd = odd_texts(splits, windows=self.recipe.train.batch.window is not None)
+        for remark in (*self.task.remarks(), *unknown, *odd):
             self.screen.notice(remark)
         try:
             with self.signals.caught():
