@@ -133,6 +133,7 @@ GENERATED = {
     ("spans", "diaries"),
     ("language_model", "tales"),
     ("classify", "endings"),
+    ("classify", "reviews"),
 }
 GRAPHS = {("nodes", form) for form in FORMATS["nodes"]}
 DRAWN = {("bits", form) for form in FORMATS["bits"]}
@@ -295,7 +296,7 @@ def test_words_and_phonemes_have_a_tokenizer_each(tmp_path: Path) -> None:
     ("task", "form", "lines", "sentence"),
     [
         ("classify", "jsonl", objects({"source": "a", "target": "x"}, {"source": "a", "target": ["x", "y"]}),
-         ":2: the label is a list, ['x', 'y']; a text has one; mend the line"),
+         ":2: the label is a list, ['x', 'y']; a text has one"),
         ("classify", "labelled", ["good"], ":1: the line has a label or a text, not both (the label comes first)"),
         ("tag", "jsonl", objects({"source": ["New York", "is"], "target": ["NNP", "VBZ"]}),
          ":1: the word 'New York' is empty or has white space in it"),

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from regard.data.example import COLUMNS, Bad, Example, Reader, good_lines
 from regard.data.lines import LONGEST, Line
-from regard.data.problems import DataError
+from regard.data.problems import DataError, shortened
 
 Row = tuple[int, list[str]]
 
