@@ -54,6 +54,7 @@ SAID = [
     (["train", "part.yaml"], 2, "error: part.yaml: the key 'data' is missing"),
     (["train", "pairs.yaml"], 2, "error: pairs.yaml, line 3: data.train.source: there is no file train.de; set data.r"),
     (["train", "pairs.yaml", "--dry-run"], 2, "error: pairs.yaml, line 3: data.train.source: there is no file train.d"),
+    (["train", "unequal.yaml"], 2, "data: corpus/valid.de has 2 lines and corpus/valid.en has 1"),
     # Last, since the name of a metric is looked for among all of them, which import numpy.
     (["train", "dates", "evaluate.metrics=[blue]"], 2, "error: the command line: evaluate: there is no metric 'blue'"),
 ]
@@ -69,6 +70,10 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> list[Said]:
     (folder / "bad.yaml").write_text("a: b: c")
     (folder / "part.yaml").write_text("run: x")
     (folder / "pairs.yaml").write_text(PAIRS)
+    (folder / "unequal.yaml").write_text(PAIRS.replace("format: pairs", "format: pairs\n  root: corpus"))
+    (folder / "corpus").mkdir()
+    for name, lines in (("train.de", 3), ("train.en", 3), ("valid.de", 2), ("valid.en", 1)):
+        (folder / "corpus" / name).write_text("a word\n" * lines)
     command = [sys.executable, "-c", PROBE, json.dumps([arguments for arguments, _, _ in SAID]), *HEAVY]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
     return [json.loads(line) for line in done.stdout.splitlines()]

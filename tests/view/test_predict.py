@@ -42,6 +42,7 @@ def test_a_line_and_a_drawing_if_it_is_asked_for(
     certain = SimpleNamespace(doubts=lambda model, texts: [])
     predictor = SimpleNamespace(recipe=recipe, model=model, task=certain, n_best=lambda texts, n, only: answers)
     monkeypatch.setattr(regard.loading, "load", lambda *_, **__: predictor)
-    (tmp_path / "recipe.yaml").touch()
+    for name in ("recipe.yaml", "model.safetensors"):
+        (tmp_path / name).touch()
     done = CliRunner().invoke(app, ["predict", str(tmp_path), answer.source, "", *arguments])
     assert (done.exit_code, done.output) == (0, printed)

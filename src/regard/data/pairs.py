@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -41,11 +41,17 @@ class Pairs(Reader):
             problem = _problem(left, one) or _problem(right, other)
             yield problem or Example({"source": one.text, "target": other.text}, f"{left}:{one.number}")
 
+    def check(self) -> None:
+        """Raise DataError if the files have different numbers of lines, without a look at what is on them."""
+        counts = [sum(1 for _ in self._lines(path)) for path in self.files]
+        if counts[0] != counts[1]:
+            raise DataError(self._mismatch(counts))
+
     def _lines(self, path: Path) -> Iterator[Line]:
         return lines(path, self.encoding, self.max_line)
 
-    def _mismatch(self) -> str:
-        counts = [sum(1 for _ in self._lines(path)) for path in self.files]
+    def _mismatch(self, counts: Sequence[int] = ()) -> str:
+        counts = counts or [sum(1 for _ in self._lines(path)) for path in self.files]
         left, right = self.files
         return f"{left} has {counts[0]} lines and {right} has {counts[1]}; line n must belong to line n"
 

@@ -176,6 +176,12 @@ class PairsData(Divided):
     test: PairFiles | None = None
     """The files to test on at the end; None for no test."""
 
+    def pair_paths(self) -> list[tuple[Path, Path]]:
+        """Return the files of every pair, source and target."""
+        root, train = self.root or Path(), self.train if isinstance(self.train, tuple) else (self.train,)
+        named = (one for one in (*train, self.valid, self.test) if one is not None)
+        return [(root / one.source, root / one.target) for one in named]
+
 
 class TableData(SplitFiles, TargetData):
     """Columns of a TSV or CSV file."""

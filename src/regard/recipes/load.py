@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from regard.nearest import nearest
+from regard.recipes.data_sections import PairsData
 from regard.recipes.document import Document
 from regard.recipes.files import find_files, find_run
 from regard.recipes.library import find_recipe
@@ -25,6 +26,9 @@ from regard.recipes.suited import (
     suited_tokenizer,
     suited_training,
 )
+
+_SMALL = 2**23
+"""Bytes of a file whose lines are counted in a tenth of a second."""
 
 
 class Loaded(NamedTuple):
@@ -78,6 +82,7 @@ def check(document: Document, *, files: bool = False, model: bool = True) -> Loa
         find_run(recipe.init, document)
         find_files(recipe.data, document)
         find_files(recipe.decode, document, section="decode")
+        _attempt("data", _check_pairs, recipe, document)
         find_files(recipe.tokenizer, document, section="tokenizer")
         _attempt("train", _find_trackers, recipe, document)
     _attempt("evaluate", suited_evaluation, recipe, document)
@@ -90,6 +95,17 @@ def check(document: Document, *, files: bool = False, model: bool = True) -> Loa
 def check_model(loaded: Loaded) -> None:
     """Check that the model of a recipe can be made."""
     _attempt("model", _make_model, loaded.recipe, loaded.document)
+
+
+def _check_pairs(recipe: Recipe) -> None:
+    """Pairs of small files have as many lines; large ones take their time, and are looked at when they are read."""
+    from regard.data.pairs import Pairs
+
+    if not isinstance(recipe.data, PairsData):
+        return
+    for source, target in recipe.data.pair_paths():
+        if max(source.stat().st_size, target.stat().st_size) <= _SMALL:
+            Pairs(source, target, **recipe.data.reading()).check()
 
 
 def _find_trackers(recipe: Recipe) -> None:
