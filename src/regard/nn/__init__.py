@@ -6,6 +6,7 @@ from regard.nn.attention_over_attention import AttentionOverAttention
 from regard.nn.cells import Cells
 from regard.nn.checkpointing import checkpoint_gradients
 from regard.nn.coattention import Coattention
+from regard.nn.crf import CRF, LabelOrder
 from regard.nn.ctc import CTC
 from regard.nn.deep_lstmn import DeepLSTMN, DeepLSTMNState
 from regard.nn.doubly_stochastic import DoublyStochastic
@@ -37,6 +38,7 @@ from regard.nn.terms import Fertility, LocationFeatures, Markov, Position, Recal
 from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
 
 __all__ = [
+    "CRF",
     "CTC",
     "LSTMN",
     "Additive",
@@ -69,6 +71,7 @@ __all__ = [
     "LSTMNCell",
     "LSTMNState",
     "LSTMNStep",
+    "LabelOrder",
     "LayerState",
     "Learned",
     "LocalM",

@@ -20,6 +20,7 @@ from regard.ops.intra_attention import Cell, deep_fusion, intra_attention, lstmn
 from regard.ops.key_value import split_key_value
 from regard.ops.learned_positions import learned_positions
 from regard.ops.linear import masked_linear
+from regard.ops.linear_chain import BestPath, LinearChain, linear_chain, linear_chain_conditionals, linear_chain_path
 from regard.ops.local_m import local_m_weights
 from regard.ops.local_p import local_p_weights
 from regard.ops.location import location_attention, location_score
@@ -51,6 +52,7 @@ from regard.ops.weights import TopK, Weights
 __all__ = [
     "Attended",
     "AttendedOver",
+    "BestPath",
     "CTCAlignment",
     "Card",
     "Cell",
@@ -58,6 +60,7 @@ __all__ = [
     "Edges",
     "GraphAttended",
     "Hops",
+    "LinearChain",
     "Pointed",
     "Sample",
     "Story",
@@ -90,6 +93,9 @@ __all__ = [
     "interpolate",
     "intra_attention",
     "learned_positions",
+    "linear_chain",
+    "linear_chain_conditionals",
+    "linear_chain_path",
     "local_m_weights",
     "local_p_weights",
     "location_attention",

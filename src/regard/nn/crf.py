@@ -1,0 +1,95 @@
+"""CRF: labels of a sequence by a linear map and the scores of neighbouring labels."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.masks import Mask
+from regard.ops.linear_chain import BestPath, LinearChain, linear_chain, linear_chain_conditionals, linear_chain_path
+
+
+class LabelOrder(NamedTuple):
+    """Which label may stand where: booleans, True where it may.
+
+    Attributes:
+        transitions: [K][K], the second label behind the first.
+        start: [K], at the beginning.
+        end: [K], at the end.
+    """
+
+    transitions: tuple[tuple[bool, ...], ...]
+    start: tuple[bool, ...]
+    end: tuple[bool, ...]
+
+
+class CRF(nn.Module):
+    r"""A linear-chain conditional random field over given emissions; see `regard.ops.linear_chain`.
+
+    .. math:: p(y \mid x) \propto \exp\Big(b(y_1) + \sum_t e_t(y_t) + \sum_{t > 1} A(y_{t-1}, y_t) + c(y_T)\Big)
+
+    Args:
+        num_labels: K.
+        order: sequences that are ruled out in answers (`marginals`, `path`); what is learned from is never ruled out,
+            so that data with a mistake have a finite loss. None for none.
+
+    Parameters: `transitions` A [K, K], `start` b [K], `end` c [K]; all 0 at first, a softmax at each place.
+
+    Shapes: emissions [B, T, K] -> logits or marginals [B, T, K], labels [B, T].
+
+    >>> crf = CRF(3)
+    >>> emissions, mask = torch.randn(2, 7, 3), Mask.padding([7, 4])
+    >>> crf.marginals(emissions, mask).marginals.sum(-1)[1]
+    tensor([1., 1., 1., 1., 0., 0., 0.], grad_fn=<SelectBackward0>)
+    >>> crf.path(emissions, mask).labels.shape
+    torch.Size([2, 7])
+    """
+
+    allowed_transitions: Tensor | None
+    allowed_start: Tensor | None
+    allowed_end: Tensor | None
+
+    def __init__(self, num_labels: int, *, order: LabelOrder | None = None) -> None:
+        super().__init__()
+        self.transitions = nn.Parameter(torch.zeros(num_labels, num_labels))
+        self.start = nn.Parameter(torch.zeros(num_labels))
+        self.end = nn.Parameter(torch.zeros(num_labels))
+        for name in LabelOrder._fields:
+            allowed = None if order is None else torch.tensor(getattr(order, name), dtype=torch.bool)
+            own = getattr(self, name)
+            if allowed is not None and allowed.shape != own.shape:
+                raise ValueError(
+                    f"CRF: {name} of the order must be {list(own.shape)} for {num_labels} labels; "
+                    f"got {list(allowed.shape)}"
+                )
+            self.register_buffer(f"allowed_{name}", allowed, persistent=False)
+
+    def forward(self, emissions: Tensor, labels: Tensor, mask: Mask | None = None) -> Tensor:
+        """The logits [B, T, K] of each label given the right ones before it: their cross-entropy is that of the chain.
+
+        Args:
+            emissions: [B, T, K].
+            labels: [B, T], the right ones; negative where they are not known.
+            mask: the places that there are; None for all.
+        """
+        return linear_chain_conditionals(emissions, self.transitions, labels, self.start, self.end, mask=mask)
+
+    def marginals(self, emissions: Tensor, mask: Mask | None = None) -> LinearChain:
+        """log Z and the probability of each label at each place."""
+        return linear_chain(emissions, *self._ordered(), mask=mask)
+
+    def path(self, emissions: Tensor, mask: Mask | None = None) -> BestPath:
+        """The likeliest sequence."""
+        return linear_chain_path(emissions, *self._ordered(), mask=mask)
+
+    def extra_repr(self) -> str:
+        return f"num_labels={len(self.start)}"
+
+    def _ordered(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Transitions, start and end, -inf where the order rules them out."""
+        pairs = ((self.transitions, self.allowed_transitions), (self.start, self.allowed_start),
+                 (self.end, self.allowed_end))  # fmt: skip
+        found = [own if allowed is None else own.masked_fill(~allowed, -torch.inf) for own, allowed in pairs]
+        return found[0], found[1], found[2]

@@ -1,0 +1,267 @@
+"""Linear-chain conditional random field (Lafferty et al. 2001): neighbouring labels of a sequence are scored too."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.masks import Mask
+from regard.ops.card import Card
+from regard.ops.softmax import statistics_dtype
+
+CARD = Card(
+    name="linear_chain",
+    family="aligner",
+    equation="p(y | x) = exp(Σ_t e_t(y_t) + A(y_{t-1}, y_t)) / Z",
+    paper="Lafferty, McCallum & Pereira 2001; Lample et al. 2016, section 2.2",
+    cost="T·K², twice",
+    op="linear_chain",
+    module="CRF",
+)
+
+# The logarithm of zero, finite so that no difference of two of them is NaN, here or in the backward pass.
+_LOG_ZERO = -1e30
+
+
+class LinearChain(NamedTuple):
+    """The distribution over all label sequences.
+
+    Attributes:
+        log_partition: [B], log Z, the log-sum-exp of the scores of all sequences; 0 without any place.
+        marginals: [B, T, K], the probability that place t has label k; 0 where there is no place.
+    """
+
+    log_partition: Tensor
+    marginals: Tensor
+
+
+class BestPath(NamedTuple):
+    """The likeliest label sequence.
+
+    Attributes:
+        labels: [B, T]; 0 where there is no place.
+        score: [B], its score, of which log p is `score - log_partition`.
+    """
+
+    labels: Tensor
+    score: Tensor
+
+
+def linear_chain(
+    emissions: Tensor,
+    transitions: Tensor,
+    start: Tensor | None = None,
+    end: Tensor | None = None,
+    *,
+    mask: Mask | None = None,
+) -> LinearChain:
+    r"""Sum over all label sequences: the forward algorithm for Z, and the backward one for the marginals.
+
+    .. math:: s(y) = b(y_1) + \sum_t e_t(y_t) + \sum_{t > 1} A(y_{t-1}, y_t) + c(y_T), \quad
+              p(y \mid x) = \frac{\exp s(y)}{Z}, \quad Z = \sum_{y'} \exp s(y')
+
+    Args:
+        emissions: [B, T, K], e: the score of each label at each place.
+        transitions: [K, K], A: the score of the second label behind the first; -inf forbids it.
+        start: [K], b, of the first label; None for 0.
+        end: [K], c, of the last label; None for 0.
+        mask: the places that there are; None for all. The labels of others do not exist: the chain links the places on
+            both sides of them.
+
+    Returns:
+        LinearChain, in float32 for half-precision inputs. Both parts are differentiable.
+
+    Raises:
+        ValueError: shapes that do not fit.
+
+    Lafferty, McCallum & Pereira 2001, "Conditional Random Fields"; Lample et al. 2016, "Neural Architectures for Named
+    Entity Recognition", section 2.2. Kim et al. 2017, "Structured Attention Networks", read by the marginals.
+
+    >>> emissions, transitions = torch.tensor([[[3.0, 1.0], [1.0, 1.0]]]), torch.tensor([[1.0, 1.0], [1.0, 0.0]])
+    >>> chain = linear_chain(emissions.log(), transitions.log())
+    >>> chain.log_partition.exp()                           # 00: 3, 01: 3, 10: 1, and 11 is forbidden
+    tensor([7.])
+    >>> chain.marginals
+    tensor([[[0.8571, 0.1429],
+             [0.5714, 0.4286]]])
+    """
+    given = _Given.of(emissions, transitions, start, end, mask)
+    alphas, last = _forward(given)
+    betas = _backward(given)
+    log_partition = torch.where(given.real.any(1), (last + given.end).logsumexp(1), 0.0)
+    if not alphas:
+        return LinearChain(log_partition, given.emissions)
+    joint = torch.stack(alphas, 1) + torch.stack(betas, 1)  # [B, T, K]
+    inside = given.real.unsqueeze(2)
+    return LinearChain(log_partition, (joint - log_partition[:, None, None]).masked_fill(~inside, _LOG_ZERO).exp())
+
+
+def linear_chain_conditionals(
+    emissions: Tensor,
+    transitions: Tensor,
+    labels: Tensor,
+    start: Tensor | None = None,
+    end: Tensor | None = None,
+    *,
+    mask: Mask | None = None,
+) -> Tensor:
+    r"""The logits of each label given the right ones before it, whose log-softmax sums to log p of the sequence.
+
+    .. math:: \log p(y \mid x) = \sum_t \log p(y_t \mid y_{t-1}, x), \quad
+              p(y_t = k \mid y_{t-1}, x) \propto \exp(A(y_{t-1}, k) + e_t(k) + \beta_t(k))
+
+    with :math:`\beta_t(k)` the log-sum-exp of the scores of all that can follow label k of place t. So a chain is
+    learned like any text: by the cross-entropy of each label, smoothed or weighted as such.
+
+    Args:
+        emissions: [B, T, K], as in `linear_chain`, and so are all others.
+        transitions: [K, K].
+        labels: [B, T], the right ones; a negative one is not known, and the label behind it has no transition score.
+        start: [K] or None.
+        end: [K] or None.
+        mask: or None.
+
+    Returns:
+        Logits [B, T, K]; those where there is no place mean nothing.
+
+    >>> emissions, transitions = torch.tensor([[[3.0, 1.0], [1.0, 1.0]]]), torch.tensor([[1.0, 1.0], [1.0, 0.0]])
+    >>> logits = linear_chain_conditionals(emissions.log(), transitions.log(), torch.tensor([[0, 1]]))
+    >>> logits.softmax(-1)                                  # 6 of 7, then 3 of 6
+    tensor([[[0.8571, 0.1429],
+             [0.5000, 0.5000]]])
+    """
+    given = _Given.of(emissions, transitions, start, end, mask)
+    if labels.shape != given.real.shape:
+        raise ValueError(f"linear_chain: labels must be [B, T] = {list(given.real.shape)}; got {list(labels.shape)}")
+    if not given.emissions.shape[1]:
+        return given.emissions
+    before, begins = _labels_before(labels, given.real)
+    reached = given.transitions[before.clamp(min=0)].masked_fill((before < 0).unsqueeze(2), 0.0)  # [B, T, K]
+    reached = torch.where(begins.unsqueeze(2), given.start, reached)
+    return reached + given.emissions + torch.stack(_backward(given), 1)
+
+
+def linear_chain_path(
+    emissions: Tensor,
+    transitions: Tensor,
+    start: Tensor | None = None,
+    end: Tensor | None = None,
+    *,
+    mask: Mask | None = None,
+) -> BestPath:
+    """The likeliest label sequence, by the algorithm of Viterbi (1967); of equals the one with the smaller last label.
+
+    Args:
+        emissions: [B, T, K], as in `linear_chain`, and so are all others.
+        transitions: [K, K].
+        start: [K] or None.
+        end: [K] or None.
+        mask: or None.
+
+    >>> emissions, transitions = torch.tensor([[[3.0, 1.0], [1.0, 4.0]]]), torch.tensor([[1.0, 0.1], [1.0, 1.0]])
+    >>> linear_chain_path(emissions.log(), transitions.log())             # 00: 3, 01: 1.2, 10: 1, 11: 4
+    BestPath(labels=tensor([[1, 1]]), score=tensor([1.3863]))
+    """
+    given = _Given.of(emissions, transitions, start, end, mask)
+    best = given.emissions.new_zeros(len(emissions), emissions.shape[2])
+    begun = given.real.new_zeros(len(emissions), 1)
+    pointers = []
+    for t in range(given.size):
+        there = given.real[:, t, None]
+        value, pointer = (best.unsqueeze(2) + given.transitions).max(1)  # over the label before: [B, K] each
+        value = torch.where(begun, value, given.start) + given.emissions[:, t]
+        pointers.append(pointer)
+        best, begun = torch.where(there, value, best), begun | there
+    score, label = (best + given.end).max(1)
+    labels = _followed_back(label, pointers, given.real)
+    return BestPath(labels, torch.where(begun.squeeze(1), score, 0.0))
+
+
+class _Given(NamedTuple):
+    """Arguments that fit: emissions [B, T, K], transitions [K, K], start and end [K], and `real` [B, T], the places."""
+
+    emissions: Tensor
+    transitions: Tensor
+    start: Tensor
+    end: Tensor
+    real: Tensor
+
+    @property
+    def size(self) -> int:
+        """T."""
+        return self.emissions.shape[1]
+
+    @staticmethod
+    def of(
+        emissions: Tensor, transitions: Tensor, start: Tensor | None, end: Tensor | None, mask: Mask | None
+    ) -> _Given:
+        if emissions.dim() != 3 or not emissions.is_floating_point():
+            raise ValueError(f"linear_chain: emissions must be numbers [B, T, K]; got {list(emissions.shape)}")
+        batch, size, count = emissions.shape
+        if transitions.shape != (count, count):
+            raise ValueError(
+                f"linear_chain: transitions must be [K, K] for emissions [B, T, K]; "
+                f"got {list(transitions.shape)} and {list(emissions.shape)}"
+            )
+        ends = []
+        for name, given in (("start", start), ("end", end)):
+            if given is not None and given.shape != (count,):
+                raise ValueError(f"linear_chain: {name} must be [K] = [{count}]; got {list(given.shape)}")
+            ends.append(emissions.new_zeros(count) if given is None else given)
+        dtype = statistics_dtype(emissions.dtype)
+        scores = (part.to(dtype).clamp(min=_LOG_ZERO) for part in (emissions, transitions, *ends))
+        return _Given(*scores, real=_places(mask, batch, size, emissions.device))
+
+
+def _places(mask: Mask | None, batch: int, size: int, device: torch.device) -> Tensor:
+    """[B, T], True at each place that there is."""
+    if mask is None:
+        return torch.ones(batch, size, dtype=torch.bool, device=device)
+    allowed = mask.allowed((batch, 1, 1, size), device=device)
+    return allowed.expand(batch, 1, 1, size).reshape(batch, size)
+
+
+def _forward(given: _Given) -> tuple[list[Tensor], Tensor]:
+    """The log-sum-exp of the scores up to each place by its label, T of [B, K]; and that of the last place."""
+    alpha = given.emissions.new_zeros(len(given.emissions), given.emissions.shape[2])
+    begun = given.real.new_zeros(len(alpha), 1)
+    alphas = []
+    for t in range(given.size):
+        there = given.real[:, t, None]
+        later = (alpha.unsqueeze(2) + given.transitions).logsumexp(1)  # [B, K, K] over the label before
+        reached = torch.where(begun, later, given.start) + given.emissions[:, t]
+        alpha, begun = torch.where(there, reached, alpha), begun | there
+        alphas.append(alpha)
+    return alphas, alpha
+
+
+def _backward(given: _Given) -> list[Tensor]:
+    """The log-sum-exp of the scores of all that follows each place by its label, T of [B, K]."""
+    beta = given.end.expand(len(given.emissions), -1)
+    betas = []
+    for t in reversed(range(given.size)):
+        betas.append(beta)
+        ahead = (given.emissions[:, t] + beta).unsqueeze(1)  # [B, 1, K]
+        beta = torch.where(given.real[:, t, None], (given.transitions + ahead).logsumexp(2), beta)
+    return betas[::-1]
+
+
+def _labels_before(labels: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
+    """[B, T], the label of the place before each; and where there is none."""
+    place = torch.arange(labels.shape[1], device=labels.device)
+    latest = torch.where(real, place, -1).cummax(1).values  # the last place up to each
+    before = torch.cat((torch.full_like(latest[:, :1], -1), latest[:, :-1]), dim=1)
+    return labels.gather(1, before.clamp(min=0)), before < 0
+
+
+def _followed_back(label: Tensor, pointers: list[Tensor], real: Tensor) -> Tensor:
+    """The labels [B, T] that end in `label` [B], by the best label before each."""
+    labels: list[Tensor] = []
+    for t in reversed(range(len(pointers))):
+        there = real[:, t]
+        labels.append(torch.where(there, label, 0))
+        # The pointer of the first place leads nowhere, and nothing looks at where it leads.
+        label = torch.where(there, pointers[t].gather(1, label.unsqueeze(1)).squeeze(1), label)
+    return torch.stack(labels[::-1], 1) if labels else label.new_zeros(real.shape)
