@@ -37,7 +37,7 @@ class Says(nn.Module):
         super().__init__()
         self.logits = nn.Parameter(torch.tensor(logits))
 
-    def forward(self, text: Tensor, lengths: Tensor) -> Predicted:
+    def forward(self, text: Tensor, lengths: Tensor, *beside: Tensor | None) -> Predicted:
         if self.logits.dim() == 1:
             return Predicted(self.logits.expand(len(text), -1))
         return Predicted(self.logits[: text.shape[1]].expand(len(text), -1, -1))

@@ -24,7 +24,7 @@ class Batch:
 
     For pairs: source [B, S], source_lengths [B], target [B, T] (with beginning and end), target_lengths [B]. A label
     or a number is [B]; tags are [B, T] and several labels per text [B, N], padded with -100. A story of sentences is
-    [B, N, J], with the number of its sentences [B].
+    [B, N, J], with the number of its sentences [B]; letters of words likewise, [B, W, L].
 
     Attributes:
         tensors: all of them.
@@ -125,7 +125,7 @@ class Collator:
                 tensors[name] = torch.from_numpy(self.corpus.ids(name)[begins].astype(np.int64))
             elif kind == "number":
                 tensors[name] = torch.from_numpy(self.corpus.ids(name)[begins].astype(np.float32))
-            elif kind == "sentences":
+            elif kind in ("sentences", "spelling"):
                 ends = self.corpus.offsets(name)[chosen + 1]
                 ids = [self.corpus.ids(name)[begin:end] for begin, end in zip(begins, ends, strict=True)]
                 tensors[name], tensors[f"{name}_lengths"] = folded(ids)

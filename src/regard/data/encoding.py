@@ -74,7 +74,7 @@ def encode(examples: Sequence[Example], encoders: Mapping[str, Encoder]) -> Chun
     for name, encoder in encoders.items():
         rows = _rows(examples, name, encoder)
         first = examples[0].fields[name]
-        kinds[name] = "sentences" if isinstance(first, Sentences) else encoder.field_kind(first)
+        kinds[name] = first.KIND if isinstance(first, Sentences) else encoder.field_kind(first)
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         ids = np.fromiter((index for row in rows for index in row), value_type(kinds[name]), int(lengths.sum()))
         fields[name] = ids, lengths

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-FieldKind = Literal["tokens", "sentences", "tags", "label", "labels", "number"]
-"""Tokens of a text; of its sentences, with an end behind each; a label per word, or per text; any number of labels
-per text; a number per text."""
+FieldKind = Literal["tokens", "sentences", "spelling", "tags", "label", "labels", "number"]
+"""Tokens of a text; of its sentences, with an end behind each; letters of its words
+likewise; a label per word, or per text; any number of labels per text; a number per text."""
 
 ONE_TARGET = frozenset[FieldKind](("label", "labels", "number"))
 """Kinds of which each example has one, however many values it is made of."""

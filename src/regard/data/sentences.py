@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from regard.data.field_kind import FieldKind
 from regard.specials import EOS, PAD
 
 _BOUNDARY = re.compile(r"(?<=[.!?])\s+")
@@ -22,6 +23,8 @@ class Sentences(list[str]):
     >>> Sentences.of("Mary took the milk. Where is it?")
     ['Mary took the milk', 'Where is it']
     """
+
+    KIND: ClassVar[FieldKind] = "sentences"
 
     @classmethod
     def of(cls, text: str) -> Sentences:

@@ -15,6 +15,7 @@ from regard.models.bahdanau import Bahdanau
 from regard.models.bert import Bert, BertEncoder
 from regard.models.bidirectional import Bidirectional
 from regard.models.char_rnn import CharRNN
+from regard.models.characters import Characters
 from regard.models.encoder import Encoder
 from regard.models.generator import EncoderDecoder
 from regard.models.graph import GAT
@@ -102,7 +103,8 @@ def build(kind: str, source_size: int, target_size: int | None = None, **argumen
             of a network on a graph, the width of a node's features.
         target_size: how many target words; of an acceptor how many classes, of a transducer how many tags. A language
             model has none, nor has BERT, nor a reader of spans.
-        arguments: the model's own, as plain values: `cells` is a name or a mapping of `Cells`; `attention` the name of
+        arguments: the model's own, as plain values: `cells` is a name or a mapping of `Cells`, `characters` of
+            `Characters`; `attention` the name of
             a score or a mapping of `Attending`; the fields of `Blocks` stand beside a Transformer's other arguments;
             `encoder` of an acceptor, a transducer or a reader of spans is a mapping with `kind` `"rnn"`, `"lstmn"`,
             `"transformer"` or `"bert"`, of BERT one without a kind; `model` of `"bidirectional"` is a mapping with
@@ -172,6 +174,8 @@ def _part(name: str, value: Any, made: type[nn.Module]) -> Any:
             )
         attending: Attending = _record("attention", Attending, options)
         return attending.make_score if made is CharRNN else attending
+    if name == "characters" and value is not None:
+        return _record("characters", Characters, {"kind": value} if isinstance(value, str) else mapping(name, value))
     if name == "score" and value is not None:
         return _heads(value)
     return value

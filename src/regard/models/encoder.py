@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.models.characters import CharacterEncoder, Characters, Spelling, spelt
 from regard.models.words import Words
 from regard.nn.cells import Cells
 from regard.nn.dropout import Dropout
@@ -43,6 +45,7 @@ class Encoder(nn.Module):
         bidirectional: whether both directions are read.
         dropout: on the embeddings and on the states.
         reverse: read the source from its end (Sutskever, Vinyals & Le 2014, section 3.3).
+        characters: reads each word by its letters too, beside its embedding; None for not.
         scale: the largest entry of an embedding at first. Small ones make rare words little noise; of few symbols, all
             of them frequent, such as characters, a model learns sooner with 1.
 
@@ -65,6 +68,7 @@ class Encoder(nn.Module):
         dropout: float = 0.0,
         reverse: bool = False,
         scale: float = 0.1,
+        characters: Characters | None = None,
     ) -> None:
         super().__init__()
         if bidirectional:
@@ -73,17 +77,27 @@ class Encoder(nn.Module):
         self.reverse = reverse
         self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)
         width = hidden_dim // 2 if bidirectional else hidden_dim
-        self.layers = Recurrent(embedding_dim, width, cells, bidirectional=bidirectional)
+        self.characters = None if characters is None else CharacterEncoder(characters)
+        input_dim = embedding_dim + (0 if characters is None else characters.hidden_dim)
+        self.layers = Recurrent(input_dim, width, cells, bidirectional=bidirectional)
         self.dropout = Dropout(dropout)
 
-    def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
+    def forward(self, source: Tensor, lengths: Tensor | None = None, spelling: Spelling | None = None) -> Encoded:
         """Encode source ids [B, S] of true `lengths` [B]; None where there is no padding."""
-        if self.reverse:
-            source = source.flip(1) if lengths is None else reverse_sequences(source, lengths)
-        states, end = self.layers(self.words(source), lengths)
+        words = self.words(self._turned(source, lengths))
+        if self.characters is not None:
+            read = self._turned(spelt(self.characters, spelling), lengths)
+            words = torch.cat((words, self.dropout(read)), dim=2)  # [B, S, E + C]
+        states, end = self.layers(words, lengths)
         mask = None if lengths is None else Mask.padding(lengths)
         end = _side_by_side(end, self.layers.directions)
         return Encoded(self.dropout(states), end.top, mask, end)
+
+    def _turned(self, x: Tensor, lengths: Tensor | None) -> Tensor:
+        """A sequence [B, S] or [B, S, C] in the order in which it is read."""
+        if not self.reverse:
+            return x
+        return x.flip(1) if lengths is None else reverse_sequences(x, lengths)
 
 
 def _side_by_side(state: RecurrentState, directions: int) -> RecurrentState:

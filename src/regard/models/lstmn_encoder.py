@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.models.characters import CharacterEncoder, Characters, Spelling, spelt
 from regard.models.encoder import Encoded
 from regard.models.words import Words
 from regard.nn.deep_lstmn import DeepLSTMN, DeepLSTMNState, DeepLSTMNStep
@@ -22,6 +23,7 @@ class LSTMNEncoder(nn.Module):
         num_layers: how many.
         distances: how many distances have an energy of their own, see `LSTMNCell`; None for none, as in the paper.
         dropout: on the embeddings, between layers and on the states.
+        characters: reads each word by its letters too, beside its embedding; None for not.
         scale: the largest entry of an embedding at first. A score of small vectors is almost the sum of what the query
             and the key say, and does not find a word by what it is; where that matters more than rare words, take 1.
 
@@ -44,21 +46,29 @@ class LSTMNEncoder(nn.Module):
         distances: int | None = None,
         dropout: float = 0.0,
         scale: float = 0.1,
+        characters: Characters | None = None,
     ) -> None:
         super().__init__()
         self.output_dim = hidden_dim
         self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)
-        self.layers = DeepLSTMN(embedding_dim, hidden_dim, num_layers=num_layers, dropout=dropout, distances=distances)
+        self.characters = None if characters is None else CharacterEncoder(characters)
+        input_dim = embedding_dim + (0 if characters is None else characters.hidden_dim)
+        self.layers = DeepLSTMN(input_dim, hidden_dim, num_layers=num_layers, dropout=dropout, distances=distances)
         self.dropout = Dropout(dropout)
 
-    def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
+    def forward(self, source: Tensor, lengths: Tensor | None = None, spelling: Spelling | None = None) -> Encoded:
         """Encode source ids [B, S] of true `lengths` [B]; None where there is no padding."""
-        return self.with_tapes(source, lengths)[0]
+        return self.with_tapes(source, lengths, spelling)[0]
 
-    def with_tapes(self, source: Tensor, lengths: Tensor | None = None) -> tuple[Encoded, DeepLSTMNState]:
+    def with_tapes(
+        self, source: Tensor, lengths: Tensor | None = None, spelling: Spelling | None = None
+    ) -> tuple[Encoded, DeepLSTMNState]:
         """The same with the tapes of all layers, for a decoder that reads both."""
         mask = None if lengths is None else Mask.padding(lengths)
-        step: DeepLSTMNStep = self.layers(self.words(source), mask)
+        words = self.words(source)
+        if self.characters is not None:
+            words = torch.cat((words, self.dropout(spelt(self.characters, spelling))), dim=2)
+        step: DeepLSTMNStep = self.layers(words, mask)
         return Encoded(self.dropout(step.output), _last(step.output, lengths), mask), step.state
 
 

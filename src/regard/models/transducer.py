@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import torch
 from torch import Tensor, nn
 
+from regard.masks import Mask
+from regard.models.characters import Spelling
 from regard.models.encoder import Encoded
 from regard.models.predicted import Predicted
 from regard.models.reading import ReadingEncoder
+from regard.models.tag_scheme import tag_order
 from regard.models.words import WordDropout
+from regard.nn.crf import CRF
 from regard.nn.dropout import Dropout
 
 
 class Transducer(nn.Module):
-    """A label for each word from its state: p(label_t) = softmax(W h_t + b).
+    r"""A label for each word from its state, alone or together with the labels beside it.
+
+    .. math:: p(y_t \mid x) = \mathrm{softmax}(W h_t + b) \qquad\text{or}\qquad
+              p(y \mid x) \propto \exp \sum_t \big((W h_t + b)_{y_t} + A_{y_{t-1} y_t}\big)
 
     Args:
         encoder: `Encoder` or `TransformerEncoder`; one that reads both directions knows what follows a word.
         num_tags: how many labels.
+        crf: whether labels are scored together (right), see `CRF`.
+        tag_scheme: `"bio"` or `"bioes"`, of a CRF: answers are sequences that the scheme has; None for any.
+        tag_names: the labels by name, which the scheme is about; None where nobody knows them yet.
         dropout: on the states.
-        word_dropout: how often a word (or piece) becomes unknown in training; see `WordDropout`.
+        word_dropout: how often a word (or piece) becomes unknown in training; its letters stay. See `WordDropout`.
 
     >>> import torch
     >>> from regard.models import Encoder
@@ -32,16 +45,61 @@ class Transducer(nn.Module):
         encoder: ReadingEncoder,
         num_tags: int,
         *,
+        crf: bool = False,
+        tag_scheme: str | None = None,
+        tag_names: Sequence[str] | None = None,
         dropout: float = 0.0,
         word_dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        if tag_scheme is not None and not crf:
+            raise ValueError("Transducer: tag_scheme is of a crf, which knows the tag before; set crf to true")
         self.word_dropout = WordDropout(word_dropout)
         self.encoder = encoder
         self.dropout = Dropout(dropout)
         self.output_map = nn.Linear(encoder.output_dim, num_tags)
+        order = None if tag_scheme is None or tag_names is None else tag_order(tag_names, tag_scheme)
+        self.crf = CRF(num_tags, order=order) if crf else None
 
-    def forward(self, text: Tensor, lengths: Tensor | None = None) -> Predicted:
-        """Words [B, T] of true `lengths` [B] -> logits [B, T, tags]; those of padding mean nothing."""
-        encoded: Encoded = self.encoder(self.word_dropout(text), lengths)
-        return Predicted(self.output_map(self.dropout(encoded.states)))
+    def forward(
+        self,
+        text: Tensor,
+        lengths: Tensor | None = None,
+        places: Tensor | None = None,
+        tags: Tensor | None = None,
+        letters: Tensor | None = None,
+    ) -> Predicted:
+        """Words [B, T] of true `lengths` [B] -> logits [B, T, tags]; those of padding mean nothing.
+
+        Args:
+            text: ids of words, or of their pieces.
+            lengths: None where there is no padding.
+            places: [B, T], True where a word begins, and has a tag; None for everywhere up to `lengths`.
+            tags: [B, T], the right ones; a CRF says then how likely each is given the one before it. Without them it
+                gives log-marginals, in `extras["path"]` [B, T] the likeliest sequence, and in `extras["path_score"]`
+                [B] its log-probability.
+            letters: [B, W, L], of the W words that begin at the places; for an encoder that reads characters.
+        """
+        words = self.word_dropout(text)
+        if places is None:
+            places = _inside(text, lengths)
+        if letters is None:
+            encoded: Encoded = self.encoder(words, lengths)
+        else:
+            encoded = self.encoder(words, lengths, Spelling(letters, places))
+        emissions: Tensor = self.output_map(self.dropout(encoded.states))
+        if self.crf is None:
+            return Predicted(emissions)
+        mask = Mask.of(places[:, None, None])
+        if tags is not None:
+            return Predicted(self.crf(emissions, tags, mask))
+        chain, best = self.crf.marginals(emissions, mask), self.crf.path(emissions, mask)
+        logits = chain.marginals.clamp(min=torch.finfo(chain.marginals.dtype).tiny).log()
+        return Predicted(logits, extras={"path": best.labels, "path_score": best.score - chain.log_partition})
+
+
+def _inside(text: Tensor, lengths: Tensor | None) -> Tensor:
+    """[B, T], True up to each row's end."""
+    if lengths is None:
+        return torch.ones_like(text, dtype=torch.bool)
+    return torch.arange(text.shape[1], device=text.device) < lengths.to(text.device).unsqueeze(1)

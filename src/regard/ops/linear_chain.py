@@ -211,8 +211,8 @@ class _Given(NamedTuple):
                 raise ValueError(f"linear_chain: {name} must be [K] = [{count}]; got {list(given.shape)}")
             ends.append(emissions.new_zeros(count) if given is None else given)
         dtype = statistics_dtype(emissions.dtype)
-        scores = (part.to(dtype).clamp(min=_LOG_ZERO) for part in (emissions, transitions, *ends))
-        return _Given(*scores, real=_places(mask, batch, size, emissions.device))
+        scores = [part.to(dtype).clamp(min=_LOG_ZERO) for part in (emissions, transitions, *ends)]
+        return _Given(scores[0], scores[1], scores[2], scores[3], _places(mask, batch, size, emissions.device))
 
 
 def _places(mask: Mask | None, batch: int, size: int, device: torch.device) -> Tensor:

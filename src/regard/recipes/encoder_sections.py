@@ -98,6 +98,30 @@ class PlacedSection(BlocksSection):
         return self
 
 
+class CharactersSection(Section):
+    """How each word is read by its letters, beside its embedding; a word alone is the kind."""
+
+    kind: Literal["lstm", "cnn"] = "lstm"
+    """The last states of an LSTM in both directions, or the maximum over the letters of a convolution."""
+    embedding_dim: Size = 25
+    """Width of the embeddings of letters."""
+    hidden_dim: Size = 50
+    """Width of a word; of lstm each direction has half of it."""
+    window: Size = 3
+    """Letters side by side that a filter of the cnn reads."""
+    dropout: Share = 0.0
+    """On the embeddings of letters."""
+
+    @model_validator(mode="after")
+    def _halved(self) -> CharactersSection:
+        if self.kind == "lstm":
+            directions_halve(self.hidden_dim)
+        return self
+
+
+CharactersPart = Annotated[CharactersSection, named("kind")]
+
+
 class RNNEncoderSection(Section):
     """Recurrent layers that read a text."""
 
@@ -117,6 +141,9 @@ class RNNEncoderSection(Section):
     """Whether the text is read from its end."""
     scale: Scale | None = None
     """The largest entry of an embedding at first; None for 1 of characters, and 0.1 otherwise."""
+
+    characters: CharactersPart | None = None
+    """Of the task tag: reads each word by its letters too, `lstm` or `cnn`; None for not."""
 
     @model_validator(mode="after")
     def _halved(self) -> RNNEncoderSection:
@@ -142,6 +169,8 @@ class LSTMNEncoderSection(Section):
     """On the embeddings, between layers and on the states."""
     scale: Scale | None = None
     """The largest entry of an embedding at first; None for 1 of characters, and 0.1 otherwise."""
+    characters: CharactersPart | None = None
+    """Of the task tag: reads each word by its letters too, `lstm` or `cnn`; None for not."""
 
 
 class TransformerEncoderSection(PlacedSection):

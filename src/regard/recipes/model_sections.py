@@ -73,10 +73,20 @@ class TransducerSection(Model):
     """Says that it is this model."""
     encoder: Encoder = RNNEncoderSection(kind="rnn")
     """What reads the text: `kind` and its arguments."""
+    crf: bool = False
+    """Whether tags are scored together with the tags beside them, in a linear chain."""
+    tag_scheme: Literal["bio", "bioes"] | None = None
+    """Of a CRF: answers are sequences of tags that the scheme has; None for any."""
     dropout: Share = 0.0
     """On the states."""
     word_dropout: float = Field(0.0, ge=0, le=1)
-    """How often a word becomes unknown in training."""
+    """How often a word becomes unknown in training; its letters stay."""
+
+    @model_validator(mode="after")
+    def _scored_together(self) -> TransducerSection:
+        if self.tag_scheme is not None and not self.crf:
+            raise ValueError("tag_scheme is of a crf, which knows the tag before; set crf to true")
+        return self
 
 
 class SpanReaderSection(Model):

@@ -539,6 +539,11 @@ class Recipe(Section):
         return self.compares or (encoder is not None and encoder.kind == "bert")
 
     @property
+    def spells(self) -> bool:
+        """Whether the model reads words by their letters too."""
+        return getattr(getattr(self.model, "encoder", None), "characters", None) is not None
+
+    @property
     def pairs(self) -> bool:
         """Whether an example has two texts that are read as one field."""
         if self.task in TWO_TEXTS:

@@ -78,6 +78,8 @@ def suited_tokenizer(recipe: Recipe) -> None:
         raise ValueError(
             "kind 'characters' does not know words, which have the tags; use words, bpe, unigram or wordpiece"
         )
+    if recipe.spells and recipe.task != "tag":
+        raise ValueError(f"characters of the encoder are for the task 'tag', which has words; it is {recipe.task!r}")
     if recipe.train.masking.whole_words and section.kind == "characters":
         raise ValueError("kind 'characters' does not know words, and masking.whole_words is true; use another kind")
     inner = getattr(recipe.model, "model", recipe.model)

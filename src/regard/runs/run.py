@@ -88,11 +88,13 @@ class Run:
         if not TASKS[task].encoded:
             return found if self.trained else None
         made = TASKS[task]
-        for name in (made.context, made.question, made.answer):
+        for name in (made.context, made.question, made.answer, *made.beside):
             if name is None or name in made.plain:
                 continue
             kept = {kind: self.folder / f"{kind.FILE}.{name}.json" for kind in _ENCODERS}
             there = next((kind for kind, path in kept.items() if path.exists()), None)
+            if there is None and name in made.beside:
+                continue
             if there is None:
                 return None
             found[name] = there.load(kept[there])

@@ -16,6 +16,7 @@ from regard.data.example import Example, Value
 from regard.data.joined import SECOND
 from regard.data.labels import Labels
 from regard.data.problems import TextError, shortened
+from regard.data.spelling import LETTERS, letters_of
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.evaluate.class_scores import ClassScores
@@ -167,10 +168,11 @@ class Classification(Task):
 class Tagging(Task):
     """How a transducer learns a tag for each word, and how it answers: the likeliest tag of each word.
 
-    Words may be cut into pieces (`tokenizer: {kind: bpe}`): then the state at a word's first piece has its tag.
+    Words may be cut into pieces (`tokenizer: {kind: bpe}`): then the state at a word's first piece has its tag. A model
+    that scores tags together answers with the likeliest sequence, others with the likeliest tag of each word.
 
     Attributes:
-        encoders: the tokenizer of "text" and the labels of "tags".
+        encoders: the tokenizer of "text", that of "letters" where words are read by them, and the labels of "tags".
         smoothing: of the labels.
         weights: of the tags in the training loss; None for all alike.
     """
@@ -178,6 +180,7 @@ class Tagging(Task):
     question: ClassVar[str] = "text"
     answer: ClassVar[str | None] = "tags"
     unit: ClassVar[str] = "tag"
+    beside: ClassVar[tuple[str, ...]] = (LETTERS,)
 
     encoders: Encoders
     smoothing: float = 0.0
@@ -195,10 +198,13 @@ class Tagging(Task):
         return torch.tensor(tokenizer_and_labels(self)[0].begins(), device="cpu")
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
-        predicted: Predicted = model(batch.text, batch.text_lengths)
-        logits = predicted.logits[self._firsts(batch.text, batch.text_lengths)]
+        firsts = self._firsts(batch.text, batch.text_lengths)
+        tags = batch.tags[inside(batch.tags, batch.tags_lengths)]  # of all words of the batch
+        placed = torch.full_like(batch.text, IGNORE).masked_scatter(firsts, tags)  # [B, T], at their first pieces
+        letters = batch.tensors.get(LETTERS)
+        predicted: Predicted = model(batch.text, batch.text_lengths, firsts, placed, letters)
+        logits = predicted.logits[firsts]
         smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
-        tags = batch.tags[inside(batch.tags, batch.tags_lengths)]
         total, nll = token_loss(logits, tags, padding=IGNORE, smoothing=smoothing, weights=weights)
         return Loss(total, nll.detach(), int((tags != IGNORE).sum()))
 
@@ -211,18 +217,44 @@ class Tagging(Task):
         check_room(model, texts, list(map(len, encoded)))
         answers: list[list[Prediction]] = [[] for _ in texts]
         for part, ids, lengths in in_batches(encoded, batch, next(model.parameters()).device):
-            with torch.inference_mode():
-                best = log_softmax(model(ids, lengths).logits).max(dim=-1)
             firsts = self._firsts(ids, lengths)
+            letters = self._letters([words[index] for index in part], ids.device)
+            with torch.inference_mode():
+                predicted: Predicted = model(ids, lengths, firsts, None, letters)
+                each = log_softmax(predicted.logits)
+                path = predicted.extras.get("path", each.argmax(-1))  # [B, T]
+                chosen = each.gather(2, path.unsqueeze(2)).squeeze(2)
+                together = predicted.extras.get("path_score", (chosen * firsts).sum(1))
             for row, index in enumerate(part):
-                tags = labels.decode(best.indices[row][firsts[row]].tolist())
-                log_probs = tuple(best.values[row][firsts[row]].tolist())
-                answers[index] = [
-                    Prediction(
-                        texts[index], " ".join(tags), sum(log_probs), tuple(words[index]), tuple(tags), log_probs
-                    )
-                ]
+                tags = tuple(labels.decode(path[row][firsts[row]].tolist()))
+                log_probs = tuple(chosen[row][firsts[row]].tolist())
+                score = float(together[row])
+                answers[index] = [Prediction(texts[index], " ".join(tags), score, tuple(words[index]), tags, log_probs)]
         return answers
+
+    def fitted(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        found = dict(arguments)
+        if found.get("tag_scheme") is not None:
+            found["tag_names"] = tokenizer_and_labels(self)[1].names
+        letters = self.encoders.get(LETTERS)
+        if letters is not None:
+            encoder = dict(found["encoder"])
+            given = encoder["characters"]
+            characters = {"kind": given} if isinstance(given, str) else dict(given)
+            found["encoder"] = {**encoder, "characters": {**characters, "size": letters.size}}
+        return found
+
+    def doubts(self, model: Any, texts: Sequence[str]) -> list[str]:
+        """Nothing of unknown words where their letters are read."""
+        return [] if LETTERS in self.encoders else super().doubts(model, texts)
+
+    def _letters(self, texts: Sequence[Sequence[str]], device: torch.device) -> Tensor | None:
+        """[B, W, L], of the words of texts; a text without words has one that is unknown, as its ids have."""
+        characters = self.encoders.get(LETTERS)
+        if characters is None:
+            return None
+        assert isinstance(characters, Tokenizer)
+        return letters_of([words or ["\N{REPLACEMENT CHARACTER}"] for words in texts], characters).to(device)
 
     def _firsts(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """[B, T], True where a word begins."""

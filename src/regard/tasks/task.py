@@ -45,6 +45,7 @@ class Task(abc.ABC):
         answer: the field with what is to be said; None where the text itself is (language models).
         unit: what the loss is the mean of.
         encoded: whether fields are turned into ids, by encoders that are learned and kept.
+        beside: fields with encoders that only some recipes have.
         plain: fields that stay as they are all the same: the names of nodes.
         encoders: what turns each field into ids.
     """
@@ -55,6 +56,7 @@ class Task(abc.ABC):
     unit: ClassVar[str] = "token"
     encoded: ClassVar[bool] = True
     plain: ClassVar[tuple[str, ...]] = ()
+    beside: ClassVar[tuple[str, ...]] = ()
     encoders: Encoders
 
     @property
@@ -86,6 +88,10 @@ class Task(abc.ABC):
         """
         encoder = self.encoders.get(self.question)
         return 1.0 if isinstance(encoder, Tokenizer) and encoder.kind == "characters" else None
+
+    def fitted(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a model with those that the data decide, beyond sizes."""
+        return dict(arguments)
 
     @abc.abstractmethod
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
@@ -166,7 +172,7 @@ class Task(abc.ABC):
             other: the task of the other run, of the same class.
         """
         for field, encoder in self.encoders.items():
-            if other.encoders[field] != encoder:
+            if other.encoders.get(field) != encoder:
                 return (
                     f"have different vocabularies of {field!r}, and models answer together by one; train both on the "
                     "same data with the same tokenizer"

@@ -15,6 +15,7 @@ from regard.data import DataError
 from regard.data.episodes import ALGORITHMS
 from regard.data.episodes.drawn import ENDLESS, TOGETHER
 from regard.data.masking import Masking
+from regard.data.spelling import LETTERS
 from regard.data.target_kinds import OneLabel
 from regard.models.build import build
 from regard.nn.checkpointing import checkpoint_gradients
@@ -91,6 +92,7 @@ def prepare(recipe: Recipe, cache: Path, encoders: Encoders | None = None) -> Se
         encoders: those of an existing run; what they lack, all of it for None, is learned from the training split.
     """
     wanted = [one for one in FIELDS[recipe.task] if one is not None and one not in TASKS[recipe.task].plain]
+    wanted += [LETTERS] if recipe.spells else []
     if encoders is None or any(field not in encoders for field in wanted):
         train = examples(recipe, "train")
         assert train is not None
@@ -182,7 +184,7 @@ def _dictionary(recipe: Recipe) -> dict[str, str] | None:
 
 def make_model(recipe: Recipe, task: Task) -> nn.Module:
     """The model of a recipe, with fresh parameters."""
-    model = build(recipe.model.kind, *task.sizes, **recipe.model.arguments(scale=task.scale))
+    model = build(recipe.model.kind, *task.sizes, **task.fitted(recipe.model.arguments(scale=task.scale)))
     if recipe.train.gradient_checkpointing:
         checkpoint_gradients(model)
     return model

@@ -52,6 +52,7 @@ from regard.data.example import Value
 from regard.data.generated import Generated
 from regard.data.graphs import Communities, Graph, GraphTables, Members, Planetoid
 from regard.data.joined import SECOND
+from regard.data.spelling import LETTERS, Spelt
 from regard.data.target_kinds import ONE_LABEL, TargetKind
 from regard.data.tokenizer_import import import_tokenizer
 from regard.data.windows import Cutting, Places, Windows
@@ -263,7 +264,9 @@ def _columns(recipe: Recipe, source: Column | list[Column], target: Column) -> d
 
 
 def _joined_texts(recipe: Recipe, found: Examples) -> Examples:
-    """Two texts as one, where a recipe names two."""
+    """Two texts as one, where a recipe names two; and words with their letters, where a model reads them."""
+    if recipe.spells:
+        return Spelt(found)
     return Joined(found) if recipe.pairs else found
 
 
@@ -305,7 +308,8 @@ def learned_encoders(
         return {context: joint, question: joint, answer: joint}
     if recipe.task != "translate":
         read = (known or {}).get(question) or _learned(section, values(question), masked=masked)
-        return {question: read, answer: _target_kind(recipe).learn(values(answer))}
+        spelt = {LETTERS: _letters(values(question))} if recipe.spells else {}
+        return {question: read, **spelt, answer: _target_kind(recipe).learn(values(answer))}
     if section.joint:
         joint = _learned(section, chain(values(question), values(answer)))
         return {question: joint, answer: joint}
@@ -313,6 +317,11 @@ def learned_encoders(
         question: _learned(section, values(question)),
         answer: _learned(section.target or section, values(answer)),
     }
+
+
+def _letters(texts: Iterator[Value]) -> Tokenizer:
+    """The letters of all words."""
+    return Tokenizer.train(texts, kind="characters")
 
 
 def _learned(part: TokenizerPart, texts: Iterator[Value], *, masked: bool = False) -> Tokenizer:

@@ -1,0 +1,82 @@
+"""The letters of words, beside the words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from torch import Tensor
+
+from regard.data.example import Example, Examples
+from regard.data.field_kind import FieldKind
+from regard.data.problems import Skipped
+from regard.data.sentences import Sentences, encoded_sentences, folded
+from regard.data.tokenizer import Tokenizer
+
+LETTERS = "letters"
+"""The field with the letters of the words of "text"."""
+LONGEST = 40
+"""Letters of a word that are read; of a longer one its first half of them, and its last."""
+
+
+class Spelling(Sentences):
+    """Words whose letters are kept: as ids one row, with an end behind each word."""
+
+    KIND: ClassVar[FieldKind] = "spelling"
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> Spelling:
+        """Return the words as they are spelt, long ones without their middle.
+
+        >>> [len(word) for word in Spelling.of(["a", "b" * 99])]
+        [1, 40]
+        """
+        half = LONGEST // 2
+        return cls(word if len(word) <= LONGEST else word[:half] + word[-half:] for word in words)
+
+
+@dataclass(frozen=True)
+class Spelt:
+    """Examples with the letters of "text", a list of words, in the field "letters" besides.
+
+    >>> from tempfile import mkdtemp
+    >>> from regard.data import Columns
+    >>> path = Path(mkdtemp()) / "train.txt"
+    >>> _ = path.write_text("He PRP\\nreckons VBZ\\n")
+    >>> next(iter(Spelt(Columns(path)))).fields["letters"]
+    ['He', 'reckons']
+    """
+
+    examples: Examples
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those of the examples."""
+        return self.examples.files
+
+    @property
+    def skipped(self) -> Skipped:
+        """Those that the examples left out."""
+        return self.examples.skipped
+
+    def settings(self) -> str:
+        """The examples, and how long a word may be."""
+        return f"Spelt({self.examples.settings()}, {LONGEST})"
+
+    def __iter__(self) -> Iterator[Example]:
+        for example in self.examples:
+            words = example.fields["text"]
+            spelt = Spelling.of(words.split() if isinstance(words, str) else words)
+            yield example._replace(fields={**example.fields, LETTERS: spelt})
+
+
+def letters_of(texts: Sequence[Sequence[str]], characters: Tokenizer) -> Tensor:
+    """Return the ids of the letters of the words of some texts: [B, W, L], padded.
+
+    >>> characters = Tokenizer.train(["abc"], kind="characters")
+    >>> letters_of([["ab", "c"], ["?"]], characters).tolist()
+    [[[4, 5], [6, 0]], [[1, 0], [0, 0]]]
+    """
+    return folded(encoded_sentences([Spelling.of(words) for words in texts], characters.encode_all))[0]

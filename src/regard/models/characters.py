@@ -1,0 +1,121 @@
+"""Words by their letters: recurrent layers or convolutions over the characters of each word."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.words import Words
+from regard.nn.dropout import Dropout
+from regard.nn.fitting import positive
+from regard.nn.rnn import Recurrent
+from regard.shapes import directions_halve
+from regard.specials import PAD
+
+KINDS = ("lstm", "cnn")
+
+
+@dataclass(frozen=True)
+class Characters:
+    """The make of a character encoder.
+
+    Attributes:
+        kind: `"lstm"`, the last states of both directions (Lample et al. 2016), or `"cnn"`, the maximum over the
+            letters of a convolution (Ma & Hovy 2016).
+        embedding_dim: width of the embeddings of letters.
+        hidden_dim: width of a word; of lstm each direction has half of it.
+        window: letters side by side that a filter of the cnn reads.
+        dropout: on the embeddings of letters.
+        size: how many letters there are, special ones among them; the data know.
+    """
+
+    kind: Literal["lstm", "cnn"] = "lstm"
+    embedding_dim: int = 25
+    hidden_dim: int = 50
+    window: int = 3
+    dropout: float = 0.0
+    size: int = 256
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"characters are read by {' or '.join(KINDS)}; got {self.kind!r}")
+        positive("characters", embedding_dim=self.embedding_dim, hidden_dim=self.hidden_dim, window=self.window)
+        if self.kind == "lstm":
+            directions_halve(self.hidden_dim)
+
+
+class Spelling(NamedTuple):
+    """The letters of the words of a batch.
+
+    Attributes:
+        letters: [B, W, L], padded.
+        places: [B, T], True where a word begins, in the order of the words.
+    """
+
+    letters: Tensor
+    places: Tensor
+
+
+class CharacterEncoder(nn.Module):
+    """Each word of a text by its letters alone, so that words which no vocabulary has are read too.
+
+    Args:
+        characters: what it is made of.
+
+    Shapes: `Spelling` -> [B, T, hidden_dim], zero where no word begins. A word is read once in a batch, however often
+    it stands there.
+
+    Lample et al. 2016, "Neural Architectures for Named Entity Recognition", section 4.1; Ma & Hovy 2016, "End-to-end
+    Sequence Labeling via Bi-directional LSTM-CNNs-CRF", section 2.1. Letters begin uniform in ±√(3 / embedding_dim).
+
+    >>> encoder = CharacterEncoder(Characters("cnn", hidden_dim=6, size=9))
+    >>> letters, places = torch.tensor([[[5, 6], [7, 0]]]), torch.tensor([[True, False, True]])
+    >>> encoder(Spelling(letters, places)).abs().sum(-1) > 0
+    tensor([[ True, False,  True]])
+    """
+
+    def __init__(self, characters: Characters) -> None:
+        super().__init__()
+        made, width = characters, characters.embedding_dim
+        self.output_dim = made.hidden_dim
+        self.table = Words(made.size, width, dropout=0.0, scale=math.sqrt(3 / width))
+        self.dropout = Dropout(made.dropout)
+        self.layers: Recurrent | nn.Conv1d
+        if made.kind == "lstm":
+            self.layers = Recurrent(width, made.hidden_dim // 2, "lstm", bidirectional=True)
+        else:
+            self.layers = nn.Conv1d(width, made.hidden_dim, made.window, padding="same")
+
+    def forward(self, spelling: Spelling) -> Tensor:
+        """Letters [B, W, L] of the words that stand at `places` [B, T] -> [B, T, C]."""
+        letters, places = spelling
+        there = (letters != PAD).any(2)  # [B, W]
+        words, which = letters[there].unique(dim=0, return_inverse=True)  # [N, L], [all words of the batch]
+        found = letters.new_zeros((*places.shape, self.output_dim), dtype=self.table.table.weight.dtype)
+        if not len(words):
+            return found
+        read = self._read(words)
+        return found.to(read.dtype).masked_scatter(places.unsqueeze(2), read[which])
+
+    def _read(self, words: Tensor) -> Tensor:
+        """[N, L] -> [N, C]."""
+        vectors = self.dropout(self.table(words))
+        if isinstance(self.layers, Recurrent):
+            _, end = self.layers(vectors, (words != PAD).sum(1))
+            both: Tensor = end.hidden.flatten(1)  # [N, 2, C / 2] -> [N, C]: both directions of the one layer
+            return both
+        filtered = self.layers(vectors.transpose(1, 2)).transpose(1, 2)  # [N, L, C]
+        highest: Tensor = filtered.masked_fill((words == PAD).unsqueeze(2), -torch.inf).amax(1)
+        return highest
+
+
+def spelt(encoder: CharacterEncoder, spelling: Spelling | None) -> Tensor:
+    """Return what an encoder makes of the letters, which must be there."""
+    if spelling is None:
+        raise ValueError("characters: the model reads words by their letters too; give it their spelling")
+    found: Tensor = encoder(spelling)
+    return found
