@@ -93,11 +93,11 @@ class CharacterEncoder(nn.Module):
     def forward(self, spelling: Spelling) -> Tensor:
         """Letters [B, W, L] of the words that stand at `places` [B, T] -> [B, T, C]."""
         letters, places = spelling
-        there = (letters != PAD).any(2)  # [B, W]
-        words, which = letters[there].unique(dim=0, return_inverse=True)  # [N, L], [all words of the batch]
+        there = letters[(letters != PAD).any(2)]  # [B, W, L] -> all words of the batch, one a row
         found = letters.new_zeros((*places.shape, self.output_dim), dtype=self.table.table.weight.dtype)
-        if not len(words):
+        if not len(there):
             return found
+        words, which = there.unique(dim=0, return_inverse=True)  # [N, L]
         read = self._read(words)
         return found.to(read.dtype).masked_scatter(places.unsqueeze(2), read[which])
 

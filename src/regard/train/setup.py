@@ -97,6 +97,8 @@ def prepare(recipe: Recipe, cache: Path, encoders: Encoders | None = None) -> Se
         train = examples(recipe, "train")
         assert train is not None
         encoders = learned_encoders(recipe, train, encoders)
+    unread = () if recipe.spells else TASKS[recipe.task].beside  # letters of the run that this one begins with
+    encoders = {field: one for field, one in encoders.items() if field not in unread}
     task = make_task(recipe, encoders)
     splits = {name: prepared(recipe, name, encoders, cache) for name in ("train", "valid", "test")}
     if splits["train"] is None or splits["valid"] is None:
