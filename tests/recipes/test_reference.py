@@ -95,6 +95,7 @@ PLACES: dict[str, type[BaseModel]] = {
     "model.encoder, kind: lstmn": encoder_sections.LSTMNEncoderSection,
     "model.encoder, kind: transformer": encoder_sections.TransformerEncoderSection,
     "model.encoder, kind: bert": encoder_sections.BertEncoderSection,
+    "model.encoder.characters": encoder_sections.CharactersSection,
     "model.cells": encoder_sections.CellsSection,
     "model.attention": attention_section.AttentionSection,
     "model.attention of char_rnn": attention_section.PastSection,
