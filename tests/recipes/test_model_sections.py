@@ -42,6 +42,8 @@ PARTS = {
 }
 GIVEN = {"self", "query_dim", "key_dim", "num_heads", "terms", "args", "kwargs"}  # by the attention, to its parts
 
+KNOWN_TO_THE_DATA = {"tag_names"}
+
 
 def plain(value: Any) -> Any:
     """A default as a constructor writes it: a section by what it says."""
@@ -61,7 +63,7 @@ def arguments(made: type, sizes: int, **ours: Any) -> dict[str, Any]:
     """Argument -> default, those of blocks beside the others, as `build` takes them."""
     parameters = dict(list(inspect.signature(made.__init__).parameters.items())[1 + sizes :])
     blocks = parameters.pop("blocks", None)
-    found = {name: parameter.default for name, parameter in parameters.items()}
+    found = {name: parameter.default for name, parameter in parameters.items() if name not in KNOWN_TO_THE_DATA}
     if blocks is not None:
         found |= {field.name: field.default for field in dataclasses.fields(Blocks) if field.name != "rotary"}
     if found.get("scale") == 0.1:
