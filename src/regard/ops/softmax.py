@@ -58,7 +58,7 @@ def full_precision(tensor: Tensor) -> AbstractContextManager[None]:
     """
     if tensor.is_meta:  # which autocast does not know
         return _NOTHING
-    kind = tensor.device.type
+    kind = "cuda" if tensor.is_cuda else tensor.device.type
     return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else _NOTHING
 
 

@@ -85,7 +85,7 @@ class Addressing(Aligner):
             content,
             previous,
             gate.sigmoid().transpose(1, 2),
-            shift.unflatten(2, (self.num_heads, -1)).softmax(-1).transpose(1, 2),
+            shift.view(*shift.shape[:2], self.num_heads, -1).softmax(-1).transpose(1, 2),
             1 + F.softplus(sharpness).transpose(1, 2),
             mask,
         )

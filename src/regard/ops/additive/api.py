@@ -117,7 +117,8 @@ def additive_attention(
     >>> additive_attention(q, k, k, torch.tensor([[1.0]])).weights()   # tanh 0 = 0, tanh 1 = 0.76
     tensor([[[[0.32, 0.68]]]])
     """
-    check_impl("additive", (*CARD.implementations, *CARD.kernels), impl)
+    if impl is not None:
+        check_impl("additive", (*CARD.implementations, *CARD.kernels), impl)
     check_weight("additive", "weight", weight)
     check_reading("additive", query, key, value, width=weight.shape[-1])
     Mask.check(mask)
