@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from regard.data import Tokenizer
+from regard.data import DataError, Tokenizer
 from regard.data.problems import TextError
 from regard.loading import load
 from tests.train.tiny import train
@@ -18,6 +19,16 @@ def test_a_tokenizer_names_the_text_that_is_none(kind: str) -> None:
     for wrong in ("caf\udce9", *([["a", "caf\udce9"]] if kind != "characters" else [])):
         with pytest.raises(TextError, match=r"caf\\udce9' has a byte that is not UTF-8"):
             tokenizer.encode_all(["a", wrong])
+
+
+def test_a_regular_expression_that_never_ends_is_one_sentence(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.train(["a house"], kind="characters")
+    for pattern, wrong in (("(a+)+$", "the tokenizer fails on one of these texts"), ("(", "is not a tokenizer")):
+        hostile = tokenizer.json.replace(json.dumps(r"[\s\S]"), json.dumps(pattern))
+        assert hostile != tokenizer.json
+        (tmp_path / "tokenizer.json").write_text(hostile)
+        with pytest.raises(DataError, match=wrong):
+            Tokenizer.load(tmp_path / "tokenizer.json").encode("a" * 40 + "!")
 
 
 def test_a_predictor_refuses_what_is_no_text_and_what_is_too_long(tmp_path: Path) -> None:

@@ -161,6 +161,12 @@ class Tokenizer:
             if wrong is None:
                 raise
             raise TextError(f"{shortened(wrong)!r} has a byte that is not UTF-8, or half of a surrogate pair") from None
+        except BaseException as problem:
+            if type(problem).__name__ != "PanicException":  # which the library raises, and does not export
+                raise
+            raise DataError(
+                f"the tokenizer fails on one of these texts ({problem}); use one with a simpler regular expression"
+            ) from None
 
     def _encoded(self, texts: Sequence[str | Sequence[str]]) -> list[list[int]]:
         if self.masked and any(isinstance(text, str) and "\t" in text for text in texts):

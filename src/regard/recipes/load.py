@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from regard.data.problems import shortened
 from regard.nearest import nearest
 from regard.recipes.data_sections import PairsData
 from regard.recipes.document import Document
@@ -137,7 +138,8 @@ def _suited_kind(document: Document) -> None:
         near = nearest(str(kind), kinds)
         hint = f"did you mean {near}? " if near else ""
         place = document.place(("model", "kind"))
-        raise RecipeError(f"{place}: model.kind is {kind!r}: {hint}of the task {task} it can be {', '.join(kinds)}")
+        given, known = shortened(repr(kind), 200), ", ".join(kinds)
+        raise RecipeError(f"{place}: model.kind is {given}: {hint}of the task {task} it can be {known}")
 
 
 def _attempt(section: str, make: Callable[[Recipe], None], recipe: Recipe, document: Document) -> None:
@@ -147,7 +149,7 @@ def _attempt(section: str, make: Callable[[Recipe], None], recipe: Recipe, docum
     except (ValueError, TypeError, RuntimeError, OverflowError) as problem:
         sentence = str(problem).partition("\n")[0].removeprefix(f"{section}: ")
         place = document.place(guilty((section,), sentence, document))
-        raise RecipeError(f"{place}: {section}: {sentence}") from None
+        raise RecipeError(f"{place}: {section}: {shortened(sentence, 600)}") from None
 
 
 def _make_model(recipe: Recipe) -> None:

@@ -9,9 +9,12 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from regard.data.problems import shortened
 from regard.nearest import nearest
 from regard.recipes.document import Document, Where
 from regard.recipes.sections import Recipe
+
+_QUOTED, _LONGEST = 200, 600  # characters of a value, of what is wrong with it
 
 
 def sentence_of(problem: ValidationError, document: Document) -> str:
@@ -25,7 +28,7 @@ def sentence_of(problem: ValidationError, document: Document) -> str:
         expected = str([choice for model in models for choice in _tags(model)])
         given = given.get(tag) if isinstance(given, dict) else given
     where = _written(where, document)
-    key, place = ".".join(map(str, where)), document.place(where)
+    key, place = shortened(".".join(map(str, where)), _QUOTED), document.place(where)
     if error["type"] == "extra_forbidden":
         valid = list(models[0].model_fields)
         near = nearest(str(where[-1]), valid)
@@ -38,17 +41,24 @@ def sentence_of(problem: ValidationError, document: Document) -> str:
     if choices := re.findall("'(.*?)'", expected):
         near = nearest(given, choices) if isinstance(given, str) else None
         hint = f"did you mean {near}? " if near else ""
-        return f"{place}: {key} is {given!r}: {hint}it can be {', '.join(choices)}"
+        return f"{place}: {key} is {_quoted(given)}: {hint}it can be {', '.join(choices)}"
     if error["type"] in ("model_type", "model_attributes_type"):
         keys = ", ".join(models[0].model_fields) if len(models) == 1 else f"{_tag(models[0])} and its arguments"
-        return f"{place}: {key} is {given!r}: it should be a mapping of {keys}"
+        return f"{place}: {key} is {_quoted(given)}: it should be a mapping of {keys}"
     if error["type"] == "path_type":
-        return f"{place}: {key} is {given!r}: it should be a path; put a name that reads as something else in quotes"
+        advice = "it should be a path; put a name that reads as something else in quotes"
+        return f"{place}: {key} is {_quoted(given)}: {advice}"
     message = error["msg"].removeprefix("Value error, ")
     message = f"{message[:1].lower()}{message[1:]}".replace("tuple", "list")  # as YAML calls it
+    message = shortened(message, _LONGEST)
     if isinstance(given, dict):  # what its keys hold together is wrong
         return f"{document.place(guilty(where, message, document))}: {key}: {message}"
-    return f"{place}: {key} is {given!r}: {message}"
+    return f"{place}: {key} is {_quoted(given)}: {message}"
+
+
+def _quoted(value: object) -> str:
+    """A value as it is written in Python, of a long one its beginning."""
+    return shortened(repr(value), _QUOTED)
 
 
 def guilty(section: Where, sentence: str, document: Document) -> Where:

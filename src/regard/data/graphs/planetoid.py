@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.graphs.graph import Graph, Ints, both_ways, normalised
+from regard.data.lines import opened
 from regard.data.problems import DataError
 from regard.data.split import Part
 
@@ -89,11 +89,12 @@ class Planetoid:
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         try:
-            with np.load(self.path, allow_pickle=False) as file:
+            # NumPy leaves a file open that it opened itself and cannot read.
+            with opened(self.path) as raw, np.load(raw, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
-        except FileNotFoundError:
-            raise DataError(f"{self.path}: there is no such file") from None
-        except (OSError, EOFError, ValueError, zipfile.BadZipFile, AttributeError, TypeError) as error:
+        except DataError:
+            raise
+        except Exception as error:  # of zip files, of their headers, of arrays: NumPy promises none
             raise self._wrong("no .npz file of plain arrays") from error
         for name in (*_KEYS, *list(_PARTS.values())[:2]):
             if name not in arrays:
