@@ -46,7 +46,7 @@ def test_import_is_silent_and_light() -> None:
 
 
 def test_the_public_names_are_these() -> None:
-    assert set(regard.__all__) == {"Mask", "__version__", "capture", "load", "nn", "ops"}
+    assert set(regard.__all__) == {"Mask", "__version__", "capture", "load", "nn", "ops", "register"}
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ if TYPE_CHECKING:
     from regard.explain import capture
     from regard.loading import load
     from regard.masks import Mask
+    from regard.registry import register
 
 __version__ = "0.1.0"
 
-__all__ = ["Mask", "__version__", "capture", "load", "nn", "ops"]
+__all__ = ["Mask", "__version__", "capture", "load", "nn", "ops", "register"]
 
 __getattr__ = lazy(
     __name__,
@@ -22,6 +23,7 @@ __getattr__ = lazy(
         "load": "regard.loading",
         "nn": "regard.nn",
         "ops": "regard.ops",
+        "register": "regard.registry",
     },
 )
 

@@ -85,6 +85,7 @@ class Reader(ABC):
     """
 
     PATHS: ClassVar[tuple[str, ...]] = ("path",)
+    registered_as: ClassVar[str] = "reader"
 
     encoding: str = field(default="utf-8", kw_only=True)
     max_line: int = field(default=LONGEST, kw_only=True, repr=False)

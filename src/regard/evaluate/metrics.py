@@ -29,6 +29,7 @@ from regard.evaluate.squad import span_match_tally, span_overlap_tally
 from regard.evaluate.tally import Tally
 from regard.evaluate.ter import ter_tally
 from regard.evaluate.texts import References
+from regard.registry import registered
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Metric:
     def known_options(self) -> list[str]:
         """The names that `metric(name, ...)` takes."""
         parameters = inspect.signature(self.tally).parameters.values()
-        fixed = METRICS[self.name].options
+        fixed = _fixed(self)
         return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in fixed]
 
 
@@ -151,9 +152,9 @@ def metric(name: str, **options: Any) -> Metric:
     Traceback (most recent call last):
     ValueError: evaluate: there is no metric 'blue'; did you mean 'bleu'? There are accuracy, balanced_accuracy, ...
     """
-    if name not in METRICS:
-        raise unknown("evaluate", "metric", name, METRICS)
-    found = METRICS[name]
+    found = named(name)
+    if found is None:
+        raise unknown("evaluate", "metric", name, [*METRICS, *registered("metric")])
     for option in options:
         if option not in found.known_options():
             raise unknown(name, "option", option, found.known_options())
@@ -180,11 +181,21 @@ def told_apart(metrics: Sequence[Metric]) -> list[Metric]:
 
 
 def named(label: str) -> Metric | None:
-    """The metric that a number in a row is of; None if it is of none."""
-    return METRICS.get(label.partition(":")[0])
+    """The metric that a number in a row is of, ours or of a plug-in; None if it is of none."""
+    name = label.partition(":")[0]
+    if name in METRICS or name not in (of_plugins := registered("metric")):
+        return METRICS.get(name)
+    one = of_plugins[name]
+    what = (inspect.getdoc(one.made) or name).partition("\n")[0]
+    return Metric(name, one.made, what, one.higher_is_better, compares=one.compares)  # type: ignore[arg-type]
+
+
+def _fixed(metric: Metric) -> Mapping[str, Any]:
+    """The options that belong to its name."""
+    return METRICS[metric.name].options if metric.name in METRICS else {}
 
 
 def _options(metric: Metric) -> str:
     """The options that a person chose; `whole` is the task's."""
-    fixed = {**METRICS[metric.name].options, "whole": True}
+    fixed = {**_fixed(metric), "whole": True}
     return ",".join(f"{name}={value}" for name, value in metric.options.items() if fixed.get(name) != value)

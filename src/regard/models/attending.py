@@ -19,6 +19,7 @@ from regard.nn.multi_head import MultiHead
 from regard.nn.reader import Reader
 from regard.nn.scores import Additive, Bilinear, Concat, Cosine, Dot, Location, ScaledDot, Score
 from regard.nn.terms import Fertility, LocationFeatures, Markov, Position, Recall, Term
+from regard.registry import Kind, registered
 from regard.shapes import dot_fits
 
 Spec = str | Mapping[str, Any]
@@ -141,15 +142,21 @@ class Attending:
             if name != "additive":
                 raise ValueError(f"terms stand inside the additive score; the score {name!r} has no place for them")
             given["terms"] = [make("term", TERMS, term, {}) for term in self.terms]
-        return make("score", SCORES, self.score, given)
+        scores: dict[str, type[Score]] = {**SCORES, **_plugged("score")}
+        return make("score", scores, self.score, given)
 
     def _reader(self, query_dim: int, key_dim: int, value_dim: int) -> Reader:
         score = self.make_score(query_dim, key_dim)
-        align = make("aligner", ALIGNERS, self.align, {"query_dim": query_dim})
+        align = make("aligner", {**ALIGNERS, **_plugged("aligner")}, self.align, {"query_dim": query_dim})
         if self.num_heads == 1:
             return Attention(score, align, dropout=self.dropout)
         head = max(1, value_dim // self.num_heads)
         return MultiHead(score, align, value_dim=value_dim, head_dim=head, output_dim=value_dim, dropout=self.dropout)
+
+
+def _plugged(kind: Kind) -> dict[str, Any]:
+    """What plug-ins registered, by name."""
+    return {name: one.made for name, one in registered(kind).items()}
 
 
 def attender(

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from regard.recipes.plugin_sections import Plugged
 from regard.recipes.section import Section
 from regard.shapes import dot_fits, identity_fits
 
@@ -166,9 +167,13 @@ Score = Annotated[
     AdditiveSection | BilinearSection | ConcatSection | CosineSection | DotSection | LocationSection,
     Field(discriminator="name"),
     named("name"),
+    Plugged("score"),
 ]
 Align = Annotated[
-    SoftmaxSection | LocalMSection | LocalPSection | HardAlignSection, Field(discriminator="name"), named("name")
+    SoftmaxSection | LocalMSection | LocalPSection | HardAlignSection,
+    Field(discriminator="name"),
+    named("name"),
+    Plugged("aligner"),
 ]
 Term = Annotated[
     ReachSection | PositionSection | LocationTermSection | RecallSection, Field(discriminator="name"), named("name")

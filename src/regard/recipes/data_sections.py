@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
@@ -28,6 +28,7 @@ from regard.recipes.generated_sections import (
     TalesData,
     WorldData,
 )
+from regard.recipes.plugin_sections import Plugged
 from regard.recipes.section import Section
 from regard.recipes.span_section import SpanData
 from regard.recipes.target_section import TargetData
@@ -439,6 +440,7 @@ DataSection = Annotated[
     | NgramsData
     | PrioritySortData,
     Field(discriminator="format"),
+    Plugged("reader", "format"),
 ]
 
 FORMATS: dict[str, tuple[str, ...]] = {
@@ -454,6 +456,20 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "bits": ("copy", "repeat_copy", "associative_recall", "ngrams", "priority_sort"),
 }
 """The formats that each task can learn from."""
+
+
+def reader_formats(task: str) -> list[str]:
+    """Return the formats of readers that plug-ins registered, for the tasks that learn from such files."""
+    files = any(issubclass(one, SplitFiles) for form, one in sections().items() if form in FORMATS[task])
+    return list(Plugged("reader", "format").sections()) if files else []
+
+
+def sections() -> dict[str, type[Section]]:
+    """Return the classes of the section `data` by format, those of plug-ins among them."""
+    union = get_args(DataSection)[0]
+    ours = {get_args(one.model_fields["format"].annotation)[0]: one for one in get_args(union)}
+    return ours | Plugged("reader", "format").sections()
+
 
 TWO_TEXTS = {"recall": "what is asked and the fact that answers it"}
 """Tasks that read two texts, each in a field of its own: what the two columns of `source` are."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from regard.recipes.data_sections import FORMATS, DataSection, FolderData, PairsData, SplitFiles
+from regard.recipes.data_sections import FORMATS, FolderData, PairsData, SplitFiles, reader_formats, sections
 from regard.recipes.problem import RecipeError
 
 LINES = "lines"
@@ -90,13 +89,8 @@ def tabular(path: Path) -> bool:
 
 def file_formats(task: str) -> list[str]:
     """Return the formats with one file per split that a task learns from."""
-    return [form for form in FORMATS[task] if issubclass(sections()[form], SplitFiles)]
-
-
-def sections() -> Mapping[str, type[BaseModel]]:
-    """Return the classes of the section `data` by format."""
-    union = typing.get_args(DataSection)[0]
-    return {typing.get_args(one.model_fields["format"].annotation)[0]: one for one in typing.get_args(union)}
+    ours = [form for form in FORMATS[task] if issubclass(sections()[form], SplitFiles)]
+    return [*ours, *reader_formats(task)]
 
 
 def file_section(

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from pydantic import ValidationError
 
 from regard.data.problems import shortened
 from regard.nearest import nearest
-from regard.recipes.data_sections import PairsData
+from regard.recipes.attention_section import Align, Score
+from regard.recipes.data_sections import DataSection, PairsData
 from regard.recipes.document import Document
 from regard.recipes.files import find_files, find_run
 from regard.recipes.library import find_recipe
 from regard.recipes.model_sections import KINDS
+from regard.recipes.plugin_sections import tags
+from regard.recipes.plugins import belongs, plugins_of
 from regard.recipes.problem import RecipeError
 from regard.recipes.renamed import renamed
 from regard.recipes.sections import Recipe
@@ -27,6 +30,7 @@ from regard.recipes.suited import (
     suited_tokenizer,
     suited_training,
 )
+from regard.registry import Kind, registered
 
 _SMALL = 2**23
 """Bytes of a file whose lines are counted in a tenth of a second."""
@@ -69,6 +73,12 @@ def check(document: Document, *, files: bool = False, model: bool = True) -> Loa
         model: whether the model is outlined; `check_model` does that later where PyTorch is not to be imported yet.
     """
     document, notes = renamed(_one_length(document))
+    with plugins_of(document):
+        _check_names(document)
+        return _checked(document, notes, files=files, model=model)
+
+
+def _checked(document: Document, notes: tuple[str, ...], *, files: bool, model: bool) -> Loaded:
     _suited_kind(document)
     try:
         recipe = Recipe.model_validate(document.content)
@@ -107,6 +117,20 @@ def _check_pairs(recipe: Recipe) -> None:
     for source, target in recipe.data.pair_paths():
         if max(source.stat().st_size, target.stat().st_size) <= _SMALL:
             Pairs(source, target, **recipe.data.reading()).check()
+
+
+def _check_names(document: Document) -> None:
+    """No plug-in takes the name of something that is there already."""
+    if not document.content.get("plugins"):
+        return
+    from regard.evaluate.metrics import METRICS
+
+    ours = {"score": tags(Score), "aligner": tags(Align), "reader": tags(DataSection), "metric": set(METRICS)}
+    for kind in get_args(Kind):
+        for name, one in registered(kind).items():
+            if name in ours[kind] and belongs(one.module):
+                place = document.place(("plugins",))
+                raise RecipeError(f"{place}: plugins: {one.module} registers a {kind} {name!r}, which is there already")
 
 
 def _find_trackers(recipe: Recipe) -> None:

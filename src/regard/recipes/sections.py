@@ -478,6 +478,9 @@ class Recipe(Section):
     """The run's name: its folder is `runs/<run>`; a run that exists goes on."""
     init: Path | None = None
     """The folder of a run to begin with: its tokenizers, labels and weights; None to begin anew."""
+    plugins: tuple[str, ...] = ()
+    """Modules whose scores, aligners, metrics and readers have names here: `[my_module]`; beside the recipe, in the
+    folder you are in, or installed."""
     task: Task = "translate"
     """What the model is trained for."""
     data: DataSection

@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from regard.data.problems import shortened
 from regard.nearest import nearest
 from regard.recipes.document import Document, Where
+from regard.recipes.plugin_sections import Plugged
 from regard.recipes.sections import Recipe
 
 _QUOTED, _LONGEST = 200, 600  # characters of a value, of what is wrong with it
@@ -27,7 +28,7 @@ def sentence_of(problem: ValidationError, document: Document) -> str:
         where = (*where, tag)
         expected = str([choice for model in models for choice in _tags(model)])
         given = given.get(tag) if isinstance(given, dict) else given
-    where = _written(where, document)
+    full, where = where, _written(where, document)
     key, place = shortened(".".join(map(str, where)), _QUOTED), document.place(where)
     if error["type"] == "extra_forbidden":
         valid = list(models[0].model_fields)
@@ -37,7 +38,7 @@ def sentence_of(problem: ValidationError, document: Document) -> str:
     if error["type"] == "missing" and isinstance(error["loc"][-1], int):
         return f"{place}: {'.'.join(map(str, where[:-1]))} has too few entries"
     if error["type"] == "missing":
-        return f"{document.place(where[:-1])}: the key {key!r} is missing"
+        return f"{document.place(full[:-1])}: the key {'.'.join(map(str, full))!r} is missing"
     if choices := re.findall("'(.*?)'", expected):
         near = nearest(given, choices) if isinstance(given, str) else None
         hint = f"did you mean {near}? " if near else ""
@@ -124,12 +125,15 @@ def _models(field: FieldInfo) -> list[type[BaseModel]]:
     found: list[type[BaseModel]] = []
 
     def walk(annotation: Any) -> None:
+        if isinstance(annotation, Plugged):
+            found.extend(annotation.sections().values())
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             found.append(annotation)
         for part in typing.get_args(annotation):
             walk(part)
 
-    walk(field.annotation)
+    for annotation in (field.annotation, *field.metadata):
+        walk(annotation)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from regard.decode.search import Search
-from regard.recipes.data_sections import FORMATS, TWO_TEXTS, CommunitiesData
+from regard.recipes.data_sections import FORMATS, TWO_TEXTS, CommunitiesData, reader_formats
 from regard.recipes.encoder_sections import BlocksSection
 from regard.recipes.episode_sections import EpisodeData
 from regard.recipes.generated_sections import DatesData
@@ -25,8 +25,8 @@ _MEASURED = {"labels": _LABELLED, "chunks": ("tag",), "label_sets": ("classify",
 
 def suited_data(recipe: Recipe) -> None:
     """The data must be of a format that the task learns from."""
-    if recipe.data.format not in FORMATS[recipe.task]:
-        known = ", ".join(FORMATS[recipe.task])
+    if recipe.data.format not in (formats := (*FORMATS[recipe.task], *reader_formats(recipe.task))):
+        known = ", ".join(formats)
         raise ValueError(
             f"format {recipe.data.format!r} is not for the task {recipe.task!r}, which learns from {known}"
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 from regard.recipes.document import Document
 from regard.recipes.load import check
+from regard.recipes.plugins import RECORD, described, recorded
 from regard.recipes.sections import Recipe
 from regard.runs.folder import RunError, recipe_file, trained
 
@@ -30,7 +31,9 @@ def recipe_of(folder: Path, overrides: list[str] | None = None, *, model: bool =
     """
     document = Document.read(recipe_file(folder))
     _add_earlier_defaults(document.content)
-    return check(document.overridden(overrides or []), model=model).recipe
+    recipe = check(document.overridden(overrides or []), model=model).recipe
+    _check_plugins(folder, recipe)
+    return recipe
 
 
 def agree(folder: Path, recipe: Recipe) -> None:
@@ -48,6 +51,17 @@ def agree(folder: Path, recipe: Recipe) -> None:
             f"{folder} holds a run of another recipe (different: {', '.join(changed)}); "
             "give this one another name with run=NAME, or remove the folder"
         )
+
+
+def _check_plugins(folder: Path, recipe: Recipe) -> None:
+    """Check that the plug-ins of a run are what they were when it was begun."""
+    before = recorded(folder)
+    for name, now in described(recipe.plugins).items():
+        if name in before and before[name].get("hash") != now["hash"]:
+            raise RunError(
+                f"{folder} was begun with another {name}: {now['file']} has changed since; put it back as it was, or "
+                f"remove {folder / RECORD} to go on with it as it is"
+            )
 
 
 def _add_earlier_defaults(content: dict[str, Any]) -> None:

@@ -12,11 +12,12 @@ from regard.data.label_sets import LabelSets
 from regard.data.labels import Labels
 from regard.data.numbers import Numbers
 from regard.data.tokenizer import Tokenizer
+from regard.recipes.plugins import RECORD, described
 from regard.recipes.sections import Recipe
 from regard.runs.agreement import agree, recipe_of
 from regard.runs.budget import Budget
 from regard.runs.checkpoint import Checkpoints
-from regard.runs.files import read_tensors, write_tensors, written
+from regard.runs.files import read_tensors, write_json, write_tensors, written
 from regard.runs.folder import RunError, check_task, model_file, trained
 from regard.runs.metrics_log import MetricsLog
 from regard.tasks.kinds import TASKS
@@ -61,6 +62,10 @@ class Run:
             for made in (*(f"{kind.FILE}.*" for kind in _ENCODERS), "budget"):
                 for left in self.folder.glob(f"{made}.json"):
                     left.unlink()
+        if recipe.plugins:
+            write_json(self.folder / RECORD, described(recipe.plugins))
+        else:
+            (self.folder / RECORD).unlink(missing_ok=True)
         with written(self.folder / "recipe.yaml") as draft:
             resolved = recipe.model_dump(mode="json")
             draft.write_text(yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True), encoding="utf-8")

@@ -49,6 +49,7 @@ from regard.data import Split as HashSplit
 from regard.data.episodes import ALGORITHMS, Drawn
 from regard.data.episodes.drawn import ENDLESS
 from regard.data.example import Value
+from regard.data.foreign import ForeignExamples
 from regard.data.generated import Generated
 from regard.data.graphs import Communities, Graph, GraphTables, Members, Planetoid
 from regard.data.joined import SECOND
@@ -81,8 +82,10 @@ from regard.recipes.data_sections import (
 )
 from regard.recipes.episode_sections import EpisodeData
 from regard.recipes.generated_sections import GeneratedData, OpinionsData
+from regard.recipes.plugins import described
 from regard.recipes.sections import Recipe, TokenizerPart
 from regard.recipes.span_section import SpanData
+from regard.registry import registered
 from regard.specials import IGNORE
 from regard.tasks.kinds import TASKS
 from regard.tasks.task import Encoders
@@ -204,9 +207,18 @@ def _read(
 ) -> Examples:
     """A file of the data, a pair of them, or several with weights."""
     if not isinstance(file, tuple):
-        return _joined_texts(recipe, file_reader(recipe, data, file))
-    parts = (_joined_texts(recipe, file_reader(recipe, data, one.named)) for one in file)
+        return _file(recipe, data, file)
+    parts = (_file(recipe, data, one.named) for one in file)
     return Mixture(tuple(parts), tuple(one.weight for one in file))
+
+
+def _file(recipe: Recipe, data: SplitFiles | PairsData, file: str | PairFiles) -> Examples:
+    found = _joined_texts(recipe, file_reader(recipe, data, file))
+    if (one := registered("reader").get(getattr(data, "format", ""))) is None:
+        return found
+    needed = [field for field in FIELDS[recipe.task] if field is not None]
+    source = described((one.module,))[one.module]["hash"]
+    return ForeignExamples(found, one.name, tuple(needed), source)
 
 
 def file_reader(recipe: Recipe, data: SplitFiles | PairsData, file: str | PairFiles) -> Reader:
@@ -216,6 +228,10 @@ def file_reader(recipe: Recipe, data: SplitFiles | PairsData, file: str | PairFi
     if isinstance(file, PairFiles):
         return Pairs(root / file.source, root / file.target, **reading)
     path = root / file
+    if (one := registered("reader").get(getattr(data, "format", ""))) is not None:
+        own = data.model_dump(exclude={*SplitFiles.model_fields, "format"})
+        made: Reader = one.made(path, target_kind=target_kind, **own, **reading)
+        return made
     if isinstance(data, TableData):
         delimiter = None if data.delimiter is None else {"tab": "\t", "comma": ","}[data.delimiter]
         return Table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
@@ -23,6 +23,8 @@ class Aligned(NamedTuple):
 class Aligner(nn.Module, abc.ABC):
     """An aligner: weights a = align(e). It applies the memory's mask and gives an empty row zero weights."""
 
+    registered_as: ClassVar[str] = "aligner"
+    """What `regard.register` gives a name as."""
     recurrent: bool = False
     """Whether weights depend on the weights of the query before, so that queries must be read one by one."""
 

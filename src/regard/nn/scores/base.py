@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from typing import ClassVar
 
 from torch import Tensor, nn
 
@@ -40,6 +41,9 @@ class Score(nn.Module, abc.ABC):
     >>> Attention(Distance())(torch.zeros(2, 3, 5), torch.randn(2, 7, 5)).weights().shape
     torch.Size([2, 3, 7])
     """
+
+    registered_as: ClassVar[str] = "score"
+    """What `regard.register` gives a name as."""
 
     recurrent: bool = False
     """Whether an energy depends on the weights of earlier queries, so that queries must be read one by one."""

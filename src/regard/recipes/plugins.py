@@ -1,0 +1,161 @@
+"""The modules that a recipe names under `plugins`: found, imported, and their names made known to the schema."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from typing import Any
+
+from regard.data.fingerprint import fingerprint
+from regard.nearest import nearest
+from regard.recipes.document import Document
+from regard.recipes.problem import RecipeError
+
+RECORD = "plugins.json"
+"""In a run's folder: where each plug-in was, and the hash of its source."""
+_OF_A_RUN = ("metrics.jsonl", "model.safetensors", "checkpoints", RECORD)
+_named: ContextVar[tuple[str, ...] | None] = ContextVar("plugins that the recipe at hand names", default=None)
+
+
+@contextmanager
+def plugins_of(document: Document) -> Iterator[None]:
+    """Import the plug-ins of a recipe; inside, what they registered belongs to the schema.
+
+    They are looked for in the folder of the recipe, in the working directory, where the run was begun with them, and
+    on `sys.path`. What lies in the folder of a run is never imported, so that loading a run executes no code of it.
+
+    Raises:
+        RecipeError: a module that is not there, or whose import fails.
+    """
+    given = document.content.get("plugins") or []
+    names = [name for name in given if isinstance(name, str)] if isinstance(given, list) else []
+    home = Path(document.name).parent if Path(document.name).is_file() else None
+    for index, name in enumerate(names):
+        try:
+            _import(name, _places(home, name))
+        except _PluginError as problem:
+            raise RecipeError(f"{document.place(('plugins', index))}: plugins: {problem}") from None
+    token = _named.set(tuple(names))
+    try:
+        yield
+    finally:
+        _named.reset(token)
+
+
+def belongs(module: str) -> bool:
+    """Return whether what this module registered can be named in the recipe at hand."""
+    names = _named.get()
+    return names is None or any(module == name or module.startswith(f"{name}.") for name in names)
+
+
+def described(names: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """Return where each plug-in is, and the hash of its source."""
+    found = {}
+    for name in names:
+        files = _sources(name)
+        found[name] = {"file": str(files[0]), "hash": fingerprint([path.name for path in files], files)}
+    return found
+
+
+def recorded(folder: Path) -> dict[str, dict[str, str]]:
+    """Return the same as it was when a run was begun; nothing where it had none."""
+    try:
+        content = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    entries = content.items() if isinstance(content, dict) else ()
+    return {name: one for name, one in entries if isinstance(one, dict) and isinstance(one.get("file"), str)}
+
+
+class _PluginError(Exception):
+    """Why a plug-in cannot be had, as the end of a sentence."""
+
+
+def _places(home: Path | None, name: str) -> list[Path]:
+    """The folders that a plug-in may be in, before those of `sys.path`."""
+    places = [Path.cwd()] if home is None else [home.resolve(), Path.cwd()]
+    if home is not None and name in (before := recorded(home)):
+        file = Path(before[name]["file"])
+        up = name.count(".") + (file.name == "__init__.py")
+        places += [file.parents[up]] if len(file.parents) > up else []
+    return places
+
+
+def _import(name: str, places: list[Path]) -> None:
+    if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*", name):
+        raise _PluginError(f"{name!r} is no name of a module; write my_module, or package.my_module")
+    top = name.partition(".")[0]
+    folder, spec = _found(top, places)
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))  # what the module itself imports from beside it
+    importlib.invalidate_caches()
+    there = sys.modules[top].__spec__ if top in sys.modules else importlib.util.find_spec(top)
+    if there is None or _origin(there) != _origin(spec):
+        other = None if there is None else _origin(there)
+        raise _PluginError(f"{top} is at {_origin(spec)}, and {other} has the same name; rename one of them")
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as problem:
+        if problem.name is not None and f"{name}.".startswith(f"{problem.name}."):
+            raise _PluginError(f"there is no module {problem.name} in {folder}") from None
+        raise _PluginError(f"{name} cannot be imported: {problem}") from None
+    except Exception as problem:  # code of somebody's own: whatever it raises is said in one sentence
+        raise _PluginError(f"{name} cannot be imported: {type(problem).__name__}: {_said(problem)}") from None
+
+
+def _said(problem: Exception) -> str:
+    """The first line of what went wrong, and where."""
+    trace, line = problem.__traceback__, ""
+    while trace is not None:
+        line = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    return str(problem).partition("\n")[0] + ("" if isinstance(problem, SyntaxError) else line)
+
+
+def _found(top: str, places: list[Path]) -> tuple[Path, ModuleSpec]:
+    """The first folder that has a module or package of this name, unless it lies in a run."""
+    refused: Path | None = None
+    folders = dict.fromkeys([*places, *(Path(entry or ".").resolve() for entry in sys.path)])
+    for folder in folders:
+        spec = PathFinder.find_spec(top, [str(folder)])
+        if spec is None:
+            continue
+        if (run := _run_around(_origin(spec))) is None:
+            return folder, spec
+        refused = refused or run
+    if refused is not None:
+        raise _PluginError(f"{top} lies in the run {refused}, from which nothing is imported; put it beside the recipe")
+    known = {path.stem: path.stem for folder in places if folder.is_dir() for path in folder.glob("*.py")}
+    near = nearest(top, known)
+    hint = f"; did you mean {near}?" if near else "; put it beside the recipe"
+    raise _PluginError(f"there is no module {top} in {' or '.join(map(str, dict.fromkeys(places)))}{hint}")
+
+
+def _origin(spec: ModuleSpec) -> Path:
+    """The file of a module, or the folder of a package that has none."""
+    locations = list(spec.submodule_search_locations or ())
+    return Path(spec.origin if spec.has_location and spec.origin else locations[0] if locations else ".").resolve()
+
+
+def _run_around(path: Path) -> Path | None:
+    """The run that a file lies in."""
+    for folder in path.parents:
+        if (folder / "recipe.yaml").is_file() and any((folder / name).exists() for name in _OF_A_RUN):
+            return folder
+    return None
+
+
+def _sources(name: str) -> list[Path]:
+    """The file of a module first; then those of a package."""
+    module: Any = sys.modules[name]
+    folders = [Path(folder) for folder in getattr(module, "__path__", ())]
+    inside = sorted(path for folder in folders for path in folder.rglob("*.py"))
+    own = [Path(module.__file__)] if module.__file__ else []
+    return [*own, *(path for path in inside if path not in own)]
