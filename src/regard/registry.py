@@ -52,11 +52,9 @@ def register(name: str, *, higher_is_better: bool = True, compares: str = "texts
     Raises:
         ValueError: it is none of these, or another one has the name.
 
-    >>> @register("always_one")
-    ... def always_one(hypotheses, references):
-    ...     '''One, whatever is said.'''
-    >>> sorted(registered("metric"))
-    ['always_one']
+    >>> register("Length Ratio")(lambda hypotheses, references: None)
+    Traceback (most recent call last):
+    ValueError: 'Length Ratio' is no name: small letters, digits and '_', a letter first
     """
 
     def give(made: T) -> T:

@@ -13,9 +13,8 @@ from regard.recipes.problem import RecipeError
 from regard.recipes.sections import Recipe
 from regard.runs.run import Run
 from regard.train.feed import ExampleFeed
-from regard.train.screen import Screen
 from regard.train.setup import Setup, prepare
-from regard.train.trainer import Trainer
+from tests.train.test_resuming import Interrupting
 from tests.train.tiny import metrics, recipe, train
 
 
@@ -79,9 +78,7 @@ def test_files_that_are_divided_keep_their_weights_and_their_splits_apart(by: st
 def test_a_run_of_several_files_is_the_same_run_stopped_or_not(folder: Path) -> None:
     files = data(folder, "[{file: a.tsv, weight: 1.5}, {file: b.tsv, weight: 0.5}]")
     train(folder / "whole", files)
-    trainer = Trainer(recipe(files), Run(folder / "parts"), screen=Screen(quiet=True))
-    trainer._stopping = True  # after the first step
-    assert trainer.fit().reason == "interrupted"
+    assert train(folder / "parts", files, screen=Interrupting(1)).reason == "interrupted"
     train(folder / "parts", files, "train.steps=20")
     train(folder / "parts", files)
     without = [
