@@ -155,8 +155,13 @@ def _drawn(prediction: Prediction, task: str) -> Iterator[RenderableType]:
         yield heat_map(weights, prediction.source_tokens, names)
     asked = prediction.source.rpartition("\t")[2] if task == "answer" else prediction.source
     asked = asked.partition("\t")[0] if task == "spans" else asked
-    said = f"  {escape(isolated(asked))}  →  [bold]{escape(isolated(prediction.text))}[/]"
+    said = f"  {escape(isolated(asked))}  →  [bold]{escape(isolated(_said(prediction)))}[/]"
     yield f"{said}  (reference: {escape(isolated(right))})" if right is not None and wrong else said
+
+
+def _said(prediction: Prediction) -> str:
+    """An answer for people: no label of several is an answer too."""
+    return "(no label)" if prediction.labels == () else prediction.text
 
 
 def _predictions(chosen: Sequence[Prediction]) -> Iterator[str]:
@@ -165,7 +170,7 @@ def _predictions(chosen: Sequence[Prediction]) -> Iterator[str]:
     yield "| source | prediction |" + " reference |" * known
     yield "|---|---|" + "---|" * known
     for one in chosen:
-        yield f"| {cell(one.source)} | {cell(one.text)} |" + f" {cell(one.reference or '')} |" * known
+        yield f"| {cell(one.source)} | {cell(_said(one))} |" + f" {cell(one.reference or '')} |" * known
 
 
 def _chosen(predictions: Sequence[Prediction], count: int) -> list[Prediction]:
