@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 import tempfile
@@ -137,6 +138,12 @@ class Corpus:
     def offsets(self, field: str) -> NDArray[np.int64]:
         """Where each example begins in `ids`, and where the last ends, [N + 1]."""
         return self._offsets[self._known(field)]
+
+    def replaced(self, ids: Mapping[str, Ids], offsets: Mapping[str, NDArray[np.int64]]) -> Corpus:
+        """The same examples with other ids in some fields, which are in memory."""
+        other = copy.copy(self)
+        other._ids, other._offsets = {**self._ids, **ids}, {**self._offsets, **offsets}
+        return other
 
     def _known(self, field: str) -> str:
         if field not in self.kinds:

@@ -139,6 +139,26 @@ class Tokenizer:
         return int(self._library.get_vocab_size())
 
     @property
+    def special(self) -> int:
+        """How many special ids there are, which come first."""
+        return self._special
+
+    @property
+    def byte_level(self) -> bool:
+        """Whether pieces are of bytes."""
+        return self._marks == "bytes"
+
+    def byte_words(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """The words of a part of a text that is cut into bytes, each letter a byte; pieces are parts of words.
+
+        >>> bpe = Tokenizer.train(["a house"], kind="bpe", size=270)
+        >>> bpe.byte_words(bpe.encode("a house!"))
+        ('Ġa', 'Ġhouse', '!')
+        """
+        text = b"".join(piece for _, piece in self._pieces(ids)).decode("utf-8", "replace")
+        return tuple(word for word, _ in self._library.pre_tokenizer.pre_tokenize_str(text))
+
+    @property
     def fingerprint(self) -> str:
         """What decides the ids of a text."""
         return self.json

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from regard.evaluate.metrics import Metric
 
 _BYTES = 256 + len(SPECIALS)
+Share = Annotated[float, Field(ge=0, lt=1)]
 
 
 class TokenizerPart(Section):
@@ -45,11 +46,16 @@ class TokenizerPart(Section):
     """Whether text is lower-cased first."""
     normalise: Literal["nfc", "nfd", "nfkc", "nfkd"] | None = None
     """The Unicode form that text is brought to first; None leaves it."""
+    dropout: Share = 0.0
+    """Of bpe, and in training only: how often a merge is left out, so that words are cut in other ways in each epoch
+    (BPE-dropout, Provilkov et al. 2020)."""
 
     @model_validator(mode="after")
     def _able(self) -> Self:
         if self.kind == "file":
             self._check_file()
+        elif self.dropout and self.kind != "bpe":
+            raise ValueError(f"'dropout' leaves out merges of kind 'bpe'; the kind is {self.kind!r}")
         elif self.path is not None:
             raise ValueError(f"'path' is for kind 'file'; the kind is {self.kind!r}")
         if self.kind == "bpe" and self.size is not None and self.size < _BYTES:
@@ -131,7 +137,6 @@ DEFAULT_METRICS: dict[Task, list[str | dict[str, Any]]] = {
     "nodes": ["accuracy"],
 }
 
-Share = Annotated[float, Field(ge=0, lt=1)]
 Tracker = Literal["wandb", "mlflow", "trackio", "tensorboard"]
 
 

@@ -11,6 +11,7 @@ from regard.recipes.episode_sections import EpisodeData
 from regard.recipes.generated_sections import DatesData
 from regard.recipes.section import parts
 from regard.recipes.sections import MaskingSection, Recipe, TrainSection
+from regard.recipes.span_section import SpanData
 from regard.recipes.target_section import COMPARED, TARGET_METRICS
 from regard.specials import FRAME
 
@@ -82,6 +83,10 @@ def suited_tokenizer(recipe: Recipe) -> None:
         raise ValueError(f"characters of the encoder are for the task 'tag', which has words; it is {recipe.task!r}")
     if recipe.train.masking.whole_words and section.kind == "characters":
         raise ValueError("kind 'characters' does not know words, and masking.whole_words is true; use another kind")
+    if section.dropout and recipe.train.batch.window is not None:
+        raise ValueError("dropout cuts examples anew, and train.batch.window reads all texts as one; leave one out")
+    if section.dropout and isinstance(recipe.data, SpanData):
+        raise ValueError("dropout would move the pieces that answers begin and end with; leave it out of 'spans'")
     inner = getattr(recipe.model, "model", recipe.model)
     if (
         recipe.task == "translate"

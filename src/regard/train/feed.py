@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from regard.data import Batch, Batches, Collator, Corpus, DataError, Stream
+from regard.data.bpe_dropout import BPEDropout, cut_anew
 
 
 class Place(NamedTuple):
@@ -48,6 +49,14 @@ class Feed(abc.ABC):
         """One clause for people."""
 
 
+class _Planned(NamedTuple):
+    """What makes tensors of examples, which examples go together, and how many tokens each counts."""
+
+    collate: Collator
+    batches: Batches
+    counts: NDArray[np.int64]
+
+
 class ExampleFeed(Feed):
     """Examples of similar length side by side, in an order that changes with the epoch.
 
@@ -56,6 +65,7 @@ class ExampleFeed(Feed):
         framed: fields that get a beginning and an end.
         counted: the field whose ids are predicted.
         tokens, sentences, seed, shuffle, weights: as of `Batches`; an example that exceeds the budget is left out.
+        dropouts: fields whose texts are cut anew in each epoch. The batches of an epoch are made by the lengths in it.
     """
 
     def __init__(
@@ -69,18 +79,28 @@ class ExampleFeed(Feed):
         seed: int = 0,
         shuffle: bool = True,
         weights: NDArray[np.float64] | None = None,
+        dropouts: Mapping[str, BPEDropout] | None = None,
     ) -> None:
-        self.collate = Collator(corpus, bos=framed, eos=framed, counted=counted)
-        self.batches = Batches(
-            self.collate.lengths(),
-            tokens=tokens,
-            sentences=sentences,
-            seed=seed,
-            shuffle=shuffle,
-            overlong="drop",
-            weights=weights,
+        def planned(corpus: Corpus) -> _Planned:
+            collate = Collator(corpus, bos=framed, eos=framed, counted=counted)
+            batches = Batches(
+                collate.lengths(),
+                tokens=tokens,
+                sentences=sentences,
+                seed=seed,
+                shuffle=shuffle,
+                overlong="drop",
+                weights=weights,
+            )
+            return _Planned(collate, batches, corpus.counts(counted) + (counted in framed))
+
+        room = None if tokens is None else tokens - 2 * len(framed)
+        self.dropouts = dropouts or {}
+        self._cut: Callable[[int], _Planned] = lambda epoch: planned(
+            cut_anew(corpus, self.dropouts, epoch, tokens=room)
         )
-        self._counts: NDArray[np.int64] = corpus.counts(counted) + (counted in framed)
+        self._last = (0, self._cut(0) if self.dropouts else planned(corpus))
+        self.collate, self.batches = self._last[1].collate, self._last[1].batches
         self.per_epoch = len(self.batches.epoch(0))
         self.dropped = len(self.batches.dropped)
         if self.dropped * 2 > len(corpus):
@@ -90,14 +110,25 @@ class ExampleFeed(Feed):
             )
 
     def after(self, epoch: int, position: int) -> Iterator[Place]:
-        return (Place(place.epoch, place.position) for place in self.batches.after(epoch, position))
+        while True:
+            for number in range(position, len(self._planned(epoch).batches.epoch(epoch))):
+                yield Place(epoch, number)
+            epoch, position = epoch + 1, 0
 
     def tokens(self, place: Place) -> int:
-        return int(self._counts[self.batches.epoch(place.epoch)[place.position]].sum())
+        planned = self._planned(place.epoch)
+        return int(planned.counts[planned.batches.epoch(place.epoch)[place.position]].sum())
 
     def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
-        indices = self.batches.epoch(place.epoch)[place.position]
-        return self.collate(indices if world == 1 else self.batches.shard(indices, rank, world))
+        collate, batches, _ = self._planned(place.epoch)
+        indices = batches.epoch(place.epoch)[place.position]
+        return collate(indices if world == 1 else batches.shard(indices, rank, world))
+
+    def _planned(self, epoch: int) -> _Planned:
+        """What an epoch consists of; without dropout all epochs are made of the same."""
+        if self.dropouts and self._last[0] != epoch:
+            self._last = epoch, self._cut(epoch)
+        return self._last[1]
 
     def __str__(self) -> str:
         return f"{self.per_epoch:,} batches an epoch, {self.batches.padding_waste():.1%} of their cells padding"

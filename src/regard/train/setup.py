@@ -12,18 +12,20 @@ import torch
 from torch import nn
 
 from regard.data import DataError
+from regard.data.bpe_dropout import BPEDropout
 from regard.data.episodes import ALGORITHMS
 from regard.data.episodes.drawn import ENDLESS, TOGETHER
 from regard.data.masking import Masking
 from regard.data.spelling import LETTERS
 from regard.data.target_kinds import OneLabel
+from regard.data.tokenizer import Tokenizer
 from regard.models.build import build
 from regard.nn.checkpointing import checkpoint_gradients
 from regard.recipes.data_sections import TextData
 from regard.recipes.episode_sections import EpisodeData
 from regard.recipes.sections import Recipe
 from regard.recipes.span_section import SpanData
-from regard.specials import BOS, EOS
+from regard.specials import BOS, EOS, FRAME
 from regard.tasks.answering import Answering
 from regard.tasks.bits import Bits
 from regard.tasks.dictionary import read_dictionary
@@ -213,7 +215,26 @@ def make_feed(recipe: Recipe, task: Task, split: Split) -> Feed:
         sentences=given.sentences,
         seed=recipe.train.seed,
         weights=split.weights,
+        dropouts=_dropouts(recipe, task),
     )
+
+
+def _dropouts(recipe: Recipe, task: Task) -> dict[str, BPEDropout]:
+    """What cuts the texts of each field anew in each epoch, where the recipe asks for it."""
+    section, found = recipe.tokenizer, {}
+    for field, encoder in task.encoders.items():
+        part = section.target if field == task.answer and section.target is not None else section
+        if part.dropout and isinstance(encoder, Tokenizer):
+            found[field] = BPEDropout(encoder, part.dropout, seed=recipe.train.seed, longest=_positions(recipe))
+    return found
+
+
+def _positions(recipe: Recipe) -> int | None:
+    """How many ids of a text, a beginning and an end around them, have learned positions; None where all have one."""
+    inner = getattr(recipe.model, "model", recipe.model)
+    part: Any = getattr(inner, "encoder", inner)
+    learned = part.kind == "bert" or getattr(part, "positions", None) == "learned"
+    return part.max_length - FRAME if learned else None
 
 
 def measuring_feed(recipe: Recipe, task: Task, split: Split, *, carries: bool) -> Feed:
@@ -262,6 +283,7 @@ def _masked_feed(recipe: Recipe, task: MaskedLanguageModelling, split: Split, *,
         seed=seed,
         shuffle=not measuring,
         weights=None if measuring else split.weights,
+        dropouts=None if measuring else _dropouts(recipe, task),
     )
     masked = MaskedFeed(feed, Masking(**recipe.train.masking.model_dump()), task.tokenizer, seed=seed)
     masked.check(split.examples.files)
