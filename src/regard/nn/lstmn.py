@@ -265,8 +265,10 @@ class _Placed:
         self._outside = outside
 
     def __call__(self, head: Tensor, row: Tensor) -> Tensor:
-        rows = [self._row(place) for place in row.tolist()]
-        weights = torch.cat([self._none, *rows], dim=1)
+        if torch.compiler.is_compiling():  # which cannot know the numbers of the rows: all of them, then those
+            weights = torch.cat([self._none, *map(self._row, range(len(self._reads)))], dim=1).index_select(1, row)
+        else:
+            weights = torch.cat([self._none, *map(self._row, row.tolist())], dim=1)
         if self._outside is not None:
             weights = weights.masked_fill(self._outside[:, row].unsqueeze(2), 0.0)
         return weights.unsqueeze(1).index_select(1, head)

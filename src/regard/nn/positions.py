@@ -43,7 +43,7 @@ class Sinusoidal(nn.Module):
 
     def _places(self, start: int, stop: int, device: torch.device) -> Tensor:
         """[stop - start, C]."""
-        if stop > _KEPT or start < 0:
+        if stop > _KEPT or start < 0 or torch.compiler.is_compiling():
             return sinusoidal_positions(stop - start, self.dim, start=start, base=self.base, device=device)
         if self._kept is None or self._kept.device != device:
             with torch.inference_mode(False):  # what decoding keeps, training may use
