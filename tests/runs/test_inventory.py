@@ -77,6 +77,16 @@ def test_what_is_broken_leaves_gaps(tmp_path: Path) -> None:
     assert (found.split, found.metrics, found.chosen) == ("valid", {"accuracy": 0.5, "loss": None}, "accuracy")
     (folder / "recipe.yaml").write_text("a: b: c")
     assert listed(folder).state == "unreadable"
+    for hostile in (
+        "a: " + "[" * 200_000,
+        "a: " + "[" * 5000 + "]" * 5000,
+        "- " * 5000,
+        "a: 2021-13-45",
+        "a: 0x_",
+        "\0",
+    ):
+        (folder / "recipe.yaml").write_text(hostile)
+        assert listed(folder).state == "unreadable"
     (folder / "recipe.yaml").write_text("data: [1]\ntrain: 3\nmodel: x\n")
     assert (listed(folder).data, listed(folder).model, listed(folder).steps) == ("", "", None)
 

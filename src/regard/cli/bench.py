@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 def command(
     only: Annotated[
-        list[str] | None, typer.Option("--only", help="Time this mechanism alone; may be given more than once.")
+        list[str] | None, typer.Option("--only", help="Mechanism to benchmark; repeatable. Default: all.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="One small size each, in a few seconds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="One small size per mechanism, a few seconds in all.")] = False,
     compiled: Annotated[
-        bool, typer.Option("--compile", help="Beside torch.compile on a CPU too; on a GPU it always is.")
+        bool, typer.Option("--compile", help="Comparison with torch.compile on a CPU too; always on a GPU.")
     ] = False,
-    out: Annotated[Path, typer.Option(help="The folder for bench.json and bench.png.")] = Path("bench"),
+    out: Annotated[Path, typer.Option(help="Output folder for bench.json and bench.png.")] = Path("bench"),
 ) -> None:
-    """Hold every mechanism to the float64 truth, then time it beside plain PyTorch; a red gate prints no times."""
+    """Check every mechanism against float64, then benchmark it beside plain PyTorch."""
     from regard.bench.cases import NAMES, check, gated, timed
     from regard.bench.gate import verify
     from regard.bench.machine import Machine

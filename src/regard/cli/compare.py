@@ -18,16 +18,18 @@ if TYPE_CHECKING:
 
 
 def command(
-    recipe: Annotated[str, typer.Argument(help="A recipe that ships (see `regard recipes`) or a YAML file.")],
+    recipe: Annotated[str, typer.Argument(help="Name of a shipped recipe (see `regard recipes`) or a YAML file.")],
     overrides: Annotated[
-        list[str] | None, typer.Argument(help="Keys, one or more with several values: model.hidden_dim=64,128")
+        list[str] | None, typer.Argument(help="Keys, at least one with several values: model.hidden_dim=64,128")
     ] = None,
-    runs: Annotated[Path, typer.Option(help="The folder of all runs.")] = Path("runs"),
-    name: Annotated[str | None, typer.Option(help="The folder of this comparison, in the folder of runs.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="How many runs are trained at a time.")] = 1,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs that would be trained, and stop.")] = False,
+    runs: Annotated[Path, typer.Option(help="Folder of all runs.")] = Path("runs"),
+    name: Annotated[
+        str | None, typer.Option(help="Folder name of this comparison; default: from recipe and keys.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of runs trained at the same time.")] = 1,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs; train nothing.")] = False,
 ) -> None:
-    """Train a recipe with every value of some keys; one table and one picture say which is best."""
+    """Train a recipe with several values of some keys, and compare the results in a table and a picture."""
     from regard.recipes.library import find_recipe
     from regard.recipes.problem import RecipeError
 

@@ -14,9 +14,9 @@ _MARKS = {"ok": "[green]✓[/]", "note": "[yellow]•[/]", "missing": "[bold red
 
 
 def command(
-    quick: Annotated[bool, typer.Option("--quick", help="Look only; do not run the mechanisms.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Versions and devices only; no test runs.")] = False,
 ) -> None:
-    """Say what this machine can run and what is missing; exit status 1 if something needed is."""
+    """Check machine and packages; exit status 1 if something needed is missing."""
     from regard.cli.examination import examine
 
     findings = examine(run=not quick)

@@ -21,38 +21,46 @@ if TYPE_CHECKING:
 
 
 def command(
-    run: Annotated[Path, typer.Argument(help="The folder of a run: runs/dates")],
+    run: Annotated[Path, typer.Argument(help="Folder of a run: runs/dates")],
     files: Annotated[
-        list[Path] | None, typer.Argument(help="A file to measure on; the source and the target of data in pairs.")
+        list[Path] | None, typer.Argument(help="Data file to evaluate on; source and target file of data in pairs.")
     ] = None,
-    split: Annotated[Literal["test", "valid", "train"], typer.Option(help="Without a file: measured on.")] = "test",
+    split: Annotated[
+        Literal["test", "valid", "train"], typer.Option(help="Split to evaluate on, if no file is given.")
+    ] = "test",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
     form: Annotated[
         str | None,
-        typer.Option("--format", help="Of the file: table, jsonl, ...; None for the recipe's or its name's."),
+        typer.Option("--format", help="Format of the file: table, jsonl, ...; default: the recipe's, or by its name."),
     ] = None,
     source: Annotated[
-        list[str] | None, typer.Option(help="The column that is read, by name or number from 0; twice for two texts.")
+        list[str] | None, typer.Option(help="Input column, by name or by number from 0; twice for two texts.")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="The column with the right answer.")] = None,
-    header: Annotated[bool | None, typer.Option(help="Whether the first line names the columns.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="Of the file: --encoding cp1252")] = None,
+    target: Annotated[str | None, typer.Option(help="Column with the right answer.")] = None,
+    header: Annotated[bool | None, typer.Option(help="First line names the columns, or is data.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Encoding of the file: --encoding cp1252")] = None,
     bad_lines: Annotated[
-        Literal["refuse", "skip"] | None, typer.Option(help="Whether a bad line ends the command or is left out.")
+        Literal["refuse", "skip"] | None, typer.Option(help="Stop at a line that cannot be read, or leave it out.")
     ] = None,
     predictions: Annotated[
-        Path | None, typer.Option(help="Write each answer beside the right one to this file, as JSONL.")
+        Path | None, typer.Option(help="JSONL file for each prediction beside the right answer.")
     ] = None,
-    data: Annotated[list[str] | None, typer.Option(help="Other data: --data test=FILE, --data longest=50")] = None,
-    decode: Annotated[list[str] | None, typer.Option(help="Another search: --decode beam_size=10")] = None,
-    ensemble: Annotated[list[Path] | None, typer.Option(help="Another run that answers with this one.")] = None,
-    engine: Annotated[Literal["own", "ctranslate2"], typer.Option(help="Who searches.")] = "own",
-    compute: Annotated[str | None, typer.Option(help="Numbers of the engine ctranslate2: --compute int8")] = None,
+    data: Annotated[
+        list[str] | None, typer.Option(help="Data settings that differ from the recipe's: --data longest=50")
+    ] = None,
+    decode: Annotated[
+        list[str] | None, typer.Option(help="Search settings that differ from the recipe's: --decode beam_size=10")
+    ] = None,
+    ensemble: Annotated[
+        list[Path] | None, typer.Option(help="Another run, averaged with this one; repeatable.")
+    ] = None,
+    engine: Annotated[Literal["own", "ctranslate2"], typer.Option(help="Search by regard or by CTranslate2.")] = "own",
+    compute: Annotated[str | None, typer.Option(help="Number type of CTranslate2: --compute int8")] = None,
     against: Annotated[
-        Path | None, typer.Option(help="Another run: is the difference more than chance? Paired bootstrap.")
+        Path | None, typer.Option(help="Another run to compare with, by a paired bootstrap test.")
     ] = None,
 ) -> None:
-    """Measure a trained model, by the function that measured it in training."""
+    """Evaluate a trained model, with the metrics of its training."""
     from regard.recipes.file_data import Layout
 
     layout = Layout(form, tuple(source or ()), target, header, encoding, bad_lines)

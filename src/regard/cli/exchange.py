@@ -13,10 +13,12 @@ from regard.cli.screen import fail, show
 
 
 def import_command(
-    folder: Annotated[Path, typer.Argument(help="What transformers saved: config.json, model.safetensors, vocab.txt")],
-    run: Annotated[Path, typer.Argument(help="The run that it becomes: runs/bert")],
+    folder: Annotated[
+        Path, typer.Argument(help="Folder of the saved model: config.json, model.safetensors, vocab.txt")
+    ],
+    run: Annotated[Path, typer.Argument(help="Folder of the new run: runs/bert")],
 ) -> None:
-    """Make a run of a BERT that Hugging Face's transformers saved."""
+    """Import a BERT saved by Hugging Face transformers as a run."""
     if not folder.is_dir():
         fail(f"{folder}: there is no such folder; give the one that save_pretrained wrote")
 
@@ -31,10 +33,10 @@ def import_command(
 
 
 def export_command(
-    run: Annotated[Path, typer.Argument(help="A run of the task masked_language_model: runs/bert")],
-    folder: Annotated[Path, typer.Argument(help="The folder to write.")],
+    run: Annotated[Path, typer.Argument(help="Folder of a run of the task masked_language_model: runs/bert")],
+    folder: Annotated[Path, typer.Argument(help="Output folder.")],
 ) -> None:
-    """Write a pretrained BERT as Hugging Face's transformers reads it."""
+    """Export a pretrained BERT for Hugging Face transformers."""
     check_runs(run, task="masked_language_model")
 
     from regard.hugging_face import export_bert

@@ -33,11 +33,11 @@ _TITLES: dict[Family, str] = {
 
 
 def command(
-    name: Annotated[str | None, typer.Argument(help="Show this mechanism alone, with its documentation.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="The table of the README.")] = False,
+    name: Annotated[str | None, typer.Argument(help="Mechanism to show with its documentation.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Markdown table, as in the README.")] = False,
 ) -> None:
-    """List every mechanism with its equation, paper, cost and implementations."""
+    """List the attention mechanisms with equation, paper, cost and implementations."""
     from regard.ops.catalogue import catalogue
 
     entries = catalogue()

@@ -27,34 +27,40 @@ _CHUNK = 256
 
 
 def command(
-    run: Annotated[Path, typer.Argument(help="The folder of a run: runs/dates")],
-    texts: Annotated[list[str] | None, typer.Argument(help="What to ask; without it, standard input.")] = None,
-    file: Annotated[
-        Path | None, typer.Option(help="Ask what is in this file: columns, or a text a line; .gz too.")
+    run: Annotated[Path, typer.Argument(help="Folder of a run: runs/dates")],
+    texts: Annotated[
+        list[str] | None, typer.Argument(help="Input texts; default: the lines of standard input.")
     ] = None,
+    file: Annotated[Path | None, typer.Option(help="Input file, .gz too: columns, or one text per line.")] = None,
     form: Annotated[
-        str | None, typer.Option("--format", help="Of the file: lines, table, jsonl, ...; None for its name's.")
+        str | None, typer.Option("--format", help="Format of the file: lines, table, jsonl, ...; default: by its name.")
     ] = None,
     source: Annotated[
-        list[str] | None, typer.Option(help="The column that is read, by name or number from 0; twice for two texts.")
+        list[str] | None, typer.Option(help="Input column, by name or by number from 0; twice for two texts.")
     ] = None,
-    header: Annotated[bool | None, typer.Option(help="Whether the first line names the columns.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="Of the file: --encoding cp1252")] = None,
+    header: Annotated[bool | None, typer.Option(help="First line names the columns, or is data.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Encoding of the file: --encoding cp1252")] = None,
     bad_lines: Annotated[
         Literal["refuse", "skip"],
-        typer.Option(help="Whether a bad line ends the command, or its answer is left blank."),
+        typer.Option(help="Stop at a line that cannot be read, or leave its answer blank."),
     ] = "refuse",
-    output: Annotated[Path | None, typer.Option(help="Write here instead of standard output.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with scores.")] = False,
-    alignment: Annotated[bool, typer.Option(help="Draw where each piece looked; with --json, its weights.")] = False,
-    n_best: Annotated[int, typer.Option(help="So many answers to each text.", min=1)] = 1,
-    decode: Annotated[list[str] | None, typer.Option(help="Another search: --decode beam_size=10")] = None,
-    ensemble: Annotated[list[Path] | None, typer.Option(help="Another run that answers with this one.")] = None,
-    only: Annotated[Path | None, typer.Option(help="Answer with a line of this file, nothing else.")] = None,
-    engine: Annotated[Literal["own", "ctranslate2"], typer.Option(help="Who searches.")] = "own",
-    compute: Annotated[str | None, typer.Option(help="Numbers of the engine ctranslate2: --compute int8")] = None,
+    output: Annotated[Path | None, typer.Option(help="Output file; default: standard output.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line, with scores.")] = False,
+    alignment: Annotated[
+        bool, typer.Option(help="Attention weights, drawn below each answer; as numbers with --json.")
+    ] = False,
+    n_best: Annotated[int, typer.Option(help="Number of answers per input; a blank line separates inputs.", min=1)] = 1,
+    decode: Annotated[
+        list[str] | None, typer.Option(help="Search settings that differ from the recipe's: --decode beam_size=10")
+    ] = None,
+    ensemble: Annotated[
+        list[Path] | None, typer.Option(help="Another run, averaged with this one; repeatable.")
+    ] = None,
+    only: Annotated[Path | None, typer.Option(help="Only the lines of this file as answers.")] = None,
+    engine: Annotated[Literal["own", "ctranslate2"], typer.Option(help="Search by regard or by CTranslate2.")] = "own",
+    compute: Annotated[str | None, typer.Option(help="Number type of CTranslate2: --compute int8")] = None,
 ) -> None:
-    """Ask a trained model: texts, a file, or standard input, line by line."""
+    """Predict with a trained model: texts, a file, or standard input, line by line."""
     from regard.recipes.file_data import Layout
 
     if texts and file is not None:

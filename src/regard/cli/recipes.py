@@ -14,9 +14,9 @@ from regard.recipes.library import shipped
 
 
 def command(
-    name: Annotated[str | None, typer.Argument(help="Print this recipe, to copy and change.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Recipe to print, as a start for your own.")] = None,
 ) -> None:
-    """List the recipes that ship, with what they give and cost; or print one."""
+    """List the shipped recipes with expected results and training time, or print one."""
     found = shipped()
     if name is None:
         for one, path in found.items():

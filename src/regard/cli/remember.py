@@ -13,11 +13,11 @@ from regard.cli.screen import fail, show
 
 
 def command(
-    run: Annotated[Path, typer.Argument(help="A run of the task recall: runs/glossary")],
-    texts: Annotated[Path, typer.Argument(help="A text on each line (.gz is read as it is).")],
-    output: Annotated[Path, typer.Option(help="The stored memory, a .safetensors file.")] = Path("memory.safetensors"),
+    run: Annotated[Path, typer.Argument(help="Folder of a run of the task recall: runs/glossary")],
+    texts: Annotated[Path, typer.Argument(help="File with one text per line, .gz too.")],
+    output: Annotated[Path, typer.Option(help="Output file, .safetensors.")] = Path("memory.safetensors"),
 ) -> None:
-    """Encode texts once, for `regard predict RUN --decode memory=FILE`."""
+    """Encode texts once as external memory, for `regard predict RUN --decode memory=FILE`."""
     if output.suffix != ".safetensors":
         fail(f"{output}: the name of a stored memory ends in .safetensors")
     check_runs(run, task="recall")

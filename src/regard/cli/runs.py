@@ -22,14 +22,16 @@ _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def command(
-    names: Annotated[list[str] | None, typer.Argument(help="Some of them: dates or runs/dates; default: all.")] = None,
-    runs: Annotated[Path, typer.Option(help="The folder of all runs.")] = Path("runs"),
-    compare: Annotated[bool, typer.Option("--compare", help="All metrics, side by side.")] = False,
-    remove: Annotated[bool, typer.Option("--remove", help="Delete the runs that are named.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Delete without a question.")] = False,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Names or folders of runs: dates or runs/dates; default: all.")
+    ] = None,
+    runs: Annotated[Path, typer.Option(help="Folder of all runs.")] = Path("runs"),
+    compare: Annotated[bool, typer.Option("--compare", help="Table of all metrics, side by side.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Delete the named runs, after a question.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="No question before runs are deleted.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
-    """List runs with task, data, updates, metric, age, size and state; compare or remove some."""
+    """List, compare or remove runs."""
     from regard.runs.folder import RunError
     from regard.runs.inventory import inventory, listed
 

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 
 def command(
-    recipe: Annotated[str, typer.Argument(help="A recipe that ships (see `regard recipes`) or a YAML file.")],
-    overrides: Annotated[list[str] | None, typer.Argument(help="Any key: train.steps=500 model.hidden_dim=64")] = None,
-    runs: Annotated[Path, typer.Option(help="The folder of all runs.")] = Path("runs"),
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be trained, and stop.")] = False,
+    recipe: Annotated[str, typer.Argument(help="Name of a shipped recipe (see `regard recipes`) or a YAML file.")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="Keys that differ from the recipe: train.steps=500 model.hidden_dim=64")
+    ] = None,
+    runs: Annotated[Path, typer.Option(help="Folder of all runs.")] = Path("runs"),
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print data, model size and time; train nothing.")] = False,
 ) -> None:
-    """Train a model; a run that exists goes on where it stopped."""
+    """Train a model, or resume a run that stopped."""
     from regard.recipes.library import find_recipe
     from regard.recipes.problem import RecipeError
 

@@ -12,13 +12,17 @@ from regard.cli.screen import fail, notice
 
 
 def command(
-    run: Annotated[Path, typer.Argument(help="The folder of a run: runs/dates")],
-    text: Annotated[str, typer.Argument(help="What to ask.")],
-    output: Annotated[Path, typer.Option(help="The picture: .png, .svg, .pdf or .html.")] = Path("view.png"),
-    decode: Annotated[list[str] | None, typer.Option(help="Another search: --decode beam_size=10")] = None,
-    head: Annotated[int | None, typer.Option(help="Of a graph: one head, from 1, not the mean of all.", min=1)] = None,
+    run: Annotated[Path, typer.Argument(help="Folder of a run: runs/dates")],
+    text: Annotated[str, typer.Argument(help="Input text.")],
+    output: Annotated[Path, typer.Option(help="Output file: .png, .svg, .pdf or .html.")] = Path("view.png"),
+    decode: Annotated[
+        list[str] | None, typer.Option(help="Search settings that differ from the recipe's: --decode beam_size=10")
+    ] = None,
+    head: Annotated[
+        int | None, typer.Option(help="Attention head of a graph network, from 1; default: the mean of all.", min=1)
+    ] = None,
 ) -> None:
-    """Draw what a trained model looks at while it answers, step by step."""
+    """Draw the attention of a trained model for one input."""
     from regard.view.suffixes import check_suffix
 
     overrides = [f"decode.{one}" for one in decode or []]

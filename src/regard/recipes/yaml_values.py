@@ -22,7 +22,7 @@ DEEPEST = 100
 _BITS = 1024  # of a whole number; Python refuses to write out one of 4,300 digits
 _MERGE = "tag:yaml.org,2002:merge"
 _KINDS = {"timestamp": "a date", "int": "a whole number", "float": "a number", "bool": "true or false"}
-_UNBUILDABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+UNBUILDABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Errors of PyYAML's constructors for a scalar that has the form of a date or number and is none."""
 
 
@@ -133,7 +133,7 @@ class _Builder:
             value = _number(yaml.constructor.SafeConstructor().construct_object(node))
         except yaml.YAMLError as problem:
             raise self._wrong(node, str(getattr(problem, "problem", None) or problem)) from None
-        except _UNBUILDABLE:
+        except UNBUILDABLE:
             kind = _KINDS.get(node.tag.rpartition(":")[2], "something else")
             if len(node.value) > _BITS:
                 raise self._wrong(node, f"{shortened(node.value)} is too long for {kind}") from None

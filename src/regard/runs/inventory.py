@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import yaml
 
+from regard.recipes.yaml_values import DEEPEST, UNBUILDABLE
 from regard.runs.budget import Budget
 from regard.runs.folder import RunError, checkpoint_folders, run_folders, trained
 
@@ -23,6 +24,7 @@ if sys.platform != "win32":
 State = Literal["under way", "finished", "stopped", "not trained", "unreadable"]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, and a folder may have hundreds of recipes
+_LONGEST = 2**20  # bytes of a recipe that are read
 _TAIL = 2**18  # bytes of a log that are read
 _LOSSES = ("perplexity", "loss")
 _NO_METRICS = frozenset({"step", "split", "time", "seconds"})
@@ -74,11 +76,8 @@ def inventory(runs: Path) -> list[Listed]:
 def listed(folder: Path) -> Listed:
     """Return what the files of one run say; those that cannot be read leave gaps."""
     size, modified = _extent(folder)
-    try:
-        recipe = yaml.load((folder / "recipe.yaml").read_text(encoding="utf-8"), _LOADER)
-    except (OSError, ValueError, yaml.YAMLError):
-        recipe = None
-    if not isinstance(recipe, dict):
+    recipe = _recipe(folder / "recipe.yaml")
+    if recipe is None:
         return Listed(folder, "unreadable", size=size, modified=modified)
     rows = _last_rows(folder / "metrics.jsonl")
     row = rows.get("test") or rows.get("valid_averaged") or rows.get("valid")
@@ -102,6 +101,22 @@ def listed(folder: Path) -> Listed:
         modified=modified,
         size=size,
     )
+
+
+def _recipe(path: Path) -> dict[str, Any] | None:
+    """The plain values of a recipe; None of what is none."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LONGEST)
+        depth = 0
+        for event in yaml.parse(text, _LOADER):  # libyaml builds values by recursion, which ends the whole program
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                return None
+        found = yaml.load(text, _LOADER)
+    except (OSError, *UNBUILDABLE, yaml.YAMLError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def under_way(folder: Path) -> bool:
