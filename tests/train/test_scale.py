@@ -10,7 +10,8 @@ import torch
 from regard.data import Labels, Tokenizer
 from regard.models.words import Words
 from regard.recipes.document import Document
-from regard.recipes.load import check, shipped
+from regard.recipes.library import shipped
+from regard.recipes.load import check
 from regard.recipes.sections import Recipe
 from regard.specials import BOS
 from regard.tasks.labelling import Classification
