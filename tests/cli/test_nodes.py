@@ -95,7 +95,7 @@ def test_two_tables_to_learn_from_and_a_node_that_came_later(tmp_path: Path, mon
     assert "the graph has no node 'knew'; did you mean 'new'?" in refused("predict", "runs/mine", "knew")
     Path("nodes.tsv").write_text("\n".join(line + "\t0" for line in nodes) + "\n")
     Path("edges.tsv").write_text("\n".join(edges) + "\n")
-    assert "and the data asks for [16, 3]; give it data like those it was trained on" in refused(
+    assert "and [16, 3] is needed; give it the recipe and data like those it was trained on" in refused(
         "predict", "runs/mine", "p0"
     )
     Path("nodes.tsv").unlink()

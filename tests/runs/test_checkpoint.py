@@ -66,7 +66,8 @@ def test_what_an_interrupt_left_is_not_averaged(tmp_path: Path) -> None:
     assert [int(path.name) for path in checkpoints.last()] == [30, 40, 45]
     (tmp_path / ".00000010.old").mkdir()  # a run killed while it cleared up
     checkpoints.save(Progress(step=50), model, torch.optim.SGD(model.parameters(), lr=0.1))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["00000030", "00000040", "00000050"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["00000030", "00000040", "00000045", "00000050"]
+    assert [int(path.name) for path in checkpoints.last()] == [30, 40, 50]
 
 
 def test_averaging(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from regard.runs.folder import RunError
 from regard.runs.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
-from tests.train.tiny import TEXT, metrics, recipe, train
+from tests.train.tiny import TEXT, metrics, recipe, train, without_checksums
 
 SAMPLING = "train.exposure={sampling: {decay: linear, k: 0.01}, word_dropout: 0.1, corruption: 0.1}"
 PLATEAU = "train.schedule={name: plateau, patience: 0}"
@@ -156,6 +156,7 @@ def test_a_run_of_a_recipe_that_said_less_goes_on(tmp_path: Path) -> None:
         "dropout": 0.1,
     }
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(stored))
+    without_checksums(tmp_path)
     assert train(tmp_path, "train.steps=6").progress.step == 6
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 
 from regard.cli.app import app
+from regard.cli.out_of_memory import ran_out
 from regard.view.control_characters import visible
 
 
@@ -18,6 +19,10 @@ def main() -> None:
         app(standalone_mode=True)
     except KeyboardInterrupt:
         sys.exit(130)
+    except (MemoryError, RuntimeError) as problem:
+        if not ran_out(problem):
+            raise
+        sys.exit("error: out of memory; give it less at a time: a shorter text, a smaller --decode beam_size=4")
     except OSError as problem:
         if problem.filename is not None:
             sys.exit(f"error: {visible(str(problem.filename))}: cannot be read or written ({problem.strerror})")

@@ -26,6 +26,7 @@ def command(
 
     from regard.loading import load
     from regard.models.memory_transformer import MemoryTransformer
+    from regard.runs.files import DiskError, written
     from regard.tasks.recalling import Recalling
 
     try:
@@ -33,8 +34,9 @@ def command(
         assert isinstance(loaded.task, Recalling)
         assert isinstance(loaded.model, MemoryTransformer)
         stored = loaded.task.store(loaded.model, texts)
-        stored.save(output)
-    except ValueError as problem:
+        with written(output) as draft:
+            stored.save(draft)
+    except (DiskError, ValueError) as problem:
         fail(str(problem))
     size = f"{len(stored):,} texts, {len(stored.states):,} states of width {stored.states.shape[1]}"
     show(f"{escape(str(output))}: {size}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from regard.cli.out_of_memory import ran_out, training_advice
 from regard.cli.screen import drawn, fail, notice, show
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ def command(
         list[str] | None, typer.Argument(help="Keys that differ from the recipe: train.steps=500 model.hidden_dim=64")
     ] = None,
     runs: Annotated[Path, typer.Option(help="Folder of all runs.")] = Path("runs"),
+    changed_data: Annotated[
+        bool, typer.Option("--changed-data", help="Resume although the data differ from those of the checkpoint.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print data, model size and time; train nothing.")] = False,
 ) -> None:
     """Train a model, or resume a run that stopped."""
@@ -52,7 +56,7 @@ def command(
                 if _ended(folder, loaded.recipe, shows=writes):
                     return
             check_model(loaded)
-            _train(loaded.recipe, folder, dry_run=dry_run)
+            _train(loaded.recipe, folder, dry_run=dry_run, changed_data=changed_data)
     except (RecipeError, RunError) as problem:
         fail(str(problem))
 
@@ -68,7 +72,7 @@ def _ended(folder: Path, recipe: Recipe, *, shows: bool) -> bool:
     return summary is not None
 
 
-def _train(recipe: Recipe, folder: Path, *, dry_run: bool) -> None:
+def _train(recipe: Recipe, folder: Path, *, dry_run: bool, changed_data: bool) -> None:
     from regard.runs.ending import save_summary
     from regard.runs.files import DiskError
     from regard.runs.run import Run
@@ -82,10 +86,15 @@ def _train(recipe: Recipe, folder: Path, *, dry_run: bool) -> None:
             show(*plan(recipe))
             return
         run = Run(folder)
-        trainer = Trainer(recipe, run)
+        trainer = Trainer(recipe, run, changed_data=changed_data)
         outcome = trainer.fit()
     except (DiskError, NotFiniteError, ValueError) as problem:
         fail(str(problem))
+    except (MemoryError, RuntimeError) as problem:
+        if not ran_out(problem):
+            raise
+        paths = Run(folder).checkpoints().paths()
+        fail(training_advice(recipe, int(paths[-1].name) if paths else None))
     # A signal may mean that the terminal is gone; the run's status is more than its last lines.
     with suppress(OSError) if outcome.signal else nullcontext():
         if trainer.accelerator.is_main_process:

@@ -51,10 +51,11 @@ class Clock:
 
     def _read(self) -> dict[str, float | bool]:
         try:
-            content: dict[str, float | bool] = json.loads(self._path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+            content = json.loads(self._path.read_bytes())
+        except (FileNotFoundError, ValueError):  # without a clock a run counts as not measured, and is measured again
             return {}
-        return content
+        good = isinstance(content, dict) and all(isinstance(one, int | float) for one in content.values())
+        return content if good else {}
 
     def _write(self, seconds: float, clean: bool) -> None:
         write_json(self._path, {"seconds": round(seconds, 3), "clean": clean})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from regard.compare.axis import SEED
 from regard.compare.clock import Clock
 from regard.recipes.sections import Recipe
+from regard.runs.folder import RunError
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,16 @@ class Trial:
     def _complete(self) -> bool:
         from regard.runs.run import Run  # with PyTorch, which a comparison that is wrong does not need
 
-        paths = Run(self.folder).checkpoints().paths()
+        checkpoints = Run(self.folder).checkpoints()
+        paths = checkpoints.paths()
         if not paths:
             return False
-        progress = json.loads((paths[-1] / "progress.json").read_text(encoding="utf-8"))
+        try:
+            progress, _ = checkpoints.progress(paths[-1])
+        except RunError:  # training says so, and goes on from the one before
+            return False
         train = self.recipe.train
         updates = Run(self.folder).updates(self.recipe)
-        if updates is not None and progress["step"] >= updates:
+        if updates is not None and progress.step >= updates:
             return True
-        return train.patience is not None and bool(progress["waited"] >= train.patience)
+        return train.patience is not None and progress.waited >= train.patience

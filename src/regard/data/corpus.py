@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.checksum import check, seal
 from regard.data.encoding import Encoder, Progress, encoded
 from regard.data.example import Examples
 from regard.data.field_kind import ONE_TARGET, FieldKind, value_type
@@ -21,7 +22,7 @@ from regard.data.fingerprint import fingerprint
 from regard.data.mixture import Mixture
 from regard.data.problems import DataError, Skipped
 
-FORMAT = 1
+FORMAT = 2  # with checksums
 _ABANDONED = 24 * 3600.0
 
 Ids = NDArray[np.int32]
@@ -46,15 +47,21 @@ class Corpus:
         """Open a folder that `build` made."""
         self.folder = Path(folder)
         try:
-            about = json.loads((self.folder / "corpus.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise DataError(f"{self.folder} is not a corpus: {error}") from error
+            check(self.folder / "corpus.json")
+            self._open(json.loads((self.folder / "corpus.json").read_text(encoding="utf-8")))
+        except DataError:
+            raise
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise DataError(f"{self.folder} is not a corpus: {error}; remove it, and it is built again") from error
+
+    def _open(self, about: Any) -> None:
+        """Map the files that `corpus.json` tells of."""
         self.kinds: dict[str, FieldKind] = {name: field["kind"] for name, field in about["fields"].items()}
         self.skipped = Skipped(**about["skipped"])
         self._offsets = {name: self._mapped(name, "offsets", about["count"] + 1) for name in self.kinds}
         self._ids = {name: self._mapped(name, "ids", field["ids"]) for name, field in about["fields"].items()}
         self._count = int(about["count"])
-        self.parts: tuple[int, ...] = tuple(about.get("parts", (self._count,)))  # older caches do not say it
+        self.parts: tuple[int, ...] = tuple(about["parts"])
 
     @classmethod
     def build(
@@ -93,6 +100,7 @@ class Corpus:
         building.chmod(Path(cache).stat().st_mode)  # whoever may read the cache may read what is in it
         try:
             _write(building, examples, encoders, workers, progress)
+            seal(building)
             if _key(examples, encoders) != key:
                 changed = ", ".join(map(str, examples.files))
                 raise DataError(f"{changed}: changed while being read; start again when nothing writes there")
@@ -155,6 +163,7 @@ class Corpus:
         dtype = np.dtype(value_type(self.kinds[field]) if part == "ids" else "int64")
         if not path.is_file() or path.stat().st_size != count * dtype.itemsize:
             raise DataError(f"{path} is not whole; remove the folder, and it is built again")
+        check(path)
         return np.memmap(path, dtype, "r", shape=(count,)) if count else np.empty(0, dtype)
 
 

@@ -17,6 +17,7 @@ from regard.runs.files import write_json, write_tensors
 from regard.runs.folder import RunError, task_of
 from regard.runs.lock import locked
 from regard.runs.run import Run
+from regard.tensor_fit import misfit
 from regard.train.setup import make_model, make_task
 
 _TASK = "masked_language_model"
@@ -118,6 +119,9 @@ def _check_shapes(model: nn.Module, tensors: dict[str, Tensor], folder: Path) ->
                 f"{path}: {their_name(name)} is {list(tensor.shape)}, and config.json {fits}; "
                 "put files of one model side by side"
             )
+    floats = {name: one.to(own[name].dtype) if one.is_floating_point() else one for name, one in tensors.items()}
+    if (wrong := misfit(floats, own)) is not None:
+        raise RunError(f"{path}: {wrong}; put a whole one there, as save_pretrained writes it")
 
 
 def _check_theirs(recipe: Recipe, folder: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +12,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from regard.tensor_fit import misfit
+
 _KIND = "regard.stored"
+_NAMES = ("states", "ends", "texts")
+_LINE_END = ord("\n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +55,7 @@ class Stored:
         """Write a .safetensors file: `states`, `ends`, and the texts as bytes with a line end behind each.
 
         Raises:
-            ValueError: it cannot be written there.
+            OSError: it cannot be written there.
         """
         lines = "".join(f"{text}\n" for text in self.texts).encode()
         tensors = {
@@ -59,9 +65,9 @@ class Stored:
         }
         whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         try:
-            save_file(whole, path, {"kind": _KIND, "encoder": self.encoder})
-        except (OSError, SafetensorError) as problem:
-            raise ValueError(f"{path}: cannot be written ({problem})") from problem
+            save_file(whole, path, {"kind": _KIND, "encoder": self.encoder, "checksum": _sum(whole)})
+        except SafetensorError as problem:
+            raise OSError(f"{path}: cannot be written ({problem})") from problem
 
     @classmethod
     def load(cls, path: Path) -> Stored:
@@ -75,7 +81,38 @@ class Stored:
                 about = file.metadata() or {}
                 if about.get("kind") != _KIND:
                     raise ValueError(f"{path} is no stored memory; `regard remember` writes one")
-                texts = bytes(file.get_tensor("texts").numpy()).decode().split("\n")[:-1]
-                return cls(file.get_tensor("states"), file.get_tensor("ends"), tuple(texts), about.get("encoder", ""))
+                tensors = {name: file.get_tensor(name) for name in _NAMES}
         except (OSError, SafetensorError) as problem:
-            raise ValueError(f"{path}: cannot be read ({problem})") from problem
+            raise ValueError(f"{path}: cannot be read ({problem}); `regard remember` writes it again") from problem
+        wrong = _misfit(tensors)
+        if wrong is None and about.get("checksum", found := _sum(tensors)) != found:
+            wrong = f"its checksum is {found}, and it says {about['checksum']}"
+        if wrong is not None:
+            raise ValueError(f"{path} is damaged ({wrong}); `regard remember` writes it again")
+        texts = bytes(tensors["texts"].numpy()).decode().split("\n")[:-1]
+        return cls(tensors["states"], tensors["ends"], tuple(texts), about.get("encoder", ""))
+
+
+def _misfit(tensors: Mapping[str, Tensor]) -> str | None:
+    """Return what is wrong with the tensors of a file; None if they belong together."""
+    states, ends, texts = (tensors[name] for name in _NAMES)
+    width = states.shape[-1] if states.dim() else 0
+    own = {
+        "states": torch.empty(len(states) if states.dim() else 0, width, device="meta"),
+        "ends": torch.empty(int((texts == _LINE_END).sum()), dtype=torch.int64, device="meta"),
+        "texts": torch.empty(texts.numel(), dtype=torch.uint8, device="meta"),
+    }
+    if (wrong := misfit(tensors, own)) is not None:
+        return wrong
+    steps = ends.diff(prepend=ends.new_zeros(1))
+    if (steps < 0).any() or int(steps.sum()) != len(states):
+        return "ends does not divide states"
+    return None
+
+
+def _sum(tensors: Mapping[str, Tensor]) -> str:
+    """The CRC-32 of all numbers, in the order of the file."""
+    value = 0
+    for name in _NAMES:
+        value = zlib.crc32(tensors[name].contiguous().flatten().view(torch.uint8).numpy().data, value)
+    return f"{value:08x}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from regard.recipes.document import Document
 from regard.recipes.load import check
 from regard.recipes.plugins import RECORD, described, recorded
 from regard.recipes.sections import Recipe
-from regard.runs.folder import RunError, recipe_file, trained
+from regard.runs.folder import RunError, checkpoint_folders, recipe_file, trained
 
 BEGINNING = re.compile(r"tokenizer(\.target)?\.split|model\.(\w+\.)*scale")
 """Keys that count until a run has its tokenizers and weights, and never after; null goes on with what the run has."""
@@ -44,11 +45,14 @@ def agree(folder: Path, recipe: Recipe) -> None:
     """
     if not (folder / "recipe.yaml").exists() or not trained(folder):
         return
-    mine = recipe_of(folder, model=False).model_dump(mode="json")
-    changed = sorted(_difference(mine, recipe.model_dump(mode="json")))
+    now = recipe.model_dump(mode="json")
+    changed = _difference(recipe_of(folder, model=False).model_dump(mode="json"), now)
+    for newest in checkpoint_folders(folder / "checkpoints")[-1:]:
+        with suppress(RunError):  # of earlier versions without a recipe, or damaged: training goes by the one before
+            changed |= _difference(recipe_of(newest, model=False).model_dump(mode="json"), now)
     if changed:
         raise RunError(
-            f"{folder} holds a run of another recipe (different: {', '.join(changed)}); "
+            f"{folder} holds a run of another recipe (different: {', '.join(sorted(changed))}); "
             "give this one another name with run=NAME, or remove the folder"
         )
 

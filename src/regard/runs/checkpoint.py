@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from regard.runs.files import read_json, read_tensors, write_json, write_tensors, written
-from regard.runs.folder import checkpoint_folders
+from regard.checksum import seal
+from regard.runs.files import check_file, check_tensors, read_json, read_tensors, write_json, write_tensors, written
+from regard.runs.folder import RunError, checkpoint_folders
 from regard.runs.sharded_tensors import gathered, part
+from regard.tensor_fit import misfit
 
 
 @dataclass
@@ -32,6 +37,7 @@ class Progress:
         schedule: what the learning-rate schedule remembers.
         overflows: updates in a row that were left out, up to the last.
         unvalidated: the validation of this step is still to come: a signal stopped it.
+        origin: checksums of the data of each split and of the encoders; empty in checkpoints of before there were any.
     """
 
     step: int = 0
@@ -47,13 +53,21 @@ class Progress:
     schedule: dict[str, Any] = field(default_factory=dict)
     overflows: int = 0
     unvalidated: bool = False
+    origin: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+_PROGRESS = TypeAdapter(Progress)
+_GROUPS = TypeAdapter(list[dict[str, Any]])
+_TENSORS = ("model.safetensors", "optimizer.safetensors", "carried.safetensors")
+_ADVICE = "put a whole one there, or remove {} and train again"
 
 
 class Checkpoints:
     """The folder of a run's checkpoints, one folder each, named by its step.
 
-    A checkpoint is complete or not there; the newest is where a run goes on. `keep` of those at multiples of `every`
-    stay, for averaging; one that an interrupt left stays only until the next, so that it never counts.
+    A checkpoint is complete or not there; the newest is where a run goes on. The one before it stays too: a damaged one
+    is set aside, and its updates are made again. `keep` of those at multiples of `every` stay, for averaging, for which
+    one that an interrupt left never counts.
     """
 
     def __init__(self, folder: Path, *, keep: int = 1, every: int = 1) -> None:
@@ -89,6 +103,9 @@ class Checkpoints:
             write_tensors(draft / "optimizer.safetensors", moments)
             write_tensors(draft / "carried.safetensors", carried or {})
             write_json(draft / "progress.json", {**asdict(progress), "optimizer": groups})
+            if (recipe := self.folder.parent / "recipe.yaml").exists():
+                shutil.copyfile(recipe, draft / recipe.name)
+            seal(draft)
         self._forget()
         return path
 
@@ -99,7 +116,7 @@ class Checkpoints:
         return [*regular, *paths[-1:]][-self.keep :]
 
     def _forget(self) -> None:
-        for path in set(self.paths()).difference(self.last()):
+        for path in set(self.paths()[:-2]).difference(self.last()):  # the one before stays, in case of damage
             path.rename(path.with_name(f".{path.name}.old"))  # renamed first: never half a checkpoint
         for old in self.folder.glob(".*.old"):  # also those of a run that was killed right here
             shutil.rmtree(old)
@@ -107,6 +124,49 @@ class Checkpoints:
     def paths(self) -> list[Path]:
         """The complete checkpoints, oldest first."""
         return checkpoint_folders(self.folder)
+
+    def set_damaged_aside(self) -> list[str]:
+        """Rename damaged checkpoints that are newer than the newest whole one, which is then gone on from.
+
+        Returns:
+            A sentence for each of them.
+
+        Raises:
+            RunError: none is whole; they are left as they are.
+        """
+        found: list[tuple[Path, RunError]] = []
+        for path in reversed(self.paths()):
+            try:
+                self.progress(path)
+                for name in _TENSORS:
+                    check_tensors(path / name)
+                check_file(path / "recipe.yaml")
+            except RunError as problem:
+                found.append((path, problem))
+                continue
+            for damaged, _ in found:
+                damaged.rename(_free(damaged.with_name(f"{damaged.name}.damaged")))
+            return [f"{_reason(problem)}; going on from {path}" for _, problem in found]
+        if found:
+            raise found[0][1]
+        return []
+
+    def progress(self, path: Path) -> tuple[Progress, list[dict[str, Any]]]:
+        """Read how far a run had come, and the groups of its optimizer.
+
+        Raises:
+            RunError: the file is damaged, or holds something else.
+        """
+        content = read_json(path / "progress.json")
+        try:
+            groups = _GROUPS.validate_python(content.pop("optimizer") if isinstance(content, dict) else content)
+            progress = _PROGRESS.validate_python(content)
+        except (KeyError, ValidationError) as problem:
+            why = problem.errors()[0]["msg"] if isinstance(problem, ValidationError) else f"{problem} is missing"
+            raise RunError(f"{path / 'progress.json'} is damaged ({why}); {_ADVICE.format(path)}") from None
+        if progress.step != int(path.name):
+            raise RunError(f"{path / 'progress.json'} is damaged (its step is {progress.step}); {_ADVICE.format(path)}")
+        return progress, groups
 
     def carried(self) -> dict[str, Tensor]:
         """The state in mid-text of the newest checkpoint; nothing where there is none."""
@@ -118,13 +178,46 @@ class Checkpoints:
         paths = self.paths()
         if not paths:
             return None
-        content = read_json(paths[-1] / "progress.json")
-        groups = content.pop("optimizer")
+        newest = paths[-1]
+        progress, groups = self.progress(newest)
         there = model.state_dict()
-        learned = read_tensors(paths[-1] / "model.safetensors")
+        learned = read_tensors(newest / "model.safetensors")
+        _fit(newest / "model.safetensors", learned, there)
         model.load_state_dict({name: part(tensor, there[name]) for name, tensor in learned.items()})
-        restore_optimizer(optimizer, read_tensors(paths[-1] / "optimizer.safetensors"), groups)
-        return Progress(**content)
+        moments = read_tensors(newest / "optimizer.safetensors")
+        _fit(newest / "optimizer.safetensors", moments, _like(optimizer, moments))
+        try:
+            restore_optimizer(optimizer, moments, groups)
+        except (KeyError, ValueError) as problem:
+            raise RunError(f"{newest / 'progress.json'} is damaged ({problem}); {_ADVICE.format(newest)}") from None
+        return progress
+
+
+def _fit(path: Path, given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
+    if (wrong := misfit(given, own)) is not None:
+        raise RunError(f"{path}: {wrong}; {_ADVICE.format(path.parent)}")
+
+
+def _like(optimizer: Optimizer, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors as the optimizer may have them under these names: one number, or as many as their parameter has."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    found = {}
+    for name, tensor in given.items():
+        number = name.partition(".")[0]
+        if number.isdecimal() and int(number) < len(parameters):
+            parameter = parameters[int(number)]
+            shape = parameter.shape if tensor.dim() else ()
+            found[name] = torch.empty(shape, dtype=tensor.dtype, device="meta")
+    return found
+
+
+def _free(path: Path) -> Path:
+    """Return a name that nothing has yet."""
+    return next(one for number in count(1) if not (one := path.with_name(f"{path.name}-{number}")).exists())
+
+
+def _reason(problem: RunError) -> str:
+    return str(problem).partition("; ")[0]
 
 
 def average(paths: list[Path]) -> dict[str, Tensor]:

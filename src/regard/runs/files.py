@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from safetensors import SafetensorError, safe_open
 
+from regard.checksum import NAME, check, checksum, sums_of
 from regard.runs.folder import RunError
 
 if TYPE_CHECKING:
@@ -65,14 +66,34 @@ def written(path: Path) -> Iterator[Path]:
         raise
 
 
+@contextmanager
+def recorded(path: Path) -> Iterator[Path]:
+    """Write a file as `written` does, and its checksum beside it.
+
+    Its last checksum stays until the next: a process that is killed in between leaves either file as a good one.
+    """
+    with written(path) as draft:
+        yield draft
+        sums = sums_of(path.parent)
+        before = sums.get(path.name) or ([checksum(path)] if path.is_file() else [])
+        sums[path.name] = [*before[-1:], checksum(draft)]
+        write_json(path.parent / NAME, sums)
+
+
 def write_json(path: Path, content: Any) -> None:
     """Write JSON, readable by people."""
     with written(path) as draft:
         draft.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Write tensors by name, as safetensors; one that has several names, as tied embeddings do, once."""
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], *, record: bool = False) -> None:
+    """Write tensors by name, as safetensors; one that has several names, as tied embeddings do, once.
+
+    Args:
+        path: the file.
+        tensors: what is written.
+        record: write its checksum too, where the folder is none that is sealed as a whole.
+    """
     from safetensors.torch import save_file  # with PyTorch, which reading a run's other files does not need
 
     first: dict[tuple[Any, ...], str] = {}
@@ -85,7 +106,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     # One key alone: safetensors writes several in any order, and the same tensors would be other bytes. Transformers 4
     # reads only files that are marked as PyTorch's.
     note = {_SAME: json.dumps(same)} if same else {"format": "pt"}
-    with written(path) as draft:
+    with (recorded if record else written)(path) as draft:
         draft.touch()
         mode = draft.stat().st_mode  # as other files have it: safetensors makes one that only its owner reads
         try:
@@ -101,6 +122,8 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     Raises:
         RunError: there is no such file, or it is not whole.
     """
+    with _whole(path):
+        check(path)
     with _whole(path), safe_open(path, framework="pt") as file:
         same = json.loads((file.metadata() or {}).get(_SAME, "{}"))
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, a file is no mapping
@@ -114,7 +137,30 @@ def read_json(path: Path) -> Any:
         RunError: there is no such file, or it is not whole.
     """
     with _whole(path):
+        check(path)
         return json.loads(path.read_text(encoding="utf-8"))
+
+
+def check_tensors(path: Path) -> None:
+    """See that a file of tensors can be read, without reading them unless it has a checksum.
+
+    Raises:
+        RunError: there is no such file, or it is not whole.
+    """
+    with _whole(path):
+        check(path)
+    with _whole(path), safe_open(path, framework="pt"):
+        pass
+
+
+def check_file(path: Path) -> None:
+    """Compare a file with its checksum.
+
+    Raises:
+        RunError: it is another file than the one that was written.
+    """
+    with _whole(path):
+        check(path)
 
 
 @contextmanager
@@ -124,7 +170,7 @@ def _whole(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise RunError(f"{path} is missing; put it back, or remove {path.parent} and train again") from None
-    except (SafetensorError, ValueError) as problem:
+    except (SafetensorError, ValueError, RecursionError) as problem:
         raise RunError(
             f"{path} is damaged ({problem}); put a whole one there, or remove {path.parent} and train again"
         ) from problem

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from regard.checksum import NAME, DamageError, check
 from regard.nearest import nearest
 from regard.recipes.document import Document
 from regard.recipes.problem import RecipeError
@@ -23,6 +24,13 @@ def recipe_file(folder: Path) -> Path:
     path = folder / "recipe.yaml"
     if not path.exists():
         raise RunError(f"{folder} is not a run: it has no recipe.yaml; {_hint(folder)}")
+    try:
+        check(path)
+    except DamageError as problem:
+        raise RunError(
+            f"{path} is not as it was written ({problem}); put the file back, or, if you changed it on purpose, take "
+            f"its lines out of {folder / NAME}"
+        ) from None
     return path
 
 

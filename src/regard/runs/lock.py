@@ -25,6 +25,7 @@ PATIENCE = 60.0
 """Seconds to wait for a process that is about to end, such as one whose parent was killed in the middle of a step."""
 _NAME = ".lock"
 _PAUSE = 0.1
+_GLANCE = 0.5  # seconds: `regard runs` holds a lock for a moment, to see whether it is free
 _RANKS = ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
 _held: set[tuple[Path, int]] = set()
 """Folders, and the threads that have locked them: a command that holds one may call what locks it too."""
@@ -54,7 +55,7 @@ def locked(folder: Path, *, patience: float = 0.0) -> Iterator[None]:
         yield
         return
     made = [place for place in (folder, *folder.parents) if not place.exists()]
-    file = _taken(folder, time.monotonic() + patience)
+    file = _taken(folder, time.monotonic() + max(patience, _GLANCE))
     _held.add(key)
     try:
         _sweep(folder)

@@ -28,7 +28,7 @@ class MetricsLog:
     ...     log = MetricsLog(Path(folder) / "metrics.jsonl")
     ...     log.add(1, "train", loss=2.5)
     ...     log.add(2, "train", loss=2.0)
-    ...     log.rewind(1)
+    ...     _ = log.rewind(1)
     ...     list(log)
     [{'step': 1, 'split': 'train', 'loss': 2.5}]
 
@@ -44,25 +44,50 @@ class MetricsLog:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(_line({"step": step, "split": split, **values}))
 
-    def rewind(self, step: int) -> None:
-        """Forget what was logged after `step`, the results of the end, and a last line that was cut off."""
+    def rewind(self, step: int) -> list[str]:
+        """Forget what was logged after `step`, the results of the end, and a last line that was cut off.
+
+        Returns:
+            A sentence for each line that was damaged; such lines are moved to a file beside.
+        """
         if not self.path.exists():
-            return
-        kept = [row for row in self if row["step"] <= step and row["split"] not in _LAST]
+            return []
+        lines = list(self._lines())
+        kept = [row for _, row in lines if row is not None and row["step"] <= step and row["split"] not in _LAST]
+        damaged = [(number, line) for number, (line, row) in enumerate(lines, 1) if row is None]
+        beside = self.path.with_suffix(".damaged")
+        if damaged:
+            with beside.open("ab") as file:
+                file.writelines(line + b"\n" for _, line in damaged)
         with written(self.path) as draft:
             draft.write_text("".join(map(_line, kept)), encoding="utf-8")
+        return [f"{self.path}:{number} is damaged; the line is now in {beside}" for number, _ in damaged]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
+        for _, row in self._lines():
+            if row is not None:
+                yield row
+
+    def _lines(self) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
+        """Each line with its row, or with None if it is damaged; not a last one that was cut off by a kill."""
         if not self.path.exists():
             return
-        for line in self.path.read_text(encoding="utf-8").splitlines():
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError:
-                return
-            if not isinstance(row, dict):  # the line on which a run was killed
-                return
-            yield {name: math.inf if value is None else value for name, value in row.items()}
+        *lines, last = self.path.read_bytes().split(b"\n")
+        for line in lines:
+            yield line, _row(line)
+        if (row := _row(last)) is not None:
+            yield last, row
+
+
+def _row(line: bytes) -> dict[str, Any] | None:
+    """Return the row of a line, or None if it is none."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(row, dict) or type(row.get("step")) is not int or not isinstance(row.get("split"), str):
+        return None
+    return {name: math.inf if value is None else value for name, value in row.items()}
 
 
 def _line(row: dict[str, Any]) -> str:

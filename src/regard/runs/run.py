@@ -17,11 +17,12 @@ from regard.recipes.sections import Recipe
 from regard.runs.agreement import agree, recipe_of
 from regard.runs.budget import Budget
 from regard.runs.checkpoint import Checkpoints
-from regard.runs.files import read_tensors, write_json, write_tensors, written
+from regard.runs.files import check_file, read_tensors, recorded, write_json, write_tensors
 from regard.runs.folder import RunError, check_task, model_file, trained
 from regard.runs.metrics_log import MetricsLog
 from regard.tasks.kinds import TASKS
 from regard.tasks.task import Encoders
+from regard.tensor_fit import misfit
 
 _ENCODERS: tuple[type[Tokenizer | Labels | Numbers], ...] = (Tokenizer, Labels, LabelSets, Numbers)
 """Encoders of fields; each kind is kept in files of its own name."""
@@ -66,7 +67,7 @@ class Run:
             write_json(self.folder / RECORD, described(recipe.plugins))
         else:
             (self.folder / RECORD).unlink(missing_ok=True)
-        with written(self.folder / "recipe.yaml") as draft:
+        with recorded(self.folder / "recipe.yaml") as draft:
             resolved = recipe.model_dump(mode="json")
             draft.write_text(yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
@@ -84,7 +85,7 @@ class Run:
     def save_encoders(self, encoders: Encoders) -> None:
         """Write what turns text into ids: `tokenizer.source.json`, `labels.tags.json`."""
         for name, encoder in encoders.items():
-            with written(self.folder / f"{encoder.FILE}.{name}.json") as draft:
+            with recorded(self.folder / f"{encoder.FILE}.{name}.json") as draft:
                 encoder.save(draft)
 
     def encoders(self, task: str) -> Encoders | None:
@@ -102,6 +103,7 @@ class Run:
                 continue
             if there is None:
                 return None
+            check_file(kept[there])
             found[name] = there.load(kept[there])
         return found
 
@@ -115,7 +117,7 @@ class Run:
 
     def save_model(self, tensors: dict[str, Any]) -> None:
         """Write the best model so far."""
-        write_tensors(self.folder / "model.safetensors", tensors)
+        write_tensors(self.folder / "model.safetensors", tensors, record=True)
 
     def tensors(self) -> dict[str, Tensor]:
         """The best model's weights, by name."""
@@ -123,9 +125,8 @@ class Run:
 
     def load_model(self, model: nn.Module) -> None:
         """Read the best model."""
-        learned, own = self.tensors(), model.state_dict()
-        for name, tensor in learned.items():
-            if name in own and own[name].shape != tensor.shape:
-                shapes = f"{list(tensor.shape)}, and the data asks for {list(own[name].shape)}"
-                raise RunError(f"{name} of {self.folder} is {shapes}; give it data like those it was trained on")
+        learned = self.tensors()
+        if (wrong := misfit(learned, model.state_dict())) is not None:
+            path = self.folder / "model.safetensors"
+            raise RunError(f"{path}: {wrong}; give it the recipe and data like those it was trained on")
         model.load_state_dict(learned)

@@ -14,6 +14,7 @@ from regard.recipes.sections import Recipe
 from regard.runs.folder import RunError, content_of, task_of
 from regard.runs.run import Run
 from regard.tasks.task import Encoders
+from regard.tensor_fit import misfit
 
 PRETRAINING = "masked_language_model"
 """The task whose runs can begin one of another task."""
@@ -68,12 +69,11 @@ def begin_with(model: nn.Module, run: Run) -> list[str]:
     """
     own = model.state_dict()
     learned = _without_heads(run, own)
-    for name, tensor in learned.items():
+    for name in learned:
         if name not in own:
             raise RunError(f"{run.folder} has learned {name}, which this model has not; begin with a run of its kind")
-        if tensor.shape != own[name].shape:
-            shapes = f"{list(tensor.shape)}, here {list(own[name].shape)}"
-            raise RunError(f"{name} of {run.folder} is {shapes}; give the model the widths of that run")
+    if (wrong := misfit(learned, own, partly=True)) is not None:
+        raise RunError(f"{run.folder / 'model.safetensors'}: {wrong}; give the model the widths of that run")
     model.load_state_dict(learned, strict=False)
     return [name for name in own if name not in learned]
 

@@ -25,6 +25,7 @@ from regard.runs.lock import locked
 from regard.runs.metrics_log import AVERAGED
 from regard.runs.run import Run
 from regard.runs.sharded_tensors import whole
+from regard.tensor_fit import misfit
 from regard.train import heap
 from regard.train.beginning import begin_with, begun_encoders, parts
 from regard.train.carried import named_tensors, with_tensors
@@ -35,6 +36,7 @@ from regard.train.graphs import Graphs, obstacle, waited_for
 from regard.train.memories import forgotten_stories
 from regard.train.notices import Notices
 from regard.train.odd_texts import odd_texts
+from regard.train.origin import changed_data, changed_encoders, origin
 from regard.train.products import rounded_products
 from regard.train.schedule import Constant, Schedule
 from regard.train.screen import Screen
@@ -108,10 +110,20 @@ class Trainer:
         run: where.
         screen: what is told to people.
         setup: task and data of the recipe, where they are there already; None to read them.
+        changed_data: go on although the data are others than those that the run has learned from.
     """
 
-    def __init__(self, recipe: Recipe, run: Run, *, screen: Screen | None = None, setup: Setup | None = None) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        run: Run,
+        *,
+        screen: Screen | None = None,
+        setup: Setup | None = None,
+        changed_data: bool = False,
+    ) -> None:
         self.recipe = recipe
+        self._changed_data = changed_data
         self.run = run
         if os.environ.get("ACCELERATE_USE_FSDP", "false").lower() == "true":
             raise RunError("accelerate was told to shard by itself; leave --use_fsdp out and give train.sharding=full")
@@ -137,6 +149,9 @@ class Trainer:
         """Everything that the first step needs."""
         train = self.recipe.train
         with self.accelerator.main_process_first():
+            if self.accelerator.is_main_process:
+                for damage in self.run.checkpoints().set_damaged_aside():
+                    self.screen.notice(damage)
             self.run.agree(self.recipe)
             begun = self.run.trained or not self.accelerator.is_main_process  # the first process may have made them
             kept = self.run.encoders(self.recipe.task) if begun else None
@@ -231,8 +246,10 @@ class Trainer:
         if progress.schedule:
             self.schedule.restore(progress.schedule)
         self._restore_carried()
+        self._compare_origin(progress)
         if self.accelerator.is_main_process:
-            self.run.metrics.rewind(progress.step)
+            for damage in self.run.metrics.rewind(progress.step):
+                self.screen.notice(damage)
         if self.recipe.train.trackers and self.accelerator.is_main_process:
             told = self.screen.notice
             self.trackers = Trackers(self.recipe, self.run.folder, step=progress.step, notice=told)
@@ -268,6 +285,23 @@ class Trainer:
             time=str(self.time),
             examples={name: len(split) for name, split in splits.items() if split is not None and len(split) < ENDLESS},
         )
+
+    def _compare_origin(self, progress: Progress) -> None:
+        """See that data and encoders are those of the checkpoint."""
+        now = origin(self.setup)
+        if anew := changed_encoders(progress.origin, now):
+            raise RunError(
+                f"{self.run.folder}: the tokenizer or labels of {', '.join(anew)} are not those that the checkpoint of "
+                f"step {progress.step} was trained with; put those files back"
+            )
+        if changed := ", ".join(changed_data(progress.origin, now, self.setup)):
+            if not self._changed_data:
+                raise RunError(
+                    f"{self.run.folder} has learned from other data until step {progress.step}: {changed} changed; "
+                    "put the data back, give this run another name with run=NAME, or go on with --changed-data"
+                )
+            self.screen.notice(f"going on after step {progress.step} with data that changed: {changed}")
+        progress.origin = now
 
     def _outcome(self, progress: Progress) -> Outcome:
         """Train, then measure the model that the run is remembered by."""
@@ -518,7 +552,11 @@ class Trainer:
         if kept:
             model: Any = self.whole()
             rows = len(next(iter(kept.values())))
-            self.carried = with_tensors(model.start(None, batch=rows), kept) if rows else None
+            first = model.start(None, batch=rows)
+            if (wrong := misfit(kept, named_tensors(first))) is not None:
+                path = self.checkpoints.paths()[-1] / "carried.safetensors"
+                raise RunError(f"{path}: {wrong}; remove {path.parent} and train again")
+            self.carried = with_tensors(first, kept) if rows else None
 
     def _settled(self) -> nn.Module:
         """The model that the run is remembered by: the average of the last checkpoints, or the best."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from regard.data.example import Example
+from regard.data.fingerprint import fingerprint
 from regard.data.graphs.graph import Graph, Ints
 from regard.data.problems import DataError, Skipped
 from regard.data.split import Part
@@ -47,6 +51,13 @@ class Members:
     def settings(self) -> str:
         """Which split."""
         return f"Members({self.split})"
+
+    def sums(self) -> dict[str, str]:
+        """Return checksums of the graph and of this part of it."""
+        graph = self.graph
+        arrays = (graph.values, graph.columns, graph.row_ends, graph.edges, self.numbers)
+        numbers = [str(zlib.crc32(np.ascontiguousarray(one).data)) for one in arrays]
+        return {"graph": fingerprint([*graph.names, *(repr(one) for one in graph.labels), *numbers])}
 
     def __len__(self) -> int:
         return len(self.numbers)

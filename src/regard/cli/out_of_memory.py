@@ -1,0 +1,41 @@
+"""Memory that ran out, of the machine or of a GPU, as one sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from regard.recipes.sections import Recipe
+
+_SIGNS = ("not enough memory", "can't allocate memory", "out of memory", "bad allocation", "std::bad_alloc")
+
+
+def ran_out(problem: BaseException) -> bool:
+    """Return True for an error that says that memory was asked for and is not there.
+
+    PyTorch has a type for GPUs only; on the CPU it raises a RuntimeError with such a text.
+
+    >>> ran_out(MemoryError()), ran_out(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried ..."))
+    (True, True)
+    >>> ran_out(RuntimeError("shapes cannot be multiplied"))
+    False
+    """
+    if isinstance(problem, MemoryError) or type(problem).__name__ == "OutOfMemoryError":
+        return True
+    return isinstance(problem, RuntimeError) and any(sign in str(problem).lower() for sign in _SIGNS)
+
+
+def training_advice(recipe: Recipe, newest: int | None) -> str:
+    """Return what to change in a recipe, and what is kept.
+
+    Args:
+        recipe: what is trained.
+        newest: the step of the last checkpoint; None without one.
+    """
+    batch = recipe.train.batch
+    key, size = ("tokens", batch.tokens) if batch.tokens is not None else ("sentences", batch.sentences)
+    kept = "there is no checkpoint yet" if newest is None else f"the checkpoint of step {newest} is kept"
+    return (
+        f"out of memory; make train.batch.{key} smaller ({size} now), and train.batch.accumulate larger by as much for "
+        f"the same updates; {kept}"
+    )

@@ -1,0 +1,54 @@
+"""Named tensors that are to be loaded, held against those of the model that is to have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from regard.nearest import nearest
+
+
+def misfit(given: Mapping[str, Tensor], own: Mapping[str, Tensor], *, partly: bool = False) -> str | None:
+    """Return what is wrong with tensors, in a clause that names the first one; None if they fit.
+
+    Names, shapes, kinds of numbers, and values: no number of a file is infinite or none, unless the model's is.
+
+    Args:
+        given: from a file.
+        own: those of the model, the optimizer or the state; `meta` tensors will do.
+        partly: some of the model's may be missing.
+
+    >>> own = {"map.weight": torch.ones(2, 3)}
+    >>> misfit({"map.weight": torch.ones(3, 2)}, own)
+    'map.weight is [3, 2], and [2, 3] is needed'
+    >>> misfit({"map.wieght": torch.ones(2, 3)}, own)
+    "the tensor 'map.wieght' has no place; did you mean 'map.weight'?"
+    >>> misfit({"map.weight": torch.full((2, 3), torch.nan)}, own)
+    'map.weight has values that are not finite'
+    """
+    for name, tensor in given.items():
+        if name not in own:
+            near = nearest(name, [one for one in own if one not in given])
+            return f"the tensor {name!r} has no place" + ("" if near is None else f"; did you mean {near!r}?")
+        like = own[name]
+        if tensor.shape != like.shape:
+            return f"{name} is {list(tensor.shape)}, and {list(like.shape)} is needed"
+        if tensor.dtype != like.dtype:
+            return f"{name} has numbers of the type {_name(tensor)}, and {_name(like)} is needed"
+        if not _finite(tensor) and (like.is_meta or _finite(like)):
+            return f"{name} has values that are not finite"
+    missing = [] if partly else [name for name in own if name not in given]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        return f"the tensor {missing[0]!r}{more} is missing"
+    return None
+
+
+def _finite(tensor: Tensor) -> bool:
+    return not tensor.is_floating_point() or bool(torch.isfinite(tensor).all())
+
+
+def _name(tensor: Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
