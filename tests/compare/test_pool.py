@@ -50,7 +50,7 @@ def test_a_run_is_finished_when_it_has_all_its_steps_and_ended_cleanly(tmp_path:
     with Clock(trial().folder).running():
         pass
     assert not trial().finished()
-    write_json(trial().folder / "checkpoints/00000800/progress.json", {"step": 800, "waited": 3})
+    write_json(trial().folder / "checkpoints/00000800/progress.json", {"step": 800, "waited": 3, "optimizer": []})
     assert trial().finished()
     assert not trial("train.steps=801").finished()
     assert trial("train.steps=801", "train.patience=3").finished()

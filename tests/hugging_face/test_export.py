@@ -25,6 +25,7 @@ def changed(run: Path, **encoder: Any) -> None:
     content = yaml.safe_load((run / "recipe.yaml").read_text())
     content["model"]["encoder"] |= encoder
     (run / "recipe.yaml").write_text(yaml.safe_dump(content))
+    (run / "checksums.json").unlink(missing_ok=True)
 
 
 def test_the_config_says_what_the_model_is(saved: Path, tmp_path: Path) -> None:
@@ -75,5 +76,6 @@ def test_a_run_of_another_task_and_a_file_in_the_way_are_one_sentence(saved: Pat
     assert failed.exit_code == 2
     assert "cannot be written" in failed.output
     (tmp_path / "run" / "recipe.yaml").write_text("task: classify\n")
+    (tmp_path / "run" / "checksums.json").unlink()
     with pytest.raises(RunError, match="the task 'classify'; only a BERT of the task 'masked_language_model' can be"):
         export_bert(Run(tmp_path / "run"), tmp_path / "back")

@@ -96,9 +96,10 @@ class Stored:
 def _misfit(tensors: Mapping[str, Tensor]) -> str | None:
     """Return what is wrong with the tensors of a file; None if they belong together."""
     states, ends, texts = (tensors[name] for name in _NAMES)
-    width = states.shape[-1] if states.dim() else 0
+    if states.dim() != 2 or not states.is_floating_point():
+        return f"states is {list(states.shape)} of {states.dtype}"
     own = {
-        "states": torch.empty(len(states) if states.dim() else 0, width, device="meta"),
+        "states": torch.empty_like(states, device="meta"),
         "ends": torch.empty(int((texts == _LINE_END).sum()), dtype=torch.int64, device="meta"),
         "texts": torch.empty(texts.numel(), dtype=torch.uint8, device="meta"),
     }

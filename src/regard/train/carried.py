@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -22,6 +23,25 @@ def named_tensors(state: Any, prefix: str = "") -> dict[str, Tensor]:
             found[f"{prefix}{name}"] = value
         elif _has_parts(value):
             found |= named_tensors(value, f"{prefix}{name}.")
+    return found
+
+
+def grown(first: Mapping[str, Tensor], kept: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return tensors as those of a state at the beginning become in mid-text: a memory, empty at first, gets longer.
+
+    Args:
+        first: of the state at the beginning.
+        kept: of the state in mid-text, which says how long.
+
+    >>> import torch
+    >>> grown({"key": torch.empty(2, 0, 3)}, {"key": torch.ones(2, 7, 3)})["key"].shape
+    torch.Size([2, 7, 3])
+    """
+    found = dict(first)
+    for name, tensor in first.items():
+        if name in kept and kept[name].dim() == tensor.dim():
+            sizes = [now if size == 0 else size for size, now in zip(tensor.shape, kept[name].shape, strict=True)]
+            found[name] = tensor.new_empty(sizes, device="meta")
     return found
 
 

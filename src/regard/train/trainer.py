@@ -28,7 +28,7 @@ from regard.runs.sharded_tensors import whole
 from regard.tensor_fit import misfit
 from regard.train import heap
 from regard.train.beginning import begin_with, begun_encoders, parts
-from regard.train.carried import named_tensors, with_tensors
+from regard.train.carried import grown, named_tensors, with_tensors
 from regard.train.choice import higher_is_better, judge
 from regard.train.fault import NotFiniteError, locate, which_of
 from regard.train.feed import Place
@@ -36,7 +36,7 @@ from regard.train.graphs import Graphs, obstacle, waited_for
 from regard.train.memories import forgotten_stories
 from regard.train.notices import Notices
 from regard.train.odd_texts import odd_texts
-from regard.train.origin import changed_data, changed_encoders, origin
+from regard.train.origin import Origin, changed_data, changed_encoders, origin
 from regard.train.products import rounded_products
 from regard.train.schedule import Constant, Schedule
 from regard.train.screen import Screen
@@ -242,11 +242,12 @@ class Trainer:
 
     def _fit(self) -> Outcome:
         begin = time.perf_counter()
+        learned_from = self._compare_origin()
         progress = self.checkpoints.restore(self.model, self.optimizer) or Progress()
+        progress.origin = learned_from
         if progress.schedule:
             self.schedule.restore(progress.schedule)
         self._restore_carried()
-        self._compare_origin(progress)
         if self.accelerator.is_main_process:
             for damage in self.run.metrics.rewind(progress.step):
                 self.screen.notice(damage)
@@ -286,9 +287,10 @@ class Trainer:
             examples={name: len(split) for name, split in splits.items() if split is not None and len(split) < ENDLESS},
         )
 
-    def _compare_origin(self, progress: Progress) -> None:
-        """See that data and encoders are those of the checkpoint."""
-        now = origin(self.setup)
+    def _compare_origin(self) -> Origin:
+        """See that data and encoders are those of the checkpoint, and return their checksums."""
+        now, paths = origin(self.setup), self.checkpoints.paths()
+        progress = self.checkpoints.progress(paths[-1])[0] if paths else Progress()
         if anew := changed_encoders(progress.origin, now):
             raise RunError(
                 f"{self.run.folder}: the tokenizer or labels of {', '.join(anew)} are not those that the checkpoint of "
@@ -301,7 +303,7 @@ class Trainer:
                     "put the data back, give this run another name with run=NAME, or go on with --changed-data"
                 )
             self.screen.notice(f"going on after step {progress.step} with data that changed: {changed}")
-        progress.origin = now
+        return now
 
     def _outcome(self, progress: Progress) -> Outcome:
         """Train, then measure the model that the run is remembered by."""
@@ -553,7 +555,7 @@ class Trainer:
             model: Any = self.whole()
             rows = len(next(iter(kept.values())))
             first = model.start(None, batch=rows)
-            if (wrong := misfit(kept, named_tensors(first))) is not None:
+            if (wrong := misfit(kept, grown(named_tensors(first), kept))) is not None:
                 path = self.checkpoints.paths()[-1] / "carried.safetensors"
                 raise RunError(f"{path}: {wrong}; remove {path.parent} and train again")
             self.carried = with_tensors(first, kept) if rows else None
