@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from regard.data.lines import lines
-from regard.data.problems import DataError
+from regard.data.problems import DataError, shortened
 from regard.data.tokenizer import Tokenizer
 from regard.decode.constraint import Trie
 from regard.decode.search import Search
@@ -32,7 +32,7 @@ def allowed(outputs: Iterable[str] | Path, tokenizer: Tokenizer) -> Trie:
     regard.data.problems.DataError: only, text 2: 'maybe' has characters that the model does not know; leave it out
     """
     if isinstance(outputs, str):
-        raise DataError(f"only: {outputs!r} is one text; give a list of texts, or a Path to a file of them")
+        raise DataError(f"only: {shortened(outputs)!r} is one text; give a list of texts, or a Path to a file of them")
     places, texts = [], []
     for place, text in _placed(outputs):
         if not isinstance(text, str):
@@ -48,7 +48,7 @@ def allowed(outputs: Iterable[str] | Path, tokenizer: Tokenizer) -> Trie:
             raise DataError(f"{place}: nothing that could be said; leave it out")
         if UNK in ids:
             pieces = {"characters": "characters", "words": "words"}.get(tokenizer.kind, "pieces")
-            raise DataError(f"{place}: {text!r} has {pieces} that the model does not know; leave it out")
+            raise DataError(f"{place}: {shortened(text)!r} has {pieces} that the model does not know; leave it out")
     return Trie(encoded)
 
 

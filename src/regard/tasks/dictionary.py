@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from regard.data.lines import lines
-from regard.data.problems import DataError
+from regard.data.problems import DataError, shortened
 
 
 def read_dictionary(path: Path) -> dict[str, str]:
@@ -30,8 +30,9 @@ def read_dictionary(path: Path) -> dict[str, str]:
             continue
         word, _, translation = (part.strip() for part in line.text.partition("\t"))
         if word.split() != [word] or not translation:
+            given = shortened(line.text)
             raise DataError(
-                f"{path}:{line.number}: {line.text!r} is no entry; write one source word, a tab and its translation"
+                f"{path}:{line.number}: {given!r} is no entry; write one source word, a tab and its translation"
             )
         found.setdefault(word, " ".join(translation.split()))
     return found

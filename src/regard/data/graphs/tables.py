@@ -12,7 +12,7 @@ import numpy as np
 
 from regard.data.graphs.graph import Graph, in_order, normalised
 from regard.data.lines import LONGEST, Line, lines
-from regard.data.problems import DataError, Skipped
+from regard.data.problems import DataError, Skipped, shortened
 from regard.data.split import Part, share
 
 By = Literal["source", "order"]
@@ -141,7 +141,7 @@ class GraphTables:
         return (line for line in lines(path, self.encoding, self.max_line) if line.number > self.header)
 
     def _refuse(self, path: Path, line: Line, why: str, skipped: Skipped) -> None:
-        said = f"{path}:{line.number}: {why}"
+        said = f"{path}:{line.number}: {shortened(why, 400)}"
         if self.bad_lines == "refuse":
             raise DataError(f"{said}; mend the line or set bad_lines to skip")
         skipped.add(said)
