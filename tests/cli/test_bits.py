@@ -139,7 +139,7 @@ def test_questions_and_pictures_that_are_none_are_one_sentence(machine: str, tmp
     assert "the tape has 16 rows, and 17 things are to be kept" in refused("predict", machine, "011 " * 17)
     assert "a picture's name ends in .png, .svg, .pdf" in refused("view", machine, "011", "--output", "tape.gif")
     nowhere = str(tmp_path / "no" / "tape.png")
-    assert "cannot be written (No such file or directory)" in refused("view", machine, "011", "--output", nowhere)
+    assert "cannot be written: there is no folder" in refused("view", machine, "011", "--output", nowhere)
     assert "is not a run" in refused("view", str(tmp_path), "01")
     assert "drawn without end; measure on valid or test" in refused("evaluate", machine, "--split", "train")
     assert "there is no key 'data.longer'" in refused("evaluate", machine, "--data", "longer=3")

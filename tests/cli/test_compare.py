@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from regard.cli import app
+from regard.runs.folder import checkpoint_folders
 from tests.train.tiny import TEXT, metrics, train
 
 ENVIRONMENT = {"COLUMNS": "200", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
@@ -103,4 +104,4 @@ def test_ctrl_c_ends_all_runs_with_a_checkpoint(tmp_path: Path) -> None:
     assert output.endswith("interrupted; the same command goes on from there\n")
     for folder in folders:
         assert "interrupted after step" in (folder / "train.log").read_text()
-        assert len(list((folder / "checkpoints").iterdir())) == 1
+        assert checkpoint_folders(folder / "checkpoints")

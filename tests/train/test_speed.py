@@ -101,7 +101,7 @@ def test_steps_or_minutes_and_the_command_line_has_the_last_word() -> None:
 
 
 def test_a_dry_run_says_how_long_it_would_take() -> None:
-    for assignment, updates in (("train.steps=40", "40 updates"), ("train.minutes=0.001", "1 updates")):
+    for assignment, updates in (("train.steps=40", "40 updates"), ("train.minutes=1e-6", "1 updates")):
         shown = Console(width=200, file=io.StringIO())
         for part in plan(recipe(assignment)):
             shown.print(part)

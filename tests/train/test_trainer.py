@@ -206,7 +206,16 @@ def test_the_folder_holds_what_the_run_is(tmp_path: Path) -> None:
     tokenizers = {"tokenizer.source.json", "tokenizer.target.json"}
     assert (
         names
-        == {"recipe.yaml", "metrics.jsonl", "checkpoints", "model.safetensors", "report.md", "curves.png"} | tokenizers
+        == {
+            "recipe.yaml",
+            "metrics.jsonl",
+            "checkpoints",
+            "model.safetensors",
+            "checksums.json",
+            "report.md",
+            "curves.png",
+        }
+        | tokenizers
     )
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "report.md").read_text()

@@ -97,6 +97,8 @@ class LocalMSection(Section):
     """Says that it is this aligner."""
     window: int = Field(10, ge=0)
     """Keys on either side."""
+    hold: bool = False
+    """Whether the window stays at the last key once the decoder is past it, as in the authors' code."""
 
 
 class LocalPSection(Section):

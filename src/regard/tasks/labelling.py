@@ -112,9 +112,9 @@ class Classification(Task):
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         predicted: Predicted = model(batch.text, batch.text_lengths)
         smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
-        total, nll, count = self.target.loss(predicted.logits, batch.label, smoothing=smoothing, weights=weights)
+        total, nll = self.target.loss(predicted.logits, batch.label, smoothing=smoothing, weights=weights)
         if update is None:
-            return Loss(total, nll, count)
+            return Loss(total, nll, self.target.count(batch.label))
         if "penalty" in predicted.extras:  # an empty text has no words that hops could look at
             total = total + predicted.extras["penalty"].masked_fill(batch.text_lengths == 0, 0.0).sum()
         return Loss(total, nll, batch.tokens)
@@ -122,6 +122,8 @@ class Classification(Task):
     def pace(self, model: nn.Module) -> Pace | None:
         if not isinstance(model, Acceptor) or model.pair is not None:
             return None
+        if not isinstance(self.target, LabelTarget):
+            return None  # rows that fill up a recorded batch would count: only a single label can be IGNORE
         return "steps" if isinstance(model.encoder, LSTMNEncoder) else "at once"
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:

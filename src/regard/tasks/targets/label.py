@@ -29,9 +29,12 @@ class LabelTarget(Target):
 
     def loss(
         self, logits: Tensor, wanted: Tensor, *, smoothing: float = 0.0, weights: ClassWeights | None = None
-    ) -> tuple[Tensor, Tensor, int]:
+    ) -> tuple[Tensor, Tensor]:
         total, nll = token_loss(logits, wanted, padding=IGNORE, smoothing=smoothing, weights=weights)
-        return total, nll.detach(), int((wanted != IGNORE).sum())
+        return total, nll.detach()
+
+    def count(self, wanted: Tensor) -> int:
+        return int((wanted != IGNORE).sum())  # a label that training never had counts for nothing
 
     def answers(self, logits: Tensor, n_best: int) -> list[list[Answer]]:
         ranked = log_softmax(logits).sort(dim=-1, descending=True, stable=True)

@@ -48,17 +48,17 @@ class LabelSetTarget(Target):
 
     def loss(
         self, logits: Tensor, wanted: Tensor, *, smoothing: float = 0.0, weights: ClassWeights | None = None
-    ) -> tuple[Tensor, Tensor, int]:
+    ) -> tuple[Tensor, Tensor]:
         """A weight is that of the texts which have the label; those without it count once."""
         logits = logits.to(statistics_dtype(logits.dtype))
         present = self._present(wanted).to(logits.dtype)  # [B, C]
         plain = F.binary_cross_entropy_with_logits(logits, present, reduction="sum")
         if not smoothing and weights is None:
-            return plain, plain.detach(), len(logits)
+            return plain, plain.detach()
         smooth = present * (1 - smoothing) + smoothing / 2
         factors = None if weights is None else weights.on(logits.device)
         total = F.binary_cross_entropy_with_logits(logits, smooth, pos_weight=factors, reduction="sum")
-        return total, plain.detach(), len(logits)
+        return total, plain.detach()
 
     def answers(self, logits: Tensor, n_best: int) -> list[list[Answer]]:
         chances = logits.to(statistics_dtype(logits.dtype)).sigmoid()  # [B, C]

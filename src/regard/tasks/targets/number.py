@@ -34,10 +34,10 @@ class NumberTarget(Target):
 
     def loss(
         self, logits: Tensor, wanted: Tensor, *, smoothing: float = 0.0, weights: ClassWeights | None = None
-    ) -> tuple[Tensor, Tensor, int]:
+    ) -> tuple[Tensor, Tensor]:
         each = (logits.to(statistics_dtype(logits.dtype)).squeeze(1) - wanted).square()
         total = each.sum()
-        return total, total.detach(), len(each)
+        return total, total.detach()
 
     def answers(self, logits: Tensor, n_best: int) -> list[list[Answer]]:
         values = logits.squeeze(1).double().tolist()

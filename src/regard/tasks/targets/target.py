@@ -58,8 +58,8 @@ class Target(abc.ABC):
     @abc.abstractmethod
     def loss(
         self, logits: Tensor, wanted: Tensor, *, smoothing: float = 0.0, weights: ClassWeights | None = None
-    ) -> tuple[Tensor, Tensor, int]:
-        """Return the loss that is minimised, the plain one without gradient, both summed, and the number of targets.
+    ) -> tuple[Tensor, Tensor]:
+        """Return the loss that is minimised, and the plain one without gradient; both summed over the batch.
 
         Args:
             logits: [B, size], what a model says.
@@ -67,6 +67,10 @@ class Target(abc.ABC):
             smoothing: of labels.
             weights: of the classes in the first loss.
         """
+
+    def count(self, wanted: Tensor) -> int:
+        """Return the number of targets in the field of a batch. Reads the device, so training does not ask."""
+        return len(wanted)
 
     @abc.abstractmethod
     def answers(self, logits: Tensor, n_best: int) -> list[list[Answer]]:
