@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -23,7 +24,8 @@ def letters() -> Tensor:
     return torch.tensor([[first, second, first], [third, first, [0] * 4]])
 
 
-PLACES = torch.tensor([[True, True, False, True], [True, False, True, False]])
+def places() -> Tensor:
+    return torch.tensor([[True, True, False, True], [True, False, True, False]])
 
 
 def made(kind: str) -> CharacterEncoder:
@@ -34,9 +36,9 @@ def made(kind: str) -> CharacterEncoder:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_word_is_its_letters_wherever_it_stands(kind: str) -> None:
     encoder = made(kind)
-    found = encoder(Spelling(letters(), PLACES))
+    found = encoder(Spelling(letters(), places()))
     assert found.shape == (2, 4, 4)
-    assert found[~PLACES].eq(0).all()
+    assert found[~places()].eq(0).all()
     assert torch.equal(found[0, 0], found[0, 3])
     assert torch.equal(found[0, 0], found[1, 2])
     assert not torch.equal(found[0, 0], found[1, 0])
@@ -139,16 +141,16 @@ def chained(**options: object) -> Transducer:
 
 def test_a_chain_answers_with_marginals_and_the_likeliest_path() -> None:
     model = chained()
-    text, places = torch.tensor([[4, 5, 6, 7]]), torch.tensor([[True, False, True, True]])
-    predicted = model(text, torch.tensor([4]), places)
+    text, words = torch.tensor([[4, 5, 6, 7]]), torch.tensor([[True, False, True, True]])
+    predicted = model(text, torch.tensor([4]), words)
     log_p = {}
     for tags in itertools.product(range(3), repeat=3):
         placed = torch.tensor([[tags[0], -100, *tags[1:]]])
-        each = model(text, torch.tensor([4]), places, placed).logits.log_softmax(-1).detach()
+        each = model(text, torch.tensor([4]), words, placed).logits.log_softmax(-1).detach()
         log_p[tags] = sum(float(each[0, place, tag]) for place, tag in zip((0, 2, 3), tags, strict=True))
-    assert sum(torch.tensor(list(log_p.values())).exp()) == pytest.approx(1.0)
+    assert sum(map(math.exp, log_p.values())) == pytest.approx(1.0)
     best = max(log_p, key=lambda tags: log_p[tags])
-    assert tuple(predicted.extras["path"][places].tolist()) == best
+    assert tuple(predicted.extras["path"][words].tolist()) == best
     assert predicted.extras["path_score"].item() == pytest.approx(log_p[best])
     for place, number in ((0, 0), (2, 1), (3, 2)):
         wanted = [sum(torch.tensor(p).exp() for tags, p in log_p.items() if tags[number] == tag) for tag in range(3)]

@@ -248,7 +248,7 @@ class Unsure(nn.Module):
 
     def forward(self, text: Tensor) -> Predicted:
         logits = torch.zeros(*text.shape, WORDS.size, dtype=torch.double)
-        logits[..., UNK], logits[..., WORDS.encode("lark")[0]] = 9.0, 6.0
+        logits[..., UNK], logits[..., WORDS.encode("lark")[0]], logits[..., EOS] = 9.0, 6.0, -9.0
         return Predicted(logits, state=self)
 
     def step(self, token: Tensor, state: Any) -> Step:
