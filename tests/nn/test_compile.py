@@ -14,7 +14,10 @@ from torch.export import Dim
 from regard import Mask
 from tests.cases.modules import MODULES, ModuleCase, tensors
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what PyTorch's compiler is written with
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of what PyTorch's compiler is written with
+    pytest.mark.filterwarnings("ignore:RNN module weights"),  # of cuDNN: a graph holds them one by one
+]
 
 LENGTHS = (7, 9, 5, 12, 6, 10, 8, 11)
 
