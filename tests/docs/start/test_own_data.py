@@ -16,7 +16,7 @@ RECIPES = dict(re.findall(r"```yaml\n# (\S+)\n(.+?)```", PAGE, re.DOTALL))
 RUN = CliRunner(env={"COLUMNS": "200", "ACCELERATE_USE_CPU": "true"})
 
 SHORT = "decode.max_length=6"  # what has not learned to end goes on for long
-NUMBERS = range(120)
+NUMBERS = range(400)
 PAIRS = "".join(f"ein Haus {number}\ta house {number}\n" for number in NUMBERS)
 FILES = {
     "sentences.tsv": PAIRS,
