@@ -33,7 +33,7 @@ from regard.decode import Search, generate
 from regard.models import build
 from regard.nn import pack
 from regard.specials import BOS, EOS, PAD
-from regard.train import heap
+from regard.train import malloc
 
 WORDS, LENGTH, DIM, HEADS, HIDDEN, LAYERS, PLACES = 8000, 20, 256, 4, 1024, 3, 512
 FORBIDDEN = (PAD, BOS, EOS)
@@ -112,7 +112,7 @@ def make_run(name: str) -> Find:
     if name == theirs("transformer"):
         run = partial(found_by, make_marian())
     elif name in OURS:
-        heap.keep()
+        malloc.keep()
         run = partial(found, pack(make_models(None)[name]))
     else:
         kind = next(one for one in RECURRENT if theirs(one) == name)

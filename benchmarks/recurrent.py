@@ -20,16 +20,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.cuda_capture import recording
 from regard.data.batch import Batch
 from regard.data.tokenizer import Tokenizer
 from regard.models import Attending, Bahdanau, Luong, SimpleAttention
 from regard.nn.rnn import without_tf32
 from regard.ops.attending_gru import attending_gru
-from regard.recording import recording
 from regard.specials import BOS, EOS, PAD
 from regard.tasks.loss import token_loss
 from regard.tasks.translation import Translation
-from regard.train.graphs import CudaGraphs, Graphs, Recorder
+from regard.train.cuda_graphs import CudaGraphs, Graphs, Recorder
 from regard.train.update import Objective
 
 CUDA = torch.cuda.is_available()

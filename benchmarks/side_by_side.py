@@ -24,16 +24,16 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from regard.data import Batch
 from regard.models.ntm import NTM, NTMState
-from regard.models.predicted import Predicted
+from regard.models.outputs import Predicted
 from regard.nn.rnn import RecurrentState
 from regard.nn.state import State
 from regard.nn.tape import Joined, Tape
 from regard.recipes.sections import Recipe
 from regard.runs.run import Run
 from regard.tasks.task import Task
-from regard.train import heap
+from regard.train import malloc
+from regard.train.cuda_graphs import Graphs
 from regard.train.feed import Feed, Place
-from regard.train.graphs import Graphs
 from regard.train.setup import Setup, make_model, measuring_feed, prepare
 from regard.train.update import Objective, make_optimizer, make_schedule
 
@@ -163,7 +163,7 @@ def train(recipes: Sequence[Recipe], runs: Path, device: torch.device, *, compil
         compiled: whether a step is compiled, see `SideBySide`.
     """
     if device.type == "cpu":
-        heap.keep()
+        malloc.keep()
     with tempfile.TemporaryDirectory() as cache:
         setup = prepare(recipes[0], Path(cache))
     models = SideBySide(list(begun(recipes, setup.task)), setup.task, compiled=compiled).to(device)

@@ -32,8 +32,8 @@ from torch.nn import functional as F
 from torch.utils.data import BatchSampler, RandomSampler
 
 from benchmarks.worker import CLOCKS, Timed, Worker
-from regard.recipes.document import Document
 from regard.recipes.load import check
+from regard.recipes.yaml_document import Document
 from regard.runs.checkpoint import Progress
 from regard.runs.run import Run
 from regard.specials import PAD, SPECIALS

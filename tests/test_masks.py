@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from regard import Mask
+from regard.cuda_capture import recording
 from regard.masks import MaskShapeError, Shape
-from regard.recording import recording
 from tests.mechanism import on_the_device
 
 ANY = settings(deadline=None, derandomize=True, max_examples=100)

@@ -7,8 +7,8 @@ from regard.lazy import lazy
 if TYPE_CHECKING:
     from regard import nn, ops
     from regard.explain import capture
-    from regard.loading import load
     from regard.masks import Mask
+    from regard.predictor import load
     from regard.registry import register
 
 __version__ = "0.1.0"
@@ -20,7 +20,7 @@ __getattr__ = lazy(
     {
         "Mask": "regard.masks",
         "capture": "regard.explain",
-        "load": "regard.loading",
+        "load": "regard.predictor",
         "nn": "regard.nn",
         "ops": "regard.ops",
         "register": "regard.registry",

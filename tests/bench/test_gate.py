@@ -13,7 +13,7 @@ from regard.bench.gate import Finding, verify
 from regard.bench.machine import Machine
 from regard.bench.network import Network
 from regard.bench.reading import Reading, Sizes
-from regard.recording import is_recording
+from regard.cuda_capture import is_recording
 
 CPU = Machine(torch.device("cpu"), torch.float32, compiles=False)
 SMALL = Sizes(2, 1, 5, 7, 3)

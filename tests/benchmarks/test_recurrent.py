@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmarks import recurrent
-from regard.train import graphs
+from regard.train import cuda_graphs
 
 
 def test_the_gate_is_green() -> None:
@@ -16,5 +16,7 @@ def test_the_gate_is_green() -> None:
 
 def test_a_wrong_gradient_makes_it_red(monkeypatch: pytest.MonkeyPatch) -> None:
     add = torch._foreach_add_
-    monkeypatch.setattr(graphs.torch, "_foreach_add_", lambda held, found: add(held, [1.001 * part for part in found]))
+    monkeypatch.setattr(
+        cuda_graphs.torch, "_foreach_add_", lambda held, found: add(held, [1.001 * part for part in found])
+    )
     assert not recurrent.gate("Bahdanau, GRU")

@@ -62,7 +62,7 @@ from regard.nn import (
     Tape,
     TransformerLayer,
 )
-from regard.nn.sharing import SharedMemory
+from regard.nn.shared_memory import SharedMemory
 
 B, C, V = 3, 6, 11
 Inputs = tuple[Tensor, ...]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import regard
-from regard.loading import load
-from regard.recipes.document import Document
+from regard.predictor import load
 from regard.recipes.load import check
+from regard.recipes.yaml_document import Document
 from regard.runs.folder import RunError
 from regard.runs.run import Run
 from regard.train.screen import Screen

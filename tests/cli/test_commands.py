@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from regard import __version__
-from regard.cli import app, examination
+from regard.cli import app, doctor_checks
 from regard.ops.catalogue import catalogue
 from regard.runs.files import DiskError
 
@@ -53,8 +53,8 @@ def test_doctor_finds_this_machine_ready() -> None:
 
 
 def test_doctor_names_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = examination._version
-    monkeypatch.setattr(examination, "_version", lambda name: None if name == "safetensors" else known(name))
+    known = doctor_checks._version
+    monkeypatch.setattr(doctor_checks, "_version", lambda name: None if name == "safetensors" else known(name))
     result = RUN.invoke(app, ["doctor", "--quick"])
     assert result.exit_code == 1
     assert "pip install safetensors" in result.output
@@ -62,9 +62,9 @@ def test_doctor_names_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_doctor_names_what_is_newer_than_the_tests_know(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = examination._version
-    monkeypatch.setattr(examination.torch, "__version__", "99.1.0+cpu")
-    monkeypatch.setattr(examination, "_version", lambda name: "99.2" if name == "rich" else known(name))
+    known = doctor_checks._version
+    monkeypatch.setattr(doctor_checks.torch, "__version__", "99.1.0+cpu")
+    monkeypatch.setattr(doctor_checks, "_version", lambda name: "99.2" if name == "rich" else known(name))
     result = RUN.invoke(app, ["doctor", "--quick"])
     assert result.exit_code == 0  # it may well work
     lines = result.output.splitlines()
@@ -74,9 +74,9 @@ def test_doctor_names_what_is_newer_than_the_tests_know(monkeypatch: pytest.Monk
 
 def test_doctor_notices_a_wrong_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(
-        examination._RUNS,
+        doctor_checks._RUNS,
         "scaled_dot",
-        (lambda x, mask, impl: examination.ops.dot_attention(x, x, x, mask if impl == "sdpa" else None), ("sdpa",)),
+        (lambda x, mask, impl: doctor_checks.ops.dot_attention(x, x, x, mask if impl == "sdpa" else None), ("sdpa",)),
     )
     assert RUN.invoke(app, ["doctor"]).exit_code == 1
 

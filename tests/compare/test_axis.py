@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from regard.compare.axis import Axis, axes
-from regard.recipes.problem import RecipeError
+from regard.recipes.errors import RecipeError
 
 
 @pytest.mark.parametrize(

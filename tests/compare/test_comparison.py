@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from regard.compare.comparison import compare
-from regard.recipes.problem import RecipeError
+from regard.recipes.errors import RecipeError
 from regard.runs.folder import RunError
 from tests.compare.made_up import comparison
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 import regard
 from regard.data.batch import padded
-from regard.models.predicted import Predicted
+from regard.models.outputs import Predicted
 
 PIECES = [
     "[PAD]",

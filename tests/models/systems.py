@@ -23,7 +23,7 @@ from regard.models import (
     Transformer,
     TransformerLM,
 )
-from regard.models.predicted import log_softmax
+from regard.models.outputs import log_softmax
 from regard.nn import Blocks, Cells
 from regard.specials import BOS, EOS
 

@@ -7,7 +7,7 @@ import torch
 
 from regard.models import Bahdanau, Bidirectional, Seq2Seq
 from regard.models.bidirectional import turned
-from regard.models.predicted import log_softmax
+from regard.models.outputs import log_softmax
 from tests.mechanism import assert_close
 from tests.models.systems import SOURCE, TARGET, WIDTHS
 

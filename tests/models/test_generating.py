@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from regard.models.predicted import log_softmax
+from regard.models.outputs import log_softmax
 from regard.nn import pack, packing
 from regard.specials import BOS
 from tests.mechanism import assert_close

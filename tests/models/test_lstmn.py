@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import regard
+from regard.cuda_capture import recording
 from regard.models import LSTMNLM, LSTMNEncoder, LSTMNSeq2Seq, build
 from regard.nn import LSTMN, DeepFusion, ShallowFusion
-from regard.recording import recording
 from tests.mechanism import assert_close, on_the_device
 from tests.models.systems import SOURCE, TARGET, WIDTHS, pairs
 

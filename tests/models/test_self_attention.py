@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.models import Acceptor, BertEncoder, Encoder, TransformerEncoder, build
-from regard.models.parted import Parted
+from regard.models.split_pair import Parted
 from regard.nn import Blocks
 from regard.ops import frobenius_penalty
 from tests.mechanism import assert_close

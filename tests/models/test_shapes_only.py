@@ -12,7 +12,7 @@ from regard.models.shapes_only import shapes_only
 
 PROBE = """
 import sys
-from regard.recipes.document import Document
+from regard.recipes.yaml_document import Document
 from regard.recipes.library import shipped
 from regard.recipes.load import check
 for path in shipped().values():

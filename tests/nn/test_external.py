@@ -13,7 +13,7 @@ from regard.nn import Attention, Dot, Memory, MultiHead, ScaledDot
 from regard.nn import external as module
 from regard.nn.external import ExternalMemory
 from regard.nn.reader import Reader
-from regard.nn.sharing import SharedMemory
+from regard.nn.shared_memory import SharedMemory
 from tests.mechanism import assert_close
 
 READERS = {

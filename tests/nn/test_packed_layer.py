@@ -9,7 +9,7 @@ import torch
 
 from regard import Mask
 from regard.nn import Blocks, LayerState, TransformerLayer, pack
-from regard.nn.sharing import SharedMemory
+from regard.nn.shared_memory import SharedMemory
 from tests.mechanism import assert_close
 
 SIZES = pytest.mark.parametrize("dim", [8, 128])  # products too small for blocks, and in blocks

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from regard.cuda_capture import recording
 from regard.nn import Cells, Recurrent
 from regard.nn.cells import CellState, CellWeights, cell_step
-from regard.recording import recording
 from tests.mechanism import assert_close, check_gradients
 
 LENGTHS = [7, 4, 1]

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from regard import Mask
+from regard.cuda_capture import recording
 from regard.nn import Additive, Attention, Position
 from regard.ops import additive_attention, additive_score
 from regard.ops.additive import api, tiles
-from regard.recording import recording
 from tests.mechanism import assert_close, assert_within_budget, check_gradients, on_the_device
 
 IMPLS = ("reference", "blocked", None)  # None: by sigmoids on a CPU

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 
 from regard import Mask
+from regard.cuda_capture import recording
 from regard.ops import scaled_dot_attention
 from regard.ops.short_reads import api, short_attention, short_fits
 from regard.ops.short_reads.limits import Limits
-from regard.recording import recording
-from regard.train.graphs import CudaGraphs
+from regard.train.cuda_graphs import CudaGraphs
 from tests.mechanism import assert_within_budget, magnitude
 
 Read = Callable[..., Tensor]

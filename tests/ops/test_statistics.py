@@ -11,7 +11,7 @@ from torch import Tensor
 from regard import Mask
 from regard.ops import Attended, additive_attention, scaled_dot_attention
 from tests.mechanism import assert_close
-from tests.ops.test_windowed import Largest
+from tests.ops.test_banded import Largest
 
 LENGTH, WIDTH = 160, 4
 MASK = Mask.padding([LENGTH, 0]) & Mask.causal()

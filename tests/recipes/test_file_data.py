@@ -9,8 +9,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from regard.recipes.data_sections import FORMATS, DataSection
+from regard.recipes.errors import RecipeError
 from regard.recipes.file_data import Layout, file_formats, measured_section, sections
-from regard.recipes.problem import RecipeError
 
 ADAPTER: TypeAdapter[Any] = TypeAdapter(DataSection)
 

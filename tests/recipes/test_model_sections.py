@@ -19,10 +19,10 @@ from regard.models.build import DEFAULTS, ENCODERS, KINDS, MODELS
 from regard.models.characters import Characters
 from regard.nn import Blocks, Cells
 from regard.recipes import attention_section, encoder_sections, model_sections
-from regard.recipes.document import Document
+from regard.recipes.errors import RecipeError
 from regard.recipes.library import shipped
 from regard.recipes.load import check, load
-from regard.recipes.problem import RecipeError
+from regard.recipes.yaml_document import Document
 
 
 def options(union: Any) -> dict[str, type[BaseModel]]:
@@ -196,7 +196,7 @@ IMPOSSIBLE = [
 TRY = """
 import json, sys
 from regard.recipes.load import load
-from regard.recipes.problem import RecipeError
+from regard.recipes.errors import RecipeError
 for name, override in json.load(sys.stdin):
     try:
         load(name, [override])

@@ -13,9 +13,9 @@ import torch
 import regard
 from regard import registry
 from regard.data.problems import DataError
-from regard.recipes.document import Document
+from regard.recipes.errors import RecipeError
 from regard.recipes.load import load
-from regard.recipes.problem import RecipeError
+from regard.recipes.yaml_document import Document
 from regard.runs.folder import RunError
 from regard.runs.run import Run
 from regard.train.report import report

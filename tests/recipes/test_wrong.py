@@ -10,11 +10,11 @@ from pydantic import BaseModel
 
 import regard.recipes
 from regard.recipes.data_sections import TableData
-from regard.recipes.document import Document
+from regard.recipes.errors import RecipeError
 from regard.recipes.files import DataFile, find_files
 from regard.recipes.library import shipped
 from regard.recipes.load import check, load
-from regard.recipes.problem import RecipeError
+from regard.recipes.yaml_document import Document
 from tests.train.tiny import TEXT
 
 DIGITS = next(line for line in TEXT.splitlines() if line.startswith("data: "))

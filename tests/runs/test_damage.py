@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from regard.cli import app
-from regard.loading import load
+from regard.predictor import load
 from regard.runs.folder import RunError
 from regard.runs.run import Run
 from regard.train.splits import prepared

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from regard.loading import load
+from regard.predictor import load
 from regard.runs.folder import RunError
 from regard.runs.run import Run
 from tests.train import tiny

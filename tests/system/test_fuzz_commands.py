@@ -10,7 +10,7 @@ import torch
 
 from regard.cli import app
 from regard.data.problems import TextError
-from regard.loading import Predictor, load
+from regard.predictor import Predictor, load
 from tests.cli.command import RUN
 from tests.system.mutation import TOKENS, damaged, within
 from tests.train.tiny import TEXT, train

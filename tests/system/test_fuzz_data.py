@@ -31,8 +31,8 @@ from regard.data import (
     Tokenizer,
 )
 from regard.data.graphs import GraphTables, Planetoid
-from regard.tasks.allowed import allowed
 from regard.tasks.dictionary import read_dictionary
+from regard.tasks.output_set import allowed
 from tests.system.mutation import damaged, is_sentence, json_text, reshaped, within
 
 SECONDS = 20.0

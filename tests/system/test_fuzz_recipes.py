@@ -9,10 +9,10 @@ from random import Random
 import pytest
 import yaml
 
-from regard.recipes.document import Document
+from regard.recipes.errors import RecipeError
 from regard.recipes.library import shipped
 from regard.recipes.load import check
-from regard.recipes.problem import RecipeError
+from regard.recipes.yaml_document import Document
 from tests.system.mutation import TOKENS, VALUES, damaged, is_sentence, json_text, reshaped, within
 
 SECONDS = 20.0

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from regard.data import Batch, Sentences, Tokenizer
 from regard.decode.search import Search
-from regard.models.predicted import Predicted
+from regard.models.outputs import Predicted
 from regard.specials import UNK
 from regard.tasks.answering import Answering
 from tests.mechanism import assert_close

@@ -9,7 +9,7 @@ import pytest
 
 from regard.data import DataError, Tokenizer
 from regard.data.problems import TextError
-from regard.loading import load
+from regard.predictor import load
 from tests.train.tiny import train
 
 

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from regard.data.episodes import Copy, Drawn, Ngrams
 from regard.decode.search import Search
 from regard.models.ntm import NTM
-from regard.models.predicted import Predicted
+from regard.models.outputs import Predicted
 from regard.models.vector_rnn import VectorRNN
 from regard.tasks.bits import Bits
 from regard.train.drawn_feed import DrawnFeed

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from regard.data import Batch, DataError, Labels, Tokenizer
-from regard.models.predicted import Predicted
+from regard.models.outputs import Predicted
 from regard.specials import IGNORE
 from regard.tasks.answering import Answering
 from regard.tasks.class_weights import ClassWeights

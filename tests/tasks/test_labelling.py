@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from regard.data import Batch, DataError, Labels, Tokenizer
 from regard.decode.search import Search
 from regard.models import Acceptor, Encoder, Transducer, build
-from regard.models.predicted import Predicted
+from regard.models.outputs import Predicted
 from regard.specials import IGNORE, PAD
 from regard.tasks.labelling import Classification, Tagging
 from tests.mechanism import assert_close

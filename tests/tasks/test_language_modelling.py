@@ -14,7 +14,7 @@ from regard.data import Batch, Tokenizer
 from regard.data.batch import padded
 from regard.decode import Search
 from regard.models.build import build
-from regard.models.predicted import Predicted
+from regard.models.outputs import Predicted
 from regard.protocol import Step
 from regard.specials import BOS, EOS, PAD, UNK
 from regard.tasks.language_modelling import LanguageModelling

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from regard.data import Batch, Tokenizer
 from regard.decode.search import Search
 from regard.models import build
-from regard.models.predicted import NOTHING, Predicted
+from regard.models.outputs import NOTHING, Predicted
 from regard.specials import IGNORE, MASK
 from regard.tasks.masked_language_modelling import MaskedLanguageModelling
 

@@ -16,8 +16,8 @@ from regard.decode.search import Search
 from regard.explain.panel import Network
 from regard.models import GAT
 from regard.specials import IGNORE
+from regard.tasks.ensemble import together
 from regard.tasks.nodes import Nodes
-from regard.tasks.together import together
 from regard.train.feed import Place
 from regard.train.graph_feed import GraphFeed
 from tests.mechanism import assert_close

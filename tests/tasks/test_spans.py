@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from regard.data import Batch, DataError, Tokenizer
 from regard.decode.search import Search
 from regard.models import build
-from regard.models.predicted import Predicted
+from regard.models.outputs import Predicted
 from regard.tasks.spans import SpanAnswering, around, best_spans
 from tests.mechanism import assert_close
 

@@ -19,10 +19,10 @@ from regard.evaluate import label_set_f1
 from regard.models.build import build
 from regard.specials import IGNORE
 from regard.tasks.class_weights import ClassWeights
+from regard.tasks.ensemble import together
 from regard.tasks.labelling import Classification
 from regard.tasks.targets.label_set import LabelSetTarget, best_threshold
 from regard.tasks.targets.number import NumberTarget
-from regard.tasks.together import together
 from tests.tasks.test_labelling import Says
 
 NAMES = ("a", "b", "c")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.recipes.document import Document
+from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
-from regard.recipes.problem import RecipeError
+from regard.recipes.yaml_document import Document
 from regard.runs.run import Run
 from regard.train.feed import ExampleFeed, Place
 from regard.train.setup import measuring_feed, prepare

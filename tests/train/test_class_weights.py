@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from regard.data import DataError
-from regard.recipes.document import Document
+from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
-from regard.recipes.problem import RecipeError
 from regard.recipes.sections import Recipe
+from regard.recipes.yaml_document import Document
 from regard.tasks.labelling import Classification
 from regard.tasks.nodes import Nodes
 from regard.train.setup import prepare

@@ -9,9 +9,9 @@ import pytest
 
 from regard.data import DataError
 from regard.recipes import sections
-from regard.recipes.document import Document
+from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
-from regard.recipes.problem import RecipeError
+from regard.recipes.yaml_document import Document
 from regard.tasks.kinds import TASKS
 from regard.train.plan import plan
 from regard.train.setup import prepare

@@ -12,8 +12,8 @@ import pytest
 
 from regard.data import DataError, Labels, Tokenizer
 from regard.data.problems import TextError
+from regard.recipes.errors import RecipeError
 from regard.recipes.file_data import Layout
-from regard.recipes.problem import RecipeError
 from regard.recipes.sections import Recipe
 from regard.tasks.answering import Answering
 from regard.tasks.labelling import Classification, Tagging

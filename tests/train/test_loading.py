@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import regard
-from regard.loading import Predictor
+from regard.predictor import Predictor
 from regard.runs.folder import RunError
 from tests.train.tiny import metrics, train
 

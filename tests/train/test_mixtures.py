@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from regard.recipes.document import Document
+from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
-from regard.recipes.problem import RecipeError
 from regard.recipes.sections import Recipe
+from regard.recipes.yaml_document import Document
 from regard.runs.run import Run
 from regard.train.feed import ExampleFeed
 from regard.train.setup import Setup, prepare

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from regard.data import DataError
-from regard.recipes.document import Document
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
+from regard.recipes.yaml_document import Document
 from regard.train.odd_texts import odd_texts
 from regard.train.setup import prepare
 

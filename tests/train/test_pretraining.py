@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from regard.data import DataError
-from regard.loading import load
-from regard.recipes.document import Document
+from regard.predictor import load
+from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
-from regard.recipes.problem import RecipeError
 from regard.recipes.sections import Recipe
+from regard.recipes.yaml_document import Document
 from regard.runs.folder import RunError
 from regard.runs.run import Run
 from regard.train.plan import plan

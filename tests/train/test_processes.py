@@ -16,7 +16,7 @@ from regard.models.build import build
 from regard.models.transformer_encoder import TransformerEncoder
 from regard.nn.external import ExternalMemory
 from regard.nn.memory import Memory
-from regard.nn.sharing import SharedMemory
+from regard.nn.shared_memory import SharedMemory
 from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
 from regard.runs.folder import RunError
 from regard.runs.run import Run

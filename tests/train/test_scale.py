@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from regard.data import Labels, Tokenizer
-from regard.models.words import Words
-from regard.recipes.document import Document
+from regard.models.embeddings import Words
 from regard.recipes.library import shipped
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
+from regard.recipes.yaml_document import Document
 from regard.specials import BOS
 from regard.tasks.labelling import Classification
 from regard.tasks.language_modelling import LanguageModelling

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from regard.recipes.problem import RecipeError
+from regard.recipes.errors import RecipeError
 from regard.runs.budget import Budget
 from regard.runs.run import Run
 from regard.train import speed as module

@@ -14,9 +14,9 @@ import pytest
 from regard.data import DataError, Labels
 from regard.data.example import Value
 from regard.recipes.data_sections import FORMATS, TWO_TEXTS
-from regard.recipes.document import Document
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
+from regard.recipes.yaml_document import Document
 from regard.tasks.kinds import TASKS
 from regard.train.setup import prepare
 from regard.train.splits import FIELDS, examples, learned_encoders, prepared

@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 import regard
 from regard.cli import app
 from regard.data import DataError
-from regard.loading import Predictor
-from regard.recipes.problem import RecipeError
+from regard.predictor import Predictor
+from regard.recipes.errors import RecipeError
 from regard.runs.files import read_tensors, write_tensors
 from regard.runs.run import Run
 from regard.specials import BOS, EOS

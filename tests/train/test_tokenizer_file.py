@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from regard.data import DataError
-from regard.loading import load
-from regard.recipes.document import Document
+from regard.predictor import load
+from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
-from regard.recipes.problem import RecipeError
+from regard.recipes.yaml_document import Document
 from tests.train import tiny
 
 MODEL = Path(__file__).parents[1] / "data" / "sentencepiece" / "bpe.model"

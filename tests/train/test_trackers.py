@@ -10,9 +10,9 @@ import accelerate.tracking
 import pytest
 from accelerate.tracking import GeneralTracker
 
-from regard.recipes.document import Document
+from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
-from regard.recipes.problem import RecipeError
+from regard.recipes.yaml_document import Document
 from regard.runs.run import Run
 from regard.train.trackers import Trackers
 from tests.train.tiny import TEXT, metrics, recipe, train

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from regard.data.problems import DataError
 from regard.data.tokenizer import Tokenizer
 from regard.evaluate.score import Score
-from regard.recipes.problem import RecipeError
+from regard.recipes.errors import RecipeError
 from regard.recipes.sections import EvaluateSection
 from regard.runs.checkpoint import average
 from regard.runs.files import read_tensors
@@ -23,12 +23,12 @@ from regard.runs.folder import RunError
 from regard.runs.metrics_log import MetricsLog
 from regard.runs.run import Run
 from regard.tasks.prediction import Prediction
-from regard.train.fault import NotFiniteError
+from regard.train.nan_locator import NotFiniteError
 from regard.train.notices import Notices
 from regard.train.plan import plan
-from regard.train.products import rounded_products
 from regard.train.report import report, summary
 from regard.train.screen import Screen
+from regard.train.tf32 import rounded_products
 from regard.train.trainer import Trainer
 from regard.train.validation import Measured, measure
 from tests.train.tiny import metrics, recipe, train

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import torch
 
-from regard.recipes.document import Document
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
+from regard.recipes.yaml_document import Document
 from regard.runs.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Outcome, Trainer

@@ -9,7 +9,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-import regard.loading
+import regard.predictor
 from regard.cli import app
 from regard.tasks.prediction import Prediction
 
@@ -41,7 +41,7 @@ def test_a_line_and_a_drawing_if_it_is_asked_for(
     recipe, model = SimpleNamespace(task=task), torch.nn.Identity()
     certain = SimpleNamespace(doubts=lambda model, texts: [])
     predictor = SimpleNamespace(recipe=recipe, model=model, task=certain, n_best=lambda texts, n, only: answers)
-    monkeypatch.setattr(regard.loading, "load", lambda *_, **__: predictor)
+    monkeypatch.setattr(regard.predictor, "load", lambda *_, **__: predictor)
     for name in ("recipe.yaml", "model.safetensors"):
         (tmp_path / name).touch()
     done = CliRunner().invoke(app, ["predict", str(tmp_path), answer.source, "", *arguments])

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from regard.bench.case import Case, Way
 from regard.bench.machine import Machine
-from regard.recording import recording
+from regard.cuda_capture import recording
 
 _STEPS = {torch.float32: 4}
 """Rounding steps allowed beside; 1 for half precision."""

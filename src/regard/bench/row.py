@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.bench.case import Case, Way
 from regard.bench.machine import Machine
 from regard.bench.timing import Time, race
-from regard.recording import recording
+from regard.cuda_capture import recording
 
 Verdict = Literal["faster", "open", "slower"]
 
@@ -81,7 +81,7 @@ def measure(cases: Iterable[Case], machine: Machine, *, seconds: float) -> Itera
 def recorded(calls: dict[str, Callable[[], object]]) -> dict[str, Callable[[], None]] | None:
     """The calls as CUDA graphs; None if one of them cannot be recorded, which would be timed with its Python."""
     from regard.runs.folder import RunError
-    from regard.train.graphs import CudaGraphs
+    from regard.train.cuda_graphs import CudaGraphs
 
     try:
         with recording():

@@ -12,7 +12,7 @@ from regard.cli import (
     compare,
     doctor,
     evaluate,
-    exchange,
+    import_export,
     mechanisms,
     predict,
     recipes,
@@ -35,8 +35,8 @@ app.command("predict")(predict.command)
 app.command("evaluate")(evaluate.command)
 app.command("view")(view.command)
 app.command("remember")(remember.command)
-app.command("import")(exchange.import_command)
-app.command("export")(exchange.export_command)
+app.command("import")(import_export.import_command)
+app.command("export")(import_export.export_command)
 app.command("runs")(runs.command)
 app.command("recipes")(recipes.command)
 app.command("mechanisms")(mechanisms.command)

@@ -30,8 +30,8 @@ def command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs; train nothing.")] = False,
 ) -> None:
     """Train a recipe with several values of some keys, and compare the results in a table and a picture."""
+    from regard.recipes.errors import RecipeError
     from regard.recipes.library import find_recipe
-    from regard.recipes.problem import RecipeError
 
     try:
         find_recipe(recipe)

@@ -17,7 +17,7 @@ def command(
     quick: Annotated[bool, typer.Option("--quick", help="Versions and devices only; no test runs.")] = False,
 ) -> None:
     """Check machine and packages; exit status 1 if something needed is missing."""
-    from regard.cli.examination import examine
+    from regard.cli.doctor_checks import examine
 
     findings = examine(run=not quick)
     table = Table(title="regard doctor", title_justify="left", show_header=False)

@@ -15,7 +15,7 @@ from regard.cli.screen import fail, notice, show
 
 if TYPE_CHECKING:
     from regard.evaluate.bootstrap import Comparison
-    from regard.loading import Predictor
+    from regard.predictor import Predictor
     from regard.train.splits import Split
     from regard.train.validation import Measured
 
@@ -73,11 +73,11 @@ def command(
     check_output(predictions)
 
     from regard.evaluate.score import shown, strict
-    from regard.loading import load
+    from regard.predictor import load
     from regard.runs.files import DiskError
     from regard.runs.run import Run
-    from regard.train.fault import NotFiniteError
     from regard.train.measured_data import measured_on
+    from regard.train.nan_locator import NotFiniteError
     from regard.train.predictions_file import check_answers, write_predictions
     from regard.train.splits import prepared
     from regard.train.validation import measure

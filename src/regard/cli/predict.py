@@ -18,7 +18,7 @@ from regard.view.control_characters import visible
 
 if TYPE_CHECKING:
     from regard.data.problems import Skipped
-    from regard.loading import Predictor
+    from regard.predictor import Predictor
     from regard.recipes.file_data import Layout
     from regard.tasks.prediction import Prediction
     from regard.train.inputs import Input
@@ -79,15 +79,15 @@ def command(
     import torch
 
     from regard.data.problems import Skipped
-    from regard.loading import load
-    from regard.train import heap
+    from regard.predictor import load
+    from regard.train import malloc
     from regard.train.inputs import answered
     from regard.train.threads import choose
 
     try:
         predictor = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
         torch.set_num_threads(choose(predictor.model))
-        heap.keep()
+        malloc.keep()
         trie = None if only is None else predictor.allowed(only)
         shown = visible if output is None and not as_json and sys.stdout.isatty() else str  # a pipe gets what is said
         draw = _DRAWINGS.get(predictor.recipe.task, _weights) if alignment else _nothing

@@ -24,8 +24,8 @@ def command(
     check_input(texts)
     check_output(output)
 
-    from regard.loading import load
     from regard.models.memory_transformer import MemoryTransformer
+    from regard.predictor import load
     from regard.runs.files import DiskError, written
     from regard.tasks.recalling import Recalling
 

@@ -28,8 +28,8 @@ def command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print data, model size and time; train nothing.")] = False,
 ) -> None:
     """Train a model, or resume a run that stopped."""
+    from regard.recipes.errors import RecipeError
     from regard.recipes.library import find_recipe
-    from regard.recipes.problem import RecipeError
 
     try:
         find_recipe(recipe)
@@ -76,7 +76,7 @@ def _train(recipe: Recipe, folder: Path, *, dry_run: bool, changed_data: bool) -
     from regard.runs.ending import save_summary
     from regard.runs.files import DiskError
     from regard.runs.run import Run
-    from regard.train.fault import NotFiniteError
+    from regard.train.nan_locator import NotFiniteError
     from regard.train.plan import plan
     from regard.train.report import report, summary
     from regard.train.trainer import Trainer

@@ -33,7 +33,7 @@ def command(
     except ValueError as problem:
         fail(str(problem))
 
-    from regard.loading import load
+    from regard.predictor import load
     from regard.tasks.askable import check_askable
     from regard.tasks.nodes import Nodes
     from regard.view.panels import draw

@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from regard.recipes.document import Document
-from regard.recipes.problem import RecipeError
+from regard.recipes.errors import RecipeError
+from regard.recipes.yaml_document import Document
 
 SEED = "train.seed"
 

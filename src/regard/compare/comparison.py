@@ -11,8 +11,8 @@ from pathlib import Path
 from regard.compare.axis import SEED, Axis, axes
 from regard.compare.naming import plain, short_keys, slugs
 from regard.compare.trial import Trial
+from regard.recipes.errors import RecipeError
 from regard.recipes.load import load
-from regard.recipes.problem import RecipeError
 from regard.recipes.sections import Recipe
 
 

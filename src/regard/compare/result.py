@@ -11,10 +11,10 @@ from regard.compare.clock import Clock
 from regard.compare.pool import Pool
 from regard.compare.trial import Trial
 from regard.evaluate.metrics import named
-from regard.loading import load
+from regard.predictor import load
 from regard.runs.metrics_log import AVERAGED
 from regard.runs.run import Run
-from regard.train.choice import kept
+from regard.train.early_stopping import kept
 
 _LOWER = ("loss", "perplexity", "bits_per_character")
 

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.keeping import Keeping
+from regard.cuda_capture import is_recording
 from regard.masks.composed import Either, Not, both, conjuncts
 from regard.masks.leaves import Dense, Padding, Window
 from regard.masks.node import Edges, Grid, MaskShapeError, Node, Shape
-from regard.recording import is_recording
+from regard.memo import Keeping
 
 
 class Blocks(NamedTuple):

@@ -19,12 +19,12 @@ from regard.models.luong import Luong
 from regard.models.memory_network import MemoryNetwork
 from regard.models.memory_transformer import MemoryTransformer
 from regard.models.ntm import NTM, NTMState, NTMTrace
+from regard.models.outputs import Predicted
 from regard.models.pointer_lm import PointerLM, PointerState
-from regard.models.predicted import Predicted
 from regard.models.seq2seq import Seq2Seq
 from regard.models.simple_attention import SimpleAttention
 from regard.models.span_reader import SpanReader
-from regard.models.stored import Stored
+from regard.models.text_store import Stored
 from regard.models.transducer import Transducer
 from regard.models.transformer import Transformer, TransformerLM, TransformerState
 from regard.models.transformer_encoder import TransformerEncoder

@@ -6,15 +6,15 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.models.embeddings import WordDropout
 from regard.models.encoder import Encoded
-from regard.models.parted import Parted
-from regard.models.predicted import NOTHING, Predicted
+from regard.models.outputs import NOTHING, Predicted
 from regard.models.reading import ReadingEncoder
-from regard.models.words import WordDropout
+from regard.models.split_pair import Parted
+from regard.nn.checks import positive
 from regard.nn.dropout import Dropout
-from regard.nn.factored import Factored
-from regard.nn.fitting import positive
-from regard.nn.pruned import Pruned
+from regard.nn.pair_factors import Factored
+from regard.nn.row_column_layer import Pruned
 from regard.nn.structured import StructuredSelfAttention
 from regard.ops.attended import Attended
 from regard.ops.structured import frobenius_penalty

@@ -10,17 +10,17 @@ from typing import Any, TypeVar
 
 from torch import nn
 
-from regard.models.plain import mapping
+from regard.constraints import dot_fits
+from regard.models.config_values import mapping
 from regard.nn.aligners import Aligner, Hard, LocalM, LocalP, Raw, Softmax
 from regard.nn.attention import Attention
-from regard.nn.fitting import positive
+from regard.nn.checks import positive
 from regard.nn.key_value import KeyValue
 from regard.nn.multi_head import MultiHead
 from regard.nn.reader import Reader
 from regard.nn.scores import Additive, Bilinear, Concat, Cosine, Dot, Location, ScaledDot, Score
 from regard.nn.terms import Fertility, LocationFeatures, Markov, Position, Recall, Term
 from regard.registry import Kind, registered
-from regard.shapes import dot_fits
 
 Spec = str | Mapping[str, Any]
 """A part by its name, or by a mapping with `name` and its own arguments."""

@@ -8,13 +8,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.cuda_capture import is_recording
 from regard.masks import Mask
 from regard.models.attending import Attender, Attending, Factory, attender
 from regard.models.decoder_state import DecoderState
+from regard.models.embeddings import Words, is_word, output_layer, word_counts
 from regard.models.encoder import Encoded, Encoder
 from regard.models.generator import Advanced, EncoderDecoder, Feed, needs_source, padded_lengths
-from regard.models.predicted import Predicted
-from regard.models.words import Words, is_word, output_layer, word_counts
+from regard.models.outputs import Predicted
 from regard.nn.aligners import Softmax
 from regard.nn.attention import Attention
 from regard.nn.cells import Cells
@@ -22,11 +23,10 @@ from regard.nn.dropout import Dropout
 from regard.nn.global_fertility import GlobalFertility
 from regard.nn.rnn import Recurrent, RecurrentState
 from regard.nn.scores import Additive
-from regard.nn.sharing import SharedMemory
+from regard.nn.shared_memory import SharedMemory
 from regard.ops.attending_gru import attending_gru
 from regard.ops.softmax import weigh_values
 from regard.ops.weights import Weights
-from regard.recording import is_recording
 
 
 class Bahdanau(EncoderDecoder[DecoderState]):

@@ -8,8 +8,8 @@ from torch.nn import functional as F
 
 from regard.masks import Mask
 from regard.models.encoder import Encoded
-from regard.models.predicted import NOTHING, Predicted
-from regard.nn.fitting import positive
+from regard.models.outputs import NOTHING, Predicted
+from regard.nn.checks import positive
 from regard.nn.positions import Learned
 from regard.nn.rnn import inside
 from regard.nn.transformer_layer import Blocks, TransformerLayer

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.models.embeddings import word_counts
 from regard.models.generator import EncoderDecoder, Feed
-from regard.models.predicted import Predicted
-from regard.models.words import word_counts
+from regard.models.outputs import Predicted
 from regard.ops.softmax import statistics_dtype
 from regard.ops.symmetry import symmetry_bonus
 from regard.ops.weights import Weights

@@ -16,6 +16,7 @@ from regard.models.bert import Bert, BertEncoder
 from regard.models.bidirectional import Bidirectional
 from regard.models.char_rnn import CharRNN
 from regard.models.characters import Characters
+from regard.models.config_values import check_values, mapping
 from regard.models.encoder import Encoder
 from regard.models.generator import EncoderDecoder
 from regard.models.graph import GAT
@@ -27,7 +28,6 @@ from regard.models.luong import Luong
 from regard.models.memory_network import MemoryNetwork
 from regard.models.memory_transformer import MemoryTransformer
 from regard.models.ntm import NTM
-from regard.models.plain import check_values, mapping
 from regard.models.pointer_lm import PointerLM
 from regard.models.seq2seq import Seq2Seq
 from regard.models.simple_attention import SimpleAttention

@@ -9,15 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.models.embeddings import Words, output_layer
 from regard.models.generator import Advanced, Generator, needs_batch
+from regard.models.outputs import Predicted
 from regard.models.pairing import check_pairing
-from regard.models.predicted import Predicted
 from regard.models.seq2seq import run
-from regard.models.words import Words, output_layer
 from regard.nn.attention import Attention
 from regard.nn.cells import Cells
+from regard.nn.checks import positive
 from regard.nn.dropout import Dropout
-from regard.nn.fitting import positive
 from regard.nn.memory import Memory
 from regard.nn.packing import mapped_then
 from regard.nn.rnn import Recurrent, RecurrentState

@@ -9,11 +9,11 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.models.words import Words
+from regard.constraints import directions_halve
+from regard.models.embeddings import Words
+from regard.nn.checks import positive
 from regard.nn.dropout import Dropout
-from regard.nn.fitting import positive
 from regard.nn.rnn import Recurrent
-from regard.shapes import directions_halve
 from regard.specials import PAD
 
 KINDS = ("lstm", "cnn")

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.nn.memory import Memory
 from regard.nn.rnn import RecurrentState
-from regard.nn.sharing import SharedMemory
+from regard.nn.shared_memory import SharedMemory
 from regard.nn.state import State
 
 

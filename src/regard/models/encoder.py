@@ -7,13 +7,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from regard.constraints import directions_halve
 from regard.masks import Mask
 from regard.models.characters import CharacterEncoder, Characters, Spelling, spelt
-from regard.models.words import Words
+from regard.models.embeddings import Words
 from regard.nn.cells import Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState, reverse_sequences
-from regard.shapes import directions_halve
 
 
 class Encoded(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 import torch
 from torch import Tensor, nn
 
-from regard.models.predicted import Predicted, drawn, joined, log_softmax
+from regard.models.outputs import Predicted, drawn, joined, log_softmax
 from regard.ops.attended import Attended
 from regard.protocol import Selectable, Step
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.models.predicted import Predicted
-from regard.nn.fitting import positive, probability
+from regard.models.outputs import Predicted
+from regard.nn.checks import positive, probability
 from regard.nn.graph import GraphAttention
 from regard.nn.sparse_rows import SparseRows
 from regard.ops.graph import GraphAttended, KnownEdges

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from torch import Tensor, nn
 
+from regard.models.embeddings import LockedDropout, Words, output_layer
 from regard.models.generator import Advanced, Generator, needs_batch
-from regard.models.predicted import Predicted
+from regard.models.outputs import Predicted
 from regard.models.seq2seq import run
-from regard.models.words import LockedDropout, Words, output_layer
 from regard.nn.cells import Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from regard.models.embeddings import Words, output_layer
 from regard.models.generator import Advanced, EncoderDecoder, needs_source, padded_lengths
 from regard.models.lstmn_encoder import LSTMNEncoder
-from regard.models.words import Words, output_layer
 from regard.nn.dropout import Dropout
 from regard.nn.fusion import DeepFusion, FusionState, FusionStep, ShallowFusion
 

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from regard.masks import Mask
 from regard.models.characters import CharacterEncoder, Characters, Spelling, spelt
+from regard.models.embeddings import Words
 from regard.models.encoder import Encoded
-from regard.models.words import Words
 from regard.nn.deep_lstmn import DeepLSTMN, DeepLSTMNState, DeepLSTMNStep
 from regard.nn.dropout import Dropout
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from regard.models.embeddings import Words, output_layer
 from regard.models.generator import Advanced, Generator, needs_batch
-from regard.models.predicted import Predicted
-from regard.models.words import Words, output_layer
+from regard.models.outputs import Predicted
 from regard.nn.deep_lstmn import DeepLSTMN, DeepLSTMNState, DeepLSTMNStep
 from regard.nn.dropout import Dropout
 from regard.protocol import Step

@@ -7,15 +7,15 @@ from torch import Tensor, nn
 
 from regard.models.attending import Attender, Attending, Factory, attender
 from regard.models.decoder_state import DecoderState
+from regard.models.embeddings import Words, output_layer
 from regard.models.encoder import Encoded, Encoder
 from regard.models.generator import Advanced, EncoderDecoder, needs_source, padded_lengths
 from regard.models.seq2seq import run
-from regard.models.words import Words, output_layer
 from regard.nn.cells import Cells
 from regard.nn.dropout import Dropout
 from regard.nn.packing import mapped_then
 from regard.nn.rnn import Recurrent
-from regard.nn.sharing import SharedMemory
+from regard.nn.shared_memory import SharedMemory
 
 
 class Luong(EncoderDecoder[DecoderState]):

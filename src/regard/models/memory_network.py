@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
-from regard.models.predicted import Predicted, joined
+from regard.models.outputs import Predicted, joined
 from regard.nn.aligners import Raw, Slots, Softmax
 from regard.nn.hops import MemoryHops, StoryEncoder, Tying
 

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from regard.models.generator import Feed
-from regard.models.predicted import Predicted
-from regard.models.stored import Stored
+from regard.models.outputs import Predicted
+from regard.models.text_store import Stored
 from regard.models.transformer import Transformer, TransformerState
 from regard.nn.external import ExternalMemory
 from regard.nn.memory import Memory
-from regard.nn.sharing import SharedMemory
+from regard.nn.shared_memory import SharedMemory
 from regard.nn.transformer_layer import Blocks, LayerState
 from regard.protocol import Step
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from regard.models.predicted import Predicted
+from regard.constraints import shifts_fit
+from regard.models.outputs import Predicted
 from regard.nn.aligners.addressing import Initial
 from regard.nn.cells import Cells
-from regard.nn.fitting import positive
+from regard.nn.checks import positive
 from regard.nn.rnn import Recurrent, RecurrentState
 from regard.nn.state import State
 from regard.nn.tape import Heads, Joined, Tape
-from regard.shapes import shifts_fit
 
 CONTROLLERS = ("feedforward", "lstm")
 TAPES = ("constant", "learned")

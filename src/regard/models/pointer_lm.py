@@ -8,14 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.models.embeddings import LockedDropout, Words, output_layer
 from regard.models.generator import needs_batch
+from regard.models.outputs import Predicted, log_softmax
 from regard.models.pairing import check_pairing
-from regard.models.predicted import Predicted, log_softmax
 from regard.models.seq2seq import run
-from regard.models.words import LockedDropout, Words, output_layer
 from regard.nn.cells import Cells
+from regard.nn.checks import positive
 from regard.nn.dropout import Dropout
-from regard.nn.fitting import positive
 from regard.nn.pointer_sentinel import PointerSentinel
 from regard.nn.rnn import Recurrent, RecurrentState
 from regard.protocol import Step

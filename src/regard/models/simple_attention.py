@@ -7,9 +7,9 @@ from torch import Tensor
 
 from regard.models.attending import Attender, Attending, Factory, attender
 from regard.models.decoder_state import DecoderState
+from regard.models.embeddings import Words, output_layer
 from regard.models.encoder import Encoded, Encoder
 from regard.models.generator import Advanced, EncoderDecoder, needs_source
-from regard.models.words import Words, output_layer
 from regard.nn.cells import Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent

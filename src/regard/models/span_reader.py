@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 from regard.models.bert import BertEncoder, begin
 from regard.models.encoder import Encoded
-from regard.models.predicted import Predicted
+from regard.models.outputs import Predicted
+from regard.nn.checks import probability
 from regard.nn.dropout import Dropout
-from regard.nn.fitting import probability
 from regard.specials import EOS, PAD
 
 

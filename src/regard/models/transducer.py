@@ -9,11 +9,11 @@ from torch import Tensor, nn
 
 from regard.masks import Mask
 from regard.models.characters import Spelling
+from regard.models.embeddings import WordDropout
 from regard.models.encoder import Encoded
-from regard.models.predicted import Predicted
+from regard.models.outputs import Predicted
 from regard.models.reading import ReadingEncoder
 from regard.models.tag_scheme import tag_order
-from regard.models.words import WordDropout
 from regard.nn.crf import CRF
 from regard.nn.dropout import Dropout
 

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from regard.models.encoder import Encoded
 from regard.models.generator import Advanced, EncoderDecoder, Generator, needs_batch, needs_source, padded_lengths
-from regard.models.predicted import Predicted
+from regard.models.outputs import Predicted
 from regard.models.transformer_encoder import PlacedWords, TransformerEncoder, last_norm, placed
-from regard.nn.fitting import positive
+from regard.nn.checks import positive
 from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
 from regard.ops.attended import Attended
 

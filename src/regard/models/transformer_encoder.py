@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from regard.masks import Mask
 from regard.models.encoder import Encoded
+from regard.nn.checks import positive
 from regard.nn.dropout import Dropout
-from regard.nn.fitting import positive
 from regard.nn.positions import Learned, Sinusoidal
 from regard.nn.transformer_layer import Blocks, TransformerLayer
 from regard.specials import PAD

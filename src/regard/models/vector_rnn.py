@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from regard.models.predicted import Predicted
+from regard.models.outputs import Predicted
 from regard.nn.cells import Cells
 from regard.nn.rnn import Recurrent, RecurrentState
 

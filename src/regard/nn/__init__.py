@@ -11,7 +11,6 @@ from regard.nn.ctc import CTC
 from regard.nn.deep_lstmn import DeepLSTMN, DeepLSTMNState
 from regard.nn.doubly_stochastic import DoublyStochastic
 from regard.nn.external import ExternalMemory
-from regard.nn.factored import Factored
 from regard.nn.fusion import DeepFusion, FusionState, FusionStep, ShallowFusion
 from regard.nn.global_fertility import GlobalFertility
 from regard.nn.graph import GraphAttention
@@ -21,13 +20,14 @@ from regard.nn.lstmn import LSTMN, LSTMNCell, LSTMNState, LSTMNStep
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
 from regard.nn.packed import pack, packed_copy
+from regard.nn.pair_factors import Factored
 from regard.nn.pointer_sentinel import PointerSentinel
 from regard.nn.positions import Learned, Sinusoidal
-from regard.nn.pruned import Pruned
 from regard.nn.reader import Reader, Watched
 from regard.nn.reinforce import MovingBaseline, Reinforce
 from regard.nn.rnn import Recurrent, RecurrentState, reverse_sequences
 from regard.nn.rotary import Rotary, rotate
+from regard.nn.row_column_layer import Pruned
 from regard.nn.scores import Additive, Bilinear, Concat, Cosine, Dot, Location, ScaledDot, Score
 from regard.nn.sparse_rows import SparseRows
 from regard.nn.state import Past, State

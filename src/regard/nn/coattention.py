@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
-from regard.nn.fitting import mapped
+from regard.nn.checks import mapped
 from regard.nn.reader import Watched
 from regard.ops.attended import Attended
 from regard.ops.coattention import Coattended, coattention

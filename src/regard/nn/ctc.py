@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.nn.fitting import mapped
+from regard.nn.checks import mapped
 from regard.nn.reader import Watched
 from regard.ops.attended import Attended
 from regard.ops.ctc import CTCAlignment, ctc_alignment, ctc_attention, ctc_lengths

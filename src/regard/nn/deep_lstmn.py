@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.nn.checks import positive, probability
 from regard.nn.dropout import Dropout
-from regard.nn.fitting import positive, probability
 from regard.nn.lstmn import LSTMN, LSTMNState, LSTMNStep
 from regard.ops.attended import Attended
 

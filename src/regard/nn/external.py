@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 from regard.nn.memory import Memory
 from regard.nn.reader import Reader
 from regard.nn.scores.base import Score
-from regard.nn.sharing import SharedMemory, side_by_side
+from regard.nn.shared_memory import SharedMemory, side_by_side
 from regard.nn.state import State
 from regard.ops.attended import Attended
 from regard.ops.softmax import masked_softmax, restrict, weigh_values

@@ -12,7 +12,7 @@ from regard.masks import Mask
 from regard.nn.attention import Attention
 from regard.nn.lstmn import LSTMNCell, LSTMNState, LSTMNStep
 from regard.nn.scores.additive import Additive
-from regard.nn.sharing import SharedMemory
+from regard.nn.shared_memory import SharedMemory
 from regard.ops.attended import Attended
 from regard.ops.intra_attention import deep_fusion
 

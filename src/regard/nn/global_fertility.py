@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
-from regard.nn.fitting import mapped, positive
+from regard.nn.checks import mapped, positive
 from regard.ops.global_fertility import fertility_log_likelihood
 
 

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from regard.nn.fitting import fits, mapped
+from regard.nn.checks import fits, mapped
 from regard.nn.reader import Watched
 from regard.nn.sparse_rows import SparseRows
 from regard.ops.dropout import dropped

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from regard.masks import Mask
 from regard.nn.attention import Attention
-from regard.nn.fitting import positive
+from regard.nn.checks import positive
 from regard.nn.memory import Memory
 from regard.nn.rnn import inside
 from regard.nn.scores.additive import Additive

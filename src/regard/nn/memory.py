@@ -8,8 +8,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from regard.keeping import Keeping
 from regard.masks import Mask
+from regard.memo import Keeping
 
 
 @dataclass(frozen=True, eq=False)

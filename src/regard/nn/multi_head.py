@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from regard.nn.aligners.base import Aligner
-from regard.nn.fitting import fits, mapped, positive
+from regard.nn.checks import fits, mapped, positive
 from regard.nn.reader import Reader
 from regard.nn.scores.base import Score
 from regard.ops.heads import merge_heads, split_heads

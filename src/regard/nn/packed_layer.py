@@ -8,13 +8,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.nn.absorbed import Folded
 from regard.nn.aligners.softmax import Softmax
-from regard.nn.folded import Folded
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
 from regard.nn.packing import Activation, Packing
 from regard.nn.scores.scaled_dot import ScaledDot
-from regard.nn.sharing import SharedMemory
+from regard.nn.shared_memory import SharedMemory
 from regard.nn.state import State
 from regard.ops.attended import Attended
 from regard.ops.softmax import masked_softmax

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from regard.nn.fitting import positive
+from regard.nn.checks import positive
 from regard.ops.learned_positions import learned_positions
 from regard.ops.sinusoidal import sinusoidal_positions
 

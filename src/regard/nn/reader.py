@@ -14,7 +14,7 @@ from torch.utils.hooks import RemovableHandle
 from regard.masks import Mask
 from regard.nn.aligners.base import Aligner
 from regard.nn.aligners.softmax import Softmax
-from regard.nn.fitting import probability
+from regard.nn.checks import probability
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import State

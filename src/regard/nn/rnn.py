@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from regard.cuda_capture import is_recording
 from regard.nn.cells import Cells, CellState, CellWeights, cell_step, holding, layer_run
 from regard.nn.packed_cell import PackedCell
 from regard.nn.rnn_layers import LAYERS
-from regard.recording import is_recording
 
 
 @dataclass(frozen=True)

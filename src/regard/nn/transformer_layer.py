@@ -10,21 +10,21 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.constraints import channels_pair, heads_divide
 from regard.masks import Mask
 from regard.nn.checkpointing import Checkpointed
+from regard.nn.checks import positive, probability
 from regard.nn.dropout import Dropout
 from regard.nn.external import ExternalMemory
-from regard.nn.fitting import positive, probability
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
 from regard.nn.packed_layer import PackedLayer
 from regard.nn.rotary import Rotary
 from regard.nn.scores.base import Score
 from regard.nn.scores.scaled_dot import ScaledDot
-from regard.nn.sharing import SharedMemory
+from regard.nn.shared_memory import SharedMemory
 from regard.nn.state import State
 from regard.ops.attended import Attended
-from regard.shapes import channels_pair, heads_divide
 
 T = TypeVar("T")
 

@@ -8,10 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.cuda_capture import is_recording
 from regard.masks import Mask, Shape
 from regard.ops.attended import Attended
-from regard.ops.fastest import fused_attention
-from regard.ops.flexed import attention_in_spans, flex_fits
+from regard.ops.banded import Band, windowed_attention
+from regard.ops.flex_attention import attention_in_spans, flex_fits
+from regard.ops.sdpa_backends import fused_attention
 from regard.ops.short_reads import short_attention, short_fits
 from regard.ops.softmax import (
     HELD_PAIRS,
@@ -23,8 +25,6 @@ from regard.ops.softmax import (
     whole_rows,
 )
 from regard.ops.weights import Held, Weigh
-from regard.ops.windowed import Band, windowed_attention
-from regard.recording import is_recording
 
 Exact = Callable[[], tuple[Tensor, Tensor, float]]
 """Queries and keys as they were before they were rounded, and the scale of their products."""

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.cuda_capture import is_recording
 from regard.masks import Mask, Shape
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.recording import is_recording
 
 CARD = Card(
     name="softmax",

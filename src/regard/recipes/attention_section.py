@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from regard.constraints import dot_fits, identity_fits
 from regard.recipes.plugin_sections import Plugged
 from regard.recipes.section import Section
-from regard.shapes import dot_fits, identity_fits
 
 Size = Annotated[int, Field(ge=1, le=2**24)]
 """How many or how wide; what is wider is a slip of the finger, and its square no number of PyTorch's."""

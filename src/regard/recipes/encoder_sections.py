@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from regard.constraints import channels_pair, directions_halve, heads_divide
 from regard.recipes.attention_section import Score, Share, Size, check_identity, named
 from regard.recipes.section import Section
-from regard.shapes import channels_pair, directions_halve, heads_divide
 
 Scale = Annotated[float, Field(gt=0)]
 """The largest entry of an embedding at first."""

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from regard.recipes.data_sections import FORMATS, FolderData, PairsData, SplitFiles, reader_formats, sections
-from regard.recipes.problem import RecipeError
+from regard.recipes.errors import RecipeError
 
 LINES = "lines"
 """The format of a file with a text on each line, as it is asked."""

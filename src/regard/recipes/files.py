@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel
 
-from regard.recipes.document import Document, Where
-from regard.recipes.problem import RecipeError
+from regard.recipes.errors import RecipeError
+from regard.recipes.yaml_document import Document, Where
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import model_validator
 
+from regard.constraints import embeddings_tie
 from regard.recipes.attention_section import PastSection, Share, Size, check_identity, named
 from regard.recipes.encoder_sections import LSTM, BertEncoderSection, CellsSection, PlacedSection, Scale
 from regard.recipes.section import Model
-from regard.shapes import embeddings_tie
 
 
 class LanguageModelSection(Model):

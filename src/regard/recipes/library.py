@@ -6,7 +6,7 @@ from importlib import resources
 from pathlib import Path
 
 from regard.nearest import nearest
-from regard.recipes.problem import RecipeError
+from regard.recipes.errors import RecipeError
 
 _SUFFIXES = (".yaml", ".yml")
 

@@ -11,18 +11,7 @@ from pydantic import ValidationError
 from regard.data.problems import shortened
 from regard.nearest import nearest
 from regard.recipes.attention_section import Align, Score
-from regard.recipes.data_sections import DataSection, PairsData
-from regard.recipes.document import Document
-from regard.recipes.files import find_files, find_run
-from regard.recipes.library import find_recipe
-from regard.recipes.model_sections import KINDS
-from regard.recipes.plugin_sections import tags
-from regard.recipes.plugins import belongs, plugins_of
-from regard.recipes.problem import RecipeError
-from regard.recipes.renamed import renamed
-from regard.recipes.sections import Recipe
-from regard.recipes.sentence import guilty, sentence_of
-from regard.recipes.suited import (
+from regard.recipes.checks import (
     suited_data,
     suited_evaluation,
     suited_places,
@@ -30,6 +19,17 @@ from regard.recipes.suited import (
     suited_tokenizer,
     suited_training,
 )
+from regard.recipes.data_sections import DataSection, PairsData
+from regard.recipes.errors import RecipeError
+from regard.recipes.files import find_files, find_run
+from regard.recipes.library import find_recipe
+from regard.recipes.messages import guilty, sentence_of
+from regard.recipes.model_sections import KINDS
+from regard.recipes.plugin_sections import tags
+from regard.recipes.plugins import belongs, plugins_of
+from regard.recipes.renamed import renamed
+from regard.recipes.sections import Recipe
+from regard.recipes.yaml_document import Document
 from regard.registry import Kind, registered
 
 _SMALL = 2**23

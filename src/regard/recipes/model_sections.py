@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from regard.constraints import shifts_balance, shifts_fit
 from regard.recipes.attention_section import Share, Size
 from regard.recipes.encoder_sections import LSTM, CellsSection, Encoder, RNNEncoderSection
 from regard.recipes.language_model_sections import (
@@ -30,7 +31,6 @@ from regard.recipes.translator_sections import (
     SimpleAttentionSection,
     TransformerSection,
 )
-from regard.shapes import shifts_balance, shifts_fit
 
 
 class AcceptorSection(Model):

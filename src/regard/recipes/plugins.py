@@ -15,8 +15,8 @@ from typing import Any
 
 from regard.data.fingerprint import fingerprint
 from regard.nearest import nearest
-from regard.recipes.document import Document
-from regard.recipes.problem import RecipeError
+from regard.recipes.errors import RecipeError
+from regard.recipes.yaml_document import Document
 
 RECORD = "plugins.json"
 """In a run's folder: where each plug-in was, and the hash of its source."""

@@ -1,24 +1,64 @@
-"""Keys of older recipes, read as what they are called now."""
+"""Keys of older recipes, read under their present names."""
 
 from __future__ import annotations
 
-from regard.recipes.document import Document
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from regard.recipes.yaml_document import Document, Where
+
+
+class Renamed(NamedTuple):
+    """A key that has another name now.
+
+    Attributes:
+        old, new: paths of keys.
+        value: from the old value and that of the new key, if it is given too, to the new value; None to drop the key.
+        accepts: whether the old key could hold a value; others are left for the schema to refuse.
+    """
+
+    old: Where
+    new: Where
+    value: Callable[[Any, Any], Any]
+    accepts: Callable[[Any], bool]
+
+
+def _with_tensorboard(asked: bool, trackers: Any) -> list[str] | None:
+    if not asked:
+        return None
+    named = [trackers] if isinstance(trackers, str) else [one for one in trackers or [] if one != "tensorboard"]
+    return [*named, "tensorboard"]
+
+
+_RENAMED = (
+    Renamed(("train", "tensorboard"), ("train", "trackers"), _with_tensorboard, lambda value: isinstance(value, bool)),
+    Renamed(
+        ("train", "graphs"),
+        ("train", "cuda_graphs"),
+        lambda value, given: value if given is None else given,
+        lambda value: isinstance(value, bool),
+    ),
+)
 
 
 def renamed(document: Document) -> tuple[Document, tuple[str, ...]]:
-    """A document with the present names of its keys, and a note for each old one that says something.
+    """Return a document with the present names of its keys, and a note for each old one that says something.
 
     >>> document, notes = renamed(Document.parse("train: {tensorboard: true}", "mine.yaml"))
     >>> document.content, notes
     ({'train': {'trackers': ['tensorboard']}}, ('mine.yaml, line 1: train.tensorboard is now train.trackers: ...',))
     """
-    train = document.content.get("train")
-    if not isinstance(train, dict) or not isinstance(asked := train.get("tensorboard"), bool):
-        return document, ()
-    place = document.place(("train", "tensorboard"))
-    if not asked:
-        return document.without(("train", "tensorboard")), ()
-    given = train.get("trackers") or []
-    named = [given] if isinstance(given, str) else [one for one in given if one != "tensorboard"]
-    document = document.moved(("train", "tensorboard"), ("train", "trackers"), [*named, "tensorboard"])
-    return document, (f"{place}: train.tensorboard is now train.trackers: [tensorboard]",)
+    notes: list[str] = []
+    for one in _RENAMED:
+        section = document.content.get(str(one.old[0]))
+        if not isinstance(section, dict) or one.old[1] not in section or not one.accepts(section[one.old[1]]):
+            continue
+        value = one.value(section[one.old[1]], section.get(one.new[1]))
+        if value is None:
+            document = document.without(one.old)
+            continue
+        old, new = (".".join(map(str, where)) for where in (one.old, one.new))
+        shown = str(value).lower() if isinstance(value, bool) else f"[{', '.join(value)}]"
+        notes.append(f"{document.place(one.old)}: {old} is now {new}: {shown}")
+        document = document.moved(one.old, one.new, value)
+    return document, tuple(notes)

@@ -277,7 +277,7 @@ class TrainSection(Section):
     precision: Literal["float32", "tf32", "bfloat16"] = "float32"
     """tf32 lets a GPU round the factors of products, bfloat16 computes in half precision where that is safe; parameters
     stay float32."""
-    graphs: bool = True
+    cuda_graphs: bool = True
     """Whether one GPU records updates as CUDA graphs, where it would wait for Python and where they can be."""
     gradient_checkpointing: bool = False
     """Whether layers of Transformers compute their activations again in the backward pass: the same gradients, far less

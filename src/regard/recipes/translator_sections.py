@@ -6,10 +6,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from regard.constraints import directions_halve, draws_are_rewarded, embeddings_tie
 from regard.recipes.attention_section import Attention, Share, Size
 from regard.recipes.encoder_sections import GRU, LSTM, CellsSection, Elman, PlacedSection, Scale, of_kind
 from regard.recipes.section import Model
-from regard.shapes import directions_halve, draws_are_rewarded, embeddings_tie
 
 
 class RNNSection(Model):

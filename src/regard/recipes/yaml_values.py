@@ -9,7 +9,7 @@ import yaml
 
 from regard.data.problems import shortened
 from regard.data.surrogates import lone_surrogate
-from regard.recipes.problem import RecipeError
+from regard.recipes.errors import RecipeError
 
 Where = tuple[str | int, ...]
 """The path of keys to a value: `("train", "steps")`."""

@@ -7,17 +7,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from regard.recipes.document import Document
 from regard.recipes.load import check
 from regard.recipes.plugins import RECORD, described, recorded
 from regard.recipes.sections import Recipe
+from regard.recipes.yaml_document import Document
 from regard.runs.folder import RunError, checkpoint_folders, recipe_file, trained
 
 BEGINNING = re.compile(r"tokenizer(\.target)?\.split|model\.(\w+\.)*scale")
 """Keys that count until a run has its tokenizers and weights, and never after; null goes on with what the run has."""
 FREE = re.compile(
     r"run|decode(\..*)?|evaluate\.(metrics|group|rows|examples)(\..*)?"
-    r"|train\.(steps|minutes|log_every|valid_every|checkpoint_every|graphs|gradient_checkpointing|sharding|trackers)"
+    r"|train\.(steps|minutes|log_every|valid_every|checkpoint_every|cuda_graphs|gradient_checkpointing|sharding|trackers)"
 )
 """Keys that a run may go on with other values of: they change nothing that is learned."""
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from regard.checksum import NAME, DamageError, check
 from regard.nearest import nearest
-from regard.recipes.document import Document
-from regard.recipes.problem import RecipeError
+from regard.recipes.errors import RecipeError
+from regard.recipes.yaml_document import Document
 
 
 class RunError(ValueError):

@@ -16,7 +16,7 @@ from regard.data.sentences import Sentences, encoded_sentences, folded
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.explain.panel import Panel
-from regard.models.predicted import Predicted, log_softmax
+from regard.models.outputs import Predicted, log_softmax
 from regard.specials import PAD, SPECIALS, UNK
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction

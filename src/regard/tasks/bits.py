@@ -19,7 +19,7 @@ from regard.data.problems import TextError
 from regard.decode.search import Search
 from regard.explain.panel import Panel
 from regard.models.ntm import NTM
-from regard.models.predicted import Predicted
+from regard.models.outputs import Predicted
 from regard.tasks.loss import Loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Encoders, Pace, Task

@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.data.labels import Labels
 from regard.data.problems import DataError
 from regard.evaluate.nearest import unknown
-from regard.keeping import Keeping
+from regard.memo import Keeping
 
 
 @dataclass(frozen=True)

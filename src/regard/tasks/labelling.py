@@ -25,13 +25,13 @@ from regard.explain.panel import Panel
 from regard.models.acceptor import Acceptor
 from regard.models.bert import BertEncoder
 from regard.models.lstmn_encoder import LSTMNEncoder
-from regard.models.predicted import Predicted, log_softmax
+from regard.models.outputs import Predicted, log_softmax
 from regard.specials import EOS, IGNORE, UNK
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.layers import layers_panel
+from regard.tasks.length_check import check_room
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.room import check_room
 from regard.tasks.targets.label import LabelTarget
 from regard.tasks.targets.target import Answered, Target
 from regard.tasks.task import Encoders, Pace, Task, in_batches

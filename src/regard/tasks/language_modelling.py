@@ -18,12 +18,12 @@ from regard.decode.prompted import Prompted
 from regard.decode.search import Search
 from regard.explain.panel import Panel
 from regard.models.lstmn_lm import LSTMNLM
-from regard.models.predicted import Predicted
+from regard.models.outputs import Predicted
 from regard.specials import PAD, UNK
-from regard.tasks.exposure import Exposure
 from regard.tasks.loss import Loss, token_loss
+from regard.tasks.lstmn_panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
-from regard.tasks.tapes import tape_panels, taped
+from regard.tasks.scheduled_sampling import Exposure
 from regard.tasks.task import Encoders, Pace, Task
 from regard.view.direction import isolated
 

@@ -20,12 +20,12 @@ from regard.decode.search import Search
 from regard.explain.capture import capture
 from regard.explain.panel import Panel
 from regard.models.bert import Bert
-from regard.models.predicted import Predicted, log_softmax
+from regard.models.outputs import Predicted, log_softmax
 from regard.ops.weights import Weights
 from regard.specials import BOS, EOS, FRAME, IGNORE, MASK, MASKED
+from regard.tasks.length_check import check_room, room
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.room import check_room, room
 from regard.tasks.task import Encoders, Task, in_batches
 from regard.view.direction import isolated
 

@@ -19,7 +19,7 @@ from regard.data.labels import Labels
 from regard.decode.search import Search
 from regard.explain.panel import Network, Panel
 from regard.models.graph import GAT
-from regard.models.predicted import Predicted, log_softmax
+from regard.models.outputs import Predicted, log_softmax
 from regard.nn.sparse_rows import SparseRows
 from regard.ops.graph import GraphAttended
 from regard.protocol import device_of

@@ -20,13 +20,13 @@ from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
 from regard.explain.panel import Panel
 from regard.models.memory_transformer import MemoryTransformer, Remembered
-from regard.models.predicted import Predicted
-from regard.models.stored import Stored
+from regard.models.outputs import Predicted
+from regard.models.text_store import Stored
 from regard.protocol import Step
 from regard.specials import BOS, PAD, UNK
-from regard.tasks.exposure import Exposure
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
+from regard.tasks.scheduled_sampling import Exposure
 from regard.tasks.task import Encoders, Task, in_batches
 from regard.view.direction import isolated
 

@@ -17,11 +17,11 @@ from regard.data.windows import Cutting, Window, word_numbers
 from regard.decode.search import Search
 from regard.evaluate.squad import same
 from regard.explain.panel import Panel
-from regard.models.predicted import Predicted
+from regard.models.outputs import Predicted
 from regard.specials import IGNORE, PAD, UNK
+from regard.tasks.length_check import check_room
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.room import check_room
 from regard.tasks.task import Encoders, Task
 from regard.view.direction import isolated
 

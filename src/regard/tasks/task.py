@@ -21,12 +21,12 @@ from regard.decode.search import Search
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.texts import References
 from regard.explain.panel import Panel
-from regard.models.predicted import log_softmax
+from regard.models.outputs import log_softmax
 from regard.specials import PAD, UNK
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.loss import Loss
+from regard.tasks.lstmn_panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
-from regard.tasks.tapes import tape_panels, taped
 from regard.view.direction import isolated
 
 Encoders = Mapping[str, Tokenizer | Labels | Numbers]

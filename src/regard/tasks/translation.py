@@ -19,14 +19,14 @@ from regard.explain.panel import Panel
 from regard.models.bidirectional import Bidirectional
 from regard.models.generator import EncoderDecoder
 from regard.models.lstmn import LSTMNSeq2Seq
-from regard.models.predicted import Predicted
+from regard.models.outputs import Predicted
 from regard.protocol import device_of
 from regard.specials import BOS, PAD, SPECIALS, UNK
-from regard.tasks.draws import RewardedDraws
-from regard.tasks.exposure import Exposure
 from regard.tasks.loss import Loss, token_loss
+from regard.tasks.lstmn_panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
-from regard.tasks.tapes import tape_panels, taped
+from regard.tasks.reinforce import RewardedDraws
+from regard.tasks.scheduled_sampling import Exposure
 from regard.tasks.task import Encoders, Pace, Task, in_batches
 
 EXTRAS = ("fertility", "backward", "symmetry")

@@ -15,8 +15,8 @@ from regard.data.lines import LONGEST, bounded_lines, lines
 from regard.data.problems import TextError, shortened
 from regard.data.surrogates import lone_surrogate
 from regard.recipes.data_sections import DataSection, SplitFiles
+from regard.recipes.errors import RecipeError
 from regard.recipes.file_data import LINES, Layout, file_formats, file_section, format_of
-from regard.recipes.problem import RecipeError
 from regard.recipes.sections import Recipe
 from regard.tasks.task import Task
 from regard.train.splits import file_reader

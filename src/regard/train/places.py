@@ -11,7 +11,7 @@ from torch import nn
 from regard.data.tokenizer import Tokenizer
 from regard.models.bert import Bert, BertEncoder
 from regard.nn.positions import Learned
-from regard.recipes.problem import RecipeError
+from regard.recipes.errors import RecipeError
 from regard.recipes.sections import Recipe
 from regard.specials import FRAME
 from regard.tasks.language_modelling import SAMPLED
@@ -26,7 +26,7 @@ def check_places(
     """See that learned positions reach as far as texts do; other positions have no end.
 
     What the recipe itself says, windows and the length of outputs, was looked at when it was read
-    (`regard.recipes.suited`).
+    (`regard.recipes.checks`).
 
     Args:
         model: of the recipe, its tables; on any device.

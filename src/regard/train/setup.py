@@ -29,14 +29,14 @@ from regard.specials import BOS, EOS, FRAME
 from regard.tasks.answering import Answering
 from regard.tasks.bits import Bits
 from regard.tasks.dictionary import read_dictionary
-from regard.tasks.draws import RewardedDraws, check_draws
-from regard.tasks.exposure import Exposure, ScheduledSampling
 from regard.tasks.kinds import TASKS
 from regard.tasks.labelling import Classification, Tagging
 from regard.tasks.language_modelling import LanguageModelling
 from regard.tasks.masked_language_modelling import MaskedLanguageModelling
 from regard.tasks.nodes import Nodes
 from regard.tasks.recalling import Recalling
+from regard.tasks.reinforce import RewardedDraws, check_draws
+from regard.tasks.scheduled_sampling import Exposure, ScheduledSampling
 from regard.tasks.spans import SpanAnswering
 from regard.tasks.targets.label import LabelTarget
 from regard.tasks.targets.label_set import LabelSetTarget

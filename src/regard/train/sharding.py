@@ -15,7 +15,7 @@ from torch import nn
 from regard.models.bidirectional import Bidirectional
 from regard.nn.external import ExternalMemory
 from regard.nn.memory import Memory
-from regard.nn.sharing import SharedMemory
+from regard.nn.shared_memory import SharedMemory
 from regard.nn.state import State
 from regard.nn.transformer_layer import LayerState, TransformerLayer
 from regard.recipes.sections import Recipe

@@ -26,18 +26,16 @@ from regard.runs.metrics_log import AVERAGED
 from regard.runs.run import Run
 from regard.runs.sharded_tensors import whole
 from regard.tensor_fit import misfit
-from regard.train import heap
-from regard.train.beginning import begin_with, begun_encoders, parts
-from regard.train.carried import grown, named_tensors, with_tensors
-from regard.train.choice import higher_is_better, judge
-from regard.train.fault import NotFiniteError, locate, which_of
+from regard.train import malloc
+from regard.train.cuda_graphs import Graphs, obstacle, waited_for
+from regard.train.early_stopping import higher_is_better, judge
 from regard.train.feed import Place
-from regard.train.graphs import Graphs, obstacle, waited_for
 from regard.train.memories import forgotten_stories
+from regard.train.nan_locator import NotFiniteError, locate, which_of
 from regard.train.notices import Notices
 from regard.train.odd_texts import odd_texts
 from regard.train.origin import Origin, changed_data, changed_encoders, origin
-from regard.train.products import rounded_products
+from regard.train.pretrained import begin_with, begun_encoders, parts
 from regard.train.schedule import Constant, Schedule
 from regard.train.screen import Screen
 from regard.train.setup import Setup, make_model, prepare
@@ -45,6 +43,8 @@ from regard.train.sharding import by_layer, fill, shard
 from regard.train.signals import STOPPING, MeasurementStopped, StopSignals
 from regard.train.speed import advice, final_validations, fitted, validation_seconds
 from regard.train.splits import Split
+from regard.train.state_io import grown, named_tensors, with_tensors
+from regard.train.tf32 import rounded_products
 from regard.train.threads import choose
 from regard.train.time_spent import TimeSpent
 from regard.train.trackers import Trackers
@@ -168,7 +168,7 @@ class Trainer:
             self._begin_with(self.first)
         if self.accelerator.device.type == "cpu":
             torch.set_num_threads(choose(self.model))
-            heap.keep()
+            malloc.keep()
         self.schedule: Schedule = Constant() if train.steps is None else make_schedule(self.recipe)
         self.objective = self._spread(Objective(self.model, self.task, narrow=train.precision == "bfloat16"))
         self.optimizer = make_optimizer(train, self.model.parameters())
@@ -218,7 +218,7 @@ class Trainer:
     def _graphs(self) -> Graphs | None:
         """Recorded updates, where a GPU would wait for Python."""
         alone = self.accelerator.device.type == "cuda" and self.accelerator.num_processes == 1
-        if not self.recipe.train.graphs or not alone or not waited_for(self.model, self.task):
+        if not self.recipe.train.cuda_graphs or not alone or not waited_for(self.model, self.task):
             return None
         why = obstacle(self.model, self.task)
         if why is not None:

@@ -26,8 +26,8 @@ from regard.tasks.language_modelling import LanguageModelling
 from regard.tasks.masked_language_modelling import MaskedLanguageModelling
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Task
-from regard.train.fault import NotFiniteError, locate, which_of
 from regard.train.feed import Feed, Place
+from regard.train.nan_locator import NotFiniteError, locate, which_of
 from regard.train.setup import MEASURED, measuring_feed
 from regard.train.splits import Split
 

@@ -8,14 +8,14 @@ from typing import Literal, get_args
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.constraints import shifts_balance
 from regard.masks import Mask
 from regard.nn.aligners.base import Aligned, Aligner
-from regard.nn.fitting import mapped
+from regard.nn.checks import mapped
 from regard.nn.memory import Memory
 from regard.nn.state import Past, State
 from regard.ops.ntm_addressing import ntm_address
 from regard.ops.softmax import masked_softmax, statistics_dtype
-from regard.shapes import shifts_balance
 
 Initial = Literal["peaked", "uniform"]
 

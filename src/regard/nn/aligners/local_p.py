@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.nn.aligners.base import Aligned, Aligner
-from regard.nn.fitting import mapped, positive
+from regard.nn.checks import mapped, positive
 from regard.nn.memory import Memory
 from regard.nn.state import State
 from regard.ops.heads import split_heads

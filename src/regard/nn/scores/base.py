@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from regard.nn.fitting import mapped, positive
+from regard.nn.checks import mapped, positive
 from regard.nn.memory import Memory
 from regard.nn.state import Past, State
 from regard.ops.attended import Attended

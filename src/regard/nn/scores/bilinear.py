@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from regard.nn.fitting import fits
+from regard.nn.checks import fits
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import State

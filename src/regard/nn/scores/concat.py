@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from regard.nn.fitting import fits
+from regard.constraints import identity_fits
+from regard.nn.checks import fits
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import State
 from regard.ops.additive import additive_attention, additive_score
 from regard.ops.attended import Attended
-from regard.shapes import identity_fits
 
 
 class Concat(Score):

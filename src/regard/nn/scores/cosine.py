@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.nn.fitting import fits, mapped
+from regard.nn.checks import fits, mapped
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import State

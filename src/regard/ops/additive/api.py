@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from regard.cuda_capture import is_recording
 from regard.masks import Mask
-from regard.ops.additive import blocked, fused, harmonic, reference, sigmoids
+from regard.ops.additive import blocked, cpu_sigmoid, fused, harmonic, reference
 from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_impl, check_reading, check_weight
 from regard.ops.kernels import runnable
-from regard.recording import is_recording
 
 CARD = Card(
     name="additive",
@@ -137,7 +137,7 @@ def additive_attention(
     if impl is None and torch.compiler.is_compiling():  # sizes may be symbols, and a compiler fuses the plain way
         impl = "reference"
     if impl is None and features is None and _is_short(query, key, value, weight):
-        return sigmoids.attention(query, key, value, weight, mask, dropout=dropout)
+        return cpu_sigmoid.attention(query, key, value, weight, mask, dropout=dropout)
     method = impl or ("reference" if dropout else _method(query, key, value))
     if method == "reference":
         return reference.attention(

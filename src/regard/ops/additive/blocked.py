@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from regard.masks import Mask
-from regard.ops.additive.rebuilt import rebuilt
+from regard.ops.additive.rebuilt_weights import rebuilt
 from regard.ops.additive.tiles import Operands, tiles
 from regard.ops.attended import Attended
-from regard.ops.once import apply_once, narrow, only_once
+from regard.ops.custom_gradients import apply_once, narrow, only_once
 from regard.ops.softmax import full_precision
 
 _WHAT = "additive: the blocked implementation"

@@ -13,11 +13,11 @@ from torch import Tensor
 from regard.masks import Mask
 from regard.ops.additive import blocked
 from regard.ops.additive.launch import Launch, choose
-from regard.ops.additive.rebuilt import rebuilt
+from regard.ops.additive.rebuilt_weights import rebuilt
 from regard.ops.additive.tiles import Operands
 from regard.ops.attended import Attended
+from regard.ops.custom_gradients import apply_once, narrow, only_once
 from regard.ops.kernels import DTYPES, check_kernels
-from regard.ops.once import apply_once, narrow, only_once
 
 _WHAT = "additive: the fused implementation"
 

@@ -19,11 +19,11 @@ from regard.ops.additive.harmonic_launch import HarmonicTile
 from regard.ops.additive.harmonics import LIMIT, TOLERANCE, Fit, choose, widest
 from regard.ops.additive.launch import Launch
 from regard.ops.additive.launch import choose as choose_launch
-from regard.ops.additive.rebuilt import rebuilt
+from regard.ops.additive.rebuilt_weights import rebuilt
 from regard.ops.additive.tiles import Operands
 from regard.ops.attended import Attended
+from regard.ops.custom_gradients import apply_once, narrow, only_once
 from regard.ops.kernels import check_kernels
-from regard.ops.once import apply_once, narrow, only_once
 
 _WHAT = "additive: the harmonic implementation"
 _HALF = (torch.float16, torch.bfloat16)

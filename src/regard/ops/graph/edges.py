@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.recording import is_recording
+from regard.cuda_capture import is_recording
 
 
 class Sorted(NamedTuple):

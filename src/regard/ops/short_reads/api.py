@@ -7,13 +7,13 @@ import functools
 import torch
 from torch import Tensor
 
+from regard.cuda_capture import is_recording
 from regard.masks import Mask, Shape
-from regard.ops.fastest import capability
+from regard.ops.custom_gradients import apply_once
 from regard.ops.kernels import runnable
-from regard.ops.once import apply_once
+from regard.ops.sdpa_backends import capability
 from regard.ops.short_reads.fused import WHAT, Fused
 from regard.ops.short_reads.limits import Limits
-from regard.recording import is_recording
 
 _LONGEST, _WIDEST = 64, 256
 _LONGEST_IN_FLOAT32, _WIDEST_IN_FLOAT32 = 32, 64  # where products are not the tensor cores'

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.ops.once import only_once
+from regard.ops.custom_gradients import only_once
 from regard.ops.short_reads.limits import Limits
 
 WHAT = "inner products: the kernel for short reads"

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.cuda_capture import is_recording
 from regard.ops.checks import check_impl
 from regard.ops.kernels import runnable
 from regard.ops.unit_vectors.fused import Fused
-from regard.recording import is_recording
 
 IMPLEMENTATIONS = ("reference", "triton")
 

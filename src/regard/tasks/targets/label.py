@@ -8,7 +8,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from regard.data.labels import Labels
-from regard.models.predicted import log_softmax
+from regard.models.outputs import log_softmax
 from regard.specials import IGNORE
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.loss import token_loss

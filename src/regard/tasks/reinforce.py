@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from regard.constraints import draws_are_rewarded
 from regard.models.bidirectional import Bidirectional
-from regard.models.predicted import Predicted, log_softmax
+from regard.models.outputs import Predicted, log_softmax
 from regard.models.simple_attention import SimpleAttention
 from regard.nn.aligners import Hard
-from regard.shapes import draws_are_rewarded
 from regard.specials import PAD
 
 

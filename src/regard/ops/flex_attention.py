@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
+from regard.cuda_capture import is_recording
 from regard.masks import Mask, Shape, Spans
-from regard.ops.fastest import capability
 from regard.ops.kernels import runnable
-from regard.recording import is_recording
+from regard.ops.sdpa_backends import capability
 
 _BLOCK = 128
 _PAIRS = 1 << 28

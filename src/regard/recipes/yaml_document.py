@@ -9,7 +9,7 @@ from typing import Any
 from regard.data.lines import check_regular
 from regard.data.problems import DataError, shortened
 from regard.data.surrogates import lone_surrogate
-from regard.recipes.problem import RecipeError
+from regard.recipes.errors import RecipeError
 from regard.recipes.yaml_values import Where, read_values
 
 __all__ = ["Document", "Where"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.keeping import Keeping
+from regard.memo import Keeping
 
 
 def test_one_result_is_held_for_each_reader() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from regard.nn.fitting import positive
+from regard.nn.checks import positive
 
 
 class Pruned(nn.Module):

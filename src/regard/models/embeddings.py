@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.constraints import embeddings_tie
 from regard.nn.dropout import Dropout
-from regard.shapes import embeddings_tie
 from regard.specials import BOS, EOS, PAD, UNK
 
 

@@ -22,11 +22,11 @@ from regard.protocol import device_of
 from regard.recipes.sections import Recipe
 from regard.runs.folder import RunError
 from regard.runs.run import Run
-from regard.tasks.allowed import allowed, bounded
 from regard.tasks.askable import check_askable
+from regard.tasks.ensemble import together
+from regard.tasks.output_set import allowed, bounded
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Task
-from regard.tasks.together import together
 from regard.tasks.translation import Translation
 from regard.train.setup import make_model, make_task
 

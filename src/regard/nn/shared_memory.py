@@ -21,7 +21,7 @@ from regard.nn.scores.bilinear import Bilinear
 from regard.nn.scores.dot import Dot
 from regard.nn.scores.scaled_dot import ScaledDot
 from regard.nn.state import State
-from regard.ops.additive.sigmoids import relative_score
+from regard.ops.additive.cpu_sigmoid import relative_score
 from regard.ops.attended import Attended
 from regard.ops.softmax import masked_softmax
 

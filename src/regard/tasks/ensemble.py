@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from regard.decode.ensemble import Ensemble, Joint, averaged
-from regard.models.predicted import Predicted
+from regard.models.outputs import Predicted
 from regard.protocol import Step
 from regard.tasks.task import mean_log_probs
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.masks import Mask, Shape
-from regard.ops.fastest import aligned, capability, fused_attention
+from regard.ops.sdpa_backends import aligned, capability, fused_attention
 
 _BLOCK = 64  # queries of a block, at least: what a fused kernel is made for
 _CAPABILITY, _WIDEST = (8, 0), 256  # of flash attention

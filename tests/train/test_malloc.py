@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from regard.train import heap
+from regard.train import malloc
 
 COUNT = """
 import sys, torch
-from regard.train import heap
-asked = heap.keep() if sys.argv[1] == "keep" else False
+from regard.train import malloc
+asked = malloc.keep() if sys.argv[1] == "keep" else False
 def faults():
     return int(open("/proc/self/stat").read().rsplit(")", 1)[1].split()[7])
 for _ in range(20):
@@ -42,4 +42,4 @@ def test_freed_memory_is_used_again() -> None:
 
 def test_who_has_said_something_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MALLOC_ARENA_MAX", "2")
-    assert not heap.keep()
+    assert not malloc.keep()

@@ -11,9 +11,9 @@ from pydantic.fields import FieldInfo
 
 from regard.data.problems import shortened
 from regard.nearest import nearest
-from regard.recipes.document import Document, Where
 from regard.recipes.plugin_sections import Plugged
 from regard.recipes.sections import Recipe
+from regard.recipes.yaml_document import Document, Where
 
 _QUOTED, _LONGEST = 200, 600  # characters of a value, of what is wrong with it
 

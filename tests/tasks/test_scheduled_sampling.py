@@ -12,10 +12,10 @@ from torch import Tensor
 
 from regard.data.batch import Batch
 from regard.models import Advanced, Attending, DecoderState, EncoderDecoder, Transformer
-from regard.models.words import drop_words
+from regard.models.embeddings import drop_words
 from regard.nn import RecurrentState
 from regard.specials import BOS, EOS, PAD, UNK
-from regard.tasks.exposure import Exposure, ScheduledSampling, corrupt_words
+from regard.tasks.scheduled_sampling import Exposure, ScheduledSampling, corrupt_words
 from tests.mechanism import assert_close
 from tests.models.systems import ENCODER_DECODERS, PRE, SOURCE, TARGET, bahdanau, luong, named_gradients, pairs
 

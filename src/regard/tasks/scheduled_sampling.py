@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.batch import Batch
-from regard.models.predicted import Predicted, log_softmax
-from regard.models.words import among, drop_words
+from regard.models.embeddings import among, drop_words
+from regard.models.outputs import Predicted, log_softmax
 from regard.specials import BOS, EOS, PAD
 
 Decay = Literal["exponential", "inverse_sigmoid", "linear"]

@@ -41,7 +41,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from regard.recording import is_recording
+from regard.cuda_capture import is_recording
 
 _LARGE = [
     SDPBackend.CUDNN_ATTENTION,

@@ -13,14 +13,14 @@ import torch
 from torch import Tensor
 
 from regard.data.batch import Batch
-from regard.recipes.document import Document
 from regard.recipes.load import check, load
+from regard.recipes.yaml_document import Document
 from regard.runs.folder import RunError
 from regard.runs.run import Run
-from regard.train import graphs
-from regard.train.carried import named_tensors
-from regard.train.graphs import CudaGraphs, Graphs, obstacle, recorded_sizes, waited_for
+from regard.train import cuda_graphs
+from regard.train.cuda_graphs import CudaGraphs, Graphs, obstacle, recorded_sizes, waited_for
 from regard.train.screen import Screen
+from regard.train.state_io import named_tensors
 from regard.train.trainer import Trainer
 from regard.train.update import Objective
 from tests.mechanism import assert_close, on_the_device
@@ -241,7 +241,7 @@ def test_language_models_are_recorded_and_go_on_from_their_state(model: str, bat
     assert starts >= {0, 5, 8}
 
 
-def kept(recorded: graphs.Recorded) -> list[tuple[str, Tensor]]:
+def kept(recorded: cuda_graphs.Recorded) -> list[tuple[str, Tensor]]:
     """The tensors that a replay writes its state into."""
     return list(named_tensors(recorded.after).items())
 
@@ -279,7 +279,7 @@ def test_labels_of_texts_are_recorded(encoder: str, tmp_path: Path) -> None:
 def test_large_models_that_learn_all_words_at_once_need_no_recording(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graphs, "LARGE", 1000)
+    monkeypatch.setattr(cuda_graphs, "LARGE", 1000)
     for feeding, waits in (("false", False), ("true", True)):
         model = f"model={{kind: luong, embedding_dim: 16, hidden_dim: 16, feeding: {feeding}}}"
         made = Trainer(recipe(model), Run(tmp_path / feeding), screen=Screen(quiet=True))
@@ -290,7 +290,7 @@ def test_large_models_that_learn_all_words_at_once_need_no_recording(
     ("override", "said"),
     [
         ("train.exposure.sampling={}", ["train.exposure.sampling"]),
-        ("train.graphs=false", []),
+        ("train.cuda_graphs=false", []),
     ],
 )
 def test_on_a_gpu_a_note_says_why_nothing_is_recorded(override: str, said: list[str], tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_on_a_gpu_a_note_says_why_nothing_is_recorded(override: str, said: list[
 def test_what_a_gpu_refuses_to_record_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda, done = MagicMock(), []
     cuda.graph.return_value.__exit__.return_value = False
-    monkeypatch.setattr(graphs.torch, "cuda", cuda)
+    monkeypatch.setattr(cuda_graphs.torch, "cuda", cuda)
     replay = CudaGraphs()(lambda: done.append("run"))
     assert done == ["run", "run"]  # once beside, once recorded
     assert replay is cuda.CUDAGraph.return_value.replay
@@ -317,5 +317,5 @@ def test_what_a_gpu_refuses_to_record_is_a_sentence(monkeypatch: pytest.MonkeyPa
         if outcome is not None:
             raise outcome
 
-    with pytest.raises(RunError, match=r"CUDA graph \(operation not permitted\); give train.graphs=false"):
+    with pytest.raises(RunError, match=r"CUDA graph \(operation not permitted\); give train.cuda_graphs=false"):
         CudaGraphs()(refused)

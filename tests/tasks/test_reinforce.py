@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from regard.models import Attending, build
-from regard.models.predicted import Predicted, drawn, log_softmax
+from regard.models.outputs import Predicted, drawn, log_softmax
 from regard.nn import Attention, Hard, ScaledDot
 from regard.ops import hard_weights
 from regard.specials import PAD
-from regard.tasks.draws import RewardedDraws, check_draws
 from regard.tasks.loss import token_loss
+from regard.tasks.reinforce import RewardedDraws, check_draws
 from tests.mechanism import assert_close
 from tests.models.systems import bahdanau, pairs
 

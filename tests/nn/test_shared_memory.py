@@ -9,7 +9,7 @@ import regard
 from regard import Mask
 from regard.models import Attending
 from regard.nn import Memory, packed_copy
-from regard.nn.sharing import SharedMemory
+from regard.nn.shared_memory import SharedMemory
 from tests.mechanism import assert_close
 
 READERS = {

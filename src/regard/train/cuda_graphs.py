@@ -9,15 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.cuda_capture import recording
 from regard.data.batch import Batch
 from regard.nn.aligners import Hard
 from regard.nn.checkpointing import Checkpointed
-from regard.recording import recording
 from regard.runs.folder import RunError
 from regard.specials import IGNORE, PAD
 from regard.tasks.task import Task
 from regard.tasks.translation import Translation
-from regard.train.carried import named_tensors, with_tensors
+from regard.train.state_io import named_tensors, with_tensors
 from regard.train.update import Objective
 
 MOST = 128
@@ -210,7 +210,9 @@ class CudaGraphs:
                 run()
         except RuntimeError as error:
             why = str(error).partition("\n")[0]
-            raise RunError(f"an update cannot be recorded as a CUDA graph ({why}); give train.graphs=false") from error
+            raise RunError(
+                f"an update cannot be recorded as a CUDA graph ({why}); give train.cuda_graphs=false"
+            ) from error
         replay: Callable[[], None] = graph.replay
         return replay
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.train.choice import judge, kept
+from regard.train.early_stopping import judge, kept
 
 BOTH = ("accuracy", "loss")
 

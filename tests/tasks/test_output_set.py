@@ -10,7 +10,7 @@ import torch
 from regard.data.problems import DataError
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
-from regard.tasks.allowed import allowed, bounded
+from regard.tasks.output_set import allowed, bounded
 
 WORDS = Tokenizer.train(["the old house", "a cat"], kind="words")
 

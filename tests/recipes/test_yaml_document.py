@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.recipes.document import Document
-from regard.recipes.problem import RecipeError
+from regard.recipes.errors import RecipeError
+from regard.recipes.yaml_document import Document
 
 TEXT = """\
 # a comment
