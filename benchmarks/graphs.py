@@ -30,7 +30,7 @@ from regard.nn import GraphAttention
 from regard.nn.sparse_rows import SparseRows
 from regard.recipes.load import load
 from regard.recipes.sections import Recipe
-from regard.tasks.nodes import Nodes
+from regard.systems.nodes.task import Nodes
 from regard.train.early_stopping import judge
 
 PUBLISHED = {"cora": "83.0 ± 0.7", "citeseer": "72.5 ± 0.7"}

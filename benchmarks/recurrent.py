@@ -27,8 +27,8 @@ from regard.models import Attending, Bahdanau, Luong, SimpleAttention
 from regard.nn.rnn import without_tf32
 from regard.ops.attending_gru import attending_gru
 from regard.specials import BOS, EOS, PAD
+from regard.systems.translation.task import Translation
 from regard.tasks.loss import token_loss
-from regard.tasks.translation import Translation
 from regard.train.cuda_graphs import CudaGraphs, Graphs, Recorder
 from regard.train.update import Objective
 

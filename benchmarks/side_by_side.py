@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from regard.data import Batch
+from regard.data.feed import Feed, Place
 from regard.models.ntm import NTM, NTMState
 from regard.models.outputs import Predicted
 from regard.nn.rnn import RecurrentState
@@ -30,11 +31,10 @@ from regard.nn.state import State
 from regard.nn.tape import Joined, Tape
 from regard.recipes.sections import Recipe
 from regard.runs.run import Run
+from regard.tasks.setup import Setup, make_model, prepare
 from regard.tasks.task import Task
 from regard.train import malloc
 from regard.train.cuda_graphs import Graphs
-from regard.train.feed import Feed, Place
-from regard.train.setup import Setup, make_model, measuring_feed, prepare
 from regard.train.update import Objective, make_optimizer, make_schedule
 
 Joint = tuple[Tensor, Tensor]
@@ -193,7 +193,7 @@ def learn(
     given, feed = recipe.train, setup.feed
     graphs = Graphs(models) if device.type == "cuda" else Graphs(models, record=lambda run: run)
     optimizer, schedule = make_optimizer(given, models.parameters()), make_schedule(recipe)
-    valid = measuring_feed(recipe, setup.task, setup.valid, carries=False)
+    valid = setup.task.measuring_feed(recipe, setup.valid, carries=False)
     best = {name: part.detach().clone() for name, part in models.parts().items()}
     least, rows = torch.full((len(best[models.names[0]]),), math.inf, device=device), []
     steps = track(range(1, given.steps + 1), description=recipe.run)

@@ -20,15 +20,15 @@ from regard.evaluate.nearest import unknown
 from regard.nn.packed import packed_copy
 from regard.protocol import device_of
 from regard.recipes.sections import Recipe
-from regard.runs.folder import RunError
+from regard.runs.folder import RunError, check_task
 from regard.runs.run import Run
 from regard.tasks.askable import check_askable
 from regard.tasks.ensemble import together
-from regard.tasks.output_set import allowed, bounded
+from regard.tasks.output_set import bounded
 from regard.tasks.prediction import Prediction
+from regard.tasks.registry import task_class
+from regard.tasks.setup import make_model
 from regard.tasks.task import Task
-from regard.tasks.translation import Translation
-from regard.train.setup import make_model, make_task
 
 Only = Iterable[str] | Path | Trie
 """Texts that a translation may be, a file of them, or both made ready."""
@@ -82,9 +82,7 @@ class Predictor:
 
     def allowed(self, only: Iterable[str] | Path) -> Trie:
         """A set of translations, read once, for `only` of many calls."""
-        if not isinstance(self.task, Translation):
-            raise ValueError(f"predict: only is for the task 'translate'; the task is {self.recipe.task!r}")
-        return allowed(only, self.task.target)
+        return self.task.output_set(only)
 
     def _held(self, only: Only | None, search: Search) -> tuple[Any, Search]:
         """The model, held to some outputs if that is asked for, and the search for them."""
@@ -142,7 +140,7 @@ def load(
     """
     run = Run(Path(path))
     recipe = run.recipe(overrides)
-    task = make_task(recipe, run.needed_encoders(recipe.task))
+    task = task_class(recipe.task).of(recipe, run.needed_encoders())
     models = [_trained(run, recipe, task), *(_member(Run(Path(other)), run, task) for other in others)]
     model = together(models, mean=task.averaged).to(device or _best_device()).eval()
     if others and engine != "own":
@@ -161,7 +159,8 @@ def _trained(run: Run, recipe: Recipe, task: Task) -> nn.Module:
 def _member(run: Run, first: Run, task: Task) -> nn.Module:
     """The model of a run that answers together with the first."""
     recipe = run.recipe(["decode={}"])  # its own way of answering does not count
-    mine = make_task(recipe, run.needed_encoders(first.recipe().task))
+    check_task(run.folder, first.recipe().task)
+    mine = task_class(recipe.task).of(recipe, run.needed_encoders())
     if (why := task.apart(mine)) is not None:
         raise RunError(f"{run.folder} and {first.folder} {why}")
     return _trained(run, recipe, mine)

@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from benchmarks import side_by_side
+from regard.data.feed import Place
 from regard.recipes.load import load
 from regard.runs.run import Run
-from regard.train.feed import Place
+from regard.tasks.setup import make_model, prepare
 from regard.train.screen import Screen
-from regard.train.setup import make_model, prepare
 from regard.train.trainer import Trainer
 
 SMALL = [

@@ -9,7 +9,7 @@ import pytest
 
 import regard
 from regard.cli import app
-from regard.train.splits import examples, prepared
+from regard.tasks.splits import examples, prepared
 from tests.cli.command import RUN, asked, refused
 
 NAMES = ("Mara Belo", "Ivo", "Tessa Lin Kor", "Pim Dal", "Oro", "Sena Mir")

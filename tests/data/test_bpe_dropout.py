@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from regard.data import EOS, Collator, Corpus, DataError, Pairs, Tokenizer
 from regard.data.bpe_dropout import _WAYS, BPEDropout, cut_anew
-from regard.train.feed import ExampleFeed, Place
+from regard.data.feed import ExampleFeed, Place
 
 TEXTS = [
     "the lower house is lower than the other",

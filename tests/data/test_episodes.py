@@ -19,7 +19,7 @@ from regard.data.episodes import (
     RepeatCopy,
 )
 from regard.data.problems import DataError
-from regard.recipes.episode_sections import EpisodeData
+from regard.systems.bits.sections import EpisodeData
 
 TASKS: dict[str, Algorithm] = {
     "copy": Copy(bits=3, longest=7),

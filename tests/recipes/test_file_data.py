@@ -6,22 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import TypeAdapter
 
-from regard.recipes.data_sections import FORMATS, DataSection
 from regard.recipes.errors import RecipeError
-from regard.recipes.file_data import Layout, file_formats, measured_section, sections
-
-ADAPTER: TypeAdapter[Any] = TypeAdapter(DataSection)
+from regard.recipes.file_data import Layout, file_formats, measured_section
+from regard.recipes.system import system_of, systems
 
 
 def section(task: str, own: dict[str, Any], *files: Path, **layout: Any) -> Any:
     fields, answer = {"translate": (("source",), "target"), "tag": (("text",), "tags")}.get(task, (("text",), "label"))
     if task == "language_model":
         answer = None  # type: ignore[assignment]
-    return ADAPTER.validate_python(
-        measured_section(ADAPTER.validate_python(own), task, files, Layout(**layout), fields, answer)
-    )
+    system = system_of(task)
+    mine = system.formats[own["format"]].model_validate(own)
+    found = measured_section(mine, system, files, Layout(**layout), fields, answer)
+    return system.formats[found["format"]].model_validate(found)
 
 
 TABLE = {"format": "table", "train": "t.csv", "valid": "v.csv", "source": 2, "target": 0, "encoding": "latin-1"}
@@ -82,7 +80,8 @@ def test_what_nothing_says_is_asked_for(task: str, own: dict[str, Any], sentence
         section(task, own, tmp_path / "a.txt")
 
 
-def test_every_format_has_its_section() -> None:
-    assert {form for forms in FORMATS.values() for form in forms} <= sections().keys()
-    assert "table" in file_formats("classify")
-    assert file_formats("nodes") == []
+def test_formats_are_those_of_the_sections() -> None:
+    for system in systems().values():
+        assert [one.model_fields["format"].annotation.__args__ for one in system.data] == [(x,) for x in system.formats]  # type: ignore[union-attr]
+    assert "table" in file_formats(system_of("classify"))
+    assert file_formats(system_of("nodes")) == {}

@@ -15,13 +15,14 @@ import torch
 from pydantic import BaseModel
 
 from regard.models import EncoderDecoder, attending, build
-from regard.models.build import DEFAULTS, ENCODERS, KINDS, MODELS
+from regard.models.build import DEFAULTS, ENCODERS, KINDS
 from regard.models.characters import Characters
 from regard.nn import Blocks, Cells
-from regard.recipes import attention_section, encoder_sections, model_sections
+from regard.recipes import attention_section, encoder_sections
 from regard.recipes.errors import RecipeError
 from regard.recipes.library import shipped
 from regard.recipes.load import check, load
+from regard.recipes.system import systems
 from regard.recipes.yaml_document import Document
 
 
@@ -34,7 +35,8 @@ def options(union: Any) -> dict[str, type[BaseModel]]:
     return found
 
 
-MODEL_SECTIONS = options(model_sections.ModelSection)
+MODEL_SECTIONS = {kind: one for system in systems().values() for kind, one in system.kinds.items()}
+PLACES = {section: place for system in systems().values() for section, place in system.models.items()}
 ENCODER_SECTIONS = options(encoder_sections.Encoder)
 PARTS = {
     "score": (attention_section.Score, attending.SCORES),

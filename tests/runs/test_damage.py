@@ -14,7 +14,7 @@ from regard.cli import app
 from regard.predictor import load
 from regard.runs.folder import RunError
 from regard.runs.run import Run
-from regard.train.splits import prepared
+from regard.tasks.splits import prepared
 from regard.train.validation import measure
 from tests.cli.command import RUN, refused
 from tests.train.tiny import TEXT, metrics, train, without_checksums

@@ -31,7 +31,7 @@ from regard.data import (
     Tokenizer,
 )
 from regard.data.graphs import GraphTables, Planetoid
-from regard.tasks.dictionary import read_dictionary
+from regard.systems.translation.dictionary import read_dictionary
 from regard.tasks.output_set import allowed
 from tests.system.mutation import damaged, is_sentence, json_text, reshaped, within
 

@@ -12,7 +12,7 @@ from regard.data import Batch, Sentences, Tokenizer
 from regard.decode.search import Search
 from regard.models.outputs import Predicted
 from regard.specials import UNK
-from regard.tasks.answering import Answering
+from regard.systems.answering.task import Answering
 from tests.mechanism import assert_close
 
 WORDS = Tokenizer.train(["a b c Where is"], kind="words", lowercase=True)

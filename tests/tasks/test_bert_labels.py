@@ -9,7 +9,8 @@ from torch import nn
 from regard.data import DataError, Labels, Tokenizer
 from regard.decode.search import Search
 from regard.models import build
-from regard.tasks.labelling import Classification, Tagging
+from regard.systems.classification.task import Classification
+from regard.systems.tagging.task import Tagging
 from tests.mechanism import assert_close
 
 WORDS = Tokenizer.train(["a gem far too long"], kind="words", masked=True)

@@ -12,13 +12,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data.episodes import Copy, Drawn, Ngrams
+from regard.data.feed import Place
 from regard.decode.search import Search
 from regard.models.ntm import NTM
 from regard.models.outputs import Predicted
 from regard.models.vector_rnn import VectorRNN
-from regard.tasks.bits import Bits
-from regard.train.drawn_feed import DrawnFeed
-from regard.train.feed import Place
+from regard.systems.bits.feed import DrawnFeed
+from regard.systems.bits.task import Bits
 from tests.mechanism import assert_close
 
 COPY = Copy(bits=3, longest=5)

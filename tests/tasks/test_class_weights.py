@@ -13,9 +13,10 @@ from torch.nn import functional as F
 from regard.data import Batch, DataError, Labels, Tokenizer
 from regard.models.outputs import Predicted
 from regard.specials import IGNORE
-from regard.tasks.answering import Answering
+from regard.systems.answering.task import Answering
+from regard.systems.classification.task import Classification
+from regard.systems.tagging.task import Tagging
 from regard.tasks.class_weights import ClassWeights
-from regard.tasks.labelling import Classification, Tagging
 from regard.tasks.loss import token_loss
 from regard.tasks.task import Task
 

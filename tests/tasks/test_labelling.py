@@ -17,7 +17,8 @@ from regard.decode.search import Search
 from regard.models import Acceptor, Encoder, Transducer, build
 from regard.models.outputs import Predicted
 from regard.specials import IGNORE, PAD
-from regard.tasks.labelling import Classification, Tagging
+from regard.systems.classification.task import Classification
+from regard.systems.tagging.task import Tagging
 from tests.mechanism import assert_close
 
 PARAGRAPH = """\

@@ -17,7 +17,7 @@ from regard.models.build import build
 from regard.models.outputs import Predicted
 from regard.protocol import Step
 from regard.specials import BOS, EOS, PAD, UNK
-from regard.tasks.language_modelling import LanguageModelling
+from regard.systems.language_model.task import LanguageModelling
 from regard.tasks.prediction import Prediction
 from tests.mechanism import assert_close
 

@@ -13,7 +13,7 @@ from regard.decode.search import Search
 from regard.models import build
 from regard.models.outputs import NOTHING, Predicted
 from regard.specials import IGNORE, MASK
-from regard.tasks.masked_language_modelling import MaskedLanguageModelling
+from regard.systems.masked_language_model.task import MaskedLanguageModelling
 
 TEXTS = ["the cat sleeps", "the dog eats , the cat plays"]
 WORDS = Tokenizer.train(TEXTS, kind="words", split="whitespace", masked=True)

@@ -10,14 +10,14 @@ import torch
 from regard.data.problems import DataError
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
-from regard.tasks.output_set import allowed, bounded
+from regard.tasks.output_set import bounded, output_set
 
 WORDS = Tokenizer.train(["the old house", "a cat"], kind="words")
 
 
 def test_a_list_and_a_file_are_the_same_set(tmp_path: Path) -> None:
     (tmp_path / "texts").write_text("the house\na cat\n")
-    listed, filed = allowed(["the house", "a cat"], WORDS), allowed(tmp_path / "texts", WORDS)
+    listed, filed = output_set(["the house", "a cat"], WORDS), output_set(tmp_path / "texts", WORDS)
     assert listed.longest == filed.longest == 3
     start = listed.start(1, torch.device("cpu"))
     assert listed.allowed(start, 9).tolist() == filed.allowed(start, 9).tolist()
@@ -36,7 +36,7 @@ def test_a_list_and_a_file_are_the_same_set(tmp_path: Path) -> None:
 def test_what_cannot_be_said_is_named_by_file_and_line(content: bytes, sentence: str, tmp_path: Path) -> None:
     (tmp_path / "texts").write_bytes(content)
     with pytest.raises(DataError) as caught:
-        allowed(tmp_path / "texts", WORDS)
+        output_set(tmp_path / "texts", WORDS)
     assert str(caught.value) == f"{tmp_path}/{sentence}"
 
 
@@ -51,10 +51,10 @@ def test_what_cannot_be_said_is_named_by_file_and_line(content: bytes, sentence:
 )
 def test_of_a_list_by_number(outputs: list[str], sentence: str) -> None:
     with pytest.raises(DataError) as caught:
-        allowed(outputs, WORDS)
+        output_set(outputs, WORDS)
     assert str(caught.value) == sentence
 
 
 def test_lengths_are_those_of_the_outputs() -> None:
     search = Search(min_length=7, max_length=8, max_ratio=0.1, min_ratio=0.1, beam_size=3, forbid=(0, 2, 4))
-    assert bounded(search, allowed(["the old house"], WORDS)) == Search(max_length=4, beam_size=3, forbid=())
+    assert bounded(search, output_set(["the old house"], WORDS)) == Search(max_length=4, beam_size=3, forbid=())

@@ -11,7 +11,7 @@ from regard.data import Batch, DataError, Glossary, Tokenizer
 from regard.data.batch import padded
 from regard.decode.search import Search
 from regard.models import MemoryTransformer, Stored, build
-from regard.tasks.recalling import Recalling
+from regard.systems.recall.task import Recalling
 from tests.mechanism import assert_close
 
 EXAMPLES = list(Glossary(size=12, words=12))

@@ -12,7 +12,7 @@ from regard.data import Batch, DataError, Tokenizer
 from regard.decode.search import Search
 from regard.models import build
 from regard.models.outputs import Predicted
-from regard.tasks.spans import SpanAnswering, around, best_spans
+from regard.systems.spans.task import SpanAnswering, around, best_spans
 from tests.mechanism import assert_close
 
 WORDS = Tokenizer.train(["where is it a b c d e f g h"], kind="words")

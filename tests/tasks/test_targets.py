@@ -18,11 +18,11 @@ from regard.decode.search import Search
 from regard.evaluate import label_set_f1
 from regard.models.build import build
 from regard.specials import IGNORE
+from regard.systems.classification.targets.label_set import LabelSetTarget, best_threshold
+from regard.systems.classification.targets.number import NumberTarget
+from regard.systems.classification.task import Classification
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.ensemble import together
-from regard.tasks.labelling import Classification
-from regard.tasks.targets.label_set import LabelSetTarget, best_threshold
-from regard.tasks.targets.number import NumberTarget
 from tests.tasks.test_labelling import Says
 
 NAMES = ("a", "b", "c")

@@ -15,8 +15,8 @@ from regard.decode.search import Search
 from regard.ops.weights import Weights
 from regard.protocol import Step
 from regard.specials import EOS, UNK
-from regard.tasks.dictionary import read_dictionary
-from regard.tasks.translation import Translation
+from regard.systems.translation.dictionary import read_dictionary
+from regard.systems.translation.task import Translation
 
 GREEDY = Search(strategy="greedy", max_length=9)
 

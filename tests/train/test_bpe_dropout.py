@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from regard.data.feed import ExampleFeed, Place
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
 from regard.recipes.yaml_document import Document
 from regard.runs.run import Run
-from regard.train.feed import ExampleFeed, Place
-from regard.train.setup import measuring_feed, prepare
+from regard.tasks.setup import prepare
 from tests.train import tiny
 
 GIVEN = ("tokenizer={kind: bpe, size: 300, dropout: 0.3}", "train.batch={tokens: 300}", "train.valid_every=5")
@@ -31,7 +31,7 @@ def test_it_is_for_training_alone(tmp_path: Path) -> None:
     setup = prepare(recipe, tmp_path)
     assert isinstance(setup.feed, ExampleFeed)
     assert set(setup.feed.dropouts) == {"source", "target"}
-    feed = measuring_feed(recipe, setup.task, setup.valid, carries=False)
+    feed = setup.task.measuring_feed(recipe, setup.valid, carries=False)
     assert isinstance(feed, ExampleFeed)
     assert not feed.dropouts
     one = tiny.recipe("tokenizer={kind: bpe, size: 300, dropout: 0.3, target: {kind: words}}")

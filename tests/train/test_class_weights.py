@@ -11,9 +11,9 @@ from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
 from regard.recipes.yaml_document import Document
-from regard.tasks.labelling import Classification
-from regard.tasks.nodes import Nodes
-from regard.train.setup import prepare
+from regard.systems.classification.task import Classification
+from regard.systems.nodes.task import Nodes
+from regard.tasks.setup import prepare
 
 CLASSIFY = """\
 run: reviews

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
@@ -12,10 +11,8 @@ from regard.recipes import sections
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
 from regard.recipes.yaml_document import Document
-from regard.tasks.kinds import TASKS
+from regard.tasks.setup import prepare
 from regard.train.plan import plan
-from regard.train.setup import prepare
-from regard.train.splits import FIELDS
 from tests.train.tiny import TEXT, recipe, train
 
 LEARNED = "kind: transformer, dim: 16, num_heads: 2, num_layers: 1, positions: learned, max_length: "
@@ -103,9 +100,3 @@ def test_more_rows_than_the_text_has_tokens_for(book: Path, tmp_path: Path) -> N
         DataError, match=r"evaluate\.rows is 6, and a text of 10 tokens is measured, which needs two a row"
     ):
         prepare(windows(book, "evaluate.rows=6"), tmp_path)
-
-
-def test_every_task_says_what_it_reads() -> None:
-    assert set(TASKS) == set(get_args(sections.Task))
-    assert FIELDS["translate"] == ("source", "target")
-    assert FIELDS["language_model"] == ("text", None)

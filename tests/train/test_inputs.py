@@ -15,11 +15,12 @@ from regard.data.problems import TextError
 from regard.recipes.errors import RecipeError
 from regard.recipes.file_data import Layout
 from regard.recipes.sections import Recipe
-from regard.tasks.answering import Answering
-from regard.tasks.labelling import Classification, Tagging
-from regard.tasks.spans import SpanAnswering
+from regard.systems.answering.task import Answering
+from regard.systems.classification.task import Classification
+from regard.systems.spans.task import SpanAnswering
+from regard.systems.tagging.task import Tagging
+from regard.tasks.inputs import Input, answered, file_inputs
 from regard.tasks.task import Task
-from regard.train.inputs import Input, answered, file_inputs
 
 WORDS = Tokenizer.train(["a b c"], kind="words")
 LABELS = Labels(("bad", "good"))

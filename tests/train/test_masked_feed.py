@@ -8,10 +8,10 @@ import torch
 
 from regard.data import Corpus, DataError, Tokenizer
 from regard.data import Text as Lines
+from regard.data.feed import ExampleFeed, Place
 from regard.data.masking import Masking
 from regard.specials import EOS, IGNORE, MASK
-from regard.train.feed import ExampleFeed, Place
-from regard.train.masked_feed import MaskedFeed, WindowFeed
+from regard.systems.masked_language_model.feed import MaskedFeed, WindowFeed
 
 NAMES = [f"w{number:02}" for number in range(97)]  # ids count up with the text
 

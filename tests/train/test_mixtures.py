@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from regard.data.feed import ExampleFeed
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
 from regard.recipes.yaml_document import Document
 from regard.runs.run import Run
-from regard.train.feed import ExampleFeed
-from regard.train.setup import Setup, prepare
+from regard.tasks.setup import Setup, prepare
 from tests.train.test_resuming import Interrupting
 from tests.train.tiny import metrics, recipe, train
 

@@ -10,8 +10,8 @@ from regard.data import DataError
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
 from regard.recipes.yaml_document import Document
+from regard.tasks.setup import prepare
 from regard.train.odd_texts import odd_texts
-from regard.train.setup import prepare
 
 TEXT = """
 task: {task}

@@ -12,11 +12,12 @@ import pytest
 
 from regard.data import Labels, Numbers, Tokenizer
 from regard.data.example import Example
-from regard.tasks.labelling import Classification
+from regard.systems.classification.targets.number import NumberTarget
+from regard.systems.classification.task import Classification
+from regard.systems.spans.task import SpanAnswering
+from regard.systems.translation.sections import Evaluating
+from regard.systems.translation.task import Translation
 from regard.tasks.prediction import Prediction
-from regard.tasks.spans import SpanAnswering
-from regard.tasks.targets.number import NumberTarget
-from regard.tasks.translation import Translation
 from regard.train.predictions_file import check_answers, write_predictions
 
 WORDS = Tokenizer.train(["a b c"], kind="words")
@@ -34,7 +35,7 @@ class Made:
 
 def rows(path: Path, task: Any, made: Made, *answers: str, group: bool = False) -> list[dict[str, Any]]:
     found = tuple(Prediction("", text, -0.5, (), (), ()) for text in answers)
-    recipe: Any = SimpleNamespace(evaluate=SimpleNamespace(group=group))
+    recipe: Any = SimpleNamespace(evaluate=Evaluating(group=group))
     split: Any = SimpleNamespace(examples=made)
     write_predictions(path, task, split, recipe, SimpleNamespace(predictions=found))  # type: ignore[arg-type]
     return [json.loads(line) for line in path.read_text().splitlines()]

@@ -42,7 +42,7 @@ def test_it_begins_with_weights_and_tokenizers(base: Path, tmp_path: Path) -> No
     first = json.loads(next(row for row in metrics(tmp_path).splitlines() if '"valid"' in row))["loss"]
     assert first == pytest.approx(best, rel=1e-4)
     train(tmp_path / "other", *OTHER, f"init={base}")
-    assert Run(tmp_path / "other").encoders("translate") == Run(base).encoders("translate")
+    assert Run(tmp_path / "other").encoders() == Run(base).encoders()
 
 
 def test_what_the_first_run_has_not_begins_anew_and_is_named(base: Path, tmp_path: Path) -> None:
@@ -92,5 +92,5 @@ def test_a_dry_run_has_the_vocabulary_of_the_first_run(base: Path) -> None:
         assert isinstance(table, Table)
         return list(table.columns[1].cells)[:2]
 
-    first = Run(base).needed_encoders("translate")
+    first = Run(base).needed_encoders()
     assert sizes(f"init={base}") == [str(first[name].size) for name in ("source", "target")] != sizes()

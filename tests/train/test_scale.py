@@ -14,11 +14,11 @@ from regard.recipes.load import check
 from regard.recipes.sections import Recipe
 from regard.recipes.yaml_document import Document
 from regard.specials import BOS
-from regard.tasks.labelling import Classification
-from regard.tasks.language_modelling import LanguageModelling
+from regard.systems.classification.task import Classification
+from regard.systems.language_model.task import LanguageModelling
+from regard.systems.translation.task import Translation
+from regard.tasks.setup import make_model
 from regard.tasks.task import Task
-from regard.tasks.translation import Translation
-from regard.train.setup import make_model
 
 CHARACTERS = Tokenizer.train(["abcdefgh"], kind="characters")
 WORDS = Tokenizer.train(["a b c d e f g h"], kind="words")

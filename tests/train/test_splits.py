@@ -13,13 +13,13 @@ import pytest
 
 from regard.data import DataError, Labels
 from regard.data.example import Value
-from regard.recipes.data_sections import FORMATS, TWO_TEXTS
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
+from regard.recipes.system import systems
 from regard.recipes.yaml_document import Document
-from regard.tasks.kinds import TASKS
-from regard.train.setup import prepare
-from regard.train.splits import FIELDS, examples, learned_encoders, prepared
+from regard.tasks.registry import task_class
+from regard.tasks.setup import prepare
+from regard.tasks.splits import examples, prepared
 
 MODELS = {
     "translate": "{kind: bahdanau, hidden_dim: 4}",
@@ -33,11 +33,17 @@ MODELS = {
     "spans": "{kind: span_reader, encoder: {kind: rnn, hidden_dim: 4}}",
 }
 ROWS = 40
+FORMATS = {name: tuple(system.formats) for name, system in systems().items()}
 
 
 def recipe(task: str, data: str, tokenizer: str = "{kind: words}") -> Recipe:
     text = f"task: {task}\ndata: {data}\ntokenizer: {tokenizer}\nmodel: {MODELS[task]}\n"
     return check(Document.parse(text + "train: {steps: 1, batch: {sentences: 4}}\n", "mine.yaml")).recipe
+
+
+def needed_fields(task: str) -> list[str]:
+    made = task_class(task)
+    return [name for name in (made.context, made.question, made.answer) if name]
 
 
 def fields(recipe: Recipe, name: str = "train") -> list[dict[str, Value]]:
@@ -149,7 +155,7 @@ def test_every_format_of_every_task_is_read_below() -> None:
 def test_a_file_becomes_the_fields_of_the_task(task: str, form: str, tmp_path: Path) -> None:
     section = written(tmp_path, form, task).replace("train: names", "train: names, split: {by: order, valid: 0.5}")
     assert fields(recipe(task, section))[0] == WANTED[task, form]
-    needed = [name for name in (TASKS[task].context, *FIELDS[task]) if name]
+    needed = needed_fields(task)
     assert [*WANTED[task, form]][: len(needed)] == needed
 
 
@@ -157,14 +163,14 @@ def test_a_file_becomes_the_fields_of_the_task(task: str, form: str, tmp_path: P
 def test_generated_data_has_three_splits(task: str, form: str) -> None:
     made = recipe(task, f"{{format: {form}, train_size: 9, valid_size: 5, test_size: 3}}")
     assert [len(fields(made, name)) for name in ("train", "valid", "test")] == [9, 5, 3]
-    needed = [name for name in (TASKS[task].context, *FIELDS[task]) if name]
+    needed = needed_fields(task)
     assert [*fields(made)[0]][: len(needed)] == needed
 
 
 @pytest.mark.parametrize(("task", "form"), sorted(DRAWN))
 def test_drawn_data_has_no_end_and_no_ids(task: str, form: str, tmp_path: Path) -> None:
     made = recipe(task, f"{{format: {form}, valid_size: 5, test_size: 3}}")
-    assert learned_encoders(made, examples(made, "train")) == {}  # type: ignore[arg-type]
+    assert task_class("bits").learn_encoders(made, examples(made, "train"), {}) == {}  # type: ignore[arg-type]
     train, valid, test = (prepared(made, name, {}, tmp_path) for name in ("train", "valid", "test"))
     assert train is not None
     assert valid is not None
@@ -185,11 +191,11 @@ def test_the_hub_gives_the_fields_of_the_task(task: str, monkeypatch: pytest.Mon
         return [row]
 
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load))
-    source = "[read.it, read.it]" if task in TWO_TEXTS else "read.it"
+    source = "[read.it, read.it]" if systems()[task].two_texts else "read.it"
     made = recipe(task, f"{{format: hub, name: mine, config: small, source: {source}, target: said, test: 'test[:9]'}}")
     said = {"translate": "0", "classify": "0", "recall": "0", "tag": ["DT", "NN"]}
-    question, answer = FIELDS[task]
-    read = [name for name in (TASKS[task].context, question) if name]
+    answer = task_class(task).answer
+    read = [name for name in needed_fields(task) if name != answer]
     wanted = dict.fromkeys(read, row["read"]["it"]) | ({} if answer is None else {answer: said[task]})  # type: ignore[index]
     assert [fields(made, name) for name in ("train", "valid", "test")] == [[wanted]] * 3
     assert sorted(set(asked)) == [("mine", "small", name) for name in ("test[:9]", "train", "validation")]
@@ -285,7 +291,7 @@ def test_words_and_phonemes_have_a_tokenizer_each(tmp_path: Path) -> None:
     made = recipe("translate", section, "{kind: characters, target: {kind: words}}")
     found = examples(made, "train")
     assert found is not None
-    encoders = learned_encoders(made, found)
+    encoders = task_class(made.task).learn_encoders(made, found, {})
     assert [len(encoders[name].encode(text)) for name, text in (("source", "gem"), ("target", "JH EH M"))] == [3, 3]
     split = prepared(made, "valid", encoders, tmp_path / "cache")
     assert split is not None

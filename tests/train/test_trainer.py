@@ -227,7 +227,7 @@ def test_the_folder_holds_what_the_run_is(tmp_path: Path) -> None:
     ):
         assert part in page
     assert Run(tmp_path).recipe() == settings
-    kept = Run(tmp_path).encoders("translate")
+    kept = Run(tmp_path).encoders()
     assert kept is not None
     assert dict(kept) == dict(trainer.task.encoders)
     assert isinstance(kept["source"], Tokenizer)

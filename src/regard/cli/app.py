@@ -12,16 +12,15 @@ from regard.cli import (
     compare,
     doctor,
     evaluate,
-    import_export,
     mechanisms,
     predict,
     recipes,
-    remember,
     runs,
     train,
     view,
 )
 from regard.cli.screen import show
+from regard.recipes.system import imported, systems
 
 app = typer.Typer(
     help="Attention for sequence models: a query reads a memory.",
@@ -34,14 +33,14 @@ app.command("compare")(compare.command)
 app.command("predict")(predict.command)
 app.command("evaluate")(evaluate.command)
 app.command("view")(view.command)
-app.command("remember")(remember.command)
-app.command("import")(import_export.import_command)
-app.command("export")(import_export.export_command)
 app.command("runs")(runs.command)
 app.command("recipes")(recipes.command)
 app.command("mechanisms")(mechanisms.command)
 app.command("bench")(bench.command)
 app.command("doctor")(doctor.command)
+for _system in systems().values():
+    for _name, _place in _system.commands.items():
+        app.command(_name)(imported(_place))
 
 
 def _version(asked: bool) -> None:

@@ -16,7 +16,7 @@ from regard.cli.screen import fail, notice, show
 if TYPE_CHECKING:
     from regard.evaluate.bootstrap import Comparison
     from regard.predictor import Predictor
-    from regard.train.splits import Split
+    from regard.tasks.splits import Split
     from regard.train.validation import Measured
 
 
@@ -76,10 +76,10 @@ def command(
     from regard.predictor import load
     from regard.runs.files import DiskError
     from regard.runs.run import Run
-    from regard.train.measured_data import measured_on
+    from regard.tasks.measured_data import measured_on
+    from regard.tasks.splits import prepared
     from regard.train.nan_locator import NotFiniteError
     from regard.train.predictions_file import check_answers, write_predictions
-    from regard.train.splits import prepared
     from regard.train.validation import measure
     from regard.view.classes import class_table, confusion_table
 

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from regard.data.problems import Skipped
     from regard.predictor import Predictor
     from regard.recipes.file_data import Layout
+    from regard.tasks.inputs import Input
     from regard.tasks.prediction import Prediction
-    from regard.train.inputs import Input
+    from regard.tasks.task import Task
 
 _CHUNK = 256
 
@@ -80,8 +81,8 @@ def command(
 
     from regard.data.problems import Skipped
     from regard.predictor import load
+    from regard.tasks.inputs import answered
     from regard.train import malloc
-    from regard.train.inputs import answered
     from regard.train.threads import choose
 
     try:
@@ -90,7 +91,7 @@ def command(
         malloc.keep()
         trie = None if only is None else predictor.allowed(only)
         shown = visible if output is None and not as_json and sys.stdout.isatty() else str  # a pipe gets what is said
-        draw = _DRAWINGS.get(predictor.recipe.task, _weights) if alignment else _nothing
+        draw = _drawing(predictor.task) if alignment else _nothing
         inputs = _inputs(predictor, texts, file, layout)
         size = 1 if texts is None and file is None and sys.stdin.isatty() else _CHUNK  # a person is answered at once
         skipped, between = Skipped(), ""
@@ -120,7 +121,7 @@ def command(
 def _inputs(predictor: Predictor, given: list[str] | None, file: Path | None, layout: Layout) -> Iterator[Input]:
     """What is asked: texts of the command line, a file, or standard input."""
     from regard.recipes.file_data import LINES, tabular
-    from regard.train.inputs import file_inputs, input_format, standard_input, texts
+    from regard.tasks.inputs import file_inputs, input_format, standard_input, texts
 
     if given:
         return texts(given)
@@ -179,50 +180,18 @@ def _text(answers: list[Prediction], n_best: int, draw: Callable[[Prediction], s
     return "\n".join(parts) + "\n"
 
 
-def _weights(answer: Prediction) -> str:
+def _drawing(task: Task) -> Callable[[Prediction], str]:
     """Where each piece looked, or that it cannot have looked anywhere."""
-    from regard.view.terminal import heat_map
 
-    drawn = answer.drawn()
-    if drawn is None:
-        return "(the model attends to nothing that could be drawn)" if answer.tokens else ""
-    weights, rows = drawn
-    return heat_map(weights, answer.source_tokens, rows).plain
+    def drawn(answer: Prediction) -> str:
+        found = task.drawing(answer)
+        if found is None:
+            return "(the model attends to nothing that could be drawn)" if answer.tokens else ""
+        return found.plain
 
-
-def _tags(answer: Prediction) -> str:
-    """Each tag under its word."""
-    from regard.view.terminal import stacked
-
-    return stacked(answer.source_tokens, answer.tokens).plain
-
-
-def _hops(answer: Prediction) -> str:
-    """Where each hop looked in the story; of a node, whom it reads."""
-    from regard.view.terminal import story_map
-
-    return "" if answer.alignment is None else story_map(answer.alignment, answer.source_tokens).plain
-
-
-def _texts(answer: Prediction) -> str:
-    """Which texts of the memory each piece looked at."""
-    from regard.view.terminal import story_map
-
-    return "" if answer.alignment is None else story_map(answer.alignment, answer.source_tokens, answer.tokens).plain
-
-
-def _boundaries(answer: Prediction) -> str:
-    """Where the answer may begin and end."""
-    from regard.tasks.spans import around
-    from regard.view.terminal import heat_map
-
-    weights, pieces = around(answer)
-    return heat_map(weights, pieces, ("begins", "ends")).plain
+    return drawn
 
 
 def _nothing(answer: Prediction) -> str:
     """No drawing."""
     return ""
-
-
-_DRAWINGS = {"tag": _tags, "answer": _hops, "nodes": _hops, "recall": _texts, "spans": _boundaries}

@@ -99,7 +99,7 @@ def _train(recipe: Recipe, folder: Path, *, dry_run: bool, changed_data: bool) -
     with suppress(OSError) if outcome.signal else nullcontext():
         if trainer.accelerator.is_main_process:
             report(run, trainer.recipe, outcome)
-            parts = summary(run, trainer.recipe, outcome)
+            parts = summary(run, trainer.recipe, trainer.task, outcome)
             show(*parts)
             if outcome.valid is not None:
                 save_summary(folder, recipe, drawn(*parts))

@@ -35,7 +35,6 @@ def command(
 
     from regard.predictor import load
     from regard.tasks.askable import check_askable
-    from regard.tasks.nodes import Nodes
     from regard.view.panels import draw
 
     try:
@@ -44,12 +43,7 @@ def command(
         check_askable([text], loaded.recipe.decode.max_text)
         if task.answer is not None and not text.strip():
             fail("the text is empty; ask something to be drawn")
-        if isinstance(task, Nodes):
-            panels = task.panels(loaded.model, text, loaded.search, head=head)
-        elif head is None:
-            panels = task.panels(loaded.model, text, loaded.search)
-        else:
-            fail(f"--head is for the task 'nodes'; the task of {run} is {loaded.recipe.task!r}")
+        panels = task.panels(loaded.model, text, loaded.search, head=head)
         doubt = draw(panels, output)
     except ValueError as problem:
         fail(str(problem))

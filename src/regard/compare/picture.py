@@ -66,7 +66,7 @@ def _measures(comparison: Comparison, rows: Sequence[Row]) -> list[str]:
     """What is drawn, one below the other: what selects the model, and the metrics that were measured."""
     recipe = comparison.trials[0].recipe
     known = {name for _, name in measured(rows)}
-    asked = (*recipe.select[1:], *(metric.label for metric in recipe.evaluate.chosen(recipe.task)))
+    asked = (*recipe.select[1:], *(metric.label for metric in recipe.metrics))
     found = dict.fromkeys((recipe.select[0], *(name for name in asked if name in known)))
     return list(found)[:_DRAWN]
 

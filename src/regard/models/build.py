@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Mapping
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, get_type_hints
 
 from torch import nn
 
@@ -40,20 +40,6 @@ from regard.nn.cells import KINDS as CELLS
 from regard.nn.cells import Cells
 from regard.nn.transformer_layer import Blocks
 
-
-class Kind(NamedTuple):
-    """A model that has a name.
-
-    Attributes:
-        made: its class.
-        first: what its constructor takes first: the sizes of `"source"` and `"target"`, or an `"encoder"`.
-    """
-
-    made: type[nn.Module]
-    first: tuple[str, ...]
-
-
-_BOTH = ("source", "target")
 ENCODER_DECODERS: dict[str, type[EncoderDecoder[Any]]] = {
     "bahdanau": Bahdanau,
     "lstmn": LSTMNSeq2Seq,
@@ -62,21 +48,22 @@ ENCODER_DECODERS: dict[str, type[EncoderDecoder[Any]]] = {
     "simple_attention": SimpleAttention,
     "transformer": Transformer,
 }
-MODELS: dict[str, Kind] = {name: Kind(made, _BOTH) for name, made in ENCODER_DECODERS.items()} | {
-    "acceptor": Kind(Acceptor, ("encoder", "target")),
-    "bert": Kind(Bert, ("encoder",)),
-    "char_rnn": Kind(CharRNN, ("source",)),
-    "gat": Kind(GAT, _BOTH),
-    "language_model": Kind(LanguageModel, ("source",)),
-    "lstmn_lm": Kind(LSTMNLM, ("source",)),
-    "memory_network": Kind(MemoryNetwork, _BOTH),
-    "memory_transformer": Kind(MemoryTransformer, _BOTH),
-    "ntm": Kind(NTM, _BOTH),
-    "pointer_lm": Kind(PointerLM, ("source",)),
-    "rnn": Kind(VectorRNN, _BOTH),
-    "span_reader": Kind(SpanReader, ("encoder",)),
-    "transducer": Kind(Transducer, ("encoder", "target")),
-    "transformer_lm": Kind(TransformerLM, ("source",)),
+MODELS: dict[str, type[nn.Module]] = {
+    **ENCODER_DECODERS,
+    "acceptor": Acceptor,
+    "bert": Bert,
+    "char_rnn": CharRNN,
+    "gat": GAT,
+    "language_model": LanguageModel,
+    "lstmn_lm": LSTMNLM,
+    "memory_network": MemoryNetwork,
+    "memory_transformer": MemoryTransformer,
+    "ntm": NTM,
+    "pointer_lm": PointerLM,
+    "rnn": VectorRNN,
+    "span_reader": SpanReader,
+    "transducer": Transducer,
+    "transformer_lm": TransformerLM,
 }
 ENCODERS: dict[str, type[nn.Module]] = {
     "rnn": Encoder,
@@ -122,18 +109,41 @@ def build(kind: str, source_size: int, target_size: int | None = None, **argumen
     """
     if kind not in KINDS:
         raise ValueError(nearest("model", kind, KINDS))
-    if kind == "bidirectional":
+    made = Bidirectional if kind == "bidirectional" else MODELS[kind]
+    return construct(kind, made, source_size, target_size, arguments)
+
+
+def construct(
+    kind: str, made: type[nn.Module], source_size: int, target_size: int | None, arguments: Mapping[str, Any]
+) -> nn.Module:
+    """Return a model of a class, with arguments as plain values.
+
+    Its constructor takes the sizes first: an `encoder`, which is made of the size of the source, or that size itself;
+    then the size of the target, if it has one.
+
+    Args:
+        kind: its name in recipes, for messages.
+        made: its class.
+        source_size, target_size: as of `build`.
+        arguments: all others.
+    """
+    if made is Bidirectional:
         return _both(source_size, _needed(kind, target_size), arguments)
-    made, first = MODELS[kind]
-    sizes: dict[str, object] = {"source": source_size}
-    if "target" in first:
-        sizes["target"] = _needed(kind, target_size)
-    elif target_size is not None:
+    given, sizes = dict(arguments), list[object]()
+    first = [
+        name
+        for name, parameter in list(inspect.signature(made.__init__).parameters.items())[1:]
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and parameter.default is parameter.empty
+    ]
+    for place, name in enumerate(first):
+        if name == "encoder":
+            options = mapping("encoder", given.pop("encoder", {}))
+            sizes.append(_encoder(source_size, {"kind": "bert"} | options if made is Bert else options))
+        else:
+            sizes.append(source_size if place == 0 else _needed(kind, target_size))
+    if target_size is not None and len(first) < 2:
         raise ValueError(f"the model {kind!r} needs no target_size; got {target_size}")
-    if "encoder" in first:
-        options = mapping("encoder", arguments.pop("encoder", {}))
-        sizes["encoder"] = _encoder(source_size, {"kind": "bert"} | options if kind == "bert" else options)
-    return _made(f"model {kind!r}", made, tuple(sizes[name] for name in first), arguments)
+    return _made(f"model {kind!r}", made, tuple(sizes), given)
 
 
 def _needed(kind: str, target_size: int | None) -> int:

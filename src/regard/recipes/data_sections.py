@@ -1,43 +1,28 @@
-"""The section `data` of a recipe: what it learns from, one class a format."""
+"""Sections `data` of the file formats that more than one system can learn from: one class per format."""
 
 from __future__ import annotations
 
 import codecs
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from regard.data.lines import LONGEST
-from regard.recipes.episode_sections import (
-    AssociativeRecallData,
-    CopyData,
-    NgramsData,
-    PrioritySortData,
-    RepeatCopyData,
-)
+from regard.recipes.data_section import DataSection, Reading, Split
 from regard.recipes.files import DataFile, DataFolder
-from regard.recipes.generated_sections import (
-    DatesData,
-    DiariesData,
-    DigitsData,
-    EndingsData,
-    GlossaryData,
-    OpinionsData,
-    ReviewsData,
-    TalesData,
-    WorldData,
-)
-from regard.recipes.plugin_sections import Plugged
 from regard.recipes.section import Section
-from regard.recipes.span_section import SpanData
-from regard.recipes.target_section import TargetData
+
+if TYPE_CHECKING:
+    from regard.data.example import Examples, Reader
 
 Weight = Annotated[float, Field(gt=0, le=1000)]
+_SMALL = 2**23
+"""Bytes of a file whose lines are counted in a tenth of a second."""
 
 
 class SplitSection(Section):
-    """How data that come in one file are divided."""
+    """Division of data that come in one file."""
 
     by: Literal["source", "target", "order"] = "source"
     """By the hash of the source or of the target, so that equal ones stay together; or in the order of the file."""
@@ -56,9 +41,21 @@ class SplitSection(Section):
             )
         return self
 
+    def part(self, everything: Examples, split: Split, reading: Reading) -> Examples:
+        """Return a split of data that come in one piece."""
+        from regard.data import Slice
+        from regard.data import Split as HashSplit
 
-class Files(Section):
-    """What all data that lies in files has in common."""
+        if self.by != "order":
+            by = (reading.answer or reading.question) if self.by == "target" else reading.group
+            return HashSplit(everything, split, by=by, valid=self.valid, test=self.test, salt=self.salt)
+        learned, validated = 1 - self.valid - self.test, 1 - self.test
+        begin, end = {"train": (0.0, learned), "valid": (learned, validated), "test": (validated, 1.0)}[split]
+        return Slice(everything, begin, end)
+
+
+class Files(DataSection):
+    """Keys of all data that lie in files."""
 
     root: Path | None = None
     """The folder that the file names below are in; None for the folder you are in."""
@@ -85,7 +82,7 @@ class Files(Section):
 
 
 class Divided(Files):
-    """Data of files for each split, `valid` and `test` among them, or of files for everything that are divided."""
+    """Files for each split, or files with everything that are divided."""
 
     split: SplitSection | None = None
     """How `train` is divided where there is no `valid`, and no `test`, of its own."""
@@ -98,6 +95,38 @@ class Divided(Files):
         if self.split is not None and self.split.test and test is not None:
             raise ValueError("test is a file and split.test a share; set one of them")
         return self
+
+    def reader(self, named: Any, reading: Reading) -> Reader:
+        """Return the reader of a file, or of a pair of files, that a key of this section names."""
+        raise NotImplementedError
+
+    def examples(self, split: Split, reading: Reading) -> Examples | None:
+        named, train = getattr(self, split), getattr(self, "train")  # noqa: B009, of the classes below
+        if named is not None and (split != "train" or self.split is None):
+            return self._read(named, reading)
+        if self.split is None or (split == "test" and not self.split.test):
+            return None
+        from regard.data import Mixture
+
+        everything, division = self._read(train, reading), self.split
+        if isinstance(everything, Mixture) and (split == "train" or division.by == "order"):
+            return everything.each(lambda part: division.part(part, split, reading))  # each keeps weight and end
+        return division.part(everything, split, reading)
+
+    def _read(self, named: Any, reading: Reading) -> Examples:
+        """Examples of a file or a pair of files, or of several with weights."""
+        if not isinstance(named, tuple):
+            return self._adapted(named, reading)
+        from regard.data import Mixture
+
+        parts = tuple(self._adapted(one.named, reading) for one in named)
+        return Mixture(parts, tuple(one.weight for one in named))
+
+    def _adapted(self, named: Any, reading: Reading) -> Examples:
+        return reading.adapt(self.reader(named, reading))
+
+    def _path(self, named: str) -> Path:
+        return (self.root or Path()) / named
 
 
 class WeightedFile(Section):
@@ -183,8 +212,21 @@ class PairsData(Divided):
         named = (one for one in (*train, self.valid, self.test) if one is not None)
         return [(root / one.source, root / one.target) for one in named]
 
+    def reader(self, named: PairFiles, reading: Reading) -> Reader:
+        from regard.data import Pairs
 
-class TableData(SplitFiles, TargetData):
+        return Pairs(self._path(named.source), self._path(named.target), **self.reading())
+
+    def check_files(self) -> None:
+        """Check that small files of pairs have as many lines; large ones are checked when they are read."""
+        from regard.data.pairs import Pairs
+
+        for source, target in self.pair_paths():
+            if max(source.stat().st_size, target.stat().st_size) <= _SMALL:
+                Pairs(source, target, **self.reading()).check()
+
+
+class TableData(SplitFiles):
     """Columns of a TSV or CSV file."""
 
     format: Literal["table"]
@@ -213,8 +255,22 @@ class TableData(SplitFiles, TargetData):
             raise ValueError(f"column '{named}' is named, so set header to true, or give its number")
         return self
 
+    def reader(self, named: str, reading: Reading) -> Reader:
+        from regard.data import Table
 
-class JsonlData(SplitFiles, TargetData):
+        delimiter = None if self.delimiter is None else {"tab": "\t", "comma": ","}[self.delimiter]
+        columns = reading.columns(self.source, self.target)
+        return Table(
+            self._path(named),
+            columns,
+            header=self.header,
+            delimiter=delimiter,
+            target_kind=reading.target_kind,
+            **self.reading(),
+        )
+
+
+class JsonlData(SplitFiles):
     """One JSON object a line."""
 
     format: Literal["jsonl"]
@@ -225,8 +281,14 @@ class JsonlData(SplitFiles, TargetData):
     target: str = "target"
     """The key of what is to be said: a text, a label, or a list of tags. A language model has none."""
 
+    def reader(self, named: str, reading: Reading) -> Reader:
+        from regard.data import Jsonl
 
-class HubData(TargetData):
+        columns = reading.columns(self.source, self.target)
+        return Jsonl(self._path(named), columns, target_kind=reading.target_kind, **self.reading())
+
+
+class HubData(DataSection):
     """A data set that the `datasets` library loads (the extra `regard[data]`)."""
 
     format: Literal["hub"]
@@ -249,6 +311,23 @@ class HubData(TargetData):
     bad_lines: Literal["refuse", "skip"] = "refuse"
     """Whether a row that cannot be read ends the run, by number, or is left out and counted."""
 
+    def examples(self, split: Split, reading: Reading) -> Examples | None:
+        from regard.data import Hub
+
+        named = getattr(self, split)
+        if named is None:
+            return None
+        columns = reading.columns(self.source, self.target)
+        found = Hub(
+            self.name,
+            named,
+            columns,
+            config=self.config,
+            bad_lines=self.bad_lines,
+            target_kind=reading.target_kind,
+        )
+        return reading.adapt(found)
+
 
 class CmudictData(SplitFiles):
     """The CMU pronouncing dictionary: words to phonemes."""
@@ -257,6 +336,11 @@ class CmudictData(SplitFiles):
     """Says that it is this kind of data."""
     stress: bool = False
     """Whether vowels keep their stress: AH0, AH1, AH2."""
+
+    def reader(self, named: str, reading: Reading) -> Reader:
+        from regard.data import Cmudict
+
+        return Cmudict(self._path(named), stress=self.stress, **self.reading())
 
 
 class TextData(SplitFiles):
@@ -269,8 +353,13 @@ class TextData(SplitFiles):
     ends: bool = False
     """Whether line ends belong to the text, as models of characters want it, blank lines too."""
 
+    def reader(self, named: str, reading: Reading) -> Reader:
+        from regard.data import Text
 
-class LabelledData(SplitFiles, TargetData):
+        return Text(self._path(named), blank=self.blank, ends=self.ends, **self.reading())
+
+
+class LabelledData(SplitFiles):
     """A text a line with its label."""
 
     format: Literal["labelled"]
@@ -279,6 +368,13 @@ class LabelledData(SplitFiles, TargetData):
     """Where the label stands on the line."""
     separator: str | None = Field(None, min_length=1)
     """What stands between label and text; None for white space."""
+
+    def reader(self, named: str, reading: Reading) -> Reader:
+        from regard.data import Labelled
+
+        return Labelled(
+            self._path(named), self.label, separator=self.separator, target_kind=reading.target_kind, **self.reading()
+        )
 
 
 class FolderData(Files):
@@ -292,6 +388,16 @@ class FolderData(Files):
     """The folder to test on at the end; None for a share of `train`, or no test."""
     split: SplitSection = SplitSection()
     """How `train` is divided."""
+
+    def examples(self, split: Split, reading: Reading) -> Examples | None:
+        from regard.data import Labelled
+
+        apart = split == "test" and self.test is not None
+        folder = (self.root or Path()) / (str(self.test) if apart else self.train)
+        found = Labelled(folder, "file", **self.reading())
+        if apart:
+            return found
+        return None if split == "test" and not self.split.test else self.split.part(found, split, reading)
 
 
 class ColumnsData(SplitFiles):
@@ -308,6 +414,12 @@ class ColumnsData(SplitFiles):
     comment: str | None = None
     """Lines that begin with this are passed over."""
 
+    def reader(self, named: str, reading: Reading) -> Reader:
+        from regard.data import Columns
+
+        columns = reading.columns(self.source, self.target)
+        return Columns(self._path(named), columns, separator=self.separator, comment=self.comment, **self.reading())
+
 
 class ConlluData(SplitFiles):
     """Universal Dependencies: a word a line in ten columns, a blank line between sentences."""
@@ -319,157 +431,7 @@ class ConlluData(SplitFiles):
     target: Literal["upos", "xpos", "feats", "deprel", "lemma", "form"] = "upos"
     """The column of the tag."""
 
+    def reader(self, named: str, reading: Reading) -> Reader:
+        from regard.data import Conllu
 
-class StoriesData(SplitFiles):
-    """Stories with questions in the format of bAbI: numbered lines, a question with a tab and its answer."""
-
-    format: Literal["stories"]
-    """Says that it is this kind of data; `*` in the name of a file stands for several: `qa*_train.txt`."""
-
-
-class SquadData(SplitFiles, SpanData):
-    """Questions with passages and answers in the JSON of SQuAD 1.1."""
-
-    format: Literal["squad"]
-    """Says that it is this kind of data."""
-
-
-class SpansData(SplitFiles, SpanData):
-    """A question a line, with its passage, its answer and where that begins: TSV, CSV or JSONL, by the file's name."""
-
-    format: Literal["spans"]
-    """Says that it is this kind of data."""
-
-
-class CommunitiesData(Section):
-    """A graph of people who keep to their own; made on the spot."""
-
-    format: Literal["communities"]
-    """Says that it is this kind of data."""
-    communities: int = Field(5, ge=2)
-    """How many there are."""
-    nodes: int = Field(600, ge=2)
-    """Of all communities together."""
-    inside: float = Field(4.0, ge=0)
-    """How many neighbours in its own community a node has, on average."""
-    outside: float = Field(1.0, ge=0)
-    """How many in others."""
-    features: int = Field(24, ge=1)
-    """Numbers of a node."""
-    signal: float = Field(1.0, ge=0)
-    """How much features say about the community; 0 for nothing."""
-    learned: int = Field(10, ge=1)
-    """Nodes of each community to learn from."""
-    valid_size: int = Field(150, ge=1)
-    """How many nodes to validate on."""
-    test_size: int = Field(300, ge=1)
-    """How many nodes to test on."""
-    seed: int = Field(0, ge=0)
-    """Another seed, another graph."""
-
-
-class PlanetoidData(Section):
-    """A citation graph in a .npz file, with its split: Cora, Citeseer."""
-
-    format: Literal["planetoid"]
-    """Says that it is this kind of data."""
-    root: Path | None = None
-    """The folder that the file is in; None for the folder you are in."""
-    file: DataFile
-    """The file, with the arrays that docs/graphs.md names."""
-    normalise: bool = True
-    """Whether the features of a node are made to sum to one."""
-
-
-class GraphData(Files):
-    """A graph in two files with tabs between columns: nodes (id, label, features) and edges (two ids)."""
-
-    format: Literal["graph"]
-    """Says that it is this kind of data."""
-    nodes: DataFile = "nodes.tsv"
-    """A line for each node: its id, its label or nothing, and numbers."""
-    edges: DataFile = "edges.tsv"
-    """A line for each edge: two ids."""
-    directed: bool = False
-    """Whether only the second node of an edge reads the first; otherwise both read each other."""
-    header: bool = False
-    """Whether the first line of each file names its columns."""
-    normalise: bool = False
-    """Whether the features of a node are made to sum to one."""
-    split: SplitSection = SplitSection(valid=0.1, test=0.1)
-    """How the nodes with labels are divided: by the hash of their ids (source), or in the order of the file."""
-
-    @model_validator(mode="after")
-    def _by_node(self) -> GraphData:
-        if self.split.by == "target":
-            raise ValueError(
-                "split.by is 'target', and nodes with one label would all fall together; it can be source or order"
-            )
-        return self
-
-
-DataSection = Annotated[
-    DatesData
-    | DigitsData
-    | EndingsData
-    | GlossaryData
-    | OpinionsData
-    | ReviewsData
-    | TalesData
-    | WorldData
-    | PairsData
-    | TableData
-    | JsonlData
-    | HubData
-    | CmudictData
-    | TextData
-    | LabelledData
-    | FolderData
-    | ColumnsData
-    | ConlluData
-    | StoriesData
-    | DiariesData
-    | SquadData
-    | SpansData
-    | CommunitiesData
-    | PlanetoidData
-    | GraphData
-    | CopyData
-    | RepeatCopyData
-    | AssociativeRecallData
-    | NgramsData
-    | PrioritySortData,
-    Field(discriminator="format"),
-    Plugged("reader", "format"),
-]
-
-FORMATS: dict[str, tuple[str, ...]] = {
-    "translate": ("dates", "digits", "pairs", "table", "jsonl", "hub", "cmudict"),
-    "language_model": ("text", "table", "jsonl", "hub", "tales"),
-    "masked_language_model": ("text", "table", "jsonl", "hub", "opinions"),
-    "classify": ("endings", "opinions", "reviews", "labelled", "folder", "table", "jsonl", "hub"),
-    "tag": ("columns", "conllu", "jsonl", "hub"),
-    "answer": ("stories", "world"),
-    "spans": ("diaries", "squad", "spans"),
-    "recall": ("glossary", "table", "jsonl", "hub"),
-    "nodes": ("communities", "planetoid", "graph"),
-    "bits": ("copy", "repeat_copy", "associative_recall", "ngrams", "priority_sort"),
-}
-"""The formats that each task can learn from."""
-
-
-def reader_formats(task: str) -> list[str]:
-    """Return the formats of readers that plug-ins registered, for the tasks that learn from such files."""
-    files = any(issubclass(one, SplitFiles) for form, one in sections().items() if form in FORMATS[task])
-    return list(Plugged("reader", "format").sections()) if files else []
-
-
-def sections() -> dict[str, type[Section]]:
-    """Return the classes of the section `data` by format, those of plug-ins among them."""
-    union = get_args(DataSection)[0]
-    ours = {get_args(one.model_fields["format"].annotation)[0]: one for one in get_args(union)}
-    return ours | Plugged("reader", "format").sections()
-
-
-TWO_TEXTS = {"recall": "what is asked and the fact that answers it"}
-"""Tasks that read two texts, each in a field of its own: what the two columns of `source` are."""
+        return Conllu(self._path(named), reading.columns(self.source, self.target), **self.reading())

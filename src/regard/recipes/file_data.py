@@ -10,8 +10,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from regard.recipes.data_sections import FORMATS, FolderData, PairsData, SplitFiles, reader_formats, sections
+from regard.recipes.data_sections import FolderData, JsonlData, PairsData, SplitFiles, TableData
 from regard.recipes.errors import RecipeError
+from regard.recipes.plugin_sections import Plugged
+from regard.recipes.system import System
 
 LINES = "lines"
 """The format of a file with a text on each line, as it is asked."""
@@ -88,19 +90,26 @@ def tabular(path: Path) -> bool:
     return path.name.removesuffix(".gz").endswith(_TABULAR)
 
 
-def file_formats(task: str) -> list[str]:
-    """Return the formats with one file per split that a task learns from."""
-    ours = [form for form in FORMATS[task] if issubclass(sections()[form], SplitFiles)]
-    return [*ours, *reader_formats(task)]
+def file_formats(system: System) -> dict[str, type[SplitFiles]]:
+    """Return the formats with one file per split that a system learns from, those of plug-ins among them."""
+    ours = {form: one for form, one in system.formats.items() if issubclass(one, SplitFiles)}
+    plugged = Plugged("reader", "format").sections() if ours else {}
+    return ours | {form: one for form, one in plugged.items() if issubclass(one, SplitFiles)}
+
+
+def input_formats(system: System) -> dict[str, type[SplitFiles]]:
+    """Return the formats that inputs can be read from: columns and keys for any system, and its own."""
+    return {"table": TableData, "jsonl": JsonlData, **file_formats(system)}
 
 
 def file_section(
-    own: BaseModel, form: str, path: Path, layout: Layout, fields: Sequence[str], answer: str | None
+    own: BaseModel, system: System, form: str, path: Path, layout: Layout, fields: Sequence[str], answer: str | None
 ) -> dict[str, Any]:
     """Return a section `data` whose every split is one file; what the recipe says and the format knows is kept.
 
     Args:
         own: the section of the recipe.
+        system: of the recipe.
         form: the format of the file.
         path: the file.
         layout: what the command line says.
@@ -110,12 +119,12 @@ def file_section(
     Raises:
         RecipeError: more or fewer columns than fields.
     """
-    known, mine = sections()[form].model_fields, own.model_dump(mode="json")
+    known, mine = input_formats(system)[form].model_fields, own.model_dump(mode="json")
     file = str(path.resolve())
     section = {key: value for key, value in mine.items() if key in known}
     section |= {"format": form, "root": None, "train": file, "valid": file, "test": file, "split": None}
     if "source" in known and mine["format"] != form:
-        section |= _default_columns(form, mine, fields, answer)
+        section |= _default_columns(form, known, mine, fields, answer)
     if layout.source:
         if len(layout.source) != len(fields):
             wanted = f"{len(fields)} column{'s' if len(fields) > 1 else ''}, {' and '.join(fields)}"
@@ -132,7 +141,7 @@ def file_section(
 
 
 def measured_section(
-    own: BaseModel, task: str, paths: Sequence[Path], layout: Layout, fields: Sequence[str], answer: str | None
+    own: BaseModel, system: System, paths: Sequence[Path], layout: Layout, fields: Sequence[str], answer: str | None
 ) -> dict[str, Any]:
     """Return the section `data` of what a model is measured on: a file, a folder, or source and target of pairs.
 
@@ -149,15 +158,17 @@ def measured_section(
     if isinstance(own, FolderData) and path.is_dir():
         folder = {"root": None, "train": str(path.resolve()), "test": str(path.resolve())}
         return own.model_dump(mode="json") | folder | layout.reading()
-    allowed = file_formats(task)
+    allowed = file_formats(system)
     if not allowed:
-        raise RecipeError(f"{path}: the task {task!r} is not measured on a file; change its data with --data KEY=VALUE")
+        raise RecipeError(
+            f"{path}: the task {system.name!r} is not measured on a file; change its data with --data KEY=VALUE"
+        )
     mine = str(getattr(own, "format", ""))
     form = format_of(own, path, layout, allowed) or _by_ending(path, allowed) or (mine if mine in allowed else None)
     if form is None:
         pairs = "; or give two files, SOURCE TARGET" if isinstance(own, PairsData) else ""
         raise RecipeError(f"{path}: say how it is read with --format {', '.join(allowed)}{pairs}")
-    return file_section(own, form, path, layout, fields, answer)
+    return file_section(own, system, form, path, layout, fields, answer)
 
 
 def _by_ending(path: Path, allowed: Collection[str]) -> str | None:
@@ -173,9 +184,10 @@ def _own_endings(own: BaseModel) -> tuple[str, ...]:
     return tuple(sorted(found - {"", ".txt"}))
 
 
-def _default_columns(form: str, mine: Mapping[str, Any], fields: Sequence[str], answer: str | None) -> dict[str, Any]:
+def _default_columns(
+    form: str, known: Mapping[str, Any], mine: Mapping[str, Any], fields: Sequence[str], answer: str | None
+) -> dict[str, Any]:
     """The columns of a format that the recipe's own is not: those that it names, or the first ones."""
-    known = sections()[form].model_fields
     if typing.get_origin(known["source"].annotation) is typing.Literal:  # the format itself names its columns
         return {key: known[key].default for key in ("source", "target")}
     source, target = mine.get("source"), mine.get("target")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 
 from regard.nearest import nearest
 from regard.recipes.errors import RecipeError
+from regard.recipes.system import shipped_recipes
 
 _SUFFIXES = (".yaml", ".yml")
 
 
 def shipped() -> dict[str, Path]:
-    """The recipes that come with the package, by name."""
-    folder = Path(str(resources.files("regard.recipes")))
-    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    """Return the recipes that come with the package and with installed systems, by name."""
+    return shipped_recipes()
 
 
 def find_recipe(name: str) -> Path:

@@ -11,29 +11,31 @@ from pydantic import ValidationError
 from regard.data.problems import shortened
 from regard.nearest import nearest
 from regard.recipes.attention_section import Align, Score
-from regard.recipes.checks import (
-    suited_data,
-    suited_evaluation,
-    suited_places,
-    suited_search,
-    suited_tokenizer,
-    suited_training,
-)
-from regard.recipes.data_sections import DataSection, PairsData
+from regard.recipes.checks import check_data, check_decoding, check_evaluation, check_places, check_tokenizer
+from regard.recipes.checks import check_training as check_shared_training
+from regard.recipes.data_sections import PairsData
 from regard.recipes.errors import RecipeError
 from regard.recipes.files import find_files, find_run
 from regard.recipes.library import find_recipe
 from regard.recipes.messages import guilty, sentence_of
-from regard.recipes.model_sections import KINDS
 from regard.recipes.plugin_sections import tags
 from regard.recipes.plugins import belongs, plugins_of
 from regard.recipes.renamed import renamed
+from regard.recipes.schema import recipe_class
 from regard.recipes.sections import Recipe
+from regard.recipes.shared_keys import check_shared_keys, without_foreign
+from regard.recipes.system import System, imported, systems
 from regard.recipes.yaml_document import Document
 from regard.registry import Kind, registered
 
-_SMALL = 2**23
-"""Bytes of a file whose lines are counted in a tenth of a second."""
+_CHECKS: dict[str, tuple[Callable[[Recipe], None], ...]] = {
+    "data": (check_data,),
+    "tokenizer": (check_tokenizer,),
+    "model": (check_places,),
+    "train": (check_shared_training,),
+    "decode": (check_decoding,),
+}
+"""Checks of sections that must fit together, in this order; each is followed by those of the system."""
 
 
 class Loaded(NamedTuple):
@@ -79,16 +81,19 @@ def check(document: Document, *, files: bool = False, model: bool = True) -> Loa
 
 
 def _checked(document: Document, notes: tuple[str, ...], *, files: bool, model: bool) -> Loaded:
-    _suited_kind(document)
+    system = _system(document)
+    document = without_foreign(_with_defaults(document, system), system)
+    _check_kind(document, system)
+    schema = recipe_class(system)
     try:
-        recipe = Recipe.model_validate(document.content)
+        recipe = schema.model_validate(document.content)
     except ValidationError as problem:
-        raise RecipeError(sentence_of(problem, document)) from None
-    _attempt("data", suited_data, recipe, document)
-    _attempt("tokenizer", suited_tokenizer, recipe, document)
-    _attempt("model", suited_places, recipe, document)
-    _attempt("train", suited_training, recipe, document)
-    _attempt("decode", suited_search, recipe, document)
+        raise RecipeError(sentence_of(problem, document, schema)) from None
+    check_shared_keys(recipe, document)
+    for section, checks in _CHECKS.items():
+        own = system.checks.get(section)
+        for check in (*checks, *(() if own is None else (own,))):
+            _attempt(section, check, recipe, document)
     if files:
         find_run(recipe.init, document)
         find_files(recipe.data, document)
@@ -96,7 +101,7 @@ def _checked(document: Document, notes: tuple[str, ...], *, files: bool, model: 
         _attempt("data", _check_pairs, recipe, document)
         find_files(recipe.tokenizer, document, section="tokenizer")
         _attempt("train", _find_trackers, recipe, document)
-    _attempt("evaluate", suited_evaluation, recipe, document)
+    _attempt("evaluate", check_evaluation, recipe, document)
     loaded = Loaded(recipe, document, notes)
     if model:
         check_model(loaded)
@@ -108,15 +113,31 @@ def check_model(loaded: Loaded) -> None:
     _attempt("model", _make_model, loaded.recipe, loaded.document)
 
 
-def _check_pairs(recipe: Recipe) -> None:
-    """Pairs of small files have as many lines; large ones take their time, and are looked at when they are read."""
-    from regard.data.pairs import Pairs
+def _system(document: Document) -> System:
+    """The system of the task that a document names."""
+    found, task = systems(), document.content.get("task", "translate")
+    if isinstance(task, str) and task in found:
+        return found[task]
+    near = nearest(task, found) if isinstance(task, str) else None
+    hint = f"did you mean {near}? " if near else ""
+    given, place = shortened(repr(task), 200), document.place(("task",))
+    raise RecipeError(f"{place}: task is {given}: {hint}it can be {', '.join(found)}")
 
-    if not isinstance(recipe.data, PairsData):
-        return
-    for source, target in recipe.data.pair_paths():
-        if max(source.stat().st_size, target.stat().st_size) <= _SMALL:
-            Pairs(source, target, **recipe.data.reading()).check()
+
+def _with_defaults(document: Document, system: System) -> Document:
+    """A document with the defaults of the section `tokenizer` that are the system's own."""
+    given = document.content.get("tokenizer", {})
+    if not system.tokenizer or not isinstance(given, dict):
+        return document
+    kind = given.get("kind", system.tokenizer.get("kind"))
+    own = system.tokenizer if kind == system.tokenizer.get("kind") else {}
+    present = {key: value for key, value in given.items() if value is not None}
+    return document.with_section("tokenizer", {**own, **present})
+
+
+def _check_pairs(recipe: Recipe) -> None:
+    if isinstance(recipe.data, PairsData):
+        recipe.data.check_files()
 
 
 def _check_names(document: Document) -> None:
@@ -125,7 +146,8 @@ def _check_names(document: Document) -> None:
         return
     from regard.evaluate.metrics import METRICS
 
-    ours = {"score": tags(Score), "aligner": tags(Align), "reader": tags(DataSection), "metric": set(METRICS)}
+    formats = {name for system in systems().values() for name in system.formats}
+    ours = {"score": tags(Score), "aligner": tags(Align), "reader": formats, "metric": set(METRICS)}
     for kind in get_args(Kind):
         for name, one in registered(kind).items():
             if name in ours[kind] and belongs(one.module):
@@ -154,16 +176,15 @@ def _one_length(document: Document) -> Document:
     return document
 
 
-def _suited_kind(document: Document) -> None:
+def _check_kind(document: Document, system: System) -> None:
     """The model is one that the task is learned by; this comes first, since all its other keys depend on it."""
-    task, model = document.content.get("task", "translate"), document.content.get("model")
-    kinds = KINDS.get(str(task), ())
-    if kinds and isinstance(model, dict) and (kind := model.get("kind")) not in kinds:
+    model, kinds = document.content.get("model"), system.kinds
+    if isinstance(model, dict) and (kind := model.get("kind")) not in kinds:
         near = nearest(str(kind), kinds)
         hint = f"did you mean {near}? " if near else ""
         place = document.place(("model", "kind"))
         given, known = shortened(repr(kind), 200), ", ".join(kinds)
-        raise RecipeError(f"{place}: model.kind is {given}: {hint}of the task {task} it can be {known}")
+        raise RecipeError(f"{place}: model.kind is {given}: {hint}of the task {system.name} it can be {known}")
 
 
 def _attempt(section: str, make: Callable[[Recipe], None], recipe: Recipe, document: Document) -> None:
@@ -178,9 +199,4 @@ def _attempt(section: str, make: Callable[[Recipe], None], recipe: Recipe, docum
 
 def _make_model(recipe: Recipe) -> None:
     """Make the model once with a few words and no memory: what no rule of the sections knows shows here."""
-    from regard.models.build import build
-    from regard.models.shapes_only import shapes_only
-
-    says_what_it_reads = recipe.task in ("language_model", "masked_language_model", "spans")
-    with shapes_only():
-        build(recipe.model.kind, 8, None if says_what_it_reads else 8, **recipe.model.arguments())
+    imported("regard.tasks.outline:outline")(recipe)

@@ -12,16 +12,15 @@ from pydantic.fields import FieldInfo
 from regard.data.problems import shortened
 from regard.nearest import nearest
 from regard.recipes.plugin_sections import Plugged
-from regard.recipes.sections import Recipe
 from regard.recipes.yaml_document import Document, Where
 
 _QUOTED, _LONGEST = 200, 600  # characters of a value, of what is wrong with it
 
 
-def sentence_of(problem: ValidationError, document: Document) -> str:
-    """Of the first problem that pydantic found."""
+def sentence_of(problem: ValidationError, document: Document, schema: type[BaseModel]) -> str:
+    """Return the sentence of the first problem that pydantic found with a document of this schema."""
     error = problem.errors()[0]
-    where, models = _resolved(error["loc"])
+    where, models = _resolved(error["loc"], schema)
     given, expected = error["input"], error.get("ctx", {}).get("expected", "")
     if error["type"].startswith("union_tag"):  # a format, kind or name: pydantic blames the whole section
         tag = error["ctx"]["discriminator"].strip("'")
@@ -99,10 +98,10 @@ def _written(where: Where, document: Document) -> Where:
     return where
 
 
-def _resolved(location: tuple[str | int, ...]) -> tuple[Where, list[type[BaseModel]]]:
+def _resolved(location: tuple[str | int, ...], schema: type[BaseModel]) -> tuple[Where, list[type[BaseModel]]]:
     """pydantic's location without the tags of unions, and the sections that can stand at its end."""
     where: list[str | int] = []
-    models: list[type[BaseModel]] = [Recipe]
+    models: list[type[BaseModel]] = [schema]
     for part in location:
         fields = models[0].model_fields if len(models) == 1 else {}
         if isinstance(part, int):

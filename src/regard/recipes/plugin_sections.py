@@ -73,13 +73,13 @@ def section_of(one: Registered, tag: str) -> type[Section]:
     fields |= _keys(one)
     base: type[Section] = Section
     if one.kind == "reader":
-        from regard.recipes.data_sections import SplitFiles
+        from regard.recipes.plugin_files import PluggedFiles
 
         if one.made.PATHS != ("path",):
             raise ValueError(
                 f"{one.module}: the reader {one.name} has the files {one.made.PATHS}; a recipe gives it 'path'"
             )
-        base = SplitFiles
+        base = PluggedFiles
     label = (inspect.getdoc(one.made) or one.name).partition("\n")[0]
     try:
         return create_model(f"{one.made.__name__}Section", __base__=base, __doc__=label, **fields)

@@ -21,6 +21,7 @@ from regard.recipes.yaml_document import Document
 RECORD = "plugins.json"
 """In a run's folder: where each plug-in was, and the hash of its source."""
 _OF_A_RUN = ("metrics.jsonl", "model.safetensors", "checkpoints", RECORD)
+_imported: dict[str, None] = {}
 _named: ContextVar[tuple[str, ...] | None] = ContextVar("plugins that the recipe at hand names", default=None)
 
 
@@ -42,6 +43,7 @@ def plugins_of(document: Document) -> Iterator[None]:
             _import(name, _places(home, name))
         except _PluginError as problem:
             raise RecipeError(f"{document.place(('plugins', index))}: plugins: {problem}") from None
+    _imported.update(dict.fromkeys(names))
     token = _named.set(tuple(names))
     try:
         yield
@@ -53,6 +55,18 @@ def belongs(module: str) -> bool:
     """Return whether what this module registered can be named in the recipe at hand."""
     names = _named.get()
     return names is None or any(module == name or module.startswith(f"{name}.") for name in names)
+
+
+def plugged(attribute: str) -> Iterator[tuple[str, Any]]:
+    """Yield an attribute of plug-ins, where they have it, with the module's name.
+
+    While a recipe is checked these are the plug-ins that it names, afterwards all that were imported.
+    """
+    named = _named.get()
+    for name in _imported if named is None else named:
+        found = getattr(sys.modules.get(name), attribute, None)
+        if found is not None:
+            yield name, found
 
 
 def described(names: tuple[str, ...]) -> dict[str, dict[str, str]]:

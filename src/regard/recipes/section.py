@@ -1,15 +1,16 @@
-"""What all sections of a recipe have in common."""
+"""The base of all sections of a recipe."""
 
 from __future__ import annotations
 
 import types
 import typing
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+S = TypeVar("S", bound="Section")
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", types.NoneType: "null"}
 
 
@@ -32,7 +33,13 @@ class Section(BaseModel):
 
 
 class Model(Section):
-    """What all sections of models have in common."""
+    """A section `model`: `kind`, which says which model it is, and the arguments of its constructor."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def kind(self) -> str:
+            """The name of the model."""
 
     def arguments(self, *, scale: float | None = None) -> dict[str, Any]:
         """Return what was given as plain values, `kind` left out, and null too, which leaves all to the constructor.
@@ -42,6 +49,12 @@ class Model(Section):
         """
         given = self.model_dump(exclude_unset=True, exclude_none=True, exclude={"kind"})
         return given if scale is None else _with_scale(given, self, scale)
+
+
+def own_keys(section: object, mixin: type[S]) -> S:
+    """Return a shared section as the one with a system's own keys, which it is in recipes of that system."""
+    assert isinstance(section, mixin)
+    return section
 
 
 def parts(section: BaseModel) -> Iterator[BaseModel]:

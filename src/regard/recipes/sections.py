@@ -1,4 +1,4 @@
-"""What stands in a recipe, section by section. Each key has a type, a default and a sentence."""
+"""Sections of all recipes. Each key has a type, a default and a sentence."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_type_hints
 
-from pydantic import BeforeValidator, Field, create_model, field_validator, model_validator
+from pydantic import BeforeValidator, Field, SerializeAsAny, create_model, field_validator, model_validator
 
 from regard.decode.search import Search
-from regard.recipes.data_sections import TWO_TEXTS, DataSection
+from regard.recipes.data_section import DataSection
 from regard.recipes.duration import seconds
 from regard.recipes.files import DataFile
-from regard.recipes.model_sections import ModelSection
-from regard.recipes.section import Section
-from regard.recipes.target_section import TARGET_METRICS, TargetData
+from regard.recipes.section import Model, Section
+from regard.recipes.system import System, system_of
 from regard.specials import SPECIALS
 
 if TYPE_CHECKING:
@@ -112,31 +111,6 @@ class BatchSection(Section):
         return self
 
 
-Task = Literal[
-    "translate",
-    "language_model",
-    "masked_language_model",
-    "classify",
-    "tag",
-    "answer",
-    "bits",
-    "nodes",
-    "recall",
-    "spans",
-]
-DEFAULT_METRICS: dict[Task, list[str | dict[str, Any]]] = {
-    "translate": ["bleu"],
-    "language_model": [],
-    "masked_language_model": [],
-    "classify": ["accuracy"],
-    "tag": ["accuracy"],
-    "answer": ["accuracy"],
-    "bits": ["exact_match"],
-    "recall": ["exact_match"],
-    "spans": ["squad_f1", "squad_exact"],
-    "nodes": ["accuracy"],
-}
-
 Tracker = Literal["wandb", "mlflow", "trackio", "tensorboard"]
 
 
@@ -217,34 +191,6 @@ class ExposureSection(Section):
     """How often a word that is fed becomes a random one."""
 
 
-class HardSection(Section):
-    """How hard attention learns where to look, by the score-function estimator."""
-
-    reward: float = Field(1.0, ge=0)
-    """The weight of the reward, log p of the right words less its mean."""
-    entropy: float = Field(0.01, ge=0)
-    """The weight of the entropy, which keeps it from settling too soon."""
-
-
-class MaskingSection(Section):
-    """Which words are hidden from a model that learns to fill them in."""
-
-    share: float = Field(0.15, gt=0, le=1)
-    """Of the words of a text, at least one: what the model is asked for."""
-    masked: float = Field(0.8, ge=0, le=1)
-    """Of those, what becomes `<mask>`."""
-    random: float = Field(0.1, ge=0, le=1)
-    """Of those, what becomes any word; the rest stays as it is."""
-    whole_words: bool = False
-    """Whether all pieces of a word are hidden with it."""
-
-    @model_validator(mode="after")
-    def _shares(self) -> MaskingSection:
-        if self.masked + self.random > 1:
-            raise ValueError(f"masked {self.masked:g} and random {self.random:g} are shares of 1, and together more")
-        return self
-
-
 class TrainSection(Section):
     """How the model is trained: for `steps` updates, or for some `minutes`."""
 
@@ -263,10 +209,6 @@ class TrainSection(Section):
     """How the learning rate moves."""
     exposure: ExposureSection = ExposureSection()
     """Remedies for exposure bias."""
-    hard: HardSection = HardSection()
-    """How hard attention learns where to look; other attention has no use for it."""
-    masking: MaskingSection = MaskingSection()
-    """Which words are hidden; of the task masked_language_model."""
     clip: float | None = Field(1.0, gt=0)
     """The largest norm of the gradient; None for no limit."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
@@ -355,103 +297,43 @@ class EvaluateSection(Section):
     """How results are measured."""
 
     metrics: list[str | dict[str, Any]] | None = None
-    """Names of metrics; options in a mapping: `{bleu: {tokenize: none}}`. None for BLEU of translations, accuracy of
-    labels and tags; language models have perplexity."""
+    """Names of metrics; options in a mapping: `{bleu: {tokenize: none}}`. None for those of the task: BLEU of
+    translations, accuracy of labels and tags; language models have perplexity."""
     select: str | list[str] | None = None
     """What decides which model is best: `loss` or one of the metrics; None for `loss` of texts, the first metric of
     labels and tags. Several, `[accuracy, loss]`, decide together: the best is at least as good as all before it in each
     of them, and patience begins anew with one that is so in any; None for these two of nodes."""
     examples: int = Field(4, ge=0)
     """How many predictions are shown at the end."""
-    group: bool = False
-    """Whether equal sources are asked once, with all their targets as references: pronunciations of a word."""
     rows: int = Field(1, ge=1)
     """Of a language model with `window`: rows that a text is measured in. 1 is exact; more are faster, and lose the
     context at the beginning of each row."""
 
-    def chosen(self, task: Task, target: TargetData | None = None) -> list[Metric]:
-        """The metrics with their options, or those of the task and of the kind of its target."""
-        from regard.evaluate.metrics import metric, told_apart  # with numpy: a tenth of a second, if only for a typo
-
-        usual = DEFAULT_METRICS[task] if target is None else TARGET_METRICS[target.target_kind]
-        given = usual if self.metrics is None else self.metrics
-        if given and task in ("language_model", "masked_language_model"):
-            raise ValueError("metrics compare answers with references; a language model has perplexity, leave them out")
-        found: list[Metric] = []
-        for entry in given:
-            options = {entry: {}} if isinstance(entry, str) else entry
-            for name, chosen in options.items():
-                if not isinstance(chosen, dict | None):
-                    raise ValueError(
-                        f"the options of {name!r} are a mapping, such as {{tokenize: none}}; got {chosen!r}"
-                    )
-                one = metric(name, **(chosen or {}))
-                if task in ("classify", "answer", "nodes") and one.compares == "labels":
-                    one = metric(name, **{"whole": True, **one.options})
-                if target is not None and one.compares == "label_sets":
-                    one = metric(name, **{"separator": target.label_separator, **(chosen or {})})
-                found.append(one)
-        found = told_apart(found)
-        names = [one.label for one in found]
-        wanted = [] if self.select is None else [self.select] if isinstance(self.select, str) else self.select
-        if self.select == [] or any(one not in ("loss", *names) for one in wanted):
-            raise ValueError(f"select is {self.select!r}; it can be {', '.join(('loss', *names))}")
-        return found
+    @property
+    def wanted(self) -> tuple[str, ...] | None:
+        """The names that decide which model is best; None where nothing is said."""
+        return None if self.select is None else (self.select,) if isinstance(self.select, str) else tuple(self.select)
 
 
-_UNKNOWN_WORDS: dict[str, tuple[Any, Any, str]] = {
-    "unknown": (
-        Literal["keep", "copy"],
-        "keep",
-        "What becomes of unknown words in a translation: `keep` leaves `<unk>`, `copy` puts the source word that was "
-        "attended to most in its place (Luong et al. 2015). For tokenizers of words.",
-    ),
-    "dictionary": (
-        DataFile | None,
-        None,
-        "A file with a source word, a tab and its translation on each line: what `copy` writes for words that are in "
-        "it; None to copy them all.",
-    ),
-    "generate_unknown": (
-        bool,
-        False,
-        "Of language models: whether `<unk>` may be generated, which is otherwise ruled out in any search.",
-    ),
-    "threshold": (
-        Annotated[float, Field(gt=0, lt=1)] | Literal["tuned"],
-        0.5,
-        "Of target_kind labels: the probability from which on a label is part of an answer; `tuned` for the one with "
-        "the best micro F1 on the validation data, found when training ends.",
-    ),
-    "max_text": (
-        Annotated[int, Field(ge=1)],
-        50_000,
-        "The longest text that the model is asked, in characters; a longer one is refused, for its answer might take "
-        "minutes, or more memory than there is. What a model is measured on has no such limit.",
-    ),
-    "memory": (
-        DataFile | None,
-        None,
-        "Of the task recall: what answers are looked up in, a file with a text on each line, or states that `regard "
-        "remember` stored; None for the facts of what is measured.",
-    ),
-}
-"""What `decode` has beside the settings of a search."""
+class DecodeSection(Section):
+    """How outputs are looked for: the settings of a search, and how long an input may be."""
+
+    max_text: int = Field(50_000, ge=1)
+    """The longest text that the model is asked, in characters; a longer one is refused, for its answer might take
+    minutes, or more memory than there is. What a model is measured on has no such limit."""
 
 
-def _search_section() -> type[Section]:
+def _settings() -> dict[str, Any]:
+    """The fields of a search as keys, with the sentences of its docstring."""
     hints, said = get_type_hints(Search), _sentences(Search)
-    fields: dict[str, Any] = {
+    return {
         field.name: (hints[field.name], Field(field.default, description=said.get(field.name)))
         for field in dataclasses.fields(Search)
     }
-    for name, (kind, default, sentence) in _UNKNOWN_WORDS.items():
-        fields[name] = (kind, Field(default, description=sentence))
-    return create_model("DecodeSection", __base__=Section, __doc__="How outputs are looked for.", **fields)
 
 
 def _sentences(described: type) -> dict[str, str]:
-    """What the docstring of a class says about each of its attributes."""
+    """The sentence of each attribute in the docstring of a class."""
     listed = inspect.cleandoc(described.__doc__ or "").partition("Attributes:\n")[2].partition("\n\n")[0]
     entries = re.findall(r"^    (\w[\w, ]*): (.+(?:\n {5,}.+)*)", listed, re.MULTILINE)
     return {
@@ -461,56 +343,42 @@ def _sentences(described: type) -> dict[str, str]:
     }
 
 
-if TYPE_CHECKING:
-
-    class DecodeSection(Section):
-        """How outputs are looked for."""
-
-        unknown: Literal["keep", "copy"] = "keep"
-        dictionary: str | None = None
-        generate_unknown: bool = False
-        max_text: int = 50_000
-        memory: str | None = None
-        threshold: float | Literal["tuned"] = 0.5
-else:
-    DecodeSection = _search_section()
+def decode_section(own: type[Section] | None) -> type[DecodeSection]:
+    """Return the section `decode` of a system: a search, its own keys, and those of all."""
+    bases: Any = (DecodeSection,) if own is None else (own, DecodeSection)
+    made: Any = create_model("DecodeSection", __base__=bases, __doc__=DecodeSection.__doc__, **_settings())
+    section: type[DecodeSection] = made
+    return section
 
 
 class Recipe(Section):
-    """One file that says what to train, on what, and how."""
+    """One file that says what to train, on what, and how.
+
+    The recipes of a system are of a subclass with its own sections `data`, `model`, `train`, `decode` and `evaluate`
+    (`regard.recipes.schema`).
+    """
 
     run: str = "run"
     """The run's name: its folder is `runs/<run>`; a run that exists goes on."""
     init: Path | None = None
     """The folder of a run to begin with: its tokenizers, labels and weights; None to begin anew."""
     plugins: tuple[str, ...] = ()
-    """Modules whose scores, aligners, metrics and readers have names here: `[my_module]`; beside the recipe, in the
-    folder you are in, or installed."""
-    task: Task = "translate"
+    """Modules whose scores, aligners, metrics, readers and systems have names here: `[my_module]`; beside the recipe,
+    in the folder you are in, or installed."""
+    task: str = "translate"
     """What the model is trained for."""
-    data: DataSection
+    data: SerializeAsAny[DataSection]
     """What it learns from."""
     tokenizer: TokenizerSection = TokenizerSection()
     """How text becomes ids."""
-    model: ModelSection
+    model: SerializeAsAny[Model]
     """`kind` and the arguments of that model."""
     train: TrainSection
     """How it is trained."""
-    decode: DecodeSection = Field(default_factory=DecodeSection)
+    decode: DecodeSection
     """How answers are looked for."""
     evaluate: EvaluateSection = EvaluateSection()
     """How it is measured."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _answered_by_a_word(cls, given: Any) -> Any:
-        """An answer is one word, so that the vocabulary of stories is of words, which only white space divides."""
-        if not isinstance(given, dict) or given.get("task") != "answer":
-            return given
-        section = given.get("tokenizer", {"kind": "words"})
-        if isinstance(section, dict) and section.get("kind") == "words" and section.get("split") is None:
-            section = {**section, "split": "whitespace"}
-        return {**given, "tokenizer": section}
 
     @field_validator("run")
     @classmethod
@@ -520,31 +388,36 @@ class Recipe(Section):
         return run
 
     @property
-    def select(self) -> tuple[str, ...]:
-        """What decides which model is best, first of all the first."""
-        given = self.evaluate.select
-        if given is not None:
-            return (given,) if isinstance(given, str) else tuple(given)
-        metrics = self.metrics
-        if not metrics or self.task not in ("classify", "tag", "answer", "nodes", "spans"):
-            return ("loss",)
-        return (metrics[0].label, "loss") if self.task == "nodes" else (metrics[0].label,)
+    def system(self) -> System:
+        """The system of the task."""
+        return system_of(self.task)
 
     @property
     def metrics(self) -> list[Metric]:
         """The metrics that results are measured by."""
-        return self.evaluate.chosen(self.task, self.target)
+        from regard.recipes.metrics import chosen_metrics
+
+        return chosen_metrics(self)
 
     @property
-    def target(self) -> TargetData | None:
-        """The keys that say what the target of a classifier is; None of other tasks."""
-        return self.data if self.task == "classify" and isinstance(self.data, TargetData) else None
+    def select(self) -> tuple[str, ...]:
+        """What decides which model is best, the first name first."""
+        if self.evaluate.wanted is not None:
+            return self.evaluate.wanted
+        first = [metric.label for metric in self.metrics[:1]]
+        chosen = [name for one in self.system.select for name in (first if one == "metric" else [one])]
+        return tuple(chosen) or ("loss",)
 
     @property
     def reads_pairs(self) -> bool:
         """Whether two texts can be read, with an end between: the vocabulary has a mask then, as BERT's does."""
         encoder = getattr(self.model, "encoder", None)
         return self.compares or (encoder is not None and encoder.kind == "bert")
+
+    @property
+    def compares(self) -> bool:
+        """Whether the model reads two texts apart, and nothing else."""
+        return getattr(self.model, "pair_dim", None) is not None
 
     @property
     def spells(self) -> bool:
@@ -554,15 +427,11 @@ class Recipe(Section):
     @property
     def pairs(self) -> bool:
         """Whether an example has two texts that are read as one field."""
-        if self.task in TWO_TEXTS:
+        if self.system.two_texts is not None:
             return False
         return isinstance(getattr(self.data, "source", None), list) or bool(getattr(self.data, "pairs", False))
 
-    @property
-    def compares(self) -> bool:
-        """Whether the model reads two texts apart, and nothing else."""
-        return getattr(self.model, "pair_dim", None) is not None
-
     def search(self) -> Search:
-        """The settings of `decode`, checked together."""
-        return Search(**self.decode.model_dump(exclude=set(_UNKNOWN_WORDS)))
+        """Return the settings of `decode` as a search, checked together."""
+        names = {field.name for field in dataclasses.fields(Search)}
+        return Search(**self.decode.model_dump(include=names))

@@ -96,6 +96,14 @@ class Document:
         del inner[where[-1]]
         return replace(self, content=content)
 
+    def with_section(self, name: str, keys: dict[str, Any]) -> Document:
+        """Return the document with another value of a section.
+
+        >>> Document.parse("run: mine", "mine.yaml").with_section("train", {"steps": 7}).content
+        {'run': 'mine', 'train': {'steps': 7}}
+        """
+        return replace(self, content={**_copy(self.content), name: keys})
+
     def moved(self, old: Where, new: Where, value: Any) -> Document:
         """With a value under a new key of the same section, which stands where the old one stood.
 

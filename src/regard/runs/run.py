@@ -18,9 +18,9 @@ from regard.runs.agreement import agree, recipe_of
 from regard.runs.budget import Budget
 from regard.runs.checkpoint import Checkpoints
 from regard.runs.files import check_file, read_tensors, recorded, write_json, write_tensors
-from regard.runs.folder import RunError, check_task, model_file, trained
+from regard.runs.folder import RunError, model_file, task_of, trained
 from regard.runs.metrics_log import MetricsLog
-from regard.tasks.kinds import TASKS
+from regard.tasks.registry import task_class
 from regard.tasks.task import Encoders
 from regard.tensor_fit import misfit
 
@@ -88,15 +88,15 @@ class Run:
             with recorded(self.folder / f"{encoder.FILE}.{name}.json") as draft:
                 encoder.save(draft)
 
-    def encoders(self, task: str) -> Encoders | None:
-        """What an existing run turns text into ids by; None before it is made."""
+    def encoders(self) -> Encoders | None:
+        """Return the encoders of an existing run; None before they are made."""
         found: dict[str, Tokenizer | Labels | Numbers] = {}
-        if not TASKS[task].encoded:
+        made = task_class(task_of(self.folder)) if (self.folder / "recipe.yaml").exists() else None
+        if made is None:
+            return None
+        if not made.encoded:
             return found if self.trained else None
-        made = TASKS[task]
-        for name in (made.context, made.question, made.answer, *made.beside):
-            if name is None or name in made.plain:
-                continue
+        for name in made.encoder_fields():
             kept = {kind: self.folder / f"{kind.FILE}.{name}.json" for kind in _ENCODERS}
             there = next((kind for kind, path in kept.items() if path.exists()), None)
             if there is None and name in made.beside:
@@ -107,10 +107,13 @@ class Run:
             found[name] = there.load(kept[there])
         return found
 
-    def needed_encoders(self, task: str) -> Encoders:
-        """What an existing run of this task turns text into ids by."""
-        check_task(self.folder, task)
-        found = self.encoders(task)
+    def needed_encoders(self) -> Encoders:
+        """Return the encoders of an existing run.
+
+        Raises:
+            RunError: it has none yet.
+        """
+        found = self.encoders()
         if found is None:
             raise RunError(f"{self.folder} has no tokenizers yet; train it first: regard train")
         return found

@@ -14,7 +14,7 @@ from regard.decode.search import Search
 from regard.specials import UNK
 
 
-def allowed(outputs: Iterable[str] | Path, tokenizer: Tokenizer) -> Trie:
+def output_set(outputs: Iterable[str] | Path, tokenizer: Tokenizer) -> Trie:
     """The set of outputs that a model may say.
 
     Args:
@@ -25,9 +25,9 @@ def allowed(outputs: Iterable[str] | Path, tokenizer: Tokenizer) -> Trie:
         DataError: there are none, or one that the model cannot say; by file and line, or by its number.
 
     >>> tokenizer = Tokenizer.train(["yes", "no"], kind="characters")
-    >>> allowed(["yes", "no"], tokenizer).longest          # with its end
+    >>> output_set(["yes", "no"], tokenizer).longest          # with its end
     4
-    >>> allowed(["yes", "maybe"], tokenizer)
+    >>> output_set(["yes", "maybe"], tokenizer)
     Traceback (most recent call last):
     regard.data.problems.DataError: only, text 2: 'maybe' has characters that the model does not know; leave it out
     """

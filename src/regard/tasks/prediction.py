@@ -43,6 +43,10 @@ class Prediction:
     labels: tuple[str, ...] | None = None
     scores: Mapping[str, float] | None = None
 
+    def said(self) -> str:
+        """Return the answer for people: no label of several is an answer too."""
+        return "(no label)" if self.labels == () else self.text
+
     def drawn(self) -> tuple[Tensor, tuple[str, ...]] | None:
         """The weights [R, S] as they are looked at, and a name for each row; None without attention.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +18,9 @@ from regard.data.batch import Batch
 from regard.models.embeddings import among, drop_words
 from regard.models.outputs import Predicted, log_softmax
 from regard.specials import BOS, EOS, PAD
+
+if TYPE_CHECKING:
+    from regard.recipes.sections import Recipe
 
 Decay = Literal["exponential", "inverse_sigmoid", "linear"]
 
@@ -79,6 +82,13 @@ class Exposure:
     sampling: ScheduledSampling | None = None
     word_dropout: float = 0.0
     corruption: float = 0.0
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> Exposure:
+        """Return the remedies of a recipe."""
+        given = recipe.train.exposure
+        sampling = None if given.sampling is None else ScheduledSampling(**given.sampling.model_dump())
+        return cls(sampling, given.word_dropout, given.corruption)
 
     def teacher(self, update: int) -> float:
         """The probability of feeding the right word."""

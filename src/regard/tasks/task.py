@@ -1,63 +1,325 @@
-"""What a model is trained for."""
+"""Task: the loss of a model on batches, its answers, and everything that training and commands ask of both."""
 
 from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy as np
 import torch
+from rich.markup import escape
 from torch import Tensor, nn
 
 from regard.data.batch import Batch, padded
+from regard.data.bpe_dropout import BPEDropout
 from regard.data.corpus import Corpus
-from regard.data.example import Example, Value
+from regard.data.example import Example, Examples, Value
+from regard.data.feed import ExampleFeed, Feed, StreamFeed
+from regard.data.joined import SECOND, Joined
 from regard.data.labels import Labels
 from regard.data.numbers import Numbers
-from regard.data.problems import shortened
+from regard.data.problems import DataError, TextError, shortened
+from regard.data.target_kinds import ONE_LABEL
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.evaluate.class_scores import ClassScores
+from regard.evaluate.perplexity import perplexity
 from regard.evaluate.texts import References
 from regard.explain.panel import Panel
 from regard.models.outputs import log_softmax
-from regard.specials import PAD, UNK
+from regard.recipes.data_section import Reading
+from regard.recipes.sections import Recipe
+from regard.specials import IGNORE, PAD, UNK
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.loss import Loss
 from regard.tasks.lstmn_panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
+from regard.tasks.tokenizers import learned_positions, learned_tokenizer, texts_end, values
 from regard.view.direction import isolated
+from regard.view.terminal import heat_map
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from regard.decode.constraint import Trie
+    from regard.evaluate.score import Score
+    from regard.recipes.data_section import Split as SplitName
+    from regard.tasks.splits import Split
 
 Encoders = Mapping[str, Tokenizer | Labels | Numbers]
-"""What turns each field of the data into ids."""
+"""The encoder of each field."""
 
 Pace = Literal["steps", "at once"]
-"""How a model learns a text: one step after the other, for which Python is always too slow, or all of it at once."""
+"""Whether a model learns a text step by step, for which Python is always too slow, or all of it in one pass."""
+
+MEASURED = 64
+"""Examples side by side when a model is measured."""
+LONG_WINDOW = 512
+"""Tokens that a model which carries its state reads at a time when it is measured."""
 
 
 class Task(abc.ABC):
-    """How a model learns from batches, and how it answers.
+    """The loss of a model on batches, and its answers; built from a recipe and the encoders of its fields.
+
+    Everything that training, prediction, evaluation, views and reports need to know of a system is a method here; no
+    module outside a system's folder asks which task it is.
 
     Attributes:
         context: the field with what the question is about; None where the question is all there is.
         question: the field that is read.
-        answer: the field with what is to be said; None where the text itself is (language models).
+        answer: the field with the right answer; None where the text itself is (language models).
+        framed: fields that get a beginning and an end.
         unit: what the loss is the mean of.
         encoded: whether fields are turned into ids, by encoders that are learned and kept.
         beside: fields with encoders that only some recipes have.
         plain: fields that stay as they are all the same: the names of nodes.
-        encoders: what turns each field into ids.
+        outline_sizes: sizes of a model that is made to check its arguments.
+        encoders: of each field.
     """
 
     context: ClassVar[str | None] = None
     question: ClassVar[str]
     answer: ClassVar[str | None]
+    framed: ClassVar[tuple[str, ...]] = ()
     unit: ClassVar[str] = "token"
     encoded: ClassVar[bool] = True
     plain: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ()
+    outline_sizes: ClassVar[tuple[int, int | None]] = (8, 8)
     encoders: Encoders
+
+    # ----------------------------------------------------------------------------------------------- from a recipe
+
+    @classmethod
+    @abc.abstractmethod
+    def of(cls, recipe: Recipe, encoders: Encoders) -> Task:
+        """Return the task of a recipe."""
+
+    @classmethod
+    def encoder_fields(cls) -> tuple[str, ...]:
+        """Return the fields that have an encoder, those of some recipes last."""
+        fields = (cls.context, cls.question, cls.answer, *cls.beside)
+        return tuple(one for one in fields if one is not None and one not in cls.plain) if cls.encoded else ()
+
+    @classmethod
+    def reading(cls, recipe: Recipe) -> Reading:
+        """Return how the data of a recipe are read."""
+        return Reading(
+            question=cls.question,
+            answer=cls.answer,
+            second=cls.context or SECOND,
+            group=cls.context or cls.question,
+            target_kind=ONE_LABEL,
+            adapt=Joined if recipe.pairs else lambda found: found,
+        )
+
+    @classmethod
+    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
+        """Return the encoders of all fields, learned from the training split but for those that are known.
+
+        Args:
+            recipe: with the settings of tokenizers.
+            train: the examples.
+            known: those of the run that this one begins with.
+        """
+        question = known.get(cls.question) or learned_tokenizer(
+            recipe.tokenizer, values(train, cls.question), masked=recipe.reads_pairs
+        )
+        if cls.answer is None:
+            return {cls.question: question}
+        return {cls.question: question, cls.answer: cls.reading(recipe).target_kind.learn(values(train, cls.answer))}
+
+    @classmethod
+    def corpus(cls, recipe: Recipe, found: Examples, encoders: Encoders, cache: Path) -> Corpus | None:
+        """Return examples as ids, from the cache if they are there; None where they have none."""
+        return Corpus.build(found, encoders, cache)
+
+    @classmethod
+    def check_labels(cls, found: Examples, corpus: Corpus | None, encoders: Encoders, split: SplitName) -> None:
+        """Check that some label of each field is known; those that are not count as wrong.
+
+        Raises:
+            DataError: none is.
+        """
+        for field, one in encoders.items():
+            ids = corpus.ids(field) if corpus is not None and isinstance(one, Labels) else ()
+            if len(ids) and (np.asarray(ids) == IGNORE).all():
+                raise DataError(
+                    f"no {field} of the split {split} occurs in the training data; look whether they are the same"
+                )
+
+    def training_feed(self, recipe: Recipe, split: Split) -> Feed:
+        """Return the batches that a model is trained on."""
+        given = recipe.train.batch
+        if given.window is not None:
+            assert given.sentences is not None
+            return StreamFeed(split.corpus, rows=given.sentences, window=given.window, ends=texts_end(recipe))
+        return ExampleFeed(
+            split.corpus,
+            framed=self.framed,
+            counted=self.counted,
+            tokens=given.tokens,
+            sentences=given.sentences,
+            seed=recipe.train.seed,
+            weights=split.weights,
+            dropouts=self.dropouts(recipe),
+        )
+
+    def measuring_feed(self, recipe: Recipe, split: Split, *, carries: bool) -> Feed:
+        """Return the batches that a model is measured on, one epoch of them in a fixed order.
+
+        A model that carries its state reads longer windows than it was trained on, which is the same and faster.
+        """
+        window = recipe.train.batch.window
+        if window is None:
+            return ExampleFeed(
+                split.corpus,
+                framed=self.framed,
+                counted=self.counted,
+                tokens=None,
+                sentences=MEASURED,
+                shuffle=False,
+            )
+        steps, rows = max(window, LONG_WINDOW) if carries else window, recipe.evaluate.rows
+        tokens = len(split.corpus.ids(self.question)) + texts_end(recipe) * len(split.corpus)
+        if tokens < 2 * rows:
+            raise DataError(
+                f"evaluate.rows is {rows}, and a text of {tokens} tokens is measured, which needs two a row; make it "
+                "smaller, or the text longer"
+            )
+        return StreamFeed(split.corpus, rows=rows, window=steps, ends=texts_end(recipe))
+
+    def dropouts(self, recipe: Recipe) -> dict[str, BPEDropout]:
+        """Return what cuts the texts of each field anew in each epoch, where the recipe asks for it."""
+        section, found = recipe.tokenizer, {}
+        for field, encoder in self.encoders.items():
+            part = section.target if field == self.answer and section.target is not None else section
+            if part.dropout and isinstance(encoder, Tokenizer):
+                longest = learned_positions(recipe)
+                found[field] = BPEDropout(encoder, part.dropout, seed=recipe.train.seed, longest=longest)
+        return found
+
+    # ------------------------------------------------------------------------------------------ before the first step
+
+    def check_model(self, model: nn.Module) -> None:  # noqa: B027, most tasks have nothing to check
+        """Check that a model can do what the data ask of it.
+
+        Args:
+            model: outlined, without memory.
+
+        Raises:
+            ValueError: it cannot.
+        """
+
+    def longest_inputs(
+        self, recipe: Recipe, splits: Mapping[str, Split | None], dropped: Collection[int]
+    ) -> Iterator[tuple[str, int]]:
+        """Yield what a model with learned positions reads or writes at most: a phrase, and the positions it takes.
+
+        Args:
+            recipe: whether texts are read in windows.
+            splits: the data.
+            dropped: examples of the split train that no batch has room for.
+        """
+        if recipe.train.batch.window is not None:  # which the recipe was checked for
+            return
+        generated = [] if self.unit != "token" else [self.answer or self.question]
+        if recipe.model.kind == "bidirectional":
+            generated.append(self.question)
+        texts = [field for field, encoder in self.encoders.items() if isinstance(encoder, Tokenizer)]
+        for name, split in splits.items():
+            for field in texts if split is not None else ():
+                assert split is not None
+                lengths = np.delete(split.corpus.lengths(field), list(dropped) if name == "train" else [])
+                most = int(lengths.max())
+                yield f"the longest {field} of the split {name}, {most} tokens", most + (field in generated)
+
+    def longest_samples(self, recipe: Recipe) -> Iterator[tuple[str, int]]:
+        """Yield likewise what a model is shown to make of examples; in most tasks nothing is."""
+        return iter(())
+
+    def cuda_graph_obstacle(self, model: nn.Module) -> str | None:
+        """Return why updates cannot be captured as CUDA graphs, where the task is the reason; None if they can."""
+        return None
+
+    # ---------------------------------------------------------------------------------------------------- inputs
+
+    def parse(self, given: Any) -> Any:
+        """Return an input as `predict` reads it: from a text, a mapping of fields, a path, or the bytes of a file.
+
+        Raises:
+            TextError: it is none of these, or lacks a field.
+        """
+        if isinstance(given, str):
+            return given
+        if isinstance(given, Mapping):
+            missing = next((name for name in self.input_fields if name not in given), None)
+            if missing is not None:
+                raise TextError(f"the input has no {missing!r}; it should have {', '.join(self.input_fields)}")
+            return self.ask(given)
+        if isinstance(given, Path):
+            given = given.read_bytes()
+        if isinstance(given, bytes):
+            try:
+                return given.decode("utf-8").rstrip("\r\n")
+            except UnicodeDecodeError:
+                raise TextError("the bytes are not text in UTF-8; this task reads text") from None
+        raise TextError(f"{given!r} is not a text; give a string, a mapping of fields, a path or bytes")
+
+    # ---------------------------------------------------------------------------------------------------- answers
+
+    def drawing(self, prediction: Prediction) -> Text | None:
+        """Return an answer drawn for a terminal, with where the model looked; None where there is nothing to draw."""
+        drawn = prediction.drawn()
+        if drawn is None:
+            return None
+        weights, rows = drawn
+        return heat_map(weights, prediction.source_tokens, rows)
+
+    def rendered(self, prediction: Prediction) -> Iterator[RenderableType]:
+        """Yield an answer for a terminal: its drawing, then input and answer, and the right one where it differs."""
+        drawn, right = self.drawing(prediction), prediction.reference
+        if drawn is not None:
+            yield ""
+            yield drawn
+        asked, said = escape(isolated(self.shown_input(prediction))), escape(isolated(prediction.said()))
+        wrong = right is not None and prediction.text not in (right, *right.split(" / "))
+        line = f"  {asked}  →  [bold]{said}[/]"
+        yield f"{line}  (reference: {escape(isolated(str(right)))})" if wrong else line
+
+    def shown_input(self, prediction: Prediction) -> str:
+        """Return the input of an answer as it is shown beside it."""
+        return prediction.source
+
+    def likelihood_scores(self, split: Split, total: float, tokens: int) -> dict[str, Score]:
+        """Return the scores that follow from the likelihood alone: perplexity of what generates text.
+
+        Args:
+            split: what was measured.
+            total: -log p of all that is right, in nats.
+            tokens: the number of units.
+        """
+        return {"perplexity": perplexity(total, tokens)} if self.unit == "token" else {}
+
+    def samples(self, model: Any, texts: Sequence[str], search: Search) -> list[Prediction]:
+        """Return answers to look at, where there are no right ones to compare with."""
+        return []
+
+    def merges_equal_inputs(self, recipe: Recipe) -> bool:
+        """Return whether equal inputs are asked once, with all their right answers, when a model is measured."""
+        return False
+
+    def output_set(self, texts: Iterable[str] | Path) -> Trie:
+        """Return a set of outputs, read once, that answers can be held to.
+
+        Raises:
+            ValueError: answers of this task are not searched for.
+        """
+        raise ValueError("only is for answers that are translations; the answers of this task are others")
 
     @property
     def measured_in(self) -> str:
@@ -155,6 +417,15 @@ class Task(abc.ABC):
         """Return the logits of several models, which answer together, as those of one: the mean probability."""
         return mean_log_probs(logits)
 
+    def data_warnings(self, model: nn.Module, corpus: Corpus | None) -> list[str]:
+        """Return what a person should know of the data beside this model before training, in sentences.
+
+        Args:
+            model: that is trained.
+            corpus: of the training split; None where examples have no ids.
+        """
+        return []
+
     def remarks(self) -> list[str]:
         """What a person should know of the data before training, in sentences."""
         return []
@@ -216,8 +487,16 @@ class Task(abc.ABC):
             if set(row) == {UNK}
         ]
 
-    def panels(self, model: Any, text: str, search: Search) -> list[Panel]:
-        """What a model looks at while it answers a text, to be drawn; of an LSTMN also what words look back at."""
+    def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
+        """Return what a model looks at while it answers a text, to be drawn; of an LSTMN also what words look back at.
+
+        Args:
+            model: what answers.
+            text: the input.
+            search: how answers are looked for.
+            head: of the attention, from 1, where a task lets one be chosen; None for what it shows by itself.
+        """
+        no_head(head)
         with taped(model, "encoder") as tapes:
             (found,) = self.predict(model, [text], search)[0][:1]
         drawn, texts = found.drawn(), text.split("\t")  # two texts have a tab between
@@ -232,6 +511,12 @@ class Task(abc.ABC):
     @abc.abstractmethod
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         """The n best answers to each text, whatever the batch they are computed in."""
+
+
+def no_head(head: int | None) -> None:
+    """Refuse a head where there is none to choose."""
+    if head is not None:
+        raise ValueError("--head is for networks on graphs, whose heads can be chosen; leave it out")
 
 
 def mean_log_probs(logits: Sequence[Tensor]) -> Tensor:

@@ -16,7 +16,6 @@ from regard.nn.checkpointing import Checkpointed
 from regard.runs.folder import RunError
 from regard.specials import IGNORE, PAD
 from regard.tasks.task import Task
-from regard.tasks.translation import Translation
 from regard.train.state_io import named_tensors, with_tensors
 from regard.train.update import Objective
 
@@ -81,8 +80,8 @@ def waited_for(model: nn.Module, task: Task) -> bool:
 
 def obstacle(model: nn.Module, task: Task) -> str | None:
     """Why the updates of a model cannot be recorded; None if they can."""
-    if isinstance(task, Translation) and task.exposure.sampling is not None:
-        return "train.exposure.sampling changes from one to the next"
+    if (why := task.cuda_graph_obstacle(model)) is not None:
+        return why
     if any(isinstance(module, Checkpointed) and module.recomputes for module in model.modules()):
         return "train.gradient_checkpointing computes activations again, which a recording cannot"
     if any(isinstance(module, Hard) for module in model.modules()):

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.batch import Batch
+from regard.data.feed import ExampleFeed, Feed, Place
 from regard.recipes.sections import Recipe
-from regard.train.feed import ExampleFeed, Feed, Place
-from regard.train.masked_feed import MaskedFeed
-from regard.train.setup import Setup
+from regard.tasks.setup import Setup
 from regard.train.update import Objective
 
 _LAST = 10**6  # the update that is looked at where their number is not known yet
@@ -60,7 +59,7 @@ def forecast(recipe: Recipe, setup: Setup, model: nn.Module) -> Footprint:
 
 def large_places(feed: Feed) -> list[Place]:
     """Where in the first epoch most may be needed: the batch with the most cells, and the one with the most pairs."""
-    feed = feed.inner if isinstance(feed, MaskedFeed) else feed
+    feed = feed.unwrapped
     if not isinstance(feed, ExampleFeed):
         return [max((Place(0, number) for number in range(min(_TRIED, feed.per_epoch))), key=feed.tokens)]
     lengths = [feed.batches.lengths[rows] for rows in feed.batches.epoch(0)]

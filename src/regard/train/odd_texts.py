@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from regard.data.example import Value
-from regard.train.splits import Split
+from regard.tasks.splits import Split
 
 LONG = 10_000
 """Characters of a text."""

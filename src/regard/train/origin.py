@@ -8,8 +8,8 @@ from pathlib import Path
 from regard.checksum import sums_of
 from regard.data.fingerprint import content, fingerprint
 from regard.data.graphs import Members
-from regard.train.setup import Setup
-from regard.train.splits import Split
+from regard.tasks.setup import Setup
+from regard.tasks.splits import Split
 
 Origin = dict[str, dict[str, str]]
 """Checksums by the place of a file, or by another part of the data, of each split; those of encoders by field."""

@@ -16,10 +16,10 @@ from torch import nn
 
 from regard.recipes.sections import Recipe
 from regard.runs.run import Run
+from regard.tasks.setup import Setup, make_model, prepare
 from regard.train.footprint import Footprint, forecast
 from regard.train.pretrained import begun_encoders
 from regard.train.screen import Screen
-from regard.train.setup import Setup, make_model, prepare
 from regard.train.speed import advice, machine, measured_speed
 from regard.train.time_spent import duration
 from regard.train.trainer import Trainer

@@ -10,8 +10,8 @@ from typing import Any
 from regard.data.example import line_number
 from regard.recipes.sections import Recipe
 from regard.runs.files import written
+from regard.tasks.splits import Split
 from regard.tasks.task import Task
-from regard.train.splits import Split
 from regard.train.validation import Measured, asked
 
 
@@ -41,8 +41,9 @@ def _rows(task: Task, split: Split, recipe: Recipe, measured: Measured) -> Itera
     check_answers(task)
     questions, references = asked(task, split, recipe)
     places: dict[int | str, str] = {}
-    for number, example in enumerate(split.examples):  # of a question that is asked once for several, the first
-        places.setdefault(task.ask(example.fields) if recipe.evaluate.group else number, example.where)
+    merges = task.merges_equal_inputs(recipe)
+    for number, example in enumerate(split.examples):  # of an input that is asked once for several, the first
+        places.setdefault(task.ask(example.fields) if merges else number, example.where)
     for number, (where, source, right, answer) in enumerate(
         zip(places.values(), questions, references, measured.predictions, strict=True)
     ):

@@ -11,13 +11,12 @@ from torch import Tensor, nn
 
 from regard.data.labels import Labels
 from regard.recipes.sections import Recipe
-from regard.runs.folder import RunError, content_of, task_of
+from regard.recipes.system import systems
+from regard.runs.folder import RunError, check_task, content_of, task_of
 from regard.runs.run import Run
 from regard.tasks.task import Encoders
 from regard.tensor_fit import misfit
 
-PRETRAINING = "masked_language_model"
-"""The task whose runs can begin one of another task."""
 _SHARED = "encoder."  # what a pretrained model has in common with one for another task
 _SHAPELESS = frozenset(("num_heads", "activation", "epsilon", "norm", "positions", "score", "reverse"))
 """Arguments of a model that decide what weights mean, and that their shapes do not show."""
@@ -32,10 +31,13 @@ def begun_encoders(run: Run, recipe: Recipe) -> Encoders:
             weights that would mean something else in the model of the recipe.
     """
     kind = getattr(getattr(recipe.model, "encoder", None), "kind", None)
-    pretrained = task_of(run.folder) == PRETRAINING != recipe.task and kind is not None
+    first_task = task_of(run.folder)
+    pretrained = _pretrains(first_task) and first_task != recipe.task and kind is not None
     if pretrained and kind != "bert":
         raise RunError(f"{run.folder} is a pretrained BERT, and model.encoder.kind is {kind!r}; set it to bert")
-    found = run.needed_encoders(PRETRAINING if pretrained else recipe.task)
+    if not pretrained:
+        check_task(run.folder, recipe.task)
+    found = run.needed_encoders()
     own, first = recipe.model.model_dump(mode="json"), content_of(run.folder).get("model")
     if (other := next(_otherwise(own, first, "model"), None)) is not None:
         key, mine, theirs = other
@@ -93,7 +95,7 @@ def parts(names: Sequence[str], known: Collection[str]) -> str:
 def _without_heads(run: Run, own: dict[str, Tensor]) -> dict[str, Tensor]:
     """What a run has learned; of a pretrained one only the encoder, where the model does not have its heads."""
     learned = run.tensors()
-    if task_of(run.folder) != PRETRAINING or "word_map.weight" in own:
+    if not _pretrains(task_of(run.folder)) or "word_map.weight" in own:
         return learned
     pooler = f"{_SHARED}pool_map."  # a model that does not look at the whole text has no use for it
     return {
@@ -101,3 +103,9 @@ def _without_heads(run: Run, own: dict[str, Tensor]) -> dict[str, Tensor]:
         for name, tensor in learned.items()
         if name.startswith(_SHARED) and (name in own or not name.startswith(pooler))
     }
+
+
+def _pretrains(task: str) -> bool:
+    """Whether runs of a task give their encoder to runs of others."""
+    found = systems().get(task)
+    return found is not None and found.pretrains

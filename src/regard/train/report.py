@@ -16,20 +16,18 @@ from regard.runs.files import written
 from regard.runs.metrics_log import AVERAGED
 from regard.runs.run import Run
 from regard.tasks.prediction import Prediction
-from regard.tasks.spans import around
+from regard.tasks.task import Task
 from regard.train.class_report import class_lines, confusion_lines, draw_confusion
 from regard.train.screen import ENDED
 from regard.train.trainer import Outcome
 from regard.train.validation import Measured
-from regard.view.direction import isolated
 from regard.view.markdown import cell
-from regard.view.terminal import heat_map, stacked, story_map
 
 _FEW = 30  # points of a curve that are marked one by one
 _ACROSS = 4  # pictures in a row
 
 
-def summary(run: Run, recipe: Recipe, outcome: Outcome) -> list[RenderableType]:
+def summary(run: Run, recipe: Recipe, task: Task, outcome: Outcome) -> list[RenderableType]:
     """How it ended, the scores, some predictions and where they looked."""
     head = _ending(outcome)
     if outcome.valid is None:
@@ -45,7 +43,7 @@ def summary(run: Run, recipe: Recipe, outcome: Outcome) -> list[RenderableType]:
     parts: list[RenderableType] = [Text.assemble((recipe.run, "bold"), f": {head}"), table]
     parts += [f"  {escape(str(score))}" for score in measured.scores.values()]
     for prediction in _chosen(measured.predictions, recipe.evaluate.examples):
-        parts += _drawn(prediction, recipe.task)
+        parts += task.rendered(prediction)
     parts += [f"time: {outcome.time}"] if outcome.time else []
     return [*parts, "", f"the run is in {escape(str(run.folder))}"]
 
@@ -129,48 +127,13 @@ def _command(run: Run, recipe: Recipe, *, longer: bool) -> str:
     return shlex.join(words)
 
 
-def _drawn(prediction: Prediction, task: str) -> Iterator[RenderableType]:
-    """A prediction on the screen, with what would have been right where it is something else."""
-    right = prediction.reference
-    wrong = right is not None and prediction.text not in (right, *right.split(" / "))
-    if task == "tag":
-        yield ""
-        rows = [prediction.source_tokens, prediction.tokens]
-        if right is not None and wrong:
-            pairs = zip(prediction.tokens, right.split(), strict=False)
-            rows.append(tuple("" if tag == wanted else f"({wanted})" for tag, wanted in pairs))
-        yield stacked(*rows)
-        return
-    if prediction.alignment is not None and task in ("answer", "nodes", "recall"):
-        yield ""
-        named = prediction.tokens if task == "recall" else None
-        yield story_map(prediction.alignment, prediction.source_tokens, named)
-    elif prediction.alignment is not None and task == "spans":
-        weights, pieces = around(prediction)
-        yield ""
-        yield heat_map(weights, pieces, ("begins", "ends"))
-    elif (drawn := prediction.drawn()) is not None:
-        weights, names = drawn
-        yield ""
-        yield heat_map(weights, prediction.source_tokens, names)
-    asked = prediction.source.rpartition("\t")[2] if task == "answer" else prediction.source
-    asked = asked.partition("\t")[0] if task == "spans" else asked
-    said = f"  {escape(isolated(asked))}  →  [bold]{escape(isolated(_said(prediction)))}[/]"
-    yield f"{said}  (reference: {escape(isolated(right))})" if right is not None and wrong else said
-
-
-def _said(prediction: Prediction) -> str:
-    """An answer for people: no label of several is an answer too."""
-    return "(no label)" if prediction.labels == () else prediction.text
-
-
 def _predictions(chosen: Sequence[Prediction]) -> Iterator[str]:
     """A table of them, with what would have been right where that is known."""
     known = any(one.reference is not None for one in chosen)
     yield "| source | prediction |" + " reference |" * known
     yield "|---|---|" + "---|" * known
     for one in chosen:
-        yield f"| {cell(one.source)} | {cell(_said(one))} |" + f" {cell(one.reference or '')} |" * known
+        yield f"| {cell(one.source)} | {cell(one.said())} |" + f" {cell(one.reference or '')} |" * known
 
 
 def _chosen(predictions: Sequence[Prediction], count: int) -> list[Prediction]:

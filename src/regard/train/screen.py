@@ -16,10 +16,10 @@ from rich.progress import (
 )
 from torch import nn
 
+from regard.data.feed import Feed
 from regard.evaluate.score import shown
 from regard.recipes.sections import Recipe
 from regard.runs.checkpoint import Progress as Place
-from regard.train.feed import Feed
 from regard.train.time_spent import TimeSpent, duration
 from regard.view.console import Console
 

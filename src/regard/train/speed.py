@@ -10,13 +10,13 @@ import torch
 from accelerate.utils import broadcast_object_list
 from pydantic import BaseModel
 
+from regard.data.feed import Place
 from regard.recipes.sections import Recipe
 from regard.runs.budget import Budget
 from regard.runs.checkpoint import Progress
-from regard.train.feed import Place
+from regard.tasks.splits import Split
+from regard.tasks.task import MEASURED
 from regard.train.schedule import Constant
-from regard.train.setup import MEASURED, measuring_feed
-from regard.train.splits import Split
 from regard.train.time_spent import duration
 from regard.train.update import make_optimizer
 from regard.train.validation import asked
@@ -111,7 +111,7 @@ def validation_seconds(trainer: Trainer, split: Split) -> float:
 
 
 def _likelihood_seconds(trainer: Trainer, model: torch.nn.Module, split: Split) -> float:
-    feed = measuring_feed(trainer.recipe, trainer.task, split, carries=hasattr(model, "carry"))
+    feed = trainer.task.measuring_feed(trainer.recipe, split, carries=hasattr(model, "carry"))
     task = trainer.task.ready(model, split.examples)
     numbers = sorted({round(part * (feed.per_epoch - 1) / (_BATCHES - 1)) for part in range(_BATCHES)})
     begin = perf_counter()

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from regard.data import Batch
 from regard.data.episodes.drawn import ENDLESS
+from regard.data.feed import Place
 from regard.data.order import mixed
 from regard.recipes.sections import Recipe
 from regard.runs.checkpoint import Progress, average
@@ -25,12 +26,12 @@ from regard.runs.lock import locked
 from regard.runs.metrics_log import AVERAGED
 from regard.runs.run import Run
 from regard.runs.sharded_tensors import whole
+from regard.tasks.setup import Setup, make_model, prepare
+from regard.tasks.splits import Split
 from regard.tensor_fit import misfit
 from regard.train import malloc
 from regard.train.cuda_graphs import Graphs, obstacle, waited_for
 from regard.train.early_stopping import higher_is_better, judge
-from regard.train.feed import Place
-from regard.train.memories import forgotten_stories
 from regard.train.nan_locator import NotFiniteError, locate, which_of
 from regard.train.notices import Notices
 from regard.train.odd_texts import odd_texts
@@ -38,11 +39,9 @@ from regard.train.origin import Origin, changed_data, changed_encoders, origin
 from regard.train.pretrained import begin_with, begun_encoders, parts
 from regard.train.schedule import Constant, Schedule
 from regard.train.screen import Screen
-from regard.train.setup import Setup, make_model, prepare
 from regard.train.sharding import by_layer, fill, shard
 from regard.train.signals import STOPPING, MeasurementStopped, StopSignals
 from regard.train.speed import advice, final_validations, fitted, validation_seconds
-from regard.train.splits import Split
 from regard.train.state_io import grown, named_tensors, with_tensors
 from regard.train.tf32 import rounded_products
 from regard.train.threads import choose
@@ -154,7 +153,7 @@ class Trainer:
                     self.screen.notice(damage)
             self.run.agree(self.recipe)
             begun = self.run.trained or not self.accelerator.is_main_process  # the first process may have made them
-            kept = self.run.encoders(self.recipe.task) if begun else None
+            kept = self.run.encoders() if begun else None
             known = kept or (None if self.first is None else begun_encoders(self.first, self.recipe))
             self.setup = self._given or prepare(self.recipe, self.run.folder.parent / ".cache", known)
             if self.accelerator.is_main_process:  # not before: data that cannot be read leave nothing behind
@@ -261,9 +260,8 @@ class Trainer:
         )
         for left_out in self.setup.skipped():
             self.screen.notice(left_out)
-        corpus = self.setup.train.encoded
-        if corpus is not None and (forgotten := forgotten_stories(self.model, corpus)) is not None:
-            self.screen.notice(forgotten)
+        for warning in self.task.data_warnings(self.model, self.setup.train.encoded):
+            self.screen.notice(warning)
         splits = {"train": self.setup.train, "valid": self.setup.valid, "test": self.setup.test}
         unknown = unknown_tokens(splits, self.task.encoders, self.recipe.init)
         odd = odd_texts(splits, windows=self.recipe.train.batch.window is not None)

@@ -9,8 +9,8 @@ import numpy as np
 
 from regard.data.tokenizer import Tokenizer
 from regard.specials import UNK
+from regard.tasks.splits import Split
 from regard.tasks.task import Encoders
-from regard.train.splits import Split
 
 _MANY = 0.5
 

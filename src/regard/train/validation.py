@@ -10,26 +10,19 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from regard.data.episodes import Drawn
-from regard.data.episodes.drawn import TOGETHER
+from regard.data.feed import Feed, Place
 from regard.data.problems import DataError
 from regard.decode.engine import Engine
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.confusion import Confusion
 from regard.evaluate.metrics import Metric
-from regard.evaluate.perplexity import bits_per_character, bits_per_sequence, perplexity
 from regard.evaluate.score import Score
 from regard.ops.weights import Weights
 from regard.recipes.sections import Recipe
-from regard.tasks.bits import Bits
-from regard.tasks.language_modelling import LanguageModelling
-from regard.tasks.masked_language_modelling import MaskedLanguageModelling
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Task
-from regard.train.feed import Feed, Place
+from regard.tasks.splits import Split
+from regard.tasks.task import MEASURED, Task
 from regard.train.nan_locator import NotFiniteError, locate, which_of
-from regard.train.setup import MEASURED, measuring_feed
-from regard.train.splits import Split
 
 _LOOKED = 4  # batches in which the evenness of attention is looked at
 
@@ -86,15 +79,15 @@ def measure(
     model.eval()
     try:
         task = task.ready(model, split.examples)
-        feed = measuring_feed(recipe, task, split, carries=hasattr(model, "carry"))
+        feed = task.measuring_feed(recipe, split, carries=hasattr(model, "carry"))
         total, tokens, flatness = _likelihood(model, task, feed)
         if not tokens:
             raise DataError(
                 "nothing that is measured is in the vocabulary, so that it has no loss; measure on data like those "
                 "that were learned from"
             )
-        scores = _likelihood_scores(task, split, total, tokens)
-        if isinstance(task, LanguageModelling | MaskedLanguageModelling):
+        scores = task.likelihood_scores(split, total, tokens)
+        if task.answer is None:
             texts = split.texts(task.question)[: samples * 7 : 7] if samples else []
             return Measured(total / tokens, scores, tuple(task.samples(model, texts, recipe.search())), flatness)
         answered = _answers(engine or model, task, split, recipe)
@@ -122,32 +115,6 @@ def _likelihood(model: nn.Module, task: Task, feed: Feed) -> tuple[float, int, f
             if number < _LOOKED and loss.attended is not None:
                 flat.append(_flatness(loss.attended, batch[f"{task.question}_lengths"]))
     return total, tokens, sum(flat) / len(flat) if flat else None
-
-
-def _likelihood_scores(task: Task, split: Split, total: float, tokens: int) -> dict[str, Score]:
-    """What follows from the likelihood alone."""
-    if isinstance(task, MaskedLanguageModelling):
-        return {"perplexity": perplexity(total, tokens, unit=f"masked {task.tokenizer.kind.removesuffix('s')}")}
-    if isinstance(task, Bits):
-        return _bits_scores(split.drawn, total)
-    if task.unit != "token":
-        return {}
-    if not isinstance(task, LanguageModelling):
-        return {"perplexity": perplexity(total, tokens)}
-    if task.tokenizer.kind != "characters":
-        return {"perplexity": perplexity(total, tokens, unit=task.tokenizer.kind.removesuffix("s"))}
-    return {
-        "perplexity": perplexity(total, tokens, unit="character"),
-        "bits_per_character": bits_per_character(total, tokens),
-    }
-
-
-def _bits_scores(drawn: Drawn, total: float) -> dict[str, Score]:
-    """Bits per sequence, and where no one can know the answers, the least that is possible."""
-    cost = bits_per_sequence(total, len(drawn))
-    least = drawn.optimum(TOGETHER)
-    best = {"optimum": Score("optimum", least, cost.signature, cost.count)} if least else {}
-    return {"bits_per_sequence": cost, **best}
 
 
 def _answers(model: nn.Module | Engine, task: Task, split: Split, recipe: Recipe) -> Measured:
@@ -187,7 +154,7 @@ def asked(task: Task, split: Split, recipe: Recipe) -> tuple[list[str], list[lis
     assert task.answer is not None
     questions = [task.ask(example.fields) for example in split.examples]
     references = [task.references(example.fields) for example in split.examples]
-    return grouped(questions, references) if recipe.evaluate.group else (questions, references)
+    return grouped(questions, references) if task.merges_equal_inputs(recipe) else (questions, references)
 
 
 def grouped(questions: list[str], references: list[list[str]]) -> tuple[list[str], list[list[str]]]:

@@ -1,0 +1,65 @@
+"""The base of all sections `data`, and how a task reads them."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from regard.recipes.section import Section
+
+if TYPE_CHECKING:
+    from regard.data.example import Examples
+    from regard.data.target_kinds import TargetKind
+
+Split = Literal["train", "valid", "test"]
+Column = TypeVar("Column", str, int, str | int)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a task reads the examples of a format.
+
+    Attributes:
+        question: the field that is read.
+        second: the field of a second text.
+        answer: the field of the right answer; None where the text itself is.
+        group: the field by whose hash examples are divided into splits "by source".
+        target_kind: the form of the right answer in a file.
+        adapt: what is made of the examples of a file: two texts joined, words spelt.
+    """
+
+    question: str
+    answer: str | None
+    second: str
+    group: str
+    target_kind: TargetKind
+    adapt: Callable[[Examples], Examples] = lambda found: found
+
+    def columns(self, source: Column | list[Column], target: Column) -> dict[str, Column]:
+        """Return the column of each field."""
+        read = dict(zip((self.question, self.second), source, strict=True)) if isinstance(source, list) else {}
+        read = read or {self.question: source}  # type: ignore[dict-item]
+        return read if self.answer is None else {**read, self.answer: target}
+
+
+class DataSection(Section, abc.ABC):
+    """A section `data`: what it learns from. Each has a key `format`, which says that it is this kind of data."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def format(self) -> str:
+            """The name of the format."""
+
+    @abc.abstractmethod
+    def examples(self, split: Split, reading: Reading) -> Examples | None:
+        """Return the examples of a split; None where the section names none."""
+
+    def check(self) -> None:
+        """Check what the data make of the keys, without reading a file.
+
+        Raises:
+            ValueError: values that do not fit together.
+        """

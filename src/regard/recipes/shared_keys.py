@@ -1,0 +1,85 @@
+"""Keys that mean something only to some systems: shared ones that others leave alone, and keys of other systems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from regard.recipes.errors import RecipeError
+from regard.recipes.sections import Recipe
+from regard.recipes.system import SharedKey, System, systems
+from regard.recipes.yaml_document import Document
+
+
+def check_shared_keys(recipe: Recipe, document: Document) -> None:
+    """Check that shared keys which mean nothing to the system of a recipe have their defaults.
+
+    Raises:
+        RecipeError: the first that has another value.
+    """
+    system, known = recipe.system, systems().values()
+    every: set[SharedKey] = set().union(*(one.uses for one in known))
+    for key in sorted(every - system.uses):
+        if _is_default(recipe, key):
+            continue
+        where = tuple(key.split("."))
+        place, leaf = document.place(where), where[-1]
+        tasks = " or ".join(repr(one.name) for one in known if key in one.uses)
+        said = f"{leaf} is for the task {tasks}; the task is {system.name!r}"
+        what = "a search is for texts that are generated: " if key == "decode" else ""
+        raise RecipeError(f"{place}: {where[0]}: {what}{said}")
+
+
+def _is_default(recipe: Recipe, key: str) -> bool:
+    """Whether a key has the value that it has in a recipe which does not name it."""
+    if key == "decode":
+        from regard.decode.search import Search
+
+        return recipe.search() == Search()
+    section: Any = recipe
+    *parents, leaf = key.split(".")
+    for name in parents:
+        section = getattr(section, name)
+    default = type(section).model_fields[leaf].get_default(call_default_factory=True)
+    if key == "tokenizer":
+        default = type(default)(**recipe.system.tokenizer)
+    return bool(getattr(section, leaf) == default)
+
+
+def without_foreign(document: Document, system: System) -> Document:
+    """Return a document without keys of other systems that have their defaults, as the files of older runs do.
+
+    Raises:
+        RecipeError: a key of another system has another value.
+    """
+    own = system.owned()
+    for other in systems().values():
+        for where, default in other.owned().items():
+            section = document.content.get(where[0])
+            if where in own or not isinstance(section, dict) or where[1] not in section:
+                continue
+            plain = default.model_dump(mode="json") if isinstance(default, BaseModel) else default
+            if section[where[1]] != plain:
+                said = f"{where[1]} is for the task {other.name!r}; the task is {system.name!r}"
+                raise RecipeError(f"{document.place(where)}: {where[0]}: {said}")
+            document = document.without(where)
+    return _without_target_kind(document, system)
+
+
+def _without_target_kind(document: Document, system: System) -> Document:
+    """A document without keys of `data` that only another system's form of the same format has, with their defaults."""
+    data = document.content.get("data")
+    form = data.get("format") if isinstance(data, dict) else None
+    mine = system.formats.get(str(form))
+    if mine is None or not isinstance(data, dict):
+        return document
+    for other in systems().values():
+        theirs = other.formats.get(str(form))
+        for name, field in (theirs.model_fields if theirs is not None and theirs is not mine else {}).items():
+            if name in data and name not in mine.model_fields:
+                if data[name] != field.get_default(call_default_factory=True):
+                    said = f"{name} is for the task {other.name!r}; the task is {system.name!r}"
+                    raise RecipeError(f"{document.place(('data', name))}: data: {said}")
+                document = document.without(("data", name))
+    return document

@@ -1,0 +1,175 @@
+"""System: a task with everything that belongs to it, described without PyTorch; and how systems are discovered."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from regard.recipes.plugins import plugged
+from regard.recipes.section import Model, Section
+
+if TYPE_CHECKING:
+    from regard.evaluate.metrics import Metric
+    from regard.recipes.sections import Recipe
+
+_PACKAGE = "regard.systems"
+_GROUP = "regard.systems"
+
+MetricEntry = str | Mapping[str, Mapping[str, Any]]
+Check = Callable[["Recipe"], None]
+SharedKey = Literal[
+    "tokenizer",
+    "tokenizer.joint",
+    "tokenizer.target",
+    "train.batch",
+    "train.batch.window",
+    "train.exposure.sampling",
+    "train.exposure.word_dropout",
+    "train.exposure.corruption",
+    "train.label_smoothing",
+    "train.class_weights",
+    "decode",
+    "evaluate.rows",
+]
+"""Keys of all recipes that mean something only to some systems; `decode` stands for the settings of a search."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class System:
+    """A task with its recipe sections, data formats, metrics and recipes.
+
+    A system is a package with an attribute `SYSTEM`: below `regard.systems`, installed under the entry point group
+    `regard.systems`, or a module that a recipe names under `plugins`. It is described without PyTorch; classes that
+    need PyTorch are named as "module:Class" and imported when they are used.
+
+    Attributes:
+        name: of the task, in recipes.
+        task: the `Task`, "module:Class".
+        data: sections of the formats that it learns from, shared ones and its own.
+        models: the section of each model, and the class that it describes, "module:Class".
+        metrics: that results are measured by if a recipe names none; or a function of the recipe.
+        compares: the kinds of metrics that can measure it; or a function of the recipe. None for no metrics at all.
+        select: what chooses the best model if a recipe does not say: the first metric, the loss, or both in this order.
+        metric_options: options that a metric gets unless a recipe gives others.
+        uses: shared keys that mean something to it; in all others a recipe keeps the default.
+        tokenizer: defaults of the section `tokenizer` that are its own.
+        train, decode, evaluate: sections with its own keys beside the shared ones.
+        checks: of sections that must fit together, by the name of the section whose line an error names.
+        two_texts: description of two columns that are read into fields of their own; None for one column, or two that
+            are joined.
+        pretrains: whether its runs give their tokenizer and encoder to runs of other tasks.
+        commands: of the command line, by name: "module:function".
+    """
+
+    name: str
+    task: str
+    data: tuple[type[Section], ...]
+    models: Mapping[type[Model], str]
+    metrics: Sequence[MetricEntry] | Callable[[Recipe], Sequence[MetricEntry]] = ()
+    compares: frozenset[str] | Callable[[Recipe], frozenset[str]] | None = frozenset({"texts"})
+    select: tuple[Literal["metric", "loss"], ...] = ("loss",)
+    metric_options: Callable[[Recipe, Metric], Mapping[str, Any]] = lambda recipe, metric: {}
+    uses: frozenset[SharedKey] = frozenset()
+    tokenizer: Mapping[str, Any] = field(default_factory=dict)
+    train: type[Section] | None = None
+    decode: type[Section] | None = None
+    evaluate: type[Section] | None = None
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    two_texts: str | None = None
+    pretrains: bool = False
+    commands: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> dict[str, type[Model]]:
+        """The sections of its models by `model.kind`."""
+        return {tag_of(section, "kind"): section for section in self.models}
+
+    @property
+    def formats(self) -> dict[str, type[Section]]:
+        """The sections of its data by `data.format`."""
+        return {tag_of(section, "format"): section for section in self.data}
+
+    def owned(self) -> dict[tuple[str, str], Any]:
+        """Return the default of each key of its own, by section and key."""
+        mixins = {"train": self.train, "decode": self.decode, "evaluate": self.evaluate}
+        return {
+            (section, name): key.get_default(call_default_factory=True)
+            for section, mixin in mixins.items()
+            if mixin is not None
+            for name, key in mixin.model_fields.items()
+        }
+
+
+def systems() -> dict[str, System]:
+    """Return all systems by name: those of the package, installed ones, and those of plug-ins (`plugged`).
+
+    Raises:
+        ValueError: two systems have one name.
+    """
+    found = dict(_installed())
+    for module, system in plugged("SYSTEM"):
+        if not isinstance(system, System):
+            raise ValueError(f"{module}.SYSTEM is a {type(system).__name__}; it should be a regard.System")
+        if found.setdefault(system.name, system) is not system:
+            raise ValueError(f"{module}: there is a task {system.name!r} already; give the system another name")
+    return found
+
+
+def system_of(task: str) -> System:
+    """Return the system of a task.
+
+    Raises:
+        ValueError: there is none of this name.
+    """
+    found = systems()
+    if task not in found:
+        raise ValueError(f"there is no task {task!r}; there are {', '.join(found)}")
+    return found[task]
+
+
+def imported(place: str) -> Any:
+    """Return an object by "module:name"."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def tag_of(section: type[Section], key: str) -> str:
+    """Return the value of the key that tells a section from others of its union."""
+    (tag,) = section.model_fields[key].annotation.__args__  # type: ignore[union-attr]
+    return str(tag)
+
+
+def shipped_recipes() -> dict[str, Path]:
+    """Return the recipes in the folders of all systems, by name."""
+    found: dict[str, Path] = {}
+    for module in _modules():
+        spec = find_spec(module)
+        for folder in (spec.submodule_search_locations if spec is not None else None) or ():
+            found |= {path.stem: path for path in Path(folder).glob("*.yaml")}
+    return dict(sorted(found.items()))
+
+
+@cache
+def _modules() -> tuple[str, ...]:
+    """The packages of all systems that ship or are installed."""
+    package = importlib.import_module(_PACKAGE)
+    own = [f"{_PACKAGE}.{one.name}" for one in pkgutil.iter_modules(package.__path__) if one.ispkg]
+    return (*own, *(one.module for one in metadata.entry_points(group=_GROUP)))
+
+
+@cache
+def _installed() -> dict[str, System]:
+    found: dict[str, System] = {}
+    for module in _modules():
+        system: System = importlib.import_module(module).SYSTEM
+        if system.name in found:
+            raise ValueError(f"{module}: there is a task {system.name!r} already; uninstall one of the two packages")
+        found[system.name] = system
+    return found

@@ -1,0 +1,21 @@
+"""Answering: a word that answers a question about a story."""
+
+from __future__ import annotations
+
+from regard.recipes.system import System
+from regard.systems.answering.checks import check_tokenizer, metric_options
+from regard.systems.answering.sections import MemoryNetworkSection, StoriesData, WorldData
+
+SYSTEM = System(
+    name="answer",
+    task="regard.systems.answering.task:Answering",
+    data=(StoriesData, WorldData),
+    models={MemoryNetworkSection: "regard.models.memory_network:MemoryNetwork"},
+    metrics=("accuracy",),
+    compares=frozenset({"labels", "texts"}),
+    select=("metric",),
+    metric_options=metric_options,
+    uses=frozenset({"tokenizer", "train.batch", "train.label_smoothing"}),
+    tokenizer={"kind": "words", "split": "whitespace"},
+    checks={"tokenizer": check_tokenizer},
+)

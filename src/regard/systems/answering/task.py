@@ -1,0 +1,180 @@
+"""Answers to questions about a text: one word each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, ClassVar
+
+import torch
+from rich.text import Text
+from torch import Tensor, nn
+
+from regard.data.batch import Batch, padded
+from regard.data.corpus import Corpus
+from regard.data.example import Examples, Value
+from regard.data.sentences import Sentences, encoded_sentences, folded
+from regard.data.tokenizer import Tokenizer
+from regard.decode.search import Search
+from regard.explain.panel import Panel
+from regard.models.outputs import Predicted, log_softmax
+from regard.recipes.sections import Recipe
+from regard.specials import PAD, SPECIALS, UNK
+from regard.systems.answering.memories import forgotten_stories
+from regard.tasks.loss import Loss, token_loss
+from regard.tasks.prediction import Prediction
+from regard.tasks.task import Encoders, Task, no_head
+from regard.tasks.tokenizers import learned_tokenizer, values
+from regard.view.direction import isolated
+from regard.view.terminal import story_map
+
+_UNKNOWN = UNK - len(SPECIALS)
+
+
+@dataclass(frozen=True)
+class Answering(Task):
+    """How a reader learns to answer a question about a story with a word, and how it answers: the n likeliest words.
+
+    A model takes words of the story [B, N, J], of the question [B, J'] and the number of sentences [B], and gives
+    logits [B, V] over one vocabulary, of stories, questions and answers. A text that is asked has its question behind
+    its sentences: "Mary went home. John left. Where is Mary?", or a tab between them.
+
+    Attributes:
+        encoders: one tokenizer for "story", "question" and "answer".
+        smoothing: of the answers.
+    """
+
+    context: ClassVar[str | None] = "story"
+    question: ClassVar[str] = "question"
+    answer: ClassVar[str | None] = "answer"
+    unit: ClassVar[str] = "answer"
+
+    encoders: Encoders
+    smoothing: float = 0.0
+
+    @classmethod
+    def of(cls, recipe: Recipe, encoders: Encoders) -> Answering:
+        return cls(encoders, recipe.train.label_smoothing)
+
+    @classmethod
+    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
+        texts = chain(values(train, "story"), values(train, "question"), values(train, "answer"))
+        joint = learned_tokenizer(recipe.tokenizer, texts)
+        return {"story": joint, "question": joint, "answer": joint}
+
+    @property
+    def measured_in(self) -> str:
+        """What the number of a loss means."""
+        return "nats an answer"
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What all words are encoded by."""
+        found = self.encoders[self.question]
+        assert isinstance(found, Tokenizer)
+        return found
+
+    def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
+        predicted: Predicted = model(batch.story, batch.question, batch.story_lengths)
+        right = batch.answer[:, 0] - len(SPECIALS)
+        smoothing = 0.0 if update is None else self.smoothing
+        total, nll = token_loss(_words(predicted), right, padding=_UNKNOWN, smoothing=smoothing)
+        return Loss(total, nll.detach(), int((right != _UNKNOWN).sum()))
+
+    @property
+    def input_fields(self) -> tuple[str, ...]:
+        return ("story", "question")
+
+    def ask(self, fields: Mapping[str, Value]) -> str:
+        story = fields["story"]
+        sentences = Sentences.of(story) if isinstance(story, str) else story
+        return "\t".join((*sentences, str(fields["question"])))
+
+    def reference(self, text: str) -> str:
+        return self.tokenizer.normal(text)  # not by way of ids: an answer that training never had is wrong, not unknown
+
+    def drawing(self, prediction: Prediction) -> Text | None:
+        """Return where each hop looked in the story."""
+        return None if prediction.alignment is None else story_map(prediction.alignment, prediction.source_tokens)
+
+    def shown_input(self, prediction: Prediction) -> str:
+        return prediction.source.rpartition("\t")[2]
+
+    def data_warnings(self, model: nn.Module, corpus: Corpus | None) -> list[str]:
+        forgotten = None if corpus is None else forgotten_stories(model, corpus)
+        return [] if forgotten is None else [forgotten]
+
+    def classes(self, text: str) -> list[str]:
+        return [text]
+
+    def doubts(self, model: Any, texts: Sequence[str]) -> list[str]:
+        """Of what is unknown, and of stories whose beginning is not read."""
+        asked = [Sentences.of(text) for text in texts]
+        room = getattr(model, "memory_size", math.inf)
+        return super().doubts(model, [" ".join(sentences) for sentences in asked]) + [
+            f"a story of {len(sentences) - 1} sentences is longer than the memory of {room} (model.memory_size): its "
+            "first ones are not read"
+            for sentences in asked
+            if len(sentences) - 1 > room
+        ]
+
+    def validated(self, model: Any, loss: float) -> str | None:
+        said: str | None = model.observe(loss) if hasattr(model, "observe") else None
+        return said
+
+    def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+        asked = [Sentences.of(text) or Sentences([text]) for text in texts]
+        order = sorted(range(len(texts)), key=lambda index: len(asked[index]))
+        answers: list[list[Prediction]] = [[] for _ in texts]
+        for begin in range(0, len(order), batch):
+            part = order[begin : begin + batch]
+            found = self._answers(model, [asked[index] for index in part], search.n_best)
+            for index, (said, weights) in zip(part, found, strict=True):
+                answers[index] = [
+                    Prediction(texts[index], word, score, tuple(asked[index][:-1]), (word,), (score,), weights)
+                    for word, score in said
+                ]
+        return answers
+
+    def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
+        """Return where each hop looked in the story."""
+        no_head(head)
+        (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
+        if answer.alignment is None or not answer.alignment.numel():
+            raise ValueError("the model attends to nothing that could be drawn")
+        question = (Sentences.of(text) or [text])[-1]
+        hops = tuple(f"hop {number}" for number in range(1, len(answer.alignment) + 1))
+        return [
+            Panel(
+                f"{isolated(f'{question}?')}\n{isolated(answer.text)}",
+                answer.alignment.T,
+                rows=answer.source_tokens,
+                columns=hops,
+            )
+        ]
+
+    @torch.inference_mode()
+    def _answers(
+        self, model: Any, asked: Sequence[Sequence[str]], n_best: int
+    ) -> list[tuple[list[tuple[str, float]], Tensor | None]]:
+        """For each story with its question the likeliest words with log p, and where each hop looked [K, N]."""
+        device = next(model.parameters()).device
+        story, sentences = folded(encoded_sentences([text[:-1] for text in asked], self.tokenizer.encode_all))
+        question = padded([row or [UNK] for row in self.tokenizer.encode_all([text[-1] for text in asked])], PAD)
+        predicted: Predicted = model(story.to(device), question.to(device), sentences.to(device))
+        log_probs = log_softmax(_words(predicted))
+        ranked = log_probs.topk(min(n_best, log_probs.shape[-1]))
+        weights = None if predicted.attended is None else predicted.attended.weights().float().cpu()
+        found = []
+        for row, text in enumerate(asked):
+            words = self.tokenizer.tokens((ranked.indices[row] + len(SPECIALS)).tolist())
+            looked = None if weights is None else weights[row, :, : len(text) - 1]
+            found.append((list(zip(words, ranked.values[row].tolist(), strict=True)), looked))
+        return found
+
+
+def _words(predicted: Predicted) -> Tensor:
+    """The logits of words, [B, V - 4]: special ids are no answers."""
+    return predicted.logits[:, len(SPECIALS) :]

@@ -1,0 +1,43 @@
+"""Batches that are drawn when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+from regard.data import Batch
+from regard.data.episodes import Drawn, Episodes
+from regard.data.feed import Feed, Place
+
+
+class DrawnFeed(Feed):
+    """Episodes of one length side by side; all of a split, or new ones without end, in a single epoch.
+
+    Args:
+        drawn: what they are.
+        size: how many go together.
+    """
+
+    def __init__(self, drawn: Drawn, size: int) -> None:
+        self.drawn = drawn
+        self.size = size
+        self.per_epoch = -(-len(drawn) // size)
+        self._last: tuple[int, Episodes] | None = None
+
+    def after(self, epoch: int, position: int) -> Iterator[Place]:
+        return (Place(epoch, number) for number in count(position))
+
+    def tokens(self, place: Place) -> int:
+        return self._episodes(place).bits
+
+    def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+        return self._episodes(place).batch(place.position * self.size, rank, world)
+
+    def _episodes(self, place: Place) -> Episodes:
+        """Drawn once, though they are counted first and learned from then."""
+        if self._last is None or self._last[0] != place.position:
+            self._last = place.position, self.drawn.draw(place.position, self.size)
+        return self._last[1]
+
+    def __str__(self) -> str:
+        return f"batches of {self.size} sequences, drawn without end"

@@ -1,0 +1,48 @@
+"""Classification: a label, several labels or a number for a text or for two."""
+
+from __future__ import annotations
+
+from regard.recipes.data_sections import FolderData
+from regard.recipes.system import System
+from regard.systems.classification.checks import (
+    check_data,
+    check_decoding,
+    check_training,
+    compared,
+    default_metrics,
+    metric_options,
+)
+from regard.systems.classification.sections import (
+    AcceptorSection,
+    Decoding,
+    EndingsData,
+    LabelledHubData,
+    LabelledJsonlData,
+    LabelledTableData,
+    LabelledTextData,
+    OpinionsData,
+    ReviewsData,
+)
+
+SYSTEM = System(
+    name="classify",
+    task="regard.systems.classification.task:Classification",
+    data=(
+        EndingsData,
+        OpinionsData,
+        ReviewsData,
+        LabelledTextData,
+        FolderData,
+        LabelledTableData,
+        LabelledJsonlData,
+        LabelledHubData,
+    ),
+    models={AcceptorSection: "regard.models.acceptor:Acceptor"},
+    metrics=default_metrics,
+    compares=compared,
+    select=("metric",),
+    metric_options=metric_options,
+    uses=frozenset({"tokenizer", "train.batch", "train.label_smoothing", "train.class_weights"}),
+    decode=Decoding,
+    checks={"data": check_data, "train": check_training, "decode": check_decoding},
+)

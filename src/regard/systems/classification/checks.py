@@ -1,0 +1,69 @@
+"""Cross-checks and metrics of recipes that classify."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from regard.recipes.section import own_keys
+from regard.systems.classification.sections import Decoding
+from regard.systems.classification.target_section import COMPARED, TARGET_METRICS, TargetData
+
+if TYPE_CHECKING:
+    from regard.evaluate.metrics import Metric
+    from regard.recipes.sections import Recipe
+
+
+def target_of(recipe: Recipe) -> TargetData | None:
+    """Return the keys that say what the target is; None of data that always have one label."""
+    data: object = recipe.data
+    return data if isinstance(data, TargetData) else None
+
+
+def default_metrics(recipe: Recipe) -> Sequence[str]:
+    """Return the metrics of the kind of target."""
+    target = target_of(recipe)
+    return TARGET_METRICS["label" if target is None else target.target_kind]
+
+
+def compared(recipe: Recipe) -> frozenset[str]:
+    """Return the kinds of metrics that measure the kind of target."""
+    target = target_of(recipe)
+    return frozenset(COMPARED["label" if target is None else target.target_kind])
+
+
+def metric_options(recipe: Recipe, metric: Metric) -> Mapping[str, Any]:
+    """Return the options that metrics of labels get."""
+    target = target_of(recipe)
+    if metric.compares == "labels":
+        return {"whole": True}
+    return {"separator": target.label_separator} if target is not None and metric.compares == "label_sets" else {}
+
+
+def check_data(recipe: Recipe) -> None:
+    """Two texts are read where the model compares two."""
+    if recipe.pairs and not recipe.reads_pairs:
+        raise ValueError(
+            "pairs are two texts, for labels by a model that reads two: with pair_dim, or with encoder {kind: bert}"
+        )
+    if recipe.compares and not recipe.pairs:
+        source = getattr(recipe.data, "source", None)
+        given = f"format {recipe.data.format!r}" if source is None else f"source {source!r}"
+        raise ValueError(f"{given} has one text, and the model compares two: give it two, or leave its pair_dim out")
+
+
+def check_training(recipe: Recipe) -> None:
+    """Label smoothing and class weights are of labels."""
+    target = target_of(recipe)
+    if target is None or target.target_kind != "number":
+        return
+    given = {"label_smoothing": recipe.train.label_smoothing, "class_weights": recipe.train.class_weights}
+    if (key := next((key for key, value in given.items() if value), None)) is not None:
+        raise ValueError(f"{key} is of labels, and data.target_kind is 'number'; leave it out")
+
+
+def check_decoding(recipe: Recipe) -> None:
+    """A threshold is of answers that can have several labels."""
+    threshold, target = own_keys(recipe.decode, Decoding).threshold, target_of(recipe)
+    if threshold != 0.5 and (target is None or target.target_kind != "labels"):
+        raise ValueError(f"a threshold is for data.target_kind 'labels'; got {threshold!r}")

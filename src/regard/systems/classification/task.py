@@ -1,0 +1,212 @@
+"""Classification: a label, several labels or a number for a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from regard.data.batch import Batch
+from regard.data.corpus import Corpus
+from regard.data.example import Example, Value
+from regard.data.joined import SECOND
+from regard.data.problems import DataError, TextError, shortened
+from regard.data.target_kinds import ONE_LABEL, OneLabel
+from regard.data.tokenizer import Tokenizer
+from regard.decode.search import Search
+from regard.evaluate.class_scores import ClassScores
+from regard.evaluate.texts import References
+from regard.explain.panel import Panel
+from regard.models.acceptor import Acceptor
+from regard.models.bert import BertEncoder
+from regard.models.lstmn_encoder import LSTMNEncoder
+from regard.models.outputs import Predicted
+from regard.recipes.data_section import Reading
+from regard.recipes.section import own_keys
+from regard.recipes.sections import Recipe
+from regard.specials import EOS, UNK
+from regard.systems.classification.checks import target_of
+from regard.systems.classification.sections import Decoding
+from regard.systems.classification.targets.label import LabelTarget
+from regard.systems.classification.targets.label_set import LabelSetTarget
+from regard.systems.classification.targets.number import NumberTarget
+from regard.systems.classification.targets.target import Answered, Target
+from regard.tasks.class_weights import ClassWeights
+from regard.tasks.layers import layers_panel
+from regard.tasks.length_check import check_room
+from regard.tasks.loss import Loss
+from regard.tasks.prediction import Prediction
+from regard.tasks.task import Encoders, Pace, Task, in_batches, no_head
+
+
+@dataclass(frozen=True)
+class Classification(Task):
+    """An acceptor learns the target of a text and answers with it: a label, several labels or a number.
+
+    What a model adds to the loss is `extras["penalty"]`. Where it attends, an answer has a row of weights for each hop.
+
+    Attributes:
+        encoders: the tokenizer of "text" and the labels, or the numbers, of "label".
+        smoothing: of the labels.
+        pairs: whether a label is of two texts, which are asked with a tab between.
+        weights: of the classes in the training loss; None for all alike.
+        target_of: from the encoder of "label" to its form of target.
+    """
+
+    question: ClassVar[str] = "text"
+    answer: ClassVar[str | None] = "label"
+    unit: ClassVar[str] = "label"
+
+    encoders: Encoders
+    smoothing: float = 0.0
+    pairs: bool = False
+    weights: ClassWeights | None = None
+    target_of: Callable[[Any], Target] = LabelTarget
+
+    @classmethod
+    def of(cls, recipe: Recipe, encoders: Encoders) -> Classification:
+        smoothing = recipe.train.label_smoothing
+        return cls(encoders, smoothing, pairs=recipe.pairs, target_of=_target_maker(recipe, encoders))
+
+    @classmethod
+    def reading(cls, recipe: Recipe) -> Reading:
+        target = target_of(recipe)
+        form = ONE_LABEL if target is None else target.target_form()
+        return replace(super().reading(recipe), target_kind=form)
+
+    @property
+    def input_fields(self) -> tuple[str, ...]:
+        return ("text", SECOND) if self.pairs else ("text",)
+
+    def weighted(self, weights: ClassWeights) -> Classification:
+        return replace(self, weights=weights)
+
+    def classes(self, text: str) -> list[str]:
+        return [text] if self.target.single is None else []
+
+    @cached_property
+    def target(self) -> Target:
+        """The form of the targets: their loss and their answers."""
+        return self.target_of(self.encoders["label"])
+
+    @property
+    def measured_in(self) -> str:
+        return self.target.measured_in
+
+    @property
+    def loss_unit(self) -> str:
+        return self.target.loss_unit
+
+    @property
+    def constant(self) -> str | None:
+        return self.target.constant
+
+    def unigram_loss(self, corpus: Corpus) -> float | None:
+        return self.target.floor(corpus, "label")
+
+    def averaged(self, logits: Sequence[Tensor]) -> Tensor:
+        return self.target.averaged(logits)
+
+    def class_scores(self, texts: Sequence[str], references: References) -> ClassScores | None:
+        return self.target.class_scores(texts, references)
+
+    def references(self, fields: Mapping[str, Value]) -> list[str]:
+        return [self.target.written(fields["label"])]
+
+    def tuned(self, model: Any, examples: Iterable[Example]) -> Task:
+        def answered() -> Answered:
+            read = list(examples)
+            found = self.predict(model, [self.ask(one.fields) for one in read], Search())
+            return Answered([one.scores or {} for (one,) in found], [one.fields["label"] for one in read])
+
+        encoder = self.target.tuned(answered)
+        return self if encoder is None else replace(self, encoders={**self.encoders, "label": encoder})
+
+    def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
+        predicted: Predicted = model(batch.text, batch.text_lengths)
+        smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
+        total, nll = self.target.loss(predicted.logits, batch.label, smoothing=smoothing, weights=weights)
+        if update is None:
+            return Loss(total, nll, self.target.count(batch.label))
+        if "penalty" in predicted.extras:  # an empty text has no words that hops could look at
+            total = total + predicted.extras["penalty"].masked_fill(batch.text_lengths == 0, 0.0).sum()
+        return Loss(total, nll, batch.tokens)
+
+    def pace(self, model: nn.Module) -> Pace | None:
+        if not isinstance(model, Acceptor) or model.pair is not None:
+            return None
+        if not isinstance(self.target, LabelTarget):
+            return None  # rows that fill up a recorded batch would count: only a single label can be IGNORE
+        return "steps" if isinstance(model.encoder, LSTMNEncoder) else "at once"
+
+    def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+        if search.n_best > 1 and self.target.single is not None:
+            raise ValueError(f"{self.target.single}; got n_best={search.n_best}")
+        tokenizer = self.encoders["text"]
+        assert isinstance(tokenizer, Tokenizer)
+        if self.pairs and (alone := next((text for text in texts if "\t" not in text), None)) is not None:
+            raise TextError(f"the label is of two texts with a tab between; this is one: {shortened(alone)!r}")
+        encoded = tokenizer.encode_all(list(texts)) if texts else []
+        check_room(model, texts, [_read_at_once(model, ids) for ids in encoded])
+        answers: list[list[Prediction]] = [[] for _ in texts]
+        for part, ids, lengths in in_batches(encoded, batch, next(model.parameters()).device):
+            with torch.inference_mode():
+                predicted: Predicted = model(ids, lengths)
+                found = self.target.answers(predicted.logits, search.n_best)
+                weights = None if predicted.attended is None else predicted.attended.weights().float().cpu()
+            for row, index in enumerate(part):
+                pieces = tokenizer.tokens(encoded[index] or [UNK])
+                looked = None if weights is None else weights[row, :, : len(pieces)]
+                answers[index] = [
+                    Prediction(
+                        texts[index], one.text, one.score, tuple(pieces), (one.text,), one.log_probs, looked,
+                        labels=one.labels, scores=one.scores,
+                    )
+                    for one in found[row]
+                ]  # fmt: skip
+        return answers
+
+    def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
+        """Return what a model looks at; of a BERT that does not pool by attention, what its layers look at."""
+        no_head(head)
+        if not isinstance(model, Acceptor) or not isinstance(model.encoder, BertEncoder):
+            return super().panels(model, text, search)
+        if model.attention is not None or model.pair is not None:
+            return super().panels(model, text, search)
+        (answer,) = self.predict(model, [text], search)[0][:1]
+        tokenizer = self.encoders["text"]
+        assert isinstance(tokenizer, Tokenizer)
+        asked = text.replace("\t", " | ")
+        return [layers_panel(model.encoder, tokenizer, text, title=f"{asked} → {answer.text}", pooling=model.pooling)]
+
+
+def _read_at_once(model: Any, ids: list[int]) -> int:
+    """How many ids a model reads at once: all of them, or of two texts that it compares those of the longer."""
+    if getattr(model, "pair", None) is None or EOS not in ids:
+        return len(ids)
+    first = ids.index(EOS)
+    return max(first, len(ids) - first - 1)
+
+
+def _target_maker(recipe: Recipe, encoders: Encoders) -> Callable[[Any], Target]:
+    """The form of what a classifier answers with, from its encoder.
+
+    Raises:
+        DataError: the encoder is that of a run with another form.
+    """
+    given = target_of(recipe)
+    form = OneLabel() if given is None else given.target_form()
+    if type(encoders["label"]) is not form.encoder:
+        kind = "label" if given is None else given.target_kind
+        raise DataError(f"data.target_kind is {kind!r}, and the run was trained with another; give it the same")
+    if given is None or given.target_kind == "label":
+        return LabelTarget
+    if given.target_kind == "number":
+        return NumberTarget
+    threshold = own_keys(recipe.decode, Decoding).threshold
+    chosen = None if threshold == "tuned" else threshold
+    return partial(LabelSetTarget, separator=given.label_separator, threshold=chosen)

@@ -1,0 +1,201 @@
+"""A text goes on: language models of words, pieces or characters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from torch import nn
+
+from regard.data.batch import Batch
+from regard.data.tokenizer import Tokenizer
+from regard.decode import generate
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.prompted import Prompted
+from regard.decode.search import Search
+from regard.evaluate.perplexity import bits_per_character, perplexity
+from regard.evaluate.score import Score
+from regard.explain.panel import Panel
+from regard.models.lstmn_lm import LSTMNLM
+from regard.models.outputs import Predicted
+from regard.recipes.section import own_keys
+from regard.recipes.sections import Recipe
+from regard.specials import BOS, EOS, PAD, UNK
+from regard.systems.language_model.sections import Decoding
+from regard.tasks.loss import Loss, token_loss
+from regard.tasks.lstmn_panels import tape_panels, taped
+from regard.tasks.prediction import Prediction
+from regard.tasks.scheduled_sampling import Exposure
+from regard.tasks.task import Encoders, Pace, Task, no_head
+from regard.tasks.tokenizers import texts_end
+from regard.view.direction import isolated
+
+if TYPE_CHECKING:
+    from regard.tasks.splits import Split
+
+SAMPLED = 8
+"""Tokens of a text that samples go on from."""
+_SHOWN = 70  # characters of a text above its picture
+_VOCABULARY = "(vocabulary)"
+
+
+@dataclass(frozen=True)
+class LanguageModelling(Task):
+    """How a language model learns to go on, from examples by themselves or from windows of one long text.
+
+    A batch holds ids [B, T + 1]: each but the last is given, each but the first is wanted. In windows the model's state
+    goes from one to the next, as far as the model carries it (`carry`), and gradients stop between them.
+
+    Attributes:
+        encoders: the tokenizer of "text".
+        first: the id that stands before every text: the beginning where texts are learned one by one, the end of the
+            text before where they are one stream; None where a text begins with nothing, as characters do.
+        smoothing: of the labels.
+        exposure: words left out or replaced on the way in.
+        generates_unknown: whether a text may go on with an unknown word.
+    """
+
+    question: ClassVar[str] = "text"
+    answer: ClassVar[str | None] = None
+    framed: ClassVar[tuple[str, ...]] = ("text",)
+    outline_sizes: ClassVar[tuple[int, int | None]] = (8, None)
+
+    encoders: Encoders
+    first: int | None
+    smoothing: float = 0.0
+    exposure: Exposure = field(default_factory=Exposure)
+    generates_unknown: bool = False
+
+    @classmethod
+    def of(cls, recipe: Recipe, encoders: Encoders) -> LanguageModelling:
+        first = BOS if recipe.train.batch.window is None else EOS if texts_end(recipe) else None
+        smoothing, unknown = recipe.train.label_smoothing, own_keys(recipe.decode, Decoding).generate_unknown
+        return cls(encoders, first, smoothing, Exposure.of(recipe), unknown)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The one of the text."""
+        found = self.encoders["text"]
+        assert isinstance(found, Tokenizer)
+        return found
+
+    def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
+        given, wanted = batch.text[:, :-1], batch.text[:, 1:]
+        if update is not None:
+            given = self.exposure.disturbed(given, vocabulary=self.tokenizer.size)
+        predicted: Predicted = model(given, state)
+        smoothing = 0.0 if update is None else self.smoothing
+        total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
+        goes_on = "text_lengths" not in batch  # a window; examples have lengths, and nothing behind them
+        return Loss(total, nll.detach(), int(batch.tokens), carried(model, predicted.state) if goes_on else None)
+
+    def apart(self, other: Task) -> str | None:
+        assert isinstance(other, LanguageModelling)
+        if other.first != self.first:
+            return (
+                "begin texts differently (train.batch.window or data.ends); language models answer together if they "
+                "begin alike"
+            )
+        return super().apart(other)
+
+    def longest_samples(self, recipe: Recipe) -> Iterator[tuple[str, int]]:
+        longest = recipe.search().max_length
+        yield f"decode.max_length, {longest} tokens behind the {SAMPLED} of an example", longest + SAMPLED
+
+    def likelihood_scores(self, split: Split, total: float, tokens: int) -> dict[str, Score]:
+        if self.tokenizer.kind != "characters":
+            return {"perplexity": perplexity(total, tokens, unit=self.tokenizer.kind.removesuffix("s"))}
+        return {
+            "perplexity": perplexity(total, tokens, unit="character"),
+            "bits_per_character": bits_per_character(total, tokens),
+        }
+
+    def pace(self, model: nn.Module) -> Pace | None:
+        return "steps" if isinstance(model, LSTMNLM) else "at once"
+
+    def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+        """How each text goes on: the prompt is read at once, and the search begins behind it."""
+        if not self.generates_unknown:
+            search = replace(search, forbid=(*search.forbid, UNK))
+        prompts = [self._prompt(text) for text in texts]
+        answers: list[list[Prediction]] = [[] for _ in texts]
+        order = sorted(range(len(texts)), key=lambda index: len(prompts[index]))
+        for _, same in groupby(order, key=lambda index: len(prompts[index])):
+            alike = list(same)
+            for begin in range(0, len(alike), batch):
+                part = alike[begin : begin + batch]
+                ids = torch.tensor([prompts[index] for index in part], device=next(model.parameters()).device)
+                with torch.inference_mode():
+                    found = generate(Prompted(model), ids, search=search)
+                for index, hypotheses in zip(part, found, strict=True):
+                    answers[index] = [self._prediction(texts[index], prompts[index], one) for one in hypotheses]
+        return answers
+
+    @torch.inference_mode()
+    def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
+        """Where each word of a text was looked for before it came, and the likeliest one behind the last."""
+        no_head(head)
+        prompt = self._prompt(text)
+        with taped(model, "layers") as tapes:
+            predicted: Predicted = model(torch.tensor([prompt], device=next(model.parameters()).device))
+        if tapes:
+            return tape_panels(tapes, text, self.tokenizer.tokens(prompt))
+        if predicted.attended is None:
+            raise ValueError("the model attends to nothing that could be drawn")
+        weights = predicted.attended.weights()[0].float().cpu()
+        first = int(getattr(model, "pairing", "read") == "next")  # where places stand for what came there next
+        columns = self.tokenizer.tokens(prompt[first : first + weights.shape[1]])
+        if "gate" in predicted.extras:  # a column for what is left to the vocabulary
+            weights = torch.cat((predicted.extras["gate"][0].float().cpu().unsqueeze(1), weights), dim=1)
+            columns = [_VOCABULARY, *columns]
+        said = self.tokenizer.tokens([*prompt[1:], int(predicted.logits[0, -1].argmax())])
+        title = text if len(text) <= _SHOWN else f"… {text[-_SHOWN:]}"
+        return [
+            Panel(
+                f"{isolated(title)} → {isolated(said[-1])}",
+                weights,
+                "to be said",
+                "read before",
+                tuple(said),
+                tuple(columns),
+            )
+        ]
+
+    def samples(self, model: Any, texts: Sequence[str], search: Search, *, tokens: int = SAMPLED) -> list[Prediction]:
+        """Return how the first tokens of each text go on, to look at."""
+        prompts = [self.tokenizer.decode(self.tokenizer.encode(text)[:tokens]) for text in texts]
+        return [answers[0] for answers in self.predict(model, prompts, replace(search, n_best=1))]
+
+    def _prompt(self, text: str) -> list[int]:
+        """The ids before what is to come, at least one."""
+        ids = ([] if self.first is None else [self.first]) + self.tokenizer.encode(text)
+        return ids or self.tokenizer.encode("\n") or [UNK]
+
+    def _prediction(self, source: str, prompt: list[int], hypothesis: Hypothesis) -> Prediction:
+        return Prediction(
+            source=source,
+            text=self._text(source, prompt[self.first is not None :], hypothesis.output),
+            score=hypothesis.score,
+            source_tokens=tuple(self.tokenizer.tokens(prompt)),
+            tokens=tuple(self.tokenizer.tokens(hypothesis.tokens)),
+            log_probs=hypothesis.log_probs,
+            finished=hypothesis.finished,
+            penalty=str(hypothesis.penalty),
+        )
+
+    def _text(self, source: str, prompt: Sequence[int], output: Sequence[int]) -> str:
+        """The prompt and what follows; a prompt with unknown words as it was written."""
+        whole = self.tokenizer.decode((*prompt, *output))
+        if UNK not in prompt:
+            return whole
+        rest = whole.removeprefix(self.tokenizer.decode(prompt))
+        return (source.rstrip(" ") if rest.startswith(" ") else source) + rest
+
+
+def carried(model: nn.Module, state: Any) -> Any:
+    """What the next window begins with: what the model carries, None of models that carry nothing."""
+    carry = getattr(model, "carry", None)
+    return None if carry is None else carry(state)

@@ -1,0 +1,25 @@
+"""Masked language models: hidden words are filled in, as BERT is pretrained."""
+
+from __future__ import annotations
+
+from regard.recipes.data_sections import HubData, JsonlData, TableData, TextData
+from regard.recipes.system import System
+from regard.systems.classification.sections import OpinionsData
+from regard.systems.masked_language_model.checks import check_tokenizer, check_training
+from regard.systems.masked_language_model.sections import BertSection, Training
+
+SYSTEM = System(
+    name="masked_language_model",
+    task="regard.systems.masked_language_model.task:MaskedLanguageModelling",
+    data=(TextData, TableData, JsonlData, HubData, OpinionsData),
+    models={BertSection: "regard.models.bert:Bert"},
+    compares=None,
+    uses=frozenset({"tokenizer", "train.batch", "train.batch.window", "train.label_smoothing"}),
+    train=Training,
+    checks={"tokenizer": check_tokenizer, "train": check_training},
+    pretrains=True,
+    commands={
+        "import": "regard.systems.masked_language_model.commands:import_command",
+        "export": "regard.systems.masked_language_model.commands:export_command",
+    },
+)

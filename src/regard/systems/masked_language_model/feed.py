@@ -1,0 +1,157 @@
+"""What a model that fills in hidden words eats: windows of a text, and masks over any batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.data import Batch, Corpus, DataError, Tokenizer
+from regard.data.feed import Feed, Place
+from regard.data.masking import Masking
+from regard.data.order import mixed, permutation
+from regard.specials import EOS, IGNORE
+
+FIXED = 0
+"""The seed of the masks that models are measured with, whatever seed they were trained with."""
+_OFFSET, _ORDER, _FOLLOWS, _CUT, _OTHER = 11, 12, 13, 14, 15
+
+
+class WindowFeed(Feed):
+    """All texts of a corpus as one, cut into windows, which come in another order and with other cuts in each epoch.
+
+    Args:
+        corpus: where the texts are, in the field "text".
+        rows: windows of a batch.
+        window: tokens of a window; a shorter text is one.
+        pairs: whether each window becomes two texts with an end between: its parts before and behind a place, or, for
+            every other one, its first part and the second of another window. "next" [B] is 0 where one follows the
+            other, 1 where it does not.
+        seed, shuffle: as of `Batches`.
+    """
+
+    def __init__(
+        self, corpus: Corpus, *, rows: int, window: int, pairs: bool = False, seed: int = 0, shuffle: bool = True
+    ) -> None:
+        self._ids = corpus.ids("text")
+        self.window = min(window, len(self._ids))
+        if self.window < (4 if pairs else 1):
+            raise DataError(f"windows of {self.window} tokens are too short; raise train.batch.window, or add text")
+        spare = self.window - 1 if shuffle else 0
+        self.count = max((len(self._ids) - spare) // self.window, 1)
+        self.rows, self.pairs, self.seed, self.shuffle = rows, pairs, seed, shuffle
+        self.per_epoch = -(-self.count // rows)
+        self._ordered: tuple[int, NDArray[np.int64]] | None = None
+
+    def after(self, epoch: int, position: int) -> Iterator[Place]:
+        while True:
+            for number in range(position, self.per_epoch):
+                yield Place(epoch, number)
+            epoch, position = epoch + 1, 0
+
+    def tokens(self, place: Place) -> int:
+        return self.window * len(self._starts(place))
+
+    def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+        starts = self._starts(place)
+        text: NDArray[np.int64] = self._ids[starts[:, None] + np.arange(self.window)].astype(np.int64)
+        tensors = {"text": torch.from_numpy(text)}
+        if self.pairs:
+            paired, follows = self._paired(text, starts, place.epoch)
+            tensors = {"text": torch.from_numpy(paired), "next": torch.from_numpy(1 - follows)}
+        mine = slice(rank, None, world)
+        indices = tuple(starts[mine].tolist())
+        return Batch({name: tensor[mine] for name, tensor in tensors.items()}, indices, self.window * len(indices))
+
+    def _starts(self, place: Place) -> NDArray[np.int64]:
+        """Where the windows of a batch begin in the text."""
+        if self._ordered is None or self._ordered[0] != place.epoch:
+            self._ordered = place.epoch, self._order(place.epoch)
+        return self._ordered[1][place.position * self.rows : (place.position + 1) * self.rows]
+
+    def _order(self, epoch: int) -> NDArray[np.int64]:
+        """Where all windows of an epoch begin."""
+        if not self.shuffle:
+            return np.arange(self.count) * self.window
+        spare = len(self._ids) - self.count * self.window
+        offset = int(mixed(np.array([epoch], np.uint64), self.seed, _OFFSET)[0]) % (spare + 1)
+        return offset + permutation(self.count, self.seed, epoch, _ORDER) * self.window
+
+    def _paired(
+        self, text: NDArray[np.int64], starts: NDArray[np.int64], epoch: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Two parts of [B, T] each, with an end between, and whether the second follows the first."""
+        batch, size = text.shape
+        drawn = {name: mixed(starts.astype(np.uint64), self.seed, epoch, name) for name in (_FOLLOWS, _CUT, _OTHER)}
+        others = (np.arange(batch) + 1 + (drawn[_OTHER] % np.uint64(max(batch - 1, 1))).astype(np.int64)) % batch
+        follows = ((drawn[_FOLLOWS] % np.uint64(2) == 0) | (batch == 1)).astype(np.int64)
+        cuts = size // 4 + (drawn[_CUT] % np.uint64(size // 2 + 1)).astype(np.int64)
+        behind = np.where(follows[:, None] == 1, text, text[others])
+        columns, cut = np.arange(size + 1), cuts[:, None]
+        first, second = text[:, np.minimum(columns, size - 1)], behind[:, np.maximum(columns - 1, 0)]
+        return np.where(columns < cut, first, np.where(columns == cut, EOS, second)), follows
+
+    def __str__(self) -> str:
+        return f"{self.per_epoch:,} batches an epoch, {self.rows} windows of {self.window} tokens each"
+
+
+class MaskedFeed(Feed):
+    """The batches of another feed with words hidden: "text" is what is given, "wanted" [B, T] what is asked for.
+
+    Args:
+        inner: texts or windows.
+        masking: which words are hidden.
+        tokenizer: of the texts.
+        seed: of the masks; they are new in each epoch.
+    """
+
+    def __init__(self, inner: Feed, masking: Masking, tokenizer: Tokenizer, *, seed: int) -> None:
+        self.inner, self.masking, self.seed, self.size = inner, masking, seed, tokenizer.size
+        self.begins = np.array(tokenizer.begins()) if masking.whole_words else None
+        self.per_epoch, self.dropped = inner.per_epoch, inner.dropped
+        self._last: tuple[Place, Batch] | None = None
+
+    @property
+    def unwrapped(self) -> Feed:
+        return self.inner
+
+    def after(self, epoch: int, position: int) -> Iterator[Place]:
+        return self.inner.after(epoch, position)
+
+    def tokens(self, place: Place) -> int:
+        return self.batch(place).tokens
+
+    def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+        if world > 1:
+            return self._masked(self.inner.batch(place, rank, world), place.epoch)
+        if self._last is None or self._last[0] != place:
+            self._last = place, self._masked(self.inner.batch(place), place.epoch)
+        return self._last[1]
+
+    def _masked(self, batch: Batch, epoch: int) -> Batch:
+        numbers = np.array(batch.indices, np.int64)
+        given, wanted = self.masking(
+            batch.text.numpy(), numbers, size=self.size, seeds=(self.seed, epoch), begins=self.begins
+        )
+        tensors = {**batch.tensors, "text": torch.from_numpy(given), "wanted": torch.from_numpy(wanted)}
+        return replace(batch, tensors=tensors, tokens=int((wanted != IGNORE).sum()))
+
+    def check(self, files: Sequence[Path]) -> None:
+        """See that there is a token which can be asked for: unknown ones cannot.
+
+        Raises:
+            DataError: there is none; it names the files.
+        """
+        if not any(self.tokens(Place(0, number)) for number in range(self.per_epoch)):
+            said = f"{', '.join(map(str, files))}: " if files else ""
+            raise DataError(
+                f"{said}every token is unknown to the tokenizer, and none is left to be hidden; give text of the kind "
+                "that its vocabulary was made of"
+            )
+
+    def __str__(self) -> str:
+        return f"{self.inner}, {self.masking.share:.0%} of them asked for"

@@ -1,0 +1,256 @@
+"""Hidden words are filled in: how BERT is pretrained, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.data.batch import Batch
+from regard.data.feed import ExampleFeed, Feed
+from regard.data.masking import Masking
+from regard.data.problems import TextError, shortened
+from regard.data.tokenizer import Tokenizer
+from regard.decode.search import Search
+from regard.evaluate.perplexity import perplexity
+from regard.evaluate.score import Score
+from regard.explain.capture import capture
+from regard.explain.panel import Panel
+from regard.models.bert import Bert
+from regard.models.outputs import Predicted, log_softmax
+from regard.ops.weights import Weights
+from regard.recipes.section import own_keys
+from regard.recipes.sections import Recipe
+from regard.specials import BOS, EOS, FRAME, IGNORE, MASK, MASKED
+from regard.systems.masked_language_model.feed import FIXED, MaskedFeed, WindowFeed
+from regard.systems.masked_language_model.sections import Training
+from regard.tasks.length_check import check_room, room
+from regard.tasks.loss import Loss, token_loss
+from regard.tasks.prediction import Prediction
+from regard.tasks.task import MEASURED, Encoders, Task, in_batches, no_head
+from regard.view.direction import isolated
+
+if TYPE_CHECKING:
+    from regard.tasks.splits import Split
+
+SAMPLED = 24
+"""Tokens of a text that samples are made of."""
+
+
+@dataclass(frozen=True)
+class MaskedLanguageModelling(Task):
+    """How a model learns to fill in words that are hidden, and how it answers: `<mask>` in a text is filled in.
+
+    A batch holds "text", with words hidden, and "wanted", the ids to be filled in (-100 elsewhere); and "next" [B]
+    where the model also learns whether the second of two texts follows the first. The loss is the mean over what is
+    wanted, plus that of "next".
+
+    Attributes:
+        encoders: the tokenizer of "text".
+        smoothing: of the labels.
+    """
+
+    question: ClassVar[str] = "text"
+    answer: ClassVar[str | None] = None
+    unit: ClassVar[str] = "mask"
+    outline_sizes: ClassVar[tuple[int, int | None]] = (8, None)
+
+    encoders: Encoders
+    smoothing: float = 0.0
+
+    @classmethod
+    def of(cls, recipe: Recipe, encoders: Encoders) -> MaskedLanguageModelling:
+        return cls(encoders, recipe.train.label_smoothing)
+
+    def training_feed(self, recipe: Recipe, split: Split) -> Feed:
+        given = recipe.train.batch
+        inner = self._windows(recipe, split, rows=given.sentences, seed=recipe.train.seed, shuffle=True)
+        inner = inner or ExampleFeed(
+            split.corpus,
+            framed=(),
+            counted="text",
+            tokens=given.tokens,
+            sentences=given.sentences,
+            seed=recipe.train.seed,
+            weights=split.weights,
+            dropouts=self.dropouts(recipe),
+        )
+        return self._masked(recipe, split, inner, recipe.train.seed)
+
+    def measuring_feed(self, recipe: Recipe, split: Split, *, carries: bool) -> Feed:
+        inner = self._windows(recipe, split, rows=MEASURED, seed=FIXED, shuffle=False)
+        inner = inner or ExampleFeed(
+            split.corpus, framed=(), counted="text", tokens=None, sentences=MEASURED, seed=FIXED, shuffle=False
+        )
+        return self._masked(recipe, split, inner, FIXED)
+
+    def _windows(self, recipe: Recipe, split: Split, *, rows: int | None, seed: int, shuffle: bool) -> Feed | None:
+        """Windows of all texts as one, where the recipe reads them so."""
+        window = recipe.train.batch.window
+        if window is None:
+            return None
+        assert rows is not None
+        pairs = bool(getattr(recipe.model, "next_sentence", False))
+        return WindowFeed(split.corpus, rows=rows, window=window, pairs=pairs, seed=seed, shuffle=shuffle)
+
+    def _masked(self, recipe: Recipe, split: Split, inner: Feed, seed: int) -> Feed:
+        """A feed with words hidden: anew in each epoch, or always the same where a model is measured."""
+        masking = Masking(**own_keys(recipe.train, Training).masking.model_dump())
+        masked = MaskedFeed(inner, masking, self.tokenizer, seed=seed)
+        masked.check(split.examples.files)
+        return masked
+
+    def likelihood_scores(self, split: Split, total: float, tokens: int) -> dict[str, Score]:
+        return {"perplexity": perplexity(total, tokens, unit=f"masked {self.tokenizer.kind.removesuffix('s')}")}
+
+    @property
+    def measured_in(self) -> str:
+        return "nats a hidden token, given all that are not hidden"
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The one of the text."""
+        found = self.encoders["text"]
+        assert isinstance(found, Tokenizer)
+        return found
+
+    def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
+        chosen = batch.wanted != IGNORE
+        lengths = batch.text_lengths if "text_lengths" in batch else None
+        predicted: Predicted = model(batch.text, lengths, chosen)
+        smoothing = 0.0 if update is None else self.smoothing
+        wanted = batch.wanted[chosen]
+        total, nll = token_loss(predicted.logits, wanted, padding=IGNORE, smoothing=smoothing)
+        if "next" in predicted.extras and "next" in batch:
+            total = total + len(wanted) * F.cross_entropy(predicted.extras["next"].float(), batch.next)
+        return Loss(total, nll.detach(), len(wanted))
+
+    def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+        """Each text with its masks filled in: in the k-th answer by the k-th likeliest token of each.
+
+        The alignment is that of the masks in the last layer, the mean of its heads, over the text in its frame.
+        """
+        return self._answers(model, texts, [self._hidden(text) for text in texts], search, batch)
+
+    def _answers(
+        self, model: Any, texts: Sequence[str], encoded: Sequence[list[int]], search: Search, batch: int
+    ) -> list[list[Prediction]]:
+        """The answers to texts whose ids are known."""
+        check_room(model, texts, list(map(len, encoded)))
+        answers: list[list[Prediction]] = [[] for _ in texts]
+        for part, ids, lengths in in_batches(encoded, batch, next(model.parameters()).device):
+            with torch.inference_mode(), _watched(model, layers=-1) as seen:
+                said: Predicted = model(ids, lengths, ids == MASK)
+                ranked = log_softmax(said.logits).topk(min(search.n_best, said.logits.shape[-1]), dim=-1)
+            weights = [looked.weights().mean(1).cpu() for calls in seen.values() for looked in calls]
+            counts = [encoded[index].count(MASK) for index in part]
+            said_of = zip(ranked.values.split(counts), ranked.indices.split(counts), strict=True)
+            for row, (values, indices) in enumerate(said_of):
+                index = part[row]
+                looked = _at_masks(weights[0][row], encoded[index]) if weights else None
+                answers[index] = [
+                    self._filled(texts[index], encoded[index], indices[:, rank], values[:, rank], looked)
+                    for rank in range(indices.shape[1])
+                ]
+        return answers
+
+    def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
+        """Return where the masks of a text looked, layer by layer, the mean of the heads."""
+        no_head(head)
+        ids = self._hidden(text)
+        (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
+        with torch.inference_mode(), _watched(model) as seen:
+            model(torch.tensor([ids], device=next(model.parameters()).device))
+        looked = [_at_masks(calls[0].weights().mean(1)[0].cpu(), ids) for calls in seen.values()]
+        return [
+            Panel(
+                f"{isolated(answer.text)}: layer {number} of {len(looked)}",
+                weights,
+                down="filled in",
+                along="looks at",
+                rows=answer.tokens,
+                columns=answer.source_tokens,
+            )
+            for number, weights in enumerate(looked, start=1)
+        ]
+
+    def samples(self, model: Any, texts: Sequence[str], search: Search, *, tokens: int = SAMPLED) -> list[Prediction]:
+        """How words hidden from the first tokens of each text, as many as there is room for, are filled in."""
+        found: list[Prediction] = []
+        most = room(model)
+        shown = tokens if most is None else min(tokens, most)
+        for number, text in enumerate(texts):
+            ids = [index for index in self.tokenizer.encode(text)[:shown] if index >= len(MASKED)]
+            if not ids:
+                continue
+            whole = np.array([ids], np.int64)
+            given, _ = Masking(masked=1.0, random=0.0)(whole, np.array([number]), size=self.tokenizer.size, seeds=(0,))
+            asked = given[0].tolist()
+            answer = self._answers(model, [self._text(asked)], [asked], replace(search, n_best=1), 1)[0][0]
+            found.append(replace(answer, reference=self.tokenizer.decode(ids)))
+        return found
+
+    def _hidden(self, text: str) -> list[int]:
+        """The ids of a text in which `<mask>` stands for what is hidden."""
+        tokenizer = self.tokenizer
+        parts = text.split(MASKED[MASK])
+        if len(parts) == 1 and text.strip():
+            raise TextError(
+                f"there is no {MASKED[MASK]} in {shortened(text)!r}; write one for each token to be filled in"
+            )
+        if tokenizer.kind != "characters":
+            parts = [part.strip(" ") for part in parts]
+        ids = tokenizer.encode(parts[0])
+        for part in parts[1:]:
+            ids += [MASK, *tokenizer.encode(part)]
+        return ids
+
+    def _text(self, ids: Sequence[int]) -> str:
+        """`_hidden` undone."""
+        between = MASKED[MASK] if self.tokenizer.kind == "characters" else f" {MASKED[MASK]} "
+        return between.join(self.tokenizer.decode(part) for part in _parts(ids, MASK)).strip()
+
+    def _filled(self, text: str, ids: list[int], said: Tensor, log_probs: Tensor, looked: Tensor | None) -> Prediction:
+        filler = iter(said.tolist())
+        whole = [next(filler) if index == MASK else index for index in ids]
+        return Prediction(
+            source=text,
+            text="\t".join(self.tokenizer.decode(part) for part in _parts(whole, EOS)),
+            score=float(log_probs.sum()),
+            source_tokens=tuple(self.tokenizer.tokens([BOS, *ids, EOS])),
+            tokens=tuple(self.tokenizer.tokens(said.tolist())),
+            log_probs=tuple(log_probs.tolist()),
+            alignment=looked,
+        )
+
+
+def _watched(model: nn.Module, layers: int | None = None) -> AbstractContextManager[Mapping[str, list[Weights]]]:
+    """What the layers of a BERT look at; nothing of several models as one."""
+    return capture(model, layers=layers) if isinstance(model, Bert) else nullcontext({})
+
+
+def _at_masks(weights: Tensor, ids: list[int]) -> Tensor:
+    """[T, S] of a padded text in its frame -> [masks, S], without padding."""
+    places = [place + 1 for place, index in enumerate(ids) if index == MASK]
+    return weights[places, : len(ids) + FRAME].float()
+
+
+def _parts(ids: Sequence[int], between: int) -> list[list[int]]:
+    """Ids apart where one of them stands.
+
+    >>> _parts([7, 4, 8, 9], 4)
+    [[7], [8, 9]]
+    """
+    parts: list[list[int]] = [[]]
+    for index in ids:
+        if index == between:
+            parts.append([])
+        else:
+            parts[-1].append(index)
+    return parts

@@ -1,0 +1,19 @@
+"""Nodes: labels for the nodes of one graph."""
+
+from __future__ import annotations
+
+from regard.recipes.system import System
+from regard.systems.nodes.checks import metric_options
+from regard.systems.nodes.sections import CommunitiesData, GATSection, GraphData, PlanetoidData
+
+SYSTEM = System(
+    name="nodes",
+    task="regard.systems.nodes.task:Nodes",
+    data=(CommunitiesData, PlanetoidData, GraphData),
+    models={GATSection: "regard.models.graph:GAT"},
+    metrics=("accuracy",),
+    compares=frozenset({"labels", "texts"}),
+    select=("metric", "loss"),
+    metric_options=metric_options,
+    uses=frozenset({"train.label_smoothing", "train.class_weights"}),
+)

@@ -1,0 +1,44 @@
+"""One graph as all batches there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import TYPE_CHECKING
+
+from regard.data import Batch
+from regard.data.feed import Feed, Place
+from regard.data.graphs import Members
+
+if TYPE_CHECKING:
+    from regard.systems.nodes.task import Nodes
+
+
+class GraphFeed(Feed):
+    """The whole graph in each update, an epoch each; several processes divide the nodes that are asked for.
+
+    Args:
+        task: the graph.
+        members: the nodes that are asked for.
+    """
+
+    per_epoch = 1
+
+    def __init__(self, task: Nodes, members: Members) -> None:
+        self.task = task
+        self.members = members
+        self._whole = task.batch(members.numbers)
+
+    def after(self, epoch: int, position: int) -> Iterator[Place]:
+        return (Place(number, 0) for number in count(epoch + (position > 0)))
+
+    def tokens(self, place: Place) -> int:
+        return self._whole.tokens
+
+    def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+        return self._whole if world == 1 else self.task.batch(self.members.numbers[rank::world])
+
+    def __str__(self) -> str:
+        graph = self.task.graph
+        joined = f"{len(graph.names):,} nodes and {graph.edges.shape[1]:,} edges"
+        return f"one graph of {joined}, {len(self.members):,} of its nodes to learn from"

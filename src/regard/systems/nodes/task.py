@@ -1,0 +1,308 @@
+"""Labels for the nodes of one graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from rich.text import Text
+from torch import Tensor, nn
+
+from regard.data.batch import Batch
+from regard.data.corpus import Corpus
+from regard.data.example import Examples
+from regard.data.feed import Feed
+from regard.data.graphs import Graph, Members
+from regard.data.graphs.graph import Ints
+from regard.data.labels import Labels
+from regard.data.problems import DataError
+from regard.decode.search import Search
+from regard.explain.panel import Network, Panel
+from regard.models.graph import GAT
+from regard.models.outputs import Predicted, log_softmax
+from regard.nn.sparse_rows import SparseRows
+from regard.ops.graph import GraphAttended
+from regard.protocol import device_of
+from regard.recipes.sections import Recipe
+from regard.specials import IGNORE
+from regard.systems.nodes.feed import GraphFeed
+from regard.systems.nodes.sections import GraphSection
+from regard.tasks.class_weights import ClassWeights
+from regard.tasks.loss import Loss, token_loss
+from regard.tasks.prediction import Prediction
+from regard.tasks.task import Encoders, Task
+from regard.tasks.tokenizers import values
+from regard.view.terminal import story_map
+
+if TYPE_CHECKING:
+    from regard.recipes.data_section import Split as SplitName
+    from regard.tasks.splits import Split
+
+_NEAR, _FAR = 12, 6  # neighbours of a node that are drawn, and of each of these: those it reads most
+
+
+@dataclass(frozen=True)
+class Nodes(Task):
+    r"""How a network learns the labels of some nodes of a graph, and how it answers for any: the n likeliest labels.
+
+    .. math:: L = -\sum_{i\, \text{asked}} \log p(y_i \mid \text{the whole graph})
+
+    A batch is the whole graph: its features as `SparseRows`, `edges` [2, E], and the nodes that are asked for, `asked`
+    [M], with their labels, `label` [M]. Labels of other nodes are never seen.
+
+    Attributes:
+        graph: all nodes and edges.
+        encoders: the labels of "label"; names of nodes are no ids.
+        smoothing: of the labels.
+        weights: of the labels in the training loss; None for all alike.
+    """
+
+    question: ClassVar[str] = "node"
+    answer: ClassVar[str | None] = "label"
+    unit: ClassVar[str] = "node"
+    plain: ClassVar[tuple[str, ...]] = ("node",)
+
+    graph: Graph
+    encoders: Encoders
+    smoothing: float = 0.0
+    weights: ClassWeights | None = None
+
+    @classmethod
+    def of(cls, recipe: Recipe, encoders: Encoders) -> Nodes:
+        assert isinstance(recipe.data, GraphSection)
+        return cls(recipe.data.graph(), encoders, recipe.train.label_smoothing)
+
+    @classmethod
+    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
+        return {"label": Labels.train(values(train, "label"))}
+
+    @classmethod
+    def corpus(cls, recipe: Recipe, found: Examples, encoders: Encoders, cache: Path) -> Corpus | None:
+        """Return None: a batch is the whole graph."""
+        return None
+
+    @classmethod
+    def check_labels(cls, found: Examples, corpus: Corpus | None, encoders: Encoders, split: SplitName) -> None:
+        labels = encoders["label"]
+        assert isinstance(labels, Labels)
+        if not any(example.fields["label"] in labels.names for example in found):
+            raise DataError(
+                f"no label of the split {split} occurs in the training data; look whether they are the same"
+            )
+
+    def training_feed(self, recipe: Recipe, split: Split) -> Feed:
+        assert isinstance(split.examples, Members)
+        return GraphFeed(self, split.examples)
+
+    def measuring_feed(self, recipe: Recipe, split: Split, *, carries: bool) -> Feed:
+        return self.training_feed(recipe, split)
+
+    def longest_inputs(
+        self, recipe: Recipe, splits: Mapping[str, Split | None], dropped: Collection[int]
+    ) -> Iterator[tuple[str, int]]:
+        return iter(())
+
+    def drawing(self, prediction: Prediction) -> Text | None:
+        """Return whom a node reads."""
+        return None if prediction.alignment is None else story_map(prediction.alignment, prediction.source_tokens)
+
+    def weighted(self, weights: ClassWeights) -> Nodes:
+        return replace(self, weights=weights)
+
+    def classes(self, text: str) -> list[str]:
+        return [text]
+
+    @property
+    def sizes(self) -> tuple[int, int | None]:
+        """Width of a node's features, and how many labels there are."""
+        return self.graph.width, self.labels.size
+
+    @property
+    def labels(self) -> Labels:
+        """All that can be said."""
+        labels = self.encoders["label"]
+        assert isinstance(labels, Labels)
+        return labels
+
+    @property
+    def floor(self) -> float:
+        """The entropy of the labels that are learned from."""
+        _, counts = np.unique([self.graph.labels[number] for number in self.graph.parts["train"]], return_counts=True)
+        shares = counts / counts.sum()
+        return float(-(shares * np.log(shares)).sum())
+
+    def apart(self, other: Task) -> str | None:
+        assert isinstance(other, Nodes)
+        if other.graph.width != self.graph.width:
+            return (
+                f"have nodes of {other.graph.width} and of {self.graph.width} features; networks answer together for "
+                "one graph"
+            )
+        return super().apart(other)
+
+    def remarks(self) -> list[str]:
+        """Nodes without edges, and lines that were left out."""
+        graph, said = self.graph, []
+        if graph.isolated:
+            said.append(f"{graph.isolated:,} of {len(graph.names):,} nodes have no edge: they read only themselves")
+        if graph.skipped.count:
+            said.append(str(graph.skipped))
+        return said
+
+    @cached_property
+    def inputs(self) -> dict[str, Tensor]:
+        """The graph as tensors, by the names they have in a batch."""
+        graph = self.graph
+        values, columns, ends = map(torch.from_numpy, (graph.values, graph.columns, graph.row_ends))
+        features = SparseRows.of(values, columns, ends, graph.width)
+        return {**features.tensors(), "edges": torch.from_numpy(graph.edges)}
+
+    def batch(self, numbers: Ints) -> Batch:
+        """The graph, and these nodes to be asked for."""
+        lenient = replace(self.labels, lenient=True)
+        known = [self.graph.labels[number] for number in numbers.tolist()]
+        ids = [IGNORE if label is None else lenient.encode(label)[0] for label in known]
+        asked = {"asked": torch.from_numpy(numbers), "label": torch.tensor(ids, dtype=torch.long, device="cpu")}
+        return Batch({**self.inputs, **asked}, tuple(numbers.tolist()), sum(one != IGNORE for one in ids))
+
+    def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
+        predicted: Predicted = model(_features(batch), batch.edges)
+        smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
+        logits = predicted.logits.index_select(0, batch.asked)
+        total, nll = token_loss(logits, batch.label, padding=IGNORE, smoothing=smoothing, weights=weights)
+        return Loss(total, nll.detach(), batch.tokens)
+
+    def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+        numbers = [self.graph.number(text.strip()) for text in texts]
+        logits, reads = self._answered(model)
+        ranked = log_softmax(logits[numbers]).sort(dim=-1, descending=True, stable=True)
+        scores, ids = ranked.values[:, : search.n_best].tolist(), ranked.indices[:, : search.n_best].tolist()
+        looked = None if reads is None else _Looks(reads[-1])
+        answers: list[list[Prediction]] = []
+        for text, number, row, chosen in zip(texts, numbers, scores, ids, strict=True):
+            read, weights = ((), None) if looked is None else looked.of(number)
+            names = tuple(self.graph.names[one] for one in read)
+            found = zip(self.labels.decode(chosen), row, strict=True)
+            answers.append(
+                [Prediction(text, label, score, names, (label,), (score,), weights) for label, score in found]
+            )
+        return answers
+
+    def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
+        """The neighbourhood of a node: whom it reads in the last layer, and whom those read in the layer before.
+
+        Args:
+            model: what answers.
+            text: the node's name.
+            search: how it is asked.
+            head: of the layers before the last, from 1; None for the mean of all.
+        """
+        number = self.graph.number(text.strip())
+        logits, reads = self._answered(model)
+        if reads is None:
+            raise ValueError("several models together attend to nothing that could be drawn; draw one of them")
+        said = self.labels.decode(logits.argmax(-1).tolist())
+        first = _Looks(reads[-1])
+        near, weights = first.of(number, most=_NEAR)
+        shown, strengths = [number], {}
+        for neighbour, weight in zip(near, weights[0].tolist(), strict=True):
+            shown += [neighbour] if neighbour != number else []
+            strengths[number, neighbour] = weight
+        ring = [0] + [1] * (len(shown) - 1)
+        if head is not None and len(reads) == 1:
+            raise ValueError("a head is one of a layer before the last, and the network has one layer; leave it out")
+        if len(reads) > 1:
+            before = _Looks(reads[-2], head)
+            for neighbour in shown[1:]:
+                far, weights = before.of(neighbour, most=_FAR)
+                for other, weight in zip(far, weights[0].tolist(), strict=True):
+                    if other not in shown:
+                        shown.append(other)
+                        ring.append(2)
+                    strengths.setdefault((neighbour, other), weight)
+        return [self._network(text.strip(), shown, ring, strengths, said)]
+
+    def _network(
+        self, name: str, shown: list[int], ring: list[int], strengths: dict[tuple[int, int], float], said: list[str]
+    ) -> Network:
+        place = {number: index for index, number in enumerate(shown)}
+        values = torch.zeros(len(shown), len(shown), device="cpu")
+        for (reader, read), weight in strengths.items():
+            values[place[reader], place[read]] = weight
+        labels = [self.graph.labels[number] or "" for number in shown]
+        names = tuple(self.graph.names[number] for number in shown)
+        known = f" (it is {labels[0]})" if labels[0] else ""
+        return Network(
+            f"{name} → {said[shown[0]]}{known}: whom it reads, and whom they read",
+            values,
+            down="reads",
+            along="is read",
+            rows=names,
+            columns=names,
+            places=_placed(ring, values),
+            groups=tuple(labels),
+        )
+
+    def _answered(self, model: Any) -> tuple[Tensor, tuple[GraphAttended, ...] | None]:
+        """The logits of all nodes, and what the layers read; None of several models together."""
+        inputs = Batch(self.inputs, (), 0).to(device_of(model))
+        with torch.inference_mode():
+            if isinstance(model, GAT):
+                trace = model.trace(_features(inputs), inputs.edges)
+                return trace.logits.float().cpu(), trace.reads
+            predicted: Predicted = model(_features(inputs), inputs.edges)
+            return predicted.logits.float().cpu(), None
+
+
+class _Looks:
+    """Whom each node reads, by how much.
+
+    Args:
+        read: of a layer.
+        head: which one, from 1; None for the mean of all.
+    """
+
+    def __init__(self, read: GraphAttended, head: int | None = None) -> None:
+        weights = read.weights().float().cpu()
+        if head is not None and not 1 <= head <= len(weights):
+            raise ValueError(f"there is no head {head}; the layer has 1 to {len(weights)}")
+        sources, targets = read.edges.cpu().numpy()
+        chosen = (weights.mean(0) if head is None else weights[head - 1]).numpy()
+        order = np.lexsort((-chosen, targets))
+        self._sources, self._weights = sources[order], chosen[order]
+        self._ends = [0, *np.bincount(targets).cumsum().tolist()]
+
+    def of(self, node: int, most: int | None = None) -> tuple[list[int], Tensor]:
+        """The nodes it reads, itself among them, largest weight first, and the weights [1, S]."""
+        begin, end = self._ends[node], self._ends[node + 1]
+        mine = slice(begin, end if most is None else min(end, begin + most))
+        return self._sources[mine].tolist(), torch.from_numpy(self._weights[mine]).unsqueeze(0)
+
+
+def _features(batch: Batch) -> SparseRows:
+    return SparseRows(**{name: batch[name] for name in SparseRows.__dataclass_fields__})
+
+
+def _placed(ring: list[int], values: Tensor) -> Tensor:
+    """[N, 2]: the first node in the middle, those it reads around it, theirs outside, beside who reads them."""
+    angle = [0.0] * len(ring)
+    inner = [place for place, distance in enumerate(ring) if distance == 1]
+    reader = {far: int(values[inner, far].argmax()) for far, distance in enumerate(ring) if distance == 2}
+    room = [1 + sum(one == number for one in reader.values()) for number in range(len(inner))]
+    begin = 0
+    for number, place in enumerate(inner):
+        mine = [far for far, one in reader.items() if one == number]
+        turn = 2 * math.pi / sum(room)
+        angle[place] = turn * (begin + room[number] / 2)
+        for index, far in enumerate(mine):
+            angle[far] = turn * (begin + (index + 0.5) * room[number] / len(mine))
+        begin += room[number]
+    radius = torch.tensor([float(distance) for distance in ring], device="cpu")
+    turned = torch.tensor(angle, device="cpu")
+    return torch.stack((radius * turned.cos(), radius * turned.sin()), dim=1)

@@ -1,0 +1,31 @@
+"""Recall: answers that are looked up in an external memory."""
+
+from __future__ import annotations
+
+from regard.recipes.data_sections import HubData, JsonlData, TableData
+from regard.recipes.system import System
+from regard.recipes.translator_sections import MemoryTransformerSection
+from regard.systems.recall.checks import check_decoding
+from regard.systems.recall.sections import Decoding, GlossaryData
+
+SYSTEM = System(
+    name="recall",
+    task="regard.systems.recall.task:Recalling",
+    data=(GlossaryData, TableData, JsonlData, HubData),
+    models={MemoryTransformerSection: "regard.models.memory_transformer:MemoryTransformer"},
+    metrics=("exact_match",),
+    uses=frozenset(
+        {
+            "tokenizer",
+            "train.batch",
+            "train.exposure.word_dropout",
+            "train.exposure.corruption",
+            "train.label_smoothing",
+            "decode",
+        }
+    ),
+    decode=Decoding,
+    checks={"decode": check_decoding},
+    two_texts="what is asked and the fact that answers it",
+    commands={"remember": "regard.systems.recall.commands:command"},
+)

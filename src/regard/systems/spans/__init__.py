@@ -1,0 +1,18 @@
+"""Spans: an answer that stands in a passage."""
+
+from __future__ import annotations
+
+from regard.recipes.system import System
+from regard.systems.spans.checks import check_tokenizer
+from regard.systems.spans.sections import DiariesData, SpanReaderSection, SpansData, SquadData
+
+SYSTEM = System(
+    name="spans",
+    task="regard.systems.spans.task:SpanAnswering",
+    data=(DiariesData, SquadData, SpansData),
+    models={SpanReaderSection: "regard.models.span_reader:SpanReader"},
+    metrics=("squad_f1", "squad_exact"),
+    select=("metric",),
+    uses=frozenset({"tokenizer", "train.batch"}),
+    checks={"tokenizer": check_tokenizer},
+)

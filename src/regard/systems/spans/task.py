@@ -1,0 +1,313 @@
+"""Answers that are spans of a passage: where they begin, and where they end."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import torch
+from rich.text import Text
+from torch import Tensor, nn
+
+from regard.data.batch import Batch, padded
+from regard.data.corpus import Corpus
+from regard.data.example import Examples, Value
+from regard.data.mixture import Mixture
+from regard.data.problems import TextError, shortened
+from regard.data.tokenizer import Tokenizer
+from regard.data.windows import Cutting, Places, Window, Windows, word_numbers
+from regard.decode.search import Search
+from regard.evaluate.squad import same
+from regard.explain.panel import Panel
+from regard.models.outputs import Predicted
+from regard.recipes.sections import Recipe
+from regard.specials import IGNORE, PAD, UNK
+from regard.systems.spans.sections import SpanData
+from regard.tasks.length_check import check_room
+from regard.tasks.loss import Loss, token_loss
+from regard.tasks.prediction import Prediction
+from regard.tasks.task import Encoders, Task, no_head
+from regard.tasks.tokenizers import learned_tokenizer, values
+from regard.view.direction import isolated
+from regard.view.terminal import heat_map
+
+if TYPE_CHECKING:
+    from regard.tasks.splits import Split
+
+AROUND = 8
+"""Pieces on both sides of an answer that a drawing shows."""
+
+
+@dataclass(frozen=True)
+class SpanAnswering(Task):
+    """How a reader learns to point at the answer to a question in a passage, and how it answers: the n likeliest spans.
+
+    A model takes words of questions [B, Q] and passages [B, S] with their lengths and gives logits [B, S, 2] of where
+    the answer begins and ends. A passage of more than `window` pieces is read in windows that overlap; those that the
+    answer is not in are not learned from, and of all windows the span with the largest sum of logits is answered. Its
+    log p is over the pieces of all windows. A text that is asked has a tab between question and passage.
+
+    Attributes:
+        encoders: one tokenizer for "question" and "context".
+        window, overlap: pieces of a passage that are read at once, and that the next window has again.
+        longest: the most words of an answer.
+    """
+
+    context: ClassVar[str | None] = "context"
+    question: ClassVar[str] = "question"
+    answer: ClassVar[str | None] = "answer"
+    unit: ClassVar[str] = "boundary"
+    plain: ClassVar[tuple[str, ...]] = ("answer",)
+    outline_sizes: ClassVar[tuple[int, int | None]] = (8, None)
+
+    encoders: Encoders
+    window: int = 320
+    overlap: int = 128
+    longest: int = 15
+
+    @classmethod
+    def of(cls, recipe: Recipe, encoders: Encoders) -> SpanAnswering:
+        assert isinstance(recipe.data, SpanData)
+        return cls(encoders, recipe.data.window, recipe.data.overlap, recipe.data.longest_answer)
+
+    @classmethod
+    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
+        both = known.get("text") or learned_tokenizer(  # "text" is that of a pretrained run
+            recipe.tokenizer,
+            chain(values(train, "context"), values(train, "question")),
+            masked=recipe.reads_pairs,
+        )
+        return {"question": both, "context": both}
+
+    @classmethod
+    def corpus(cls, recipe: Recipe, found: Examples, encoders: Encoders, cache: Path) -> Corpus | None:
+        """Return the windows of the passages as ids."""
+        assert isinstance(recipe.data, SpanData)
+        tokenizer = encoders["context"]
+        assert isinstance(tokenizer, Tokenizer)
+        cutting = Cutting(tokenizer, recipe.data.window, recipe.data.overlap)
+        cut = found.each(lambda part: Windows(part, cutting)) if isinstance(found, Mixture) else Windows(found, cutting)
+        return Corpus.build(cut, {**encoders, "span": Places()}, cache)
+
+    def longest_inputs(
+        self, recipe: Recipe, splits: Mapping[str, Split | None], dropped: Collection[int]
+    ) -> Iterator[tuple[str, int]]:
+        for name, split in splits.items():
+            if split is not None:
+                most = self._longest_window(split, asked=name != "train")
+                yield f"the longest question of the split {name} with its window, {most} tokens (data.window)", most
+
+    def _longest_window(self, split: Split, *, asked: bool) -> int:
+        """The most ids of a question, an end and a window: of what is learned from, or of all that is `asked`."""
+        corpus = split.corpus
+        most = int((corpus.lengths("question") + corpus.lengths("context")).max()) + 1
+        if not asked:
+            return most
+        questions, passages = (
+            map(len, self.tokenizer.encode_all(split.texts(field))) for field in ("question", "context")
+        )
+        windows = (min(passage, self.window) for passage in passages)
+        return max(most, 1 + max(map(sum, zip(questions, windows, strict=True))))
+
+    def drawing(self, prediction: Prediction) -> Text | None:
+        """Return where the answer may begin and end."""
+        if prediction.alignment is None:
+            return None
+        weights, pieces = around(prediction)
+        return heat_map(weights, pieces, ("begins", "ends"))
+
+    def shown_input(self, prediction: Prediction) -> str:
+        return prediction.source.partition("\t")[0]
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What both texts are encoded by."""
+        found = self.encoders[self.question]
+        assert isinstance(found, Tokenizer)
+        return found
+
+    @property
+    def counted(self) -> str:
+        return "span"
+
+    @property
+    def cutting(self) -> Cutting:
+        """How passages are cut."""
+        return Cutting(self.tokenizer, self.window, self.overlap)
+
+    @property
+    def sizes(self) -> tuple[int, int | None]:
+        return self.tokenizer.size, None
+
+    def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
+        predicted: Predicted = model(batch.question, batch.question_lengths, batch.context, batch.context_lengths)
+        logits = predicted.logits.transpose(1, 2).flatten(0, 1)  # [B * 2, S]
+        total, nll = token_loss(logits, batch.span.flatten(), padding=IGNORE)
+        return Loss(total, nll.detach(), batch.span.numel())
+
+    @property
+    def input_fields(self) -> tuple[str, ...]:
+        return ("question", "context")
+
+    def right(self, text: str, references: Sequence[str]) -> bool:
+        return same(text, references)
+
+    def references(self, fields: Mapping[str, Value]) -> list[str]:
+        return list(fields["answers"])
+
+    def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+        asked = [_parts(text) for text in texts]
+        cutting = self.cutting
+        reads = [
+            _Read(index, window, cutting.tokenizer.encode(window.text))
+            for index, (_, passage) in enumerate(asked)
+            for window in cutting.windows(passage)
+        ]
+        questions = self.tokenizer.encode_all([question for question, _ in asked]) if asked else []
+        shown = [f"{asked[read.text][0]} | {read.window.text}" for read in reads]
+        check_room(model, shown, [len(questions[read.text]) + 1 + len(read.ids) for read in reads])
+        found: list[list[_Span]] = [[] for _ in texts]
+        order = sorted(range(len(reads)), key=lambda index: len(reads[index].ids))
+        for begin in range(0, len(order), batch):
+            part = [reads[index] for index in order[begin : begin + batch]]
+            for read, spans in zip(part, self._spans(model, part, questions, search.n_best), strict=True):
+                found[read.text] += spans
+        return [self._predictions(text, spans)[: search.n_best] for text, spans in zip(texts, found, strict=True)]
+
+    def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
+        """Return where the answer may begin and end, around where it does."""
+        no_head(head)
+        (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
+        weights, pieces = around(answer)
+        question, _ = _parts(text)
+        return [
+            Panel(f"{isolated(question)}\n{isolated(answer.text)}", weights, rows=("begins", "ends"), columns=pieces)
+        ]
+
+    @torch.inference_mode()
+    def _spans(
+        self, model: Any, reads: Sequence[_Read], questions: Sequence[Sequence[int]], n_best: int
+    ) -> list[list[_Span]]:
+        """The likeliest spans of each window."""
+        device = next(model.parameters()).device
+        asked, told = [list(questions[read.text]) or [UNK] for read in reads], [read.ids or [UNK] for read in reads]
+        lengths = [torch.tensor([len(row) for row in rows], device=device) for rows in (asked, told)]
+        ids = [padded(rows, PAD).to(device) for rows in (asked, told)]
+        logits = model(ids[0], lengths[0], ids[1], lengths[1]).logits.float()
+        places = [self.tokenizer.places(read.window.text) for read in reads]
+        numbers = [word_numbers(read.window.text, one) for read, one in zip(reads, places, strict=True)]
+        words = padded(numbers, 0).to(device)
+        words = torch.nn.functional.pad(words, (0, logits.shape[1] - words.shape[1]))
+        ranked = best_spans(logits, words, longest=self.longest, n_best=n_best)
+        logits = logits.cpu()
+        found = []
+        for row, read in enumerate(reads):
+            size = len(read.ids)
+            spans = [
+                _Span(
+                    score,
+                    first,
+                    last,
+                    read.window,
+                    places[row],
+                    logits[row, :size],
+                    tuple(self.tokenizer.tokens(read.ids)),
+                )
+                for score, first, last in ranked[row]
+            ]
+            found.append(spans)
+        return found
+
+    def _predictions(self, text: str, spans: Sequence[_Span]) -> list[Prediction]:
+        """The spans of all windows, best first; one that several windows hold once."""
+        windows = {span.window: span.logits for span in spans}
+        if not windows:
+            return []
+        total = torch.cat(list(windows.values())).logsumexp(0)  # [2], over the pieces of all windows
+        found: dict[tuple[int, int], _Span] = {}
+        for span in sorted(spans, key=lambda one: -one.score):
+            found.setdefault(span.place, span)
+        return [self._prediction(text, span, total) for span in found.values()]
+
+    def _prediction(self, text: str, span: _Span, total: Tensor) -> Prediction:
+        begin, end = span.places[span.first][0], span.places[span.last][1]
+        likely = span.logits - total
+        log_probs = (float(likely[span.first, 0]), float(likely[span.last, 1]))
+        return Prediction(
+            source=text,
+            text=span.window.text[begin:end],
+            score=sum(log_probs),
+            source_tokens=span.pieces,
+            tokens=(span.pieces[span.first], span.pieces[span.last]),
+            log_probs=log_probs,
+            alignment=span.logits.softmax(0).T,
+        )
+
+
+class _Read(NamedTuple):
+    """A window of the passage of a text, by its number."""
+
+    text: int
+    window: Window
+    ids: list[int]
+
+
+class _Span(NamedTuple):
+    """Pieces `first` to `last` of a window, with the sum of their logits, and the logits [S, 2] of all its pieces."""
+
+    score: float
+    first: int
+    last: int
+    window: Window
+    places: list[tuple[int, int]]
+    logits: Tensor
+    pieces: tuple[str, ...]
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The first character in the passage, and the one behind the last."""
+        begin, end = self.places[self.first][0], self.places[self.last][1]
+        return self.window.begin + begin, self.window.begin + end
+
+
+def best_spans(logits: Tensor, words: Tensor, *, longest: int, n_best: int = 1) -> list[list[tuple[float, int, int]]]:
+    """The spans with the largest sums of logits, best first: (sum, first piece, last piece).
+
+    Args:
+        logits: [B, S, 2], -inf at padding.
+        words: [B, S], the number of the word that each piece is of.
+        longest: the most words of a span.
+        n_best: how many.
+
+    >>> logits = torch.tensor([[[2.0, 7.0], [5.0, 0.0], [0.0, 3.0]]])
+    >>> best_spans(logits, torch.tensor([[0, 1, 2]]), longest=2, n_best=2)      # not 5 + 7, which would end too soon
+    [[(9.0, 0, 0), (8.0, 1, 2)]]
+    """
+    size = logits.shape[1]
+    sums = logits[:, :, None, 0] + logits[:, None, :, 1]
+    far = words[:, None, :] - words[:, :, None]
+    places = torch.arange(size, device=logits.device)
+    allowed = (places >= places[:, None]) & (far < longest)
+    ranked = sums.masked_fill(~allowed, -torch.inf).flatten(1).topk(min(n_best, size * size))
+    return [
+        [(value, place // size, place % size) for value, place in zip(values, found, strict=True) if value > -torch.inf]
+        for values, found in zip(ranked.values.tolist(), ranked.indices.tolist(), strict=True)
+    ]
+
+
+def around(answer: Prediction) -> tuple[Tensor, tuple[str, ...]]:
+    """The chances [2, n] of the pieces in and around an answer, and these pieces."""
+    assert answer.alignment is not None
+    likely = answer.alignment.max(dim=1).indices.tolist()
+    part = slice(max(0, min(likely) - AROUND), max(likely) + AROUND + 1)
+    return answer.alignment[:, part], answer.source_tokens[part]
+
+
+def _parts(text: str) -> tuple[str, str]:
+    question, tab, passage = text.partition("\t")
+    if not tab or not question.strip() or not passage.strip():
+        raise TextError(f"a question and its passage have a tab between them; got {shortened(text)!r}")
+    return question, passage

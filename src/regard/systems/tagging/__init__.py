@@ -1,0 +1,20 @@
+"""Tagging: a tag for each word of a text."""
+
+from __future__ import annotations
+
+from regard.recipes.data_sections import ColumnsData, ConlluData, HubData, JsonlData
+from regard.recipes.system import System
+from regard.systems.tagging.checks import check_tokenizer
+from regard.systems.tagging.sections import TransducerSection
+
+SYSTEM = System(
+    name="tag",
+    task="regard.systems.tagging.task:Tagging",
+    data=(ColumnsData, ConlluData, JsonlData, HubData),
+    models={TransducerSection: "regard.models.transducer:Transducer"},
+    metrics=("accuracy",),
+    compares=frozenset({"labels", "chunks", "texts"}),
+    select=("metric",),
+    uses=frozenset({"tokenizer", "train.batch", "train.label_smoothing", "train.class_weights"}),
+    checks={"tokenizer": check_tokenizer},
+)

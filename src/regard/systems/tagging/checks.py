@@ -1,0 +1,16 @@
+"""Cross-checks of recipes that tag."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from regard.recipes.sections import Recipe
+
+
+def check_tokenizer(recipe: Recipe) -> None:
+    """Tags belong to words, which characters do not tell apart."""
+    if recipe.tokenizer.kind == "characters":
+        raise ValueError(
+            "kind 'characters' does not know words, which have the tags; use words, bpe, unigram or wordpiece"
+        )

@@ -1,0 +1,171 @@
+"""Tagging: a tag for each word of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import torch
+from rich.console import RenderableType
+from rich.text import Text
+from torch import Tensor, nn
+
+from regard.data.batch import Batch
+from regard.data.example import Examples
+from regard.data.labels import Labels
+from regard.data.spelling import LETTERS, Spelt, letters_of
+from regard.data.tokenizer import Tokenizer
+from regard.decode.search import Search
+from regard.models.outputs import Predicted, log_softmax
+from regard.recipes.data_section import Reading
+from regard.recipes.sections import Recipe
+from regard.specials import IGNORE
+from regard.tasks.class_weights import ClassWeights
+from regard.tasks.length_check import check_room
+from regard.tasks.loss import Loss, token_loss
+from regard.tasks.prediction import Prediction
+from regard.tasks.task import Encoders, Task, in_batches
+from regard.tasks.tokenizers import learned_tokenizer, values
+from regard.view.terminal import stacked
+
+
+@dataclass(frozen=True)
+class Tagging(Task):
+    """How a transducer learns a tag for each word, and how it answers: the likeliest tag of each word.
+
+    Words may be cut into pieces (`tokenizer: {kind: bpe}`): then the state at a word's first piece has its tag. A model
+    that scores tags together answers with the likeliest sequence, others with the likeliest tag of each word.
+
+    Attributes:
+        encoders: the tokenizer of "text", that of "letters" where words are read by them, and the labels of "tags".
+        smoothing: of the labels.
+        weights: of the tags in the training loss; None for all alike.
+    """
+
+    question: ClassVar[str] = "text"
+    answer: ClassVar[str | None] = "tags"
+    unit: ClassVar[str] = "tag"
+    beside: ClassVar[tuple[str, ...]] = (LETTERS,)
+
+    encoders: Encoders
+    smoothing: float = 0.0
+    weights: ClassWeights | None = None
+
+    @classmethod
+    def of(cls, recipe: Recipe, encoders: Encoders) -> Tagging:
+        return cls(encoders, recipe.train.label_smoothing)
+
+    @classmethod
+    def reading(cls, recipe: Recipe) -> Reading:
+        read = super().reading(recipe)
+        return replace(read, adapt=Spelt) if recipe.spells else read
+
+    @classmethod
+    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
+        words = known.get("text") or learned_tokenizer(
+            recipe.tokenizer, values(train, "text"), masked=recipe.reads_pairs
+        )
+        letters = {LETTERS: Tokenizer.train(values(train, "text"), kind="characters")} if recipe.spells else {}
+        return {"text": words, **letters, "tags": Labels.train(values(train, "tags"))}
+
+    def weighted(self, weights: ClassWeights) -> Tagging:
+        return replace(self, weights=weights)
+
+    def drawing(self, prediction: Prediction) -> Text:
+        """Return each tag under its word."""
+        return stacked(prediction.source_tokens, prediction.tokens)
+
+    def rendered(self, prediction: Prediction) -> Iterator[RenderableType]:
+        """Yield each tag under its word, and the right one in brackets where it is another."""
+        rows, right = [prediction.source_tokens, prediction.tokens], prediction.reference
+        if right is not None and prediction.text not in (right, *right.split(" / ")):
+            pairs = zip(prediction.tokens, right.split(), strict=False)
+            rows.append(tuple("" if tag == wanted else f"({wanted})" for tag, wanted in pairs))
+        yield ""
+        yield stacked(*rows)
+
+    def classes(self, text: str) -> list[str]:
+        return text.split()
+
+    @cached_property
+    def begins(self) -> Tensor:
+        """[V], whether an id begins a word."""
+        return torch.tensor(tokenizer_and_labels(self)[0].begins(), device="cpu")
+
+    def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
+        firsts = self._firsts(batch.text, batch.text_lengths)
+        tags = batch.tags[inside(batch.tags, batch.tags_lengths)]  # of all words of the batch
+        placed = torch.full_like(batch.text, IGNORE).masked_scatter(firsts, tags)  # [B, T], at their first pieces
+        letters = batch.tensors.get(LETTERS)
+        predicted: Predicted = model(batch.text, batch.text_lengths, firsts, placed, letters)
+        logits = predicted.logits[firsts]
+        smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
+        total, nll = token_loss(logits, tags, padding=IGNORE, smoothing=smoothing, weights=weights)
+        return Loss(total, nll.detach(), int((tags != IGNORE).sum()))
+
+    def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+        if search.n_best > 1:
+            raise ValueError(f"tags are the likeliest of each word, one answer; got n_best={search.n_best}")
+        tokenizer, labels = tokenizer_and_labels(self)
+        words = [text.split() for text in texts]
+        encoded = tokenizer.encode_all(words) if texts else []
+        check_room(model, texts, list(map(len, encoded)))
+        answers: list[list[Prediction]] = [[] for _ in texts]
+        for part, ids, lengths in in_batches(encoded, batch, next(model.parameters()).device):
+            firsts = self._firsts(ids, lengths)
+            letters = self._letters([words[index] for index in part], ids.device)
+            with torch.inference_mode():
+                predicted: Predicted = model(ids, lengths, firsts, None, letters)
+                each = log_softmax(predicted.logits)
+                path = predicted.extras.get("path", each.argmax(-1))  # [B, T]
+                chosen = each.gather(2, path.unsqueeze(2)).squeeze(2)
+                together = predicted.extras.get("path_score", (chosen * firsts).sum(1))
+            for row, index in enumerate(part):
+                tags = tuple(labels.decode(path[row][firsts[row]].tolist()))
+                log_probs = tuple(chosen[row][firsts[row]].tolist())
+                score = float(together[row])
+                answers[index] = [Prediction(texts[index], " ".join(tags), score, tuple(words[index]), tags, log_probs)]
+        return answers
+
+    def fitted(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        found = dict(arguments)
+        if found.get("tag_scheme") is not None:
+            found["tag_names"] = tokenizer_and_labels(self)[1].names
+        letters = self.encoders.get(LETTERS)
+        if letters is not None:
+            encoder = dict(found["encoder"])
+            given = encoder["characters"]
+            characters = {"kind": given} if isinstance(given, str) else dict(given)
+            found["encoder"] = {**encoder, "characters": {**characters, "size": letters.size}}
+        return found
+
+    def doubts(self, model: Any, texts: Sequence[str]) -> list[str]:
+        """Nothing of unknown words where their letters are read."""
+        return [] if LETTERS in self.encoders else super().doubts(model, texts)
+
+    def _letters(self, texts: Sequence[Sequence[str]], device: torch.device) -> Tensor | None:
+        """[B, W, L], of the words of texts; a text without words has one that is unknown, as its ids have."""
+        characters = self.encoders.get(LETTERS)
+        if characters is None:
+            return None
+        assert isinstance(characters, Tokenizer)
+        return letters_of([words or ["\N{REPLACEMENT CHARACTER}"] for words in texts], characters).to(device)
+
+    def _firsts(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        """[B, T], True where a word begins."""
+        return self.begins.to(ids.device)[ids] & inside(ids, lengths)
+
+
+def inside(rows: Tensor, lengths: Tensor) -> Tensor:
+    """[B, T], True before each row's end."""
+    return torch.arange(rows.shape[1], device=rows.device) < lengths.to(rows.device).unsqueeze(1)
+
+
+def tokenizer_and_labels(task: Task) -> tuple[Tokenizer, Labels]:
+    """What the text and the answer of a labelling task are encoded by."""
+    tokenizer, labels = task.encoders[task.question], task.encoders[str(task.answer)]
+    assert isinstance(tokenizer, Tokenizer)
+    assert isinstance(labels, Labels)
+    return tokenizer, labels

@@ -1,0 +1,204 @@
+"""From one text to another: translation, transliteration, dates, pronunciations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from regard.data.batch import Batch
+from regard.data.example import Examples
+from regard.data.tokenizer import Tokenizer
+from regard.decode import generate
+from regard.decode.constraint import Trie
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.search import Search
+from regard.decode.unknown import replace_unknown
+from regard.explain.panel import Panel
+from regard.models.bidirectional import Bidirectional
+from regard.models.generator import EncoderDecoder
+from regard.models.lstmn import LSTMNSeq2Seq
+from regard.models.outputs import Predicted
+from regard.protocol import device_of
+from regard.recipes.section import own_keys
+from regard.recipes.sections import Recipe
+from regard.specials import BOS, PAD, SPECIALS, UNK
+from regard.systems.translation.dictionary import read_dictionary
+from regard.systems.translation.sections import Decoding, Evaluating, Training
+from regard.tasks.loss import Loss, token_loss
+from regard.tasks.lstmn_panels import tape_panels, taped
+from regard.tasks.output_set import output_set
+from regard.tasks.prediction import Prediction
+from regard.tasks.reinforce import RewardedDraws
+from regard.tasks.scheduled_sampling import Exposure
+from regard.tasks.task import Encoders, Pace, Task, in_batches
+from regard.tasks.tokenizers import learned_tokenizer, values
+
+EXTRAS = ("fertility", "backward", "symmetry")
+"""What models add to the loss: Cohn's global fertility, the other direction, and the agreement of both."""
+
+
+@dataclass(frozen=True)
+class Translation(Task):
+    """How an encoder-decoder learns from pairs, and how it answers.
+
+    Attributes:
+        encoders: the tokenizers of "source" and "target".
+        smoothing: of the labels.
+        exposure: what is fed to the decoder in training.
+        draws: how hard attention learns where to look.
+        dictionary: where the model says an unknown word, the source word it looked at most stands instead, or its
+            translation in here; None leaves unknown words as they are. For tokenizers of words.
+    """
+
+    question: ClassVar[str] = "source"
+    answer: ClassVar[str | None] = "target"
+    framed: ClassVar[tuple[str, ...]] = ("target",)
+
+    encoders: Encoders
+    smoothing: float = 0.0
+    exposure: Exposure = field(default_factory=Exposure)
+    draws: RewardedDraws = field(default_factory=RewardedDraws)
+    dictionary: Mapping[str, str] | None = None
+
+    @classmethod
+    def of(cls, recipe: Recipe, encoders: Encoders) -> Translation:
+        train, decode = own_keys(recipe.train, Training), own_keys(recipe.decode, Decoding)
+        dictionary = None
+        if decode.unknown == "copy":
+            dictionary = {} if decode.dictionary is None else read_dictionary(Path(decode.dictionary))
+        draws = RewardedDraws(**train.hard.model_dump())
+        return cls(encoders, recipe.train.label_smoothing, Exposure.of(recipe), draws, dictionary)
+
+    @classmethod
+    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
+        section = recipe.tokenizer
+        if section.joint:
+            joint = learned_tokenizer(section, chain(values(train, "source"), values(train, "target")))
+            return {"source": joint, "target": joint}
+        return {
+            "source": learned_tokenizer(section, values(train, "source")),
+            "target": learned_tokenizer(section.target or section, values(train, "target")),
+        }
+
+    def __post_init__(self) -> None:
+        kinds = {self.source.kind, self.target.kind} if self.dictionary is not None else set()
+        if other := sorted(kinds - {"words"}):
+            raise ValueError(f"unknown words are those of tokenizers of kind words; there is one of kind {other[0]}")
+
+    @property
+    def source(self) -> Tokenizer:
+        """The tokenizer of what is read."""
+        return _tokenizer(self.encoders["source"])
+
+    @property
+    def target(self) -> Tokenizer:
+        """The tokenizer of what is written."""
+        return _tokenizer(self.encoders["target"])
+
+    def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
+        given, wanted = batch.target[:, :-1], batch.target[:, 1:]
+        predicted = self._predicted(model, batch, given, update)
+        smoothing = 0.0 if update is None else self.smoothing
+        total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
+        if update is not None:
+            total = total + sum(predicted.extras[name].sum() for name in EXTRAS if name in predicted.extras)
+            total = total + self.draws.loss(predicted, wanted)
+        return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended)
+
+    def _predicted(self, model: nn.Module, batch: Batch, given: Tensor, update: int | None) -> Predicted:
+        if update is None:
+            return _forward(model, batch, given)
+        given = self.exposure.disturbed(given, vocabulary=self.target.size)
+        teacher = self.exposure.teacher(update)
+        if teacher >= 1.0:
+            return _forward(model, batch, given)
+        return self.exposure.sampled(model, batch, given, teacher)
+
+    def doubts(self, model: Any, texts: Sequence[str]) -> list[str]:
+        """None where unknown words are copied."""
+        return super().doubts(model, texts) if self.dictionary is None else []
+
+    def cuda_graph_obstacle(self, model: nn.Module) -> str | None:
+        return None if self.exposure.sampling is None else "train.exposure.sampling changes from one to the next"
+
+    def merges_equal_inputs(self, recipe: Recipe) -> bool:
+        return own_keys(recipe.evaluate, Evaluating).group
+
+    def output_set(self, texts: Iterable[str] | Path) -> Trie:
+        return output_set(texts, self.target)
+
+    def pace(self, model: nn.Module) -> Pace | None:
+        if isinstance(model, Bidirectional):
+            return self.pace(model.forward_model)
+        if not isinstance(model, EncoderDecoder):
+            return None
+        return "at once" if model.at_once else "steps"
+
+    def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+        encoded = self.source.encode_all(list(texts)) if texts else []
+        answers: list[list[Prediction]] = [[] for _ in texts]
+        for part, source, lengths in in_batches(encoded, batch, device_of(model)):
+            with torch.inference_mode():
+                found = generate(model, source, lengths, search)
+            for index, hypotheses in zip(part, found, strict=True):
+                pieces = self.source.tokens(encoded[index] or [UNK])
+                answers[index] = [self._prediction(texts[index], pieces, one) for one in hypotheses]
+        return answers
+
+    def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
+        shown = super().panels(model, text, search, head=head)
+        if not isinstance(model, LSTMNSeq2Seq):
+            return shown
+        said = self.predict(model, [text], search)[0][0].text
+        target = [BOS, *self.target.encode(said)]
+        _, source, lengths = next(in_batches(self.source.encode_all([text]), 1, device_of(model)))
+        with torch.inference_mode(), taped(model, "decoder") as tapes:  # a search would go back and forth on it
+            model(source, lengths, torch.tensor([target], device=source.device))
+        return [*shown, *tape_panels(tapes, said, self.target.tokens(target))]
+
+    def _prediction(self, source: str, pieces: list[str], hypothesis: Hypothesis) -> Prediction:
+        return Prediction(
+            source=source,
+            text=self._text(source, hypothesis),
+            score=hypothesis.score,
+            source_tokens=tuple(pieces),
+            tokens=tuple(self.target.tokens(hypothesis.tokens)),
+            log_probs=hypothesis.log_probs,
+            alignment=hypothesis.alignment,
+            finished=hypothesis.finished,
+            penalty=str(hypothesis.penalty),
+        )
+
+    def _text(self, source: str, hypothesis: Hypothesis) -> str:
+        """What a hypothesis says, with words of the source in the place of unknown ones if that is asked for."""
+        if self.dictionary is None or UNK not in hypothesis.output:
+            return self.target.decode(hypothesis.output)
+        if hypothesis.alignment is None:
+            raise ValueError("unknown words are replaced by what the model looked at; this one attends to nothing")
+        words = [self.target.decode([index]) for index in hypothesis.output]
+        said = replace_unknown(words, hypothesis.alignment, self._written(source), dictionary=self.dictionary)
+        return self.target.joined([word for word in said if word])
+
+    def _written(self, source: str) -> list[str]:
+        """The word behind each piece of the source as it was written; one that a normal form divides counts twice."""
+        if self.source.split == "punctuation":
+            return [source[begin:end] for begin, end in self.source.places(source)] or [SPECIALS[UNK]]
+        words = source.split()
+        ids = self.source.encode_all(words) if words else []
+        return [word for word, pieces in zip(words, ids, strict=True) for _ in pieces] or [SPECIALS[UNK]]
+
+
+def _forward(model: nn.Module, batch: Batch, given: Tensor) -> Predicted:
+    predicted: Predicted = model(batch.source, batch.source_lengths, given)
+    return predicted
+
+
+def _tokenizer(encoder: object) -> Tokenizer:
+    assert isinstance(encoder, Tokenizer)
+    return encoder

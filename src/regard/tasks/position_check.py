@@ -1,0 +1,61 @@
+"""Check of learned positions: a table has a row for every token that a model will meet."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from torch import nn
+
+from regard.models.bert import Bert, BertEncoder
+from regard.nn.positions import Learned
+from regard.recipes.errors import RecipeError
+from regard.recipes.sections import Recipe
+from regard.specials import FRAME
+from regard.tasks.splits import Split
+from regard.tasks.task import Task
+
+
+def check_positions(
+    model: nn.Module, recipe: Recipe, task: Task, splits: Mapping[str, Split | None], dropped: Collection[int] = ()
+) -> None:
+    """Check that learned positions reach as far as texts do; other positions have no end.
+
+    What the recipe itself says, windows and the length of outputs, was looked at when it was read
+    (`regard.recipes.checks`).
+
+    Args:
+        model: of the recipe, its tables; on any device.
+        recipe: whether texts are read in windows.
+        task: which texts are read and written.
+        splits: the texts.
+        dropped: examples of the split train that no batch has room for.
+
+    Raises:
+        RecipeError: what is longer, and which key to change.
+    """
+    tables = [len(module.table) for module in model.modules() if isinstance(module, Learned)]
+    if not tables:
+        return
+    frame = sum(_framed(module) for module in model.modules() if isinstance(module, BertEncoder | Bert))
+    read = [(what, needed + frame) for what, needed in task.longest_inputs(recipe, splits, dropped)]
+    for what, needed in (*task.longest_samples(recipe), *read):
+        if needed > min(tables):
+            key = ".".join(("model", *(_learned(recipe.model.model_dump()) or ()), "max_length"))
+            raise RecipeError(f"{key} is {min(tables)}, too short for {what}; raise it to {needed} or more")
+
+
+def _framed(module: BertEncoder | Bert) -> int:
+    """Ids that a BERT reads beside the text: its frame, and an end between the two parts of a window."""
+    return FRAME if isinstance(module, BertEncoder) else int(module.next_map is not None)
+
+
+def _learned(arguments: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The keys to the part of a model that has learned positions; None if there is none."""
+    if arguments.get("positions") == "learned" or arguments.get("kind") == "bert":
+        return ("encoder",) if "encoder" in arguments else ()
+    for key, value in arguments.items():
+        rest = _learned(value) if isinstance(value, Mapping) else None
+        if rest is not None:
+            return (key, *rest)
+    return None

@@ -1,0 +1,104 @@
+"""From a recipe to what is trained: the task, the data, the feed, the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from regard.data import DataError
+from regard.data.feed import ExampleFeed, Feed
+from regard.nn.checkpointing import checkpoint_gradients
+from regard.recipes.sections import Recipe
+from regard.tasks.build import build_model
+from regard.tasks.position_check import check_positions
+from regard.tasks.references import check_references
+from regard.tasks.registry import task_class
+from regard.tasks.reinforce import check_draws
+from regard.tasks.splits import Split, examples, prepared
+from regard.tasks.task import Encoders, Task
+from regard.tasks.weighting import weighted_task
+
+
+@dataclass(frozen=True)
+class Setup:
+    """All that a recipe says about what is learned.
+
+    Attributes:
+        task: what the model is trained for, with its tokenizers and labels.
+        train, valid, test: the data; `test` is None where the recipe names none.
+        feed: the batches of `train`.
+    """
+
+    task: Task
+    train: Split
+    valid: Split
+    test: Split | None
+    feed: Feed
+
+    def skipped(self) -> list[str]:
+        """Which lines of the data were left out, a sentence for each split that lacks some."""
+        splits = {"train": self.train, "valid": self.valid, "test": self.test}
+        return [
+            f"{name}: {split.encoded.skipped}"
+            for name, split in splits.items()
+            if split is not None and split.encoded is not None and split.encoded.skipped.count
+        ]
+
+
+def prepare(recipe: Recipe, cache: Path, encoders: Encoders | None = None) -> Setup:
+    """Read and encode the data.
+
+    Args:
+        recipe: what to prepare.
+        cache: the folder of encoded corpora.
+        encoders: those of an existing run; what they lack, all of it for None, is learned from the training split.
+    """
+    made, known = task_class(recipe.task), dict(encoders or {})
+    wanted = [field for field in made.encoder_fields() if field not in made.beside or recipe.spells]
+    if encoders is None or any(field not in known for field in wanted):
+        train = examples(recipe, "train")
+        assert train is not None
+        known = dict(made.learn_encoders(recipe, train, known))
+    unread = () if recipe.spells else made.beside  # letters of the run that this one begins with
+    known = {field: one for field, one in known.items() if field not in unread}
+    task = made.of(recipe, known)
+    splits = {name: prepared(recipe, name, known, cache) for name in ("train", "valid", "test")}
+    if splits["train"] is None or splits["valid"] is None:
+        raise DataError("a recipe needs the splits train and valid")
+    task = weighted_task(recipe, task, splits["train"])
+    feed = task.training_feed(recipe, splits["train"])
+    setup = Setup(task, splits["train"], splits["valid"], splits["test"], feed)
+    _foresee(recipe, setup)
+    return setup
+
+
+def _foresee(recipe: Recipe, setup: Setup) -> None:
+    """Check now what would only fail at an update or a validation to come."""
+    for split in (setup.valid, setup.test):
+        if split is not None:
+            setup.task.measuring_feed(recipe, split, carries=False)
+    with torch.device("meta"):
+        model = make_model(recipe, setup.task)
+    check_draws(model)
+    setup.task.check_model(model)
+    splits = {"train": setup.train, "valid": setup.valid, "test": setup.test}
+    check_positions(model, recipe, setup.task, splits, _dropped(setup.feed))
+    check_references(recipe, setup.task, (setup.valid, setup.test))
+
+
+def _dropped(feed: Feed) -> Sequence[int]:
+    """The examples that no batch has room for."""
+    inner = feed.unwrapped
+    return tuple(inner.batches.dropped) if isinstance(inner, ExampleFeed) else ()
+
+
+def make_model(recipe: Recipe, task: Task) -> nn.Module:
+    """Return the model of a recipe, with fresh parameters."""
+    model = build_model(recipe.model, *task.sizes, **task.fitted(recipe.model.arguments(scale=task.scale)))
+    if recipe.train.gradient_checkpointing:
+        checkpoint_gradients(model)
+    return model

@@ -1,0 +1,54 @@
+"""Tokenizers of a recipe: learned from its training split, and what its sections say of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from regard.data.example import Examples, Value
+from regard.data.tokenizer import Tokenizer
+from regard.data.tokenizer_import import import_tokenizer
+from regard.recipes.data_sections import TextData
+from regard.recipes.sections import Recipe, TokenizerPart
+from regard.specials import FRAME
+
+
+def learned_tokenizer(part: TokenizerPart, texts: Iterable[Value], *, masked: bool = False) -> Tokenizer:
+    """Return a tokenizer, learned from texts or read from its file.
+
+    Args:
+        part: the settings.
+        texts: of one field, or of several that share a vocabulary.
+        masked: whether the vocabulary has a mask, as BERT's does.
+    """
+    if part.kind == "file":
+        assert part.path is not None
+        return import_tokenizer(part.path, masked=masked)
+    return Tokenizer.train(
+        iter(texts),
+        kind=part.kind,
+        split=part.split if part.kind == "words" else None,
+        size=part.size,
+        min_frequency=part.min_frequency,
+        lowercase=part.lowercase,
+        normalise=part.normalise,
+        masked=masked,
+    )
+
+
+def values(train: Examples, field: str) -> Iterator[Value]:
+    """Yield a field of all examples."""
+    return (example.fields[field] for example in train)
+
+
+def texts_end(recipe: Recipe) -> bool:
+    """Return whether texts of a stream end; where line ends are characters of the text, they say it themselves."""
+    return not (isinstance(recipe.data, TextData) and recipe.data.ends)
+
+
+def learned_positions(recipe: Recipe) -> int | None:
+    """Return how many ids of a text, without its frame, have learned positions; None if all have one."""
+    inner = getattr(recipe.model, "model", recipe.model)
+    part: Any = getattr(inner, "encoder", inner)
+    learned = part.kind == "bert" or getattr(part, "positions", None) == "learned"
+    return part.max_length - FRAME if learned else None
