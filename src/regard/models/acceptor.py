@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.models import registry
 from regard.models.embeddings import WordDropout
-from regard.models.encoder import Encoded
+from regard.models.encoded import Encoded
 from regard.models.outputs import NOTHING, Predicted
 from regard.models.reading import ReadingEncoder
 from regard.models.split_pair import Parted
@@ -22,6 +23,7 @@ from regard.ops.structured import frobenius_penalty
 POOLINGS = ("last", "mean", "max", "attention")
 
 
+@registry.model("acceptor")
 class Acceptor(nn.Module):
     r"""A text as one vector, or as r of them, and a label from it.
 

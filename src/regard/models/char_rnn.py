@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.models import registry
 from regard.models.embeddings import Words, output_layer
 from regard.models.generator import Advanced, Generator, needs_batch
 from regard.models.outputs import Predicted
@@ -50,6 +51,7 @@ class CharState:
         return CharState(self.layers.detach(), memory)
 
 
+@registry.model("char_rnn")
 class CharRNN(Generator[CharState]):
     r"""A language model over characters; with attention, each state reads those before it.
 

@@ -46,6 +46,18 @@ class Words(nn.Module):
         return vectors
 
 
+def check_ids(encoder: nn.Module, source: Tensor) -> Tensor:
+    """Return the source of an encoder that reads ids, [B, S].
+
+    >>> check_ids(nn.Identity(), torch.zeros(2, 3, 5))
+    Traceback (most recent call last):
+    ValueError: Identity: the source must be ids [B, S]; got [2, 3, 5]
+    """
+    if source.dim() != 2:
+        raise ValueError(f"{type(encoder).__name__}: the source must be ids [B, S]; got {list(source.shape)}")
+    return source
+
+
 class WordDropout(nn.Module):
     """In training each word becomes the unknown word with probability p, so that nothing hangs on a single one.
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.models import registry
 from regard.models.outputs import Predicted
 from regard.nn.checks import positive, probability
 from regard.nn.graph import GraphAttention
@@ -26,6 +27,7 @@ class GraphTrace(NamedTuple):
     reads: tuple[GraphAttended, ...]
 
 
+@registry.model("gat")
 class GAT(nn.Module):
     r"""Layers of graph attention, each node reading its neighbours and itself; L layers see L edges far.
 

@@ -8,11 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.models import registry
 from regard.models.outputs import Predicted, joined
 from regard.nn.aligners import Raw, Slots, Softmax
 from regard.nn.hops import MemoryHops, StoryEncoder, Tying
 
 
+@registry.model("memory_network")
 class MemoryNetwork(nn.Module):
     r"""A word that answers a question about a story.
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.constraints import shifts_fit
+from regard.models import registry
 from regard.models.outputs import Predicted
 from regard.nn.aligners.addressing import Initial
 from regard.nn.cells import Cells
@@ -55,6 +56,7 @@ class NTMTrace:
     tape: Tape
 
 
+@registry.model("ntm")
 class NTM(nn.Module):
     r"""A controller that looks up and notes down: what it has seen lies on a tape, not in its weights.
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.models import registry
 from regard.models.embeddings import LockedDropout, Words, output_layer
 from regard.models.generator import needs_batch
 from regard.models.outputs import Predicted, log_softmax
@@ -46,6 +47,7 @@ class PointerState:
         return PointerState(self.layers.detach(), self.states.detach(), self.words)
 
 
+@registry.model("pointer_lm")
 class PointerLM(nn.Module):
     r"""The pointer sentinel language model: the next word is one of the vocabulary, or one of the last L words again.
 

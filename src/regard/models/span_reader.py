@@ -5,14 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from regard.models import registry
 from regard.models.bert import BertEncoder, begin
-from regard.models.encoder import Encoded
+from regard.models.encoded import Encoded
 from regard.models.outputs import Predicted
 from regard.nn.checks import probability
 from regard.nn.dropout import Dropout
 from regard.specials import EOS, PAD
 
 
+@registry.model("span_reader")
 class SpanReader(nn.Module):
     r"""Question and passage read as one text; each word of the passage may begin the answer, or end it.
 

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.models import registry
 from regard.models.characters import Spelling
 from regard.models.embeddings import WordDropout
-from regard.models.encoder import Encoded
+from regard.models.encoded import Encoded
 from regard.models.outputs import Predicted
 from regard.models.reading import ReadingEncoder
 from regard.models.tag_scheme import tag_order
@@ -18,6 +19,7 @@ from regard.nn.crf import CRF
 from regard.nn.dropout import Dropout
 
 
+@registry.model("transducer")
 class Transducer(nn.Module):
     r"""A label for each word from its state, alone or together with the labels beside it.
 
