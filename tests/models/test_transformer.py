@@ -76,7 +76,7 @@ def test_captures_see_every_attention() -> None:
 def test_bad_values_are_named() -> None:
     with pytest.raises(ValueError, match="tied='all' needs one joint vocabulary; got 11 source and 13 target words"):
         Transformer(11, 13, PRE, tied="all")
-    with pytest.raises(ValueError, match="positions are .*; got 'relative'"):
+    with pytest.raises(ValueError, match=r"positions are .*; got 'relative'"):
         TransformerLM(11, PRE, positions="relative")
     with pytest.raises(ValueError, match="embeddings are tied none, output, all; got 'some'"):
         Transformer(11, 13, PRE, tied="some")
