@@ -65,8 +65,9 @@ class LSTMNSeq2Seq(EncoderDecoder[FusionState]):
         if fusion not in FUSIONS:
             raise ValueError(f"LSTMNSeq2Seq: fusion is {' or '.join(FUSIONS)}; got {fusion!r}")
         if isinstance(encoder, int):
-            sizes = {"embedding_dim": embedding_dim, "hidden_dim": hidden_dim}
-            encoder = LSTMNEncoder(encoder, **sizes, dropout=dropout, scale=scale)
+            encoder = LSTMNEncoder(
+                encoder, embedding_dim=embedding_dim, hidden_dim=hidden_dim, dropout=dropout, scale=scale
+            )
         self.encoder = encoder
         source_dim = width_of(self, encoder)
         self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)

@@ -63,8 +63,14 @@ class SimpleAttention(EncoderDecoder[DecoderState]):
     ) -> None:
         super().__init__()
         if isinstance(encoder, int):
-            sizes = {"embedding_dim": embedding_dim, "hidden_dim": hidden_dim}
-            encoder = Encoder(encoder, **sizes, cells=cells, dropout=dropout, scale=scale)
+            encoder = Encoder(
+                encoder,
+                embedding_dim=embedding_dim,
+                hidden_dim=hidden_dim,
+                cells=cells,
+                dropout=dropout,
+                scale=scale,
+            )
         self.encoder = encoder
         self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)
         default = Attending(score="dot", hidden_dim=hidden_dim)

@@ -68,7 +68,9 @@ def has_learned_positions(section: Any) -> bool:
 
 def _check_length(most: int, key: str, count: int, more: int = 0) -> None:
     if count + more > most:
-        raise ValueError(f"'max_length' is {most}, too short for {key}, {count} tokens; raise it to {count + more} or more")
+        raise ValueError(
+            f"'max_length' is {most}, too short for {key}, {count} tokens; raise it to {count + more} or more"
+        )
 
 
 def check_decoding(recipe: Recipe) -> None:

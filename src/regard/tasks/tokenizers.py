@@ -50,5 +50,5 @@ def texts_end(recipe: Recipe) -> bool:
 def learned_positions(recipe: Recipe) -> int | None:
     """Return how many ids of a text, without its frame, have learned positions; None if all have one."""
     inner: Any = getattr(recipe.model, "model", recipe.model)
-    parts = (inner, getattr(inner, "encoder", None))
+    parts: tuple[Any, ...] = (inner, getattr(inner, "encoder", None))
     return min((part.max_length - FRAME for part in parts if has_learned_positions(part)), default=None)
