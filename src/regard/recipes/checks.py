@@ -50,13 +50,13 @@ def check_places(recipe: Recipe) -> None:
     encoder: Any = getattr(inner, "encoder", None)
     between = int(getattr(recipe.model, "next_sentence", False))  # an end between the two parts of a window
     frame = FRAME + between if getattr(encoder, "kind", None) == "bert" else 0
-    window, longest = recipe.train.batch.window or 0, recipe.search().max_length
+    window = recipe.train.batch.window or 0
     if has_learned_positions(encoder):
         _check_length(encoder.max_length, "train.batch.window", window, frame)
     if has_learned_positions(inner):
         _check_length(inner.max_length, "train.batch.window", window)
         if "decode" in recipe.system.uses:
-            _check_length(inner.max_length, "decode.max_length", longest)
+            _check_length(inner.max_length, "decode.max_length", recipe.search().max_length)
 
 
 def has_learned_positions(section: Any) -> bool:
