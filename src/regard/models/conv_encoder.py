@@ -40,8 +40,8 @@ class ConvEncoder(nn.Module):
 
     Shapes: source [B, S], lengths [B] -> `Encoded`; its summary is the mean of the states, for no state is the last.
 
-    Parameters: `words.table` E; `layers` W and c, begun as the paper has it so that each layer keeps the variance of
-    what it reads: W normal with variance 4 (1 - dropout) / ((2r + 1) C), c zero.
+    Parameters: `words.table` E; `layers` W and c. As in the paper W begins normal with variance
+    4 (1 - dropout) / ((2r + 1) C) and c at zero, so that each layer about keeps the variance of what it reads.
 
     Gehring et al. 2017, "A Convolutional Encoder Model for Neural Machine Translation", section 3; the gates, the
     scaling of residual connections by sqrt(1/2) and the initial weights are of Gehring et al. 2017, "Convolutional
