@@ -281,6 +281,24 @@ def test_bahdanau_in_one_direction() -> None:
     assert_close(model.encoder(changed, LENGTHS).states[0, :4], encoded.states[0, :4])  # nobody reads backwards
 
 
+@each_source
+def test_fertility_is_of_any_source(name: str) -> None:
+    source = SOURCES[name]()
+    given = {} if source.encoder is None else {"encoder": source.encoder}
+    model = build("bahdanau", SOURCE, TARGET, embedding_dim=6, hidden_dim=8, fertility=3, **given)
+    target = torch.full((3, 6), BOS)
+    target[:, 1:] = 5
+    loss = model(source.batch, source.lengths, target).extras["fertility"]
+    assert loss.shape == (3,)
+    loss.sum().backward()
+    assert torch.isfinite(loss).all()
+    assert any(
+        gradient.any()
+        for key, gradient in named_gradients(model)
+        if key.startswith("encoder.") and gradient is not None
+    )
+
+
 def test_both_directions_can_have_an_encoder() -> None:
     inner = {"kind": "luong", "embedding_dim": 6, "hidden_dim": 8, "encoder": {"kind": "conv", "hidden_dim": 10}}
     model = build("bidirectional", SOURCE, TARGET, model=inner)

@@ -117,9 +117,8 @@ class Bahdanau(EncoderDecoder[DecoderState]):
         if self.fertility is None or predicted.attended is None:
             return predicted
         coverage = predicted.attended.coverage(lengths=word_counts(target))  # the row behind them is of EOS
-        coverage = coverage if coverage.dim() == 2 else coverage.mean(1)
-        mask = Mask.of(is_word(source).unsqueeze(1)) if source.dtype == torch.long else encoded.mask
-        loss = self.fertility(coverage, encoded.states, mask)
+        coverage = coverage if coverage.dim() == 2 else coverage.mean(1)  # [B, S]
+        loss = self.fertility(coverage, encoded.states, _fertile(source, encoded))
         return predicted._replace(extras={**predicted.extras, "fertility": loss})
 
     def unroll(self, tokens: Tensor, state: DecoderState, feed: Feed | None = None) -> Predicted:
@@ -146,3 +145,9 @@ class Bahdanau(EncoderDecoder[DecoderState]):
         memory = self.attention.remember(encoded.states, mask=encoded.mask)
         layers = first_state(self.layers, self.bridge, encoded)
         return DecoderState(layers, SharedMemory(memory), self.attention.start(memory))
+
+
+def _fertile(source: Tensor, encoded: Encoded) -> Mask | None:
+    """The states that have a fertility: of ids those of words, neither BOS nor EOS; of other sources all present."""
+    ids = not source.is_floating_point() and source.shape == encoded.states.shape[:2]
+    return Mask.of(is_word(source).unsqueeze(1)) if ids else encoded.mask

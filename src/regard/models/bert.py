@@ -183,7 +183,7 @@ def framed(source: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | Non
 
 
 def segments(ids: Tensor) -> Tensor:
-    """Which text each id is of: 0 up to the first `</s>`, 1 behind it.
+    """Return the number of the text that each id belongs to: 0 up to the first `</s>`, 1 behind it.
 
     >>> segments(torch.tensor([[2, 5, 3, 6, 7, 3]])).tolist()
     [[0, 0, 0, 1, 1, 1]]

@@ -21,7 +21,7 @@ Feed = Callable[[Tensor, Tensor], Tensor]
 
 
 class Advanced(NamedTuple, Generic[S]):
-    """What the output layer reads [B, T, F], part by part, the state after it, and the read of the source if any."""
+    """Parts [B, T, F] that the output layer reads, the state after them, and the read of the source if any."""
 
     features: tuple[Tensor, ...]
     state: S
@@ -37,7 +37,7 @@ class Generator(nn.Module, abc.ABC, Generic[S]):
     """
 
     at_once: bool = False
-    """Whether `advance` takes many vectors; if not, it is called with one after the other."""
+    """True if `advance` takes many vectors; if not, it is called with one after the other."""
 
     @abc.abstractmethod
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> S:
@@ -133,7 +133,7 @@ def _in_time(steps: Sequence[Advanced[S]]) -> list[Tensor]:
 
 
 def needs_batch(model: nn.Module, source: Tensor | None, batch: int | None) -> int:
-    """How many sequences a language model starts, which has no source to tell it."""
+    """Return the number of sequences that a language model starts, which has no source to tell it."""
     if source is not None or batch is None:
         raise ValueError(f"{type(model).__name__} is a language model: start it with source None and batch=B")
     return batch

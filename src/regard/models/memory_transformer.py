@@ -120,7 +120,7 @@ class MemoryTransformer(Transformer):
 
     @property
     def signature(self) -> str:
-        """What tells the encoder, and so its states, from others: a hash of its parameters."""
+        """Hash of the encoder's parameters, which tells its states from those of others."""
         digest = hashlib.blake2b(digest_size=16)
         found = self.encoder.state_dict()
         if self.source_map is not None:

@@ -23,7 +23,7 @@ TAPES = ("constant", "learned")
 
 @dataclass(frozen=True)
 class NTMState:
-    """Where a Neural Turing Machine stands.
+    """State of a Neural Turing Machine.
 
     Attributes:
         tape: the memory [B, N, M].
@@ -192,7 +192,7 @@ class NTM(nn.Module):
 
 
 def _place(heads: State | None) -> Tensor:
-    """Where heads stand, [B, H, 1, N]."""
+    """Weights of the heads, [B, H, 1, N]."""
     assert heads is not None
     (weights,) = heads.align
     assert isinstance(weights, Tensor)

@@ -22,13 +22,13 @@ TIES = ("none", "output", "all")
 
 @dataclass(frozen=True)
 class TransformerState:
-    """Where a Transformer's decoder stands: the cache of each layer. A value: passed in and returned."""
+    """State of a Transformer's decoder: the cache of each layer. A value: passed in and returned."""
 
     layers: tuple[LayerState, ...]
 
     @property
     def place(self) -> int:
-        """How many tokens were said so far."""
+        """Number of tokens decoded so far."""
         past = self.layers[0].past
         return 0 if past is None else past.size
 

@@ -117,5 +117,5 @@ def placed(blocks: Blocks, positions: str) -> Blocks:
 
 
 def last_norm(blocks: Blocks) -> nn.Module:
-    """What follows the last layer: pre-norm layers leave their sum unnormalised."""
+    """Return the norm after the last layer: pre-norm layers leave their sum unnormalised."""
     return nn.LayerNorm(blocks.dim, eps=blocks.epsilon) if blocks.norm == "pre" else nn.Identity()
