@@ -146,7 +146,7 @@ def load(
     if others and engine != "own":
         raise ValueError(f"the engine {engine} runs one model; leave the engine or the other runs out")
     made = make_engine(engine, model, compute=compute, device=device)
-    return Predictor(run, recipe, model, task.ready(model), recipe.search(), made)
+    return Predictor(run, recipe, model, task.bind(model), recipe.search(), made)
 
 
 def _trained(run: Run, recipe: Recipe, task: Task) -> nn.Module:
@@ -161,7 +161,7 @@ def _member(run: Run, first: Run, task: Task) -> nn.Module:
     recipe = run.recipe(["decode={}"])  # its own way of answering does not count
     check_task(run.folder, first.recipe().task)
     mine = task_class(recipe.task).of(recipe, run.needed_encoders())
-    if (why := task.apart(mine)) is not None:
+    if (why := task.incompatibility(mine)) is not None:
         raise RunError(f"{run.folder} and {first.folder} {why}")
     return _trained(run, recipe, mine)
 

@@ -146,7 +146,7 @@ def _differences(mine: Predictor, split: Split, measured: Measured, other: Predi
     if not metrics:
         raise ValueError("--against compares answers by their metrics; a language model has none")
     questions, references = asked(mine.task, split, mine.recipe)
-    task = other.task.ready(other.model, split.examples)
+    task = other.task.bind(other.model, split.examples)
     before = [answers[0].text for answers in task.predict(other.model, questions, other.search)]
     after = [answer.text for answer in measured.predictions]
     return {metric.label: metric.compare(before, after, references) for metric in metrics}

@@ -98,7 +98,9 @@ def command(
         apart = "\n" if n_best > 1 and not as_json else ""  # a blank line tells the answers to two inputs apart
         with _opened(output) as out:
             while chunk := list(islice(inputs, size)):
-                for doubt in predictor.task.doubts(predictor.model, [one.text for one in chunk if not one.problem]):
+                for doubt in predictor.task.input_warnings(
+                    predictor.model, [one.text for one in chunk if not one.problem]
+                ):
                     notice(doubt)
                 for one, answers in answered(chunk, lambda asked: predictor.n_best(asked, n_best, only=trie)):
                     out.write(between)

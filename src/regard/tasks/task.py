@@ -32,7 +32,7 @@ from regard.explain.panel import Panel
 from regard.models.outputs import log_softmax
 from regard.recipes.data_section import Reading
 from regard.recipes.sections import Recipe
-from regard.specials import IGNORE, PAD, UNK
+from regard.specials import EOS, IGNORE, PAD, UNK
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.loss import Loss
 from regard.tasks.lstmn_panels import tape_panels, taped
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 Encoders = Mapping[str, Tokenizer | Labels | Numbers]
 """The encoder of each field."""
 
-Pace = Literal["steps", "at once"]
-"""Whether a model learns a text step by step, for which Python is always too slow, or all of it in one pass."""
+Unrolling = Literal["steps", "at once"]
+"""Unrolling of a loss over a text: step by step, where Python limits the speed, or in one pass."""
 
 MEASURED = 64
 """Examples side by side when a model is measured."""
@@ -76,7 +76,7 @@ class Task(abc.ABC):
         unit: what the loss is the mean of.
         encoded: whether fields are turned into ids, by encoders that are learned and kept.
         beside: fields with encoders that only some recipes have.
-        plain: fields that stay as they are all the same: the names of nodes.
+        unencoded_fields: fields without an encoder although others have one: the names of nodes.
         outline_sizes: sizes of a model that is made to check its arguments.
         encoders: of each field.
     """
@@ -87,7 +87,7 @@ class Task(abc.ABC):
     framed: ClassVar[tuple[str, ...]] = ()
     unit: ClassVar[str] = "token"
     encoded: ClassVar[bool] = True
-    plain: ClassVar[tuple[str, ...]] = ()
+    unencoded_fields: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ()
     outline_sizes: ClassVar[tuple[int, int | None]] = (8, 8)
     encoders: Encoders
@@ -103,7 +103,9 @@ class Task(abc.ABC):
     def encoder_fields(cls) -> tuple[str, ...]:
         """Return the fields that have an encoder, those of some recipes last."""
         fields = (cls.context, cls.question, cls.answer, *cls.beside)
-        return tuple(one for one in fields if one is not None and one not in cls.plain) if cls.encoded else ()
+        return (
+            tuple(one for one in fields if one is not None and one not in cls.unencoded_fields) if cls.encoded else ()
+        )
 
     @classmethod
     def reading(cls, recipe: Recipe) -> Reading:
@@ -140,7 +142,7 @@ class Task(abc.ABC):
 
     @classmethod
     def check_labels(cls, found: Examples, corpus: Corpus | None, encoders: Encoders, split: SplitName) -> None:
-        """Check that some label of each field is known; those that are not count as wrong.
+        """Check that some label of each field is known; unknown ones count as wrong.
 
         Raises:
             DataError: none is.
@@ -161,7 +163,7 @@ class Task(abc.ABC):
         return ExampleFeed(
             split.corpus,
             framed=self.framed,
-            counted=self.counted,
+            counted=self.target_field,
             tokens=given.tokens,
             sentences=given.sentences,
             seed=recipe.train.seed,
@@ -179,7 +181,7 @@ class Task(abc.ABC):
             return ExampleFeed(
                 split.corpus,
                 framed=self.framed,
-                counted=self.counted,
+                counted=self.target_field,
                 tokens=None,
                 sentences=MEASURED,
                 shuffle=False,
@@ -332,8 +334,8 @@ class Task(abc.ABC):
         return "nats"
 
     @property
-    def counted(self) -> str:
-        """The field whose ids are predicted."""
+    def target_field(self) -> str:
+        """Field whose ids are predicted."""
         return self.answer or self.question
 
     @property
@@ -399,14 +401,19 @@ class Task(abc.ABC):
         """Return the scores of classes where an answer can name several at once; None of other answers."""
         return None
 
-    @property
-    def floor(self) -> float:
-        """The loss of a model that knows only how frequent each answer is, where there are no ids that would say it."""
-        return 0.0
+    def unigram_loss(self, corpus: Corpus | None) -> float:
+        """Return the loss, in nats, of a model that ignores its input and knows only the frequencies of the targets.
 
-    def unigram_loss(self, corpus: Corpus) -> float | None:
-        """The loss of answers that look at nothing, from the training data; None for the entropy of their ids."""
-        return None
+        Args:
+            corpus: the training split; None where examples have no ids.
+        """
+        if corpus is None:
+            return 0.0
+        counts = np.bincount(corpus.ids(self.target_field), minlength=EOS + 1).astype(np.float64)
+        if self.unit == "token":
+            counts[EOS] += len(corpus)  # every text is trained to end
+        shares = counts[counts > 0] / counts.sum()
+        return float(-(shares * np.log(shares)).sum())
 
     @property
     def constant(self) -> str | None:
@@ -418,16 +425,12 @@ class Task(abc.ABC):
         return mean_log_probs(logits)
 
     def data_warnings(self, model: nn.Module, corpus: Corpus | None) -> list[str]:
-        """Return what a person should know of the data beside this model before training, in sentences.
+        """Return warnings about the training data, printed before the first update.
 
         Args:
-            model: that is trained.
-            corpus: of the training split; None where examples have no ids.
+            model: the model to train.
+            corpus: the training split; None where examples have no ids.
         """
-        return []
-
-    def remarks(self) -> list[str]:
-        """What a person should know of the data before training, in sentences."""
         return []
 
     def references(self, fields: Mapping[str, Value]) -> list[str]:
@@ -436,8 +439,8 @@ class Task(abc.ABC):
         value = fields[self.answer]
         return [self.reference(value if isinstance(value, str) else " ".join(value))]
 
-    def apart(self, other: Task) -> str | None:
-        """Why models of two runs cannot answer together, to be said of both; None if they can.
+    def incompatibility(self, other: Task) -> str | None:
+        """Return why models of two runs cannot form an ensemble, as a clause about both; None if they can.
 
         Args:
             other: the task of the other run, of the same class.
@@ -450,34 +453,34 @@ class Task(abc.ABC):
                 )
         return None
 
-    def pace(self, model: nn.Module) -> Pace | None:
-        """How the loss of a model goes through its words; None where its updates cannot be recorded."""
+    def unrolling(self, model: nn.Module) -> Unrolling | None:
+        """Return how the loss steps through a text; None where updates cannot be captured in a CUDA graph."""
         return None
 
-    def validated(self, model: Any, loss: float) -> str | None:
-        """What the loss of a validation changes in training, in a sentence; nothing in most tasks."""
+    def after_validation(self, model: Any, loss: float) -> str | None:
+        """Adapt the model to a validation loss; return a message about what changed, or None."""
         return None
 
     def tuned(self, model: Any, examples: Iterable[Example]) -> Task:
-        """The task with whatever is tuned on the validation data when training is over; in most tasks nothing is.
+        """Return the task with parameters tuned on the validation split after training; most tasks have none.
 
         Args:
-            model: the model that the run is remembered by, in evaluation mode.
+            model: the final model of the run, in evaluation mode.
             examples: of the validation split.
         """
         return self
 
-    def ready(self, model: Any, examples: Iterable[Example] | None = None) -> Task:
-        """The task as this model answers it: with whatever is computed once for all questions.
+    def bind(self, model: Any, examples: Iterable[Example] | None = None) -> Task:
+        """Return the task bound to a model, with everything that is computed once for all inputs.
 
         Args:
-            model: what answers, in evaluation mode.
-            examples: those that it is measured on; None where nobody knows what will be asked.
+            model: the model that predicts, in evaluation mode.
+            examples: the evaluation data; None for inputs that are not known yet.
         """
         return self
 
-    def doubts(self, model: Any, texts: Sequence[str]) -> list[str]:
-        """What a person should know of these questions before an answer is believed, in sentences."""
+    def input_warnings(self, model: Any, texts: Sequence[str]) -> list[str]:
+        """Return warnings about inputs whose predictions are not reliable."""
         encoder = self.encoders.get(self.question)
         if not isinstance(encoder, Tokenizer):
             return []

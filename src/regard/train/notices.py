@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from regard.data import EOS, Corpus
 from regard.train.validation import Measured
 
 _DIVERGED = 1e6  # a loss with more digits than anybody reads
@@ -23,15 +20,6 @@ class Notices:
 
     floor: float
     said: set[str] = field(default_factory=set)
-
-    @staticmethod
-    def of(corpus: Corpus, field: str, *, ends: bool) -> Notices:
-        """The floor of what is predicted, with the ends of texts where they are."""
-        counts = np.bincount(corpus.ids(field), minlength=EOS + 1).astype(np.float64)
-        if ends:
-            counts[EOS] += len(corpus)
-        shares = counts[counts > 0] / counts.sum()
-        return Notices(float(-(shares * np.log(shares)).sum()))
 
     def after(self, step: int, steps: int, measured: Measured, learned: float | None = None) -> list[str]:
         """What to say after a validation, each thing once; nothing in the first tenth of a run.

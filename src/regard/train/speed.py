@@ -112,7 +112,7 @@ def validation_seconds(trainer: Trainer, split: Split) -> float:
 
 def _likelihood_seconds(trainer: Trainer, model: torch.nn.Module, split: Split) -> float:
     feed = trainer.task.measuring_feed(trainer.recipe, split, carries=hasattr(model, "carry"))
-    task = trainer.task.ready(model, split.examples)
+    task = trainer.task.bind(model, split.examples)
     numbers = sorted({round(part * (feed.per_epoch - 1) / (_BATCHES - 1)) for part in range(_BATCHES)})
     begin = perf_counter()
     for number in numbers:  # from the shortest to the longest
@@ -122,7 +122,7 @@ def _likelihood_seconds(trainer: Trainer, model: torch.nn.Module, split: Split) 
 
 def _answer_seconds(trainer: Trainer, model: torch.nn.Module, split: Split) -> float:
     """Nothing where no answers are compared with references."""
-    recipe, task = trainer.recipe, trainer.task.ready(model, split.examples)
+    recipe, task = trainer.recipe, trainer.task.bind(model, split.examples)
     if task.answer is None:
         return 0.0
     questions, _ = asked(task, split, recipe)

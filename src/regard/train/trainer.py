@@ -173,13 +173,7 @@ class Trainer:
         self.optimizer = make_optimizer(train, self.model.parameters())
         self.graphs = self._graphs()
         self.checkpoints = self.run.checkpoints(keep=train.average, every=train.checkpoint_updates or 1)
-        corpus = self.setup.train.encoded
-        ends = self.task.unit == "token"
-        floor = None if corpus is None else self.task.unigram_loss(corpus)
-        if corpus is None or floor is not None:
-            self.notices = Notices(self.task.floor if floor is None else floor)
-        else:
-            self.notices = Notices.of(corpus, self.task.counted, ends=ends)
+        self.notices = Notices(self.task.unigram_loss(self.setup.train.encoded))
         self.carried: Any = None  # the state in mid-text, where the task reads one long text
 
     def _fix_steps(self, minutes: float) -> None:
@@ -265,7 +259,7 @@ class Trainer:
         splits = {"train": self.setup.train, "valid": self.setup.valid, "test": self.setup.test}
         unknown = unknown_tokens(splits, self.task.encoders, self.recipe.init)
         odd = odd_texts(splits, windows=self.recipe.train.batch.window is not None)
-        for remark in (*self.task.remarks(), *unknown, *odd):
+        for remark in (*unknown, *odd):
             self.screen.notice(remark)
         try:
             with self.signals.caught():
@@ -514,7 +508,7 @@ class Trainer:
         if better:
             progress.best, progress.best_step = values[first], progress.step
         self.schedule.observe(values[first], higher_is_better=higher_is_better(first))
-        changed = self.task.validated(self.model, measured.loss)
+        changed = self.task.after_validation(self.model, measured.loss)
         self._record(progress.step, "valid", values)
         if better and self.accelerator.is_main_process:
             self.run.save_model(model.state_dict())

@@ -78,7 +78,7 @@ def measure(
     training = model.training
     model.eval()
     try:
-        task = task.ready(model, split.examples)
+        task = task.bind(model, split.examples)
         feed = task.measuring_feed(recipe, split, carries=hasattr(model, "carry"))
         total, tokens, flatness = _likelihood(model, task, feed)
         if not tokens:

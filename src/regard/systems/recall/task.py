@@ -56,7 +56,7 @@ class Recalling(Task):
         exposure: what is fed to the decoder in training.
         memory: the file with what is remembered: a text a line, or states in a .safetensors file; None for the facts
             of what is measured.
-        stored, external: what is remembered, and as the decoder reads it; None before `ready`.
+        stored, external: what is remembered, and as the decoder reads it; None before `bind`.
     """
 
     context: ClassVar[str | None] = "fact"
@@ -97,7 +97,7 @@ class Recalling(Task):
         return found
 
     @torch.no_grad()
-    def ready(self, model: Any, examples: Iterable[Example] | None = None) -> Recalling:
+    def bind(self, model: Any, examples: Iterable[Example] | None = None) -> Recalling:
         """The same task with everything remembered that it is asked about.
 
         Raises:

@@ -60,7 +60,7 @@ class SpanAnswering(Task):
     question: ClassVar[str] = "question"
     answer: ClassVar[str | None] = "answer"
     unit: ClassVar[str] = "boundary"
-    plain: ClassVar[tuple[str, ...]] = ("answer",)
+    unencoded_fields: ClassVar[tuple[str, ...]] = ("answer",)
     outline_sizes: ClassVar[tuple[int, int | None]] = (8, None)
 
     encoders: Encoders
@@ -130,7 +130,7 @@ class SpanAnswering(Task):
         return found
 
     @property
-    def counted(self) -> str:
+    def target_field(self) -> str:
         return "span"
 
     @property

@@ -84,8 +84,8 @@ class Target(abc.ABC):
         """Return the logits of several models as those of one."""
         return mean_log_probs(logits)
 
-    def floor(self, corpus: Corpus, field: str) -> float | None:
-        """Return the loss of an answer that looks at nothing; None for the entropy of the ids."""
+    def unigram_loss(self, corpus: Corpus, field: str) -> float | None:
+        """Return the loss of a prediction that ignores its input; None for the entropy of the ids."""
         return None
 
     @property
