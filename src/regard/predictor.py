@@ -22,12 +22,12 @@ from regard.protocol import device_of
 from regard.recipes.sections import Recipe
 from regard.runs.folder import RunError, check_task
 from regard.runs.run import Run
-from regard.tasks.askable import check_askable
+from regard.tasks.build import make_model
 from regard.tasks.ensemble import together
+from regard.tasks.inputs import check_inputs
 from regard.tasks.output_set import bounded
 from regard.tasks.prediction import Prediction
 from regard.tasks.registry import task_class
-from regard.tasks.setup import make_model
 from regard.tasks.task import Task
 
 Only = Iterable[str] | Path | Trie
@@ -74,7 +74,7 @@ class Predictor:
     ) -> list[list[Prediction]]:
         """Up to `n` answers to each text, best first."""
         asked = _asked(texts)
-        check_askable(asked, self.recipe.decode.max_text)
+        check_inputs(asked, self.recipe.decode.max_text)
         model, search = self._held(only, self._search(n, settings))
         says = [self.task.answer is None or bool(text.strip()) for text in asked]
         found = iter(self.task.predict(model, list(compress(asked, says)), search))

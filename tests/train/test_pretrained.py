@@ -11,7 +11,7 @@ from rich.table import Table
 
 from regard.runs.folder import RunError
 from regard.runs.run import Run
-from regard.train.plan import plan
+from regard.train.dry_run import plan
 from regard.train.screen import Screen
 from tests.train.tiny import metrics, recipe, train
 

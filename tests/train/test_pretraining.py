@@ -17,7 +17,7 @@ from regard.recipes.sections import Recipe
 from regard.recipes.yaml_document import Document
 from regard.runs.folder import RunError
 from regard.runs.run import Run
-from regard.train.plan import plan
+from regard.train.dry_run import plan
 from regard.train.screen import Screen
 from regard.train.trainer import Outcome, Trainer
 

@@ -9,14 +9,18 @@ import platform
 import re
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import torch
 
+import regard
 from regard import Mask, __version__, ops
-from regard.cli.pinned import newer, pinned_versions
 from regard.ops.attended import Attended
 
+_PACKAGE = Path(regard.__file__).parent
+_CONSTRAINTS = (_PACKAGE / "constraints.txt", _PACKAGE.parents[1] / "constraints.txt")
+"""Of an installed package, and of a checkout."""
 _PINNED = "pip install -c constraints.txt has the tested one"
 
 
@@ -136,3 +140,24 @@ def _self_checks(device: torch.device) -> Iterator[Finding]:
             took = 1e3 * (time.perf_counter() - begin)
             fact = f"{impl} on {device}: largest error {error:.1e} in float32, {took:.0f} ms"
             yield Finding("ok" if error < 1e-4 else "missing", mechanism, fact)
+
+
+def pinned_versions() -> dict[str, str]:
+    """Return the tested version of each package, by its name in lower case; nothing if the file is gone."""
+    found = next((path for path in _CONSTRAINTS if path.exists()), None)
+    text = "" if found is None else found.read_text(encoding="utf-8")
+    return {name.lower(): version for name, version in re.findall(r"^([\w.-]+)==(\S+)$", text, re.MULTILINE)}
+
+
+def newer(installed: str, tested: str) -> bool:
+    """True if a version is of a later minor release than the tested one.
+
+    >>> newer("2.15.0+cpu", "2.13.0"), newer("2.13.1", "2.13.0"), newer("3", "2.13.0"), newer("2.9.1", "2.13.0")
+    (True, False, True, False)
+    """
+    return _release(installed) > _release(tested)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    numbers = re.match(r"\d+(\.\d+)?", version)
+    return tuple(map(int, numbers[0].split("."))) if numbers else ()

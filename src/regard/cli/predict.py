@@ -77,18 +77,14 @@ def command(
     check_input(only)
     check_output(output)
 
-    import torch
-
+    from regard.cpu_settings import tune_cpu
     from regard.data.problems import Skipped
     from regard.predictor import load
     from regard.tasks.inputs import answered
-    from regard.train import malloc
-    from regard.train.threads import choose
 
     try:
         predictor = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
-        torch.set_num_threads(choose(predictor.model))
-        malloc.keep()
+        tune_cpu(predictor.model)
         trie = None if only is None else predictor.allowed(only)
         shown = visible if output is None and not as_json and sys.stdout.isatty() else str  # a pipe gets what is said
         draw = _drawing(predictor.task) if alignment else _nothing

@@ -34,13 +34,13 @@ def command(
         fail(str(problem))
 
     from regard.predictor import load
-    from regard.tasks.askable import check_askable
+    from regard.tasks.inputs import check_inputs
     from regard.view.panels import draw
 
     try:
         loaded = load(run, overrides=overrides)
         task = loaded.task
-        check_askable([text], loaded.recipe.decode.max_text)
+        check_inputs([text], loaded.recipe.decode.max_text)
         if task.answer is not None and not text.strip():
             fail("the text is empty; ask something to be drawn")
         panels = task.panels(loaded.model, text, loaded.search, head=head)

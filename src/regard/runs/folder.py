@@ -1,14 +1,22 @@
-"""Run folders, as far as they are known without PyTorch."""
+"""Run folders: their files, recipe, checkpoints and summary, without PyTorch."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.checksum import NAME, DamageError, check
 from regard.nearest import nearest
 from regard.recipes.errors import RecipeError
 from regard.recipes.yaml_document import Document
+
+if TYPE_CHECKING:
+    from regard.recipes.sections import Recipe
+
+_SUMMARY = "summary.json"
+"""Summary of a run that ended, so that the same command prints it again without evaluating."""
 
 
 class RunError(ValueError):
@@ -106,3 +114,29 @@ def check_task(folder: Path, task: str) -> None:
     trained = task_of(folder)
     if trained != task:
         raise RunError(f"{folder} was trained for the task {trained!r}; the task of this recipe is {task!r}")
+
+
+def save_summary(folder: Path, recipe: Recipe, summary: str) -> None:
+    """Write the summary of a run that ended, with the recipe and the log that it belongs to."""
+    from regard.runs.files import write_json
+
+    write_json(folder / _SUMMARY, {"recipe": recipe.model_dump(mode="json"), "log": _log(folder), "summary": summary})
+
+
+def saved_summary(folder: Path, recipe: Recipe) -> str | None:
+    """Return the summary of a run that ended with this recipe and has not changed since; None otherwise.
+
+    Keys that do not affect training count too: another search or metric is a reason to evaluate again.
+    """
+    try:
+        found = json.loads((folder / _SUMMARY).read_text(encoding="utf-8"))
+        same = found["recipe"] == recipe.model_dump(mode="json") and found["log"] == _log(folder)
+        summary = found["summary"]
+    except (OSError, ValueError, KeyError, TypeError):  # of no run, of one under way, or damaged: measured again
+        return None
+    return summary if same and isinstance(summary, str) and (folder / "model.safetensors").exists() else None
+
+
+def _log(folder: Path) -> str:
+    """Return the hash of the log: a run that resumes changes it first."""
+    return hashlib.sha256((folder / "metrics.jsonl").read_bytes()).hexdigest()

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import nn
 
-from regard.data import DataError
 from regard.data.feed import ExampleFeed, Feed
-from regard.nn.checkpointing import checkpoint_gradients
+from regard.data.problems import DataError
+from regard.evaluate.metrics import Metric
+from regard.evaluate.texts import paired_texts
 from regard.recipes.sections import Recipe
-from regard.tasks.build import build_model
+from regard.tasks.build import make_model
 from regard.tasks.position_check import check_positions
-from regard.tasks.references import check_references
 from regard.tasks.registry import task_class
 from regard.tasks.reinforce import check_draws
 from regard.tasks.splits import Split, examples, prepared
@@ -96,9 +95,27 @@ def _dropped(feed: Feed) -> Sequence[int]:
     return tuple(inner.batches.dropped) if isinstance(inner, ExampleFeed) else ()
 
 
-def make_model(recipe: Recipe, task: Task) -> nn.Module:
-    """Return the model of a recipe, with fresh parameters."""
-    model = build_model(recipe.model, *task.sizes, **task.fitted(recipe.model.arguments(scale=task.scale)))
-    if recipe.train.gradient_checkpointing:
-        checkpoint_gradients(model)
-    return model
+def check_references(recipe: Recipe, task: Task, splits: Sequence[Split | None]) -> None:
+    """See that all metrics take the right answers of the splits that a model is measured on.
+
+    A validation would refuse them otherwise: texts in subword pieces or with an unknown-word symbol, tags that are of
+    no chunk.
+
+    Raises:
+        DataError: the first example whose answer a metric refuses, with its place.
+    """
+    metrics = recipe.metrics if task.answer is not None else []
+    for split in splits:
+        for example in split.examples if split is not None and metrics else ():
+            right = task.references(example.fields)
+            for metric in metrics:
+                try:
+                    _check(metric, right)
+                except ValueError as problem:
+                    raise DataError(f"{example.where}: {problem}; mend it, or leave the metric out") from None
+
+
+def _check(metric: Metric, right: list[str]) -> None:
+    paired_texts(metric.label, [""], [right])
+    if metric.compares == "chunks":
+        metric(right[:1], [right])

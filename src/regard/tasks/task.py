@@ -35,7 +35,7 @@ from regard.recipes.sections import Recipe
 from regard.specials import EOS, IGNORE, PAD, UNK
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.loss import Loss
-from regard.tasks.lstmn_panels import tape_panels, taped
+from regard.tasks.panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
 from regard.tasks.tokenizers import learned_positions, learned_tokenizer, texts_end, values
 from regard.view.direction import isolated

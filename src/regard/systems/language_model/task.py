@@ -26,7 +26,7 @@ from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS, PAD, UNK
 from regard.systems.language_model.sections import Decoding
 from regard.tasks.loss import Loss, token_loss
-from regard.tasks.lstmn_panels import tape_panels, taped
+from regard.tasks.panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
 from regard.tasks.task import Encoders, Task, Unrolling, no_head

@@ -31,8 +31,8 @@ from regard.specials import BOS, PAD, SPECIALS, UNK
 from regard.systems.translation.dictionary import read_dictionary
 from regard.systems.translation.sections import Decoding, Evaluating, Training
 from regard.tasks.loss import Loss, token_loss
-from regard.tasks.lstmn_panels import tape_panels, taped
 from regard.tasks.output_set import output_set
+from regard.tasks.panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
 from regard.tasks.reinforce import RewardedDraws
 from regard.tasks.scheduled_sampling import Exposure

@@ -16,7 +16,8 @@ from torch import nn
 
 from regard.recipes.sections import Recipe
 from regard.runs.run import Run
-from regard.tasks.setup import Setup, make_model, prepare
+from regard.tasks.build import make_model
+from regard.tasks.setup import Setup, prepare
 from regard.train.footprint import Footprint, forecast
 from regard.train.pretrained import begun_encoders
 from regard.train.screen import Screen
@@ -113,7 +114,7 @@ def _time(recipe: Recipe, setup: Setup) -> Iterator[RenderableType]:
     with tempfile.TemporaryDirectory() as folder:
         once = recipe.train.model_copy(update={"minutes": None, "steps": recipe.train.steps or 1, "trackers": ()})
         trained = recipe.model_copy(update={"train": once})
-        speed = measured_speed(Trainer(trained, Run(Path(folder)), screen=Screen(quiet=True), setup=setup))
+        speed = measured_speed(Trainer(trained, Run(Path(folder)), screen=Screen(quiet=True), setup=setup).updater)
     train = recipe.train
     steps = speed.within(60 * train.minutes, train.valid_every) if train.minutes is not None else train.updates
     total = speed.total(steps, train.valid_every)
