@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from regard.checksum import NAME, DamageError, check
 from regard.nearest import nearest
 from regard.recipes.errors import RecipeError
+from regard.recipes.system import default_task
 from regard.recipes.yaml_document import Document
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def task_of(folder: Path) -> str:
     Raises:
         RunError: the folder is not a run, or its recipe cannot be read.
     """
-    return str(content_of(folder).get("task", "translate"))
+    return str(content_of(folder).get("task", default_task()))
 
 
 def model_file(folder: Path) -> Path:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -157,11 +157,11 @@ def _halved(
     yield from zip(inputs, found, strict=True)
 
 
-def check_inputs(texts: Sequence[str], longest: int) -> None:
+def check_inputs(texts: Sequence[Any], longest: int) -> None:
     """Refuse a text that cannot be encoded, or one so long that an answer would take minutes or all memory.
 
     Args:
-        texts: the inputs.
+        texts: inputs as the task parses them; those that are not texts are not checked.
         longest: maximal number of characters, `decode.max_text`.
 
     Raises:
@@ -172,6 +172,8 @@ def check_inputs(texts: Sequence[str], longest: int) -> None:
     regard.data.problems.TextError: 'another' has 7 characters and decode.max_text is 6; cut it, or set --decode ...
     """
     for text in texts:
+        if not isinstance(text, str):
+            continue
         if lone_surrogate(text) is not None:
             raise TextError(
                 f"{shortened(text)!r} has a byte that is not UTF-8, or half of a surrogate pair; write it in UTF-8"
