@@ -138,8 +138,8 @@ def load(
     """
     run = Run(Path(path))
     recipe = run.recipe(overrides)
-    task = task_class(recipe.task).of(recipe, run.needed_encoders())
-    models = [_trained(run, recipe, task), *(_member(Run(Path(other)), run, task) for other in others)]
+    task = _task(run, recipe)
+    models = [_trained(run, recipe, task), *(_member(Run(Path(other)), run, recipe, task) for other in others)]
     model = together(models, mean=task.averaged).to(device or _best_device()).eval()
     if others and engine != "own":
         raise ValueError(f"the engine {engine} runs one model; leave the engine or the other runs out")
@@ -154,11 +154,17 @@ def _trained(run: Run, recipe: Recipe, task: Task) -> nn.Module:
     return model
 
 
-def _member(run: Run, first: Run, task: Task) -> nn.Module:
+def _task(run: Run, recipe: Recipe) -> Task:
+    """Return the task of a run, with its encoders."""
+    made = task_class(recipe.task)
+    return made.of(recipe, run.needed_encoders(made))
+
+
+def _member(run: Run, first: Run, wanted: Recipe, task: Task) -> nn.Module:
     """The model of a run that answers together with the first."""
     recipe = run.recipe(["decode={}"])  # its own way of answering does not count
-    check_task(run.folder, first.recipe().task)
-    mine = task_class(recipe.task).of(recipe, run.needed_encoders())
+    check_task(run.folder, wanted.task)
+    mine = _task(run, recipe)
     if (why := task.incompatibility(mine)) is not None:
         raise RunError(f"{run.folder} and {first.folder} {why}")
     return _trained(run, recipe, mine)

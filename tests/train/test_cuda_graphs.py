@@ -298,7 +298,7 @@ def test_on_a_gpu_a_note_says_why_nothing_is_recorded(override: str, said: list[
     notes: list[str] = []
     made.screen.notice = notes.append  # type: ignore[method-assign]
     made.accelerator = SimpleNamespace(device=torch.device("cuda"), num_processes=1)
-    assert made._graphs() is None
+    assert made._cuda_graphs() is None
     assert len(notes) == len(said)
     assert all(part in note for part, note in zip(said, notes, strict=True))
 

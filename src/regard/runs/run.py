@@ -21,7 +21,7 @@ from regard.runs.files import check_file, read_tensors, recorded, write_json, wr
 from regard.runs.folder import RunError, model_file, task_of, trained
 from regard.runs.metrics_log import MetricsLog
 from regard.tasks.registry import task_class
-from regard.tasks.task import Encoders
+from regard.tasks.task import Encoders, Task
 from regard.tensor_fit import misfit
 
 _ENCODERS: tuple[type[Tokenizer | Labels | Numbers], ...] = (Tokenizer, Labels, LabelSets, Numbers)
@@ -72,8 +72,11 @@ class Run:
             draft.write_text(yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
     def recipe(self, overrides: list[str] | None = None) -> Recipe:
-        """The recipe of an existing run, with assignments such as `decode.beam_size=10`."""
-        return recipe_of(self.folder, overrides)
+        """Return the recipe of an existing run, with assignments such as `decode.beam_size=10`.
+
+        Its model is not outlined: building it checks the same arguments, and they were checked before training.
+        """
+        return recipe_of(self.folder, overrides, model=False)
 
     def updates(self, recipe: Recipe) -> int | None:
         """How many updates a recipe makes here; None where `train.minutes` says how long, and none was made yet."""
@@ -88,12 +91,17 @@ class Run:
             with recorded(self.folder / f"{encoder.FILE}.{name}.json") as draft:
                 encoder.save(draft)
 
-    def encoders(self) -> Encoders | None:
-        """Return the encoders of an existing run; None before they are made."""
+    def encoders(self, made: type[Task] | None = None) -> Encoders | None:
+        """Return the encoders of an existing run; None before they are made.
+
+        Args:
+            made: the class of its task; None to look it up in its recipe.
+        """
         found: dict[str, Tokenizer | Labels | Numbers] = {}
-        made = task_class(task_of(self.folder)) if (self.folder / "recipe.yaml").exists() else None
         if made is None:
-            return None
+            if not (self.folder / "recipe.yaml").exists():
+                return None
+            made = task_class(task_of(self.folder))
         if not made.encoded:
             return found if self.trained else None
         for name in made.encoder_fields():
@@ -107,13 +115,13 @@ class Run:
             found[name] = there.load(kept[there])
         return found
 
-    def needed_encoders(self) -> Encoders:
+    def needed_encoders(self, made: type[Task] | None = None) -> Encoders:
         """Return the encoders of an existing run.
 
         Raises:
             RunError: it has none yet.
         """
-        found = self.encoders()
+        found = self.encoders(made)
         if found is None:
             raise RunError(f"{self.folder} has no tokenizers yet; train it first: regard train")
         return found
