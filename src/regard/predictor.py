@@ -1,4 +1,4 @@
-"""A trained run, ready to answer."""
+"""Predictor: a trained run in evaluation mode."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Only = Iterable[str] | Path | Trie
 
 @dataclass(frozen=True, repr=False)
 class Predictor:
-    """The model of a run with its tokenizers, labels and search; in evaluation mode.
+    """Model of a run with its task and search, in evaluation mode.
 
     Attributes:
         run: the folder it came from.
@@ -79,11 +79,11 @@ class Predictor:
         return [next(found) if able else [_blank(str(one))] for one, able in zip(asked, answerable, strict=True)]
 
     def allowed(self, only: Iterable[str] | Path) -> Trie:
-        """A set of translations, read once, for `only` of many calls."""
+        """Return a set of outputs, read once, for `only` of many calls."""
         return self.task.output_set(only)
 
     def _held(self, only: Only | None, search: Search) -> tuple[Any, Search]:
-        """The model, held to some outputs if that is asked for, and the search for them."""
+        """Return the model, restricted to a set of outputs if there is one, and the search for them."""
         if only is None:
             return self.engine or self._quick, search
         if self.engine is not None:
@@ -93,11 +93,11 @@ class Predictor:
 
     @cached_property
     def _quick(self) -> Any:
-        """The model as it answers: on a CPU its weights are laid out for that once, which rounds otherwise."""
+        """Model for inference: on a CPU with weights packed once, which changes rounding."""
         return packed_copy(self.model) if device_of(self.model).type == "cpu" else self.model
 
     def _search(self, n: int, settings: dict[str, Any]) -> Search:
-        """The recipe's, with what a call says; labels and tags are ranked, not searched for."""
+        """Return the recipe's search with the settings of a call; labels and tags are ranked, not searched for."""
         known = [field.name for field in fields(Search)]
         for name in settings:
             if name not in known:
@@ -119,7 +119,7 @@ def load(
     engine: str = "own",
     compute: str | None = None,
 ) -> Predictor:
-    """The model of a run, to be asked; or the models of several runs as one.
+    """Load the model of a run, or those of several runs as an ensemble.
 
     Args:
         path: the run's folder, `runs/dates`.
@@ -148,7 +148,7 @@ def load(
 
 
 def _trained(run: Run, recipe: Recipe, task: Task) -> nn.Module:
-    """The best model of a run."""
+    """Return the best model of a run."""
     model = make_model(recipe, task)
     run.load_model(model)
     return model
@@ -161,7 +161,7 @@ def _task(run: Run, recipe: Recipe) -> Task:
 
 
 def _member(run: Run, first: Run, wanted: Recipe, task: Task) -> nn.Module:
-    """The model of a run that answers together with the first."""
+    """Return the model of a run that joins an ensemble."""
     recipe = run.recipe(["decode={}"])  # its own way of answering does not count
     check_task(run.folder, wanted.task)
     mine = _task(run, recipe)
@@ -175,11 +175,11 @@ def _best_device() -> str:
 
 
 def _listed(inputs: Any) -> list[Any]:
-    """One input or several as a list."""
+    """Return one input or several as a list."""
     several = isinstance(inputs, Iterable) and not isinstance(inputs, str | bytes | Mapping)
     return list(inputs) if several else [inputs]
 
 
 def _blank(text: str) -> Prediction:
-    """The answer to a blank text."""
+    """Return the answer to a blank text."""
     return Prediction(text, "", 0.0, source_tokens=(), tokens=(), log_probs=())

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Registered:
-    """A class or a function that has a name in recipes.
+    """Class or function with a name in recipes.
 
     Attributes:
         kind: what it is.

@@ -1,4 +1,4 @@
-"""The findings of `regard doctor`: machine, packages, and the fast implementations beside the definition."""
+"""Checks of `regard doctor`: machine, packages, and fast implementations against the definition."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PINNED = "pip install -c constraints.txt has the tested one"
 
 
 class Finding(NamedTuple):
-    """One line of the examination."""
+    """Result of one check."""
 
     verdict: Literal["ok", "note", "missing"]
     what: str
@@ -33,7 +33,7 @@ class Finding(NamedTuple):
 
 
 def examine(*, run: bool = True) -> list[Finding]:
-    """All findings; with `run` also that the fast implementations agree with the reference on each device."""
+    """Return all findings; with `run` also those of fast implementations on each device."""
     findings = [
         Finding("ok", "regard", __version__),
         Finding("ok", "Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
@@ -83,7 +83,7 @@ def _triton() -> Finding:
 
 
 def _packages() -> Iterator[Finding]:
-    """Each missing dependency, each one that is newer than what is tested, and each extra."""
+    """Yield missing dependencies, those newer than the tested version, and the extras."""
     tested = pinned_versions()
     extras: dict[str, list[str]] = {}
     for requirement in importlib.metadata.requires("regard") or []:
@@ -127,7 +127,7 @@ _RUNS: dict[str, tuple[_Run, tuple[str, ...]]] = {
 
 
 def _self_checks(device: torch.device) -> Iterator[Finding]:
-    """Each fast implementation against the definition in float64, on a batch with a fully masked sequence."""
+    """Compare fast implementations with the definition in float64, on a batch with a fully masked sequence."""
     generator = torch.Generator().manual_seed(0)
     wide = torch.randn(3, 2, 65, 32, generator=generator, dtype=torch.float64)
     narrow = wide.float().to(device)
@@ -150,7 +150,7 @@ def pinned_versions() -> dict[str, str]:
 
 
 def newer(installed: str, tested: str) -> bool:
-    """True if a version is of a later minor release than the tested one.
+    """Return True if a version is of a later minor release than the tested one.
 
     >>> newer("2.15.0+cpu", "2.13.0"), newer("2.13.1", "2.13.0"), newer("3", "2.13.0"), newer("2.9.1", "2.13.0")
     (True, False, True, False)

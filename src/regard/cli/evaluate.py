@@ -1,4 +1,4 @@
-"""`regard evaluate`: what a trained model is worth."""
+"""`regard evaluate`: loss and metrics of a trained model."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def command(
 
 
 def _differences(mine: Predictor, split: Split, measured: Measured, other: Predictor) -> dict[str, Comparison]:
-    """Each metric's change from the other run to this one, on the same questions."""
+    """Return the change of each metric from the other run to this one, on the same inputs."""
     from regard.tasks.measurement import inputs_and_references
 
     metrics = mine.recipe.metrics

@@ -1,4 +1,4 @@
-"""`regard predict`: ask a trained model."""
+"""`regard predict`: answers of a trained model."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def command(
 
 
 def _inputs(predictor: Predictor, given: list[str] | None, file: Path | None, layout: Layout) -> Iterator[Input]:
-    """What is asked: texts of the command line, a file, or standard input."""
+    """Return the inputs: texts of the command line, a file, or standard input."""
     from regard.recipes.file_data import LINES, tabular
     from regard.tasks.inputs import file_inputs, input_format, standard_input, texts
 
@@ -132,7 +132,7 @@ def _inputs(predictor: Predictor, given: list[str] | None, file: Path | None, la
 
 
 def _pass_over(one: Input, skipped: Skipped, bad_lines: str) -> None:
-    """Count an input that cannot be answered, or end the command; what was answered before it is written."""
+    """Count an input without an answer, or end the command after writing the answers before it."""
     said = str(one.problem) if one.where is None else f"{one.where}: {one.problem}"
     if bad_lines == "refuse":
         said = said.replace("data.encoding=", "--encoding ")
@@ -142,7 +142,7 @@ def _pass_over(one: Input, skipped: Skipped, bad_lines: str) -> None:
 
 @contextmanager
 def _opened(path: Path | None) -> Iterator[TextIO]:
-    """Where answers go."""
+    """Open the output."""
     if path is None:
         yield sys.stdout
         return
@@ -168,7 +168,7 @@ def _json_problem(one: Input) -> str:
 
 
 def _text(answers: list[Prediction], n_best: int, draw: Callable[[Prediction], str]) -> str:
-    """A line for each answer, with its score in front where there are several, and a drawing below."""
+    """Return a line per answer, with its score in front where there are several, and a drawing below."""
     parts = []
     for one in answers:
         line = " ".join(one.text.splitlines())
@@ -179,7 +179,7 @@ def _text(answers: list[Prediction], n_best: int, draw: Callable[[Prediction], s
 
 
 def _drawing(task: Task) -> Callable[[Prediction], str]:
-    """Where each piece looked, or that it cannot have looked anywhere."""
+    """Return a function that draws the attention of an answer, or says that there is none."""
 
     def drawn(answer: Prediction) -> str:
         found = task.drawing(answer)
@@ -191,5 +191,5 @@ def _drawing(task: Task) -> Callable[[Prediction], str]:
 
 
 def _nothing(answer: Prediction) -> str:
-    """No drawing."""
+    """Return no drawing."""
     return ""

@@ -1,4 +1,4 @@
-"""`regard train`: from a recipe to a model."""
+"""`regard train`: train or resume a run."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def command(
 
 
 def _ended(folder: Path, recipe: Recipe, *, shows: bool) -> bool:
-    """Show the summary of a run that ended by this very recipe."""
+    """Print the summary of a run that ended with this recipe; return True if there is one."""
     from regard.runs.folder import saved_summary
 
     summary = saved_summary(folder, recipe)

@@ -1,4 +1,4 @@
-"""`regard view`: a picture of what a model attends to, or of what it keeps."""
+"""`regard view`: picture of the attention or the memory of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a run has been trained, over all its parts."""
+"""Clock: training time of a run, over all its parts."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Clock:
 
     @property
     def seconds(self) -> float:
-        """How long all parts took together."""
+        """Duration of all parts together."""
         return float(self._read().get("seconds", 0.0))
 
     @property
     def clean(self) -> bool:
-        """Whether the last part ended without an error; an interrupt is none."""
+        """True if the last part ended without an error; an interrupt is none."""
         return bool(self._read().get("clean", False))
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """A part of the run; a part that is killed here and now counts for nothing."""
+        """Time a part of the run; one that is killed does not count."""
         before, begin, clean = self.seconds, time.perf_counter(), False
         self._write(before, clean)
         try:

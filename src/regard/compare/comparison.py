@@ -1,4 +1,4 @@
-"""All runs of a comparison."""
+"""Comparison: all combinations of the values of some keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from regard.recipes.sections import Recipe
 
 @dataclass(frozen=True)
 class Comparison:
-    """One recipe with every combination of the values of some keys.
+    """Recipe with every combination of the values of some keys.
 
     Attributes:
         folder: the folder of all its runs, and of its results.
@@ -34,7 +34,7 @@ class Comparison:
 
     @property
     def heads(self) -> dict[str, str]:
-        """A short name for the key of each axis but the seed."""
+        """Short names of the keys of all axes but the seed."""
         keys = [axis.key for axis in self.axes]
         return {key: short for key, short in zip(keys, short_keys(keys), strict=True) if key != SEED}
 
@@ -94,7 +94,7 @@ def compare(recipe: str, assignments: list[str], runs: Path, name: str | None = 
 
 
 def _checked(name: str, fixed: list[str], overrides: list[str], label: str, *, model: bool) -> Recipe:
-    """The recipe of one combination; a problem that the values have no part in is said without them."""
+    """Return the recipe of one combination; errors that its values do not cause are reported without them."""
     try:
         return load(name, overrides, model=model).recipe
     except RecipeError as problem:

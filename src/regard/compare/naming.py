@@ -1,4 +1,4 @@
-"""Names of runs: readable, different from one another, fit for any file system."""
+"""Names of runs and columns of a comparison."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LONGEST = 100
 
 
 def short_keys(keys: Sequence[str]) -> list[str]:
-    """The end of each key that no other key shares.
+    """Return the end of each key that no other key shares.
 
     >>> short_keys(["model.attention", "model.encoder.dim", "model.decoder.dim"])
     ['attention', 'encoder.dim', 'decoder.dim']
@@ -35,7 +35,7 @@ def plain(text: str) -> str:
 
 
 def slugs(keys: Sequence[str], combinations: Sequence[tuple[str, ...]]) -> list[str]:
-    """A name for each combination of values; a piece of a digest tells apart what would read the same or is cut.
+    """Return a name per combination of values; a digest distinguishes names that would be equal or are cut.
 
     >>> slugs(["model.attention", "train.seed"], [("dot", "1"), ("dot", "2")])
     ['attention-dot_seed-1', 'attention-dot_seed-2']

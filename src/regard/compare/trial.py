@@ -1,4 +1,4 @@
-"""One run of a comparison."""
+"""Trial: one run of a comparison."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regard.runs.folder import RunError
 
 @dataclass(frozen=True)
 class Trial:
-    """A run folder, and what is to be trained there.
+    """Run folder with its recipe and its place in the comparison.
 
     Attributes:
         values: what each axis is set to, as it was written, by key.
@@ -37,11 +37,11 @@ class Trial:
 
     @property
     def log(self) -> Path:
-        """What its process prints."""
+        """Output of its process."""
         return self.folder / "train.log"
 
     def finished(self) -> bool:
-        """Whether it has been trained as far as its recipe says, and measured."""
+        """Return True if the run was trained as far as its recipe says, and measured."""
         return Clock(self.folder).clean and self._complete()
 
     def _complete(self) -> bool:

@@ -1,4 +1,4 @@
-"""The recipe of a run, and whether another recipe may go on with it; both are known without PyTorch."""
+"""Recipe of a run, and the check that another recipe may resume it; without PyTorch."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def recipe_of(folder: Path, overrides: list[str] | None = None, *, model: bool =
 
 
 def agree(folder: Path, recipe: Recipe) -> None:
-    """Check that a run, if anything was trained, was trained by this recipe.
+    """Check that a run, if anything was trained, was trained with this recipe.
 
     Raises:
         RunError: it was not; the sentence names the keys that differ.

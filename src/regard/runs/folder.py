@@ -21,11 +21,11 @@ _SUMMARY = "summary.json"
 
 
 class RunError(ValueError):
-    """A run folder that cannot be used; the sentence says why and what to do."""
+    """Run folder that cannot be used; the message says why and what to do."""
 
 
 def recipe_file(folder: Path) -> Path:
-    """Where the recipe of a run is.
+    """Return the path of the recipe of a run.
 
     Raises:
         RunError: the folder is not a run.
@@ -49,7 +49,7 @@ def run_folders(folder: Path) -> list[Path]:
 
 
 def _hint(folder: Path) -> str:
-    """What to do about a folder that is no run: the nearest that is one, beside it or in `runs`."""
+    """Return advice about a folder that is no run: the nearest name of one, beside it or in `runs`."""
     name = str(folder).removeprefix("run=")
     known = {str(one): one for one in run_folders(Path(name).parent)}
     among = {str(one.relative_to("runs")): one for one in run_folders(Path("runs"))}
@@ -74,7 +74,7 @@ def trained(folder: Path) -> bool:
 
 
 def content_of(folder: Path) -> dict[str, Any]:
-    """The recipe of a run as it stands in its file.
+    """Return the recipe of a run as written in its file.
 
     Raises:
         RunError: the folder is not a run, or its recipe cannot be read.
@@ -86,7 +86,7 @@ def content_of(folder: Path) -> dict[str, Any]:
 
 
 def task_of(folder: Path) -> str:
-    """What a run was trained for.
+    """Return the task of a run.
 
     Raises:
         RunError: the folder is not a run, or its recipe cannot be read.
@@ -107,7 +107,7 @@ def model_file(folder: Path) -> Path:
 
 
 def check_task(folder: Path, task: str) -> None:
-    """See that a folder is a run, and of a task.
+    """Check that a folder is a run of a task.
 
     Raises:
         RunError: the folder is not a run, or one of another task.

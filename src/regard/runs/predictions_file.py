@@ -1,4 +1,4 @@
-"""Predictions file: what a model answered to each example of a split, one JSON object per line."""
+"""Predictions file: a model's answer to each example of a split, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write_predictions(path: Path, task: Task, split: Split, recipe: Recipe, meas
 
 
 def check_answers(task: Task) -> None:
-    """See that a task has answers that can be right.
+    """Check that a task has answers to compare with references.
 
     Raises:
         ValueError: it has none.

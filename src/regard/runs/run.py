@@ -1,4 +1,4 @@
-"""A run: the folder that holds all that it is."""
+"""Run: the folder that holds everything about a trained model."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ class Run:
 
     @property
     def metrics(self) -> MetricsLog:
-        """What was measured."""
+        """The log of measurements."""
         return MetricsLog(self.folder / "metrics.jsonl")
 
     def checkpoints(self, *, keep: int = 1, every: int = 1) -> Checkpoints:
-        """Where a killed run goes on."""
+        """Return the checkpoints, from which a killed run resumes."""
         return Checkpoints(self.folder / "checkpoints", keep=keep, every=every)
 
     @property
     def trained(self) -> bool:
-        """Whether there is anything in it that would be lost."""
+        """True if anything in it would be lost."""
         return trained(self.folder)
 
     def agree(self, recipe: Recipe) -> None:
-        """See that the recipe of the run is this one, if anything was trained by it."""
+        """Check that the recipe of the run is this one, if anything was trained with it."""
         agree(self.folder, recipe)
 
     def begin(self, recipe: Recipe) -> None:
@@ -79,14 +79,14 @@ class Run:
         return recipe_of(self.folder, overrides, model=False)
 
     def updates(self, recipe: Recipe) -> int | None:
-        """How many updates a recipe makes here; None where `train.minutes` says how long, and none was made yet."""
+        """Return the number of updates of a recipe here; None if `train.minutes` was not measured yet."""
         train, budget = recipe.train, Budget.of(self.folder)
         if train.minutes is None:
             return train.updates
         return None if budget is None else budget.within(train.minutes)
 
     def save_encoders(self, encoders: Encoders) -> None:
-        """Write what turns text into ids: `tokenizer.source.json`, `labels.tags.json`."""
+        """Write the encoders of all fields: `tokenizer.source.json`, `labels.tags.json`."""
         for name, encoder in encoders.items():
             with recorded(self.folder / f"{encoder.FILE}.{name}.json") as draft:
                 encoder.save(draft)
@@ -127,15 +127,15 @@ class Run:
         return found
 
     def save_model(self, tensors: dict[str, Any]) -> None:
-        """Write the best model so far."""
+        """Write the weights of the best model so far."""
         write_tensors(self.folder / "model.safetensors", tensors, record=True)
 
     def tensors(self) -> dict[str, Tensor]:
-        """The best model's weights, by name."""
+        """Return the weights of the best model, by name."""
         return read_tensors(model_file(self.folder))
 
     def load_model(self, model: nn.Module) -> None:
-        """Read the best model."""
+        """Load the weights of the best model."""
         learned = self.tensors()
         if (wrong := misfit(learned, model.state_dict())) is not None:
             path = self.folder / "model.safetensors"

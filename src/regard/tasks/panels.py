@@ -22,7 +22,7 @@ from regard.view.direction import isolated
 
 @contextmanager
 def taped(model: Any, part: str) -> Iterator[list[Tensor]]:
-    """Inside, a model reads one text from its beginning; afterwards there are the weights [T, T] of each layer's tape.
+    """Yield a list that holds, once a model has read one text inside, the weights [T, T] of each layer's tape.
 
     Args:
         model: any; without an LSTMN nothing is found.
@@ -49,7 +49,7 @@ def taped(model: Any, part: str) -> Iterator[list[Tensor]]:
 
 
 def tape_panels(tapes: Sequence[Tensor], text: str, words: Sequence[str]) -> list[Panel]:
-    """A panel for each layer: a row for each word, a column for each word that it may have looked at."""
+    """Return a panel per layer: a row per word, a column per word that it can attend to."""
     named = tuple(words) if tapes and len(words) == len(tapes[0]) else ()
     layers = [""] if len(tapes) == 1 else [f", layer {number}" for number in range(1, len(tapes) + 1)]
     return [
@@ -59,13 +59,13 @@ def tape_panels(tapes: Sequence[Tensor], text: str, words: Sequence[str]) -> lis
 
 
 def _placed(reads: Sequence[Weights]) -> Tensor:
-    """Reads one after the other of a tape whose last word is the one before: weights [T, T], each in its place."""
+    """Return weights [T, T] of successive reads of a growing tape, each at its positions."""
     rows = [read.weights()[0].float().cpu() for read in reads]
     return torch.cat([F.pad(row, (place - row.shape[-1], len(rows) - place)) for place, row in enumerate(rows)])
 
 
 def layers_panel(encoder: BertEncoder, tokenizer: Tokenizer, text: str, *, title: str, pooling: str) -> Panel:
-    """A row for each layer, the mean of its heads, over the text in its frame.
+    """Return a panel with a row per layer, the mean of its heads, over the text in its frame.
 
     Args:
         encoder: what reads.

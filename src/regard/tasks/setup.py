@@ -1,4 +1,4 @@
-"""From a recipe to what is trained: the task, the data, the feed, the model."""
+"""Setup of a recipe: task, splits and training feed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from regard.tasks.weighting import weighted_task
 
 @dataclass(frozen=True)
 class Setup:
-    """All that a recipe says about what is learned.
+    """Task, splits and training feed of a recipe.
 
     Attributes:
         task: what the model is trained for, with its tokenizers and labels.
@@ -39,7 +39,7 @@ class Setup:
     feed: Feed
 
     def skipped(self) -> list[str]:
-        """Which lines of the data were left out, a sentence for each split that lacks some."""
+        """Return a message per split about lines that were skipped."""
         splits = {"train": self.train, "valid": self.valid, "test": self.test}
         return [
             f"{name}: {split.encoded.skipped}"
@@ -76,7 +76,7 @@ def prepare(recipe: Recipe, cache: Path, encoders: Encoders | None = None) -> Se
 
 
 def _foresee(recipe: Recipe, setup: Setup) -> None:
-    """Check now what would only fail at an update or a validation to come."""
+    """Check now what would only fail at a later update or validation."""
     for split in (setup.valid, setup.test):
         if split is not None:
             setup.task.measuring_feed(recipe, split, carries=False)
@@ -90,13 +90,13 @@ def _foresee(recipe: Recipe, setup: Setup) -> None:
 
 
 def _dropped(feed: Feed) -> Sequence[int]:
-    """The examples that no batch has room for."""
+    """Return the examples that are too long for any batch."""
     inner = feed.unwrapped
     return tuple(inner.batches.dropped) if isinstance(inner, ExampleFeed) else ()
 
 
 def check_references(recipe: Recipe, task: Task, splits: Sequence[Split | None]) -> None:
-    """See that all metrics take the right answers of the splits that a model is measured on.
+    """Check that all metrics accept the references of the splits to measure.
 
     A validation would refuse them otherwise: texts in subword pieces or with an unknown-word symbol, tags that are of
     no chunk.

@@ -329,12 +329,12 @@ class Task(abc.ABC):
 
     @property
     def measured_in(self) -> str:
-        """What the number of a loss means."""
+        """Unit of the loss, in words."""
         return "nats a token, given the right ones before it" if self.unit == "token" else f"nats a {self.unit}"
 
     @property
     def loss_unit(self) -> str:
-        """The same, as short as a table has it."""
+        """Unit of the loss, in a table."""
         return "nats"
 
     @property
@@ -344,12 +344,12 @@ class Task(abc.ABC):
 
     @property
     def sizes(self) -> tuple[int, int | None]:
-        """How many ids there are to read and to say; None where they are the same."""
+        """Numbers of source and target ids; no second one where they are the same."""
         return self.encoders[self.question].size, None if self.answer is None else self.encoders[self.answer].size
 
     @property
     def scale(self) -> float | None:
-        """The largest entry of embeddings at first, where a recipe gives none; None for the model's own choice.
+        """Largest initial entry of embeddings, where a recipe gives none; None for the model's own choice.
 
         That is small, for large vocabularies: a word that is seen once or twice keeps about the vector it began with,
         which is then little noise. Characters are few, each is seen often, and vectors of a size learn sooner.
@@ -363,7 +363,7 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
-        """The loss of a batch.
+        """Return the loss of a batch.
 
         Args:
             model: what predicts.
@@ -374,7 +374,7 @@ class Task(abc.ABC):
 
     @property
     def input_fields(self) -> tuple[str, ...]:
-        """The fields that `predict` is given, in the order of the columns of a file."""
+        """Fields of an input of `predict`, in the order of the columns of a file."""
         return (self.question,)
 
     def ask(self, fields: Mapping[str, Value]) -> Any:
@@ -390,7 +390,7 @@ class Task(abc.ABC):
         return " ".join(text.split()) in {" ".join(reference.split()) for reference in references}
 
     def reference(self, text: str) -> str:
-        """A right answer as `predict` would write it."""
+        """Return a right answer as `predict` would write it."""
         return text
 
     def weighted(self, weights: ClassWeights) -> Task:
@@ -421,7 +421,7 @@ class Task(abc.ABC):
 
     @property
     def constant(self) -> str | None:
-        """The answer that looks at nothing, which errors are measured beside; None where there is no such answer."""
+        """Answer that ignores the input, as a baseline of errors; None without one."""
         return None
 
     def averaged(self, logits: Sequence[Tensor]) -> Tensor:
@@ -438,7 +438,7 @@ class Task(abc.ABC):
         return []
 
     def references(self, fields: Mapping[str, Value]) -> list[str]:
-        """All right answers to an example."""
+        """Return all right answers to an example."""
         assert self.answer is not None
         value = fields[self.answer]
         return [self.reference(value if isinstance(value, str) else " ".join(value))]

@@ -1,4 +1,4 @@
-"""What a recipe would train, without training it."""
+"""Dry run: data, model, memory and time of a recipe, without training it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from regard.train.trainer import Trainer
 
 
 def plan(recipe: Recipe) -> Iterator[RenderableType]:
-    """The model, the data, the memory of a step and the time of a run, as tables; and what will not fit."""
+    """Yield tables of the model, the data, the memory of an update and the time of a run; and what does not fit."""
     with tempfile.TemporaryDirectory() as cache, torch.device("cpu"):
         known = None if recipe.init is None else begun_encoders(Run(recipe.init), recipe)
         setup = prepare(recipe, Path(cache), known)
@@ -49,7 +49,7 @@ def plan(recipe: Recipe) -> Iterator[RenderableType]:
 
 
 def memory() -> int:
-    """Bytes of memory that are free on this machine; where it does not say, more than anybody has."""
+    """Return the free memory of this machine in bytes; `sys.maxsize` where the system does not report it."""
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -57,7 +57,7 @@ def memory() -> int:
 
 
 def room(needed: int, free: int) -> str:
-    """Whether a step can fit onto the GPU, in a sentence."""
+    """Return a message on whether an update fits into the memory of the GPU."""
     said = f"{size(free)} of the GPU's memory are free, and a step needs at least {size(needed)}"
     return said if needed <= free else f"[bold red]too large:[/] {said}; make train.batch smaller"
 
@@ -110,7 +110,7 @@ def _memory(recipe: Recipe, needed: Footprint) -> Table:
 
 
 def _time(recipe: Recipe, setup: Setup) -> Iterator[RenderableType]:
-    """The time on this machine, by a few updates of a run that is thrown away."""
+    """Yield the time on this machine, measured on some updates of a temporary run."""
     with tempfile.TemporaryDirectory() as folder:
         once = recipe.train.model_copy(update={"minutes": None, "steps": recipe.train.steps or 1, "trackers": ()})
         trained = recipe.model_copy(update={"train": once})
@@ -130,7 +130,7 @@ def _time(recipe: Recipe, setup: Setup) -> Iterator[RenderableType]:
 
 
 def _shapes(needed: Footprint) -> str:
-    """The tensors of the largest batch, without their lengths: source [64, 22], target [64, 12]."""
+    """Return the shapes of the largest batch: source [64, 22], target [64, 12]."""
     shown = {name: list(tensor.shape) for name, tensor in needed.batch.tensors.items() if "_lengths" not in name}
     return ", ".join(f"{name} {shape}" for name, shape in shown.items())
 

@@ -1,4 +1,4 @@
-"""The data and the encoders that a run learns from, as checksums: a run goes on only with the same."""
+"""Origin of a run: checksums of its data and encoders, with which alone it resumes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENCODERS = "encoders"
 
 
 def origin(setup: Setup) -> Origin:
-    """Return the checksums of everything that a run learns from or is measured on."""
+    """Return the checksums of all data and encoders of a run."""
     found = {name: _of(split) for name, split in _splits(setup)}
     # An encoder's fingerprint decides ids; what is tuned after training is no part of it.
     found[_ENCODERS] = {name: fingerprint([one.fingerprint]) for name, one in setup.task.encoders.items()}
@@ -25,7 +25,7 @@ def origin(setup: Setup) -> Origin:
 
 
 def changed_data(before: Mapping[str, Mapping[str, str]], now: Origin, setup: Setup) -> list[str]:
-    """Return what differs between two states of the data, file by file; a split that either lacks does not count."""
+    """Return the differences between two states of the data, file by file; a split that either lacks does not count."""
     found: list[str] = []
     for name, split in _splits(setup):
         then, files = before.get(name, now[name]), split.examples.files
@@ -52,7 +52,7 @@ def _splits(setup: Setup) -> Iterator[tuple[str, Split]]:
 
 
 def _of(split: Split) -> dict[str, str]:
-    """The content of each file in order; of what is generated, its ids."""
+    """Return the checksum of each file in order; of generated data, those of its ids."""
     files: tuple[Path, ...] = split.examples.files
     if files:
         return {str(number): content(path).hex() for number, path in enumerate(files)}

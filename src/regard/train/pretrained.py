@@ -1,4 +1,4 @@
-"""A run that begins with what another has learned."""
+"""Pretrained weights and encoders, from the run that a recipe names under `init`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LAYER = re.compile(r"(.*?\.\d+)\..*")
 
 
 def begun_encoders(run: Run, recipe: Recipe) -> Encoders:
-    """What a run that begins with another turns text into ids by: all of it, or, of a pretrained one, the tokenizer.
+    """Return the encoders of the run to begin with: all of them, or, of a pretraining, only the tokenizer.
 
     Raises:
         RunError: the run is no run, has no tokenizers yet, is one of another task that is no pretraining, or has
@@ -47,7 +47,7 @@ def begun_encoders(run: Run, recipe: Recipe) -> Encoders:
 
 
 def _otherwise(own: Mapping[str, Any], first: object, where: str) -> Iterator[tuple[str, Any, Any]]:
-    """Arguments of two models that shapes do not show, where both have them and they differ."""
+    """Yield the arguments of two models that differ although no shape shows it."""
     for key, mine in own.items():
         if not isinstance(first, Mapping) or key not in first:
             continue
@@ -93,7 +93,7 @@ def parts(names: Sequence[str], known: Collection[str]) -> str:
 
 
 def _without_heads(run: Run, own: dict[str, Tensor]) -> dict[str, Tensor]:
-    """What a run has learned; of a pretrained one only the encoder, where the model does not have its heads."""
+    """Return the weights of a run; of a pretraining only the encoder, where the model lacks its heads."""
     learned = run.tensors()
     if not _pretrains(task_of(run.folder)) or "word_map.weight" in own:
         return learned
@@ -106,6 +106,6 @@ def _without_heads(run: Run, own: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _pretrains(task: str) -> bool:
-    """Whether runs of a task give their encoder to runs of others."""
+    """Return True for a task whose runs give their encoder to runs of other tasks."""
     found = systems().get(task)
     return found is not None and found.pretrains

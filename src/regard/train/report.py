@@ -1,4 +1,4 @@
-"""What a run leaves behind for people: a summary on the screen, a page and a picture in its folder."""
+"""Report of a run: a summary on the screen, and a page with pictures in its folder."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MISTAKES = 20
 
 
 def summary(run: Run, recipe: Recipe, task: Task, outcome: Outcome) -> list[RenderableType]:
-    """How it ended, the scores, some predictions and where they looked."""
+    """Return the outcome, the scores and some predictions with their attention, for the screen."""
     head = _ending(outcome)
     if outcome.valid is None:
         return [f"[yellow]{head}[/]; `regard train` with the same recipe goes on from there"]
@@ -82,7 +82,7 @@ def report(run: Run, recipe: Recipe, outcome: Outcome) -> None:
 
 
 def _ending(outcome: Outcome) -> str:
-    """Why, when and how soon a run ended."""
+    """Return how a run ended: reason, step and time."""
     step, reason = outcome.progress.step, ENDED[outcome.reason]
     if outcome.begun == step:
         return f"{reason} already, after step {step:,}; measured again"
@@ -96,12 +96,12 @@ def _lasted(seconds: float) -> str:
 
 
 def _measured(outcome: Outcome) -> list[tuple[str, Measured]]:
-    """The splits that were measured at the end."""
+    """Return the splits that were measured at the end."""
     return [(name, one) for name, one in (("valid", outcome.valid), ("test", outcome.test)) if one is not None]
 
 
 def _facts(run: Run, recipe: Recipe, outcome: Outcome) -> Iterator[tuple[str, str]]:
-    """What a reader of numbers asks first."""
+    """Yield names and values of the table at the top of the report."""
     train, progress = recipe.train, outcome.progress
     yield "model", f"{recipe.model.kind}, {outcome.parameters:,} parameters"
     yield "examples", ", ".join(f"{count:,} {split}" for split, count in outcome.examples.items())
@@ -124,7 +124,7 @@ def _facts(run: Run, recipe: Recipe, outcome: Outcome) -> Iterator[tuple[str, st
 
 
 def _command(run: Run, recipe: Recipe, *, longer: bool) -> str:
-    """What goes on with the run, from the recipe in its folder."""
+    """Return the command that resumes the run from the recipe in its folder."""
     folder = run.folder
     words = ["regard", "train", str(folder / "recipe.yaml"), "--runs", str(folder.parent)]
     if folder.name != recipe.run:
@@ -136,7 +136,7 @@ def _command(run: Run, recipe: Recipe, *, longer: bool) -> str:
 
 
 def _predictions(chosen: Sequence[Prediction]) -> Iterator[str]:
-    """A table of them, with what would have been right where that is known."""
+    """Yield a table of predictions, with the references where there are any."""
     known = any(one.reference is not None for one in chosen)
     yield "| source | prediction |" + " reference |" * known
     yield "|---|---|" + "---|" * known
@@ -145,13 +145,13 @@ def _predictions(chosen: Sequence[Prediction]) -> Iterator[str]:
 
 
 def _chosen(predictions: Sequence[Prediction], count: int) -> list[Prediction]:
-    """Some predictions from all over the split."""
+    """Return some predictions, evenly spread over the split."""
     step = max(1, len(predictions) // max(1, count))
     return list(predictions[::step][:count])
 
 
 def _curves(run: Run, recipe: Recipe, outcome: Outcome) -> bool:
-    """Draw the training and validation curves, if there was a validation: what the model is chosen by first."""
+    """Draw the curves of training and validation, the selecting metric first; return False without a validation."""
     import matplotlib
 
     matplotlib.use("Agg")

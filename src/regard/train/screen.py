@@ -1,4 +1,4 @@
-"""What a run shows while it runs."""
+"""Screen: progress bar, messages and warnings of a training run."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Screen:
         sharded: bool = False,
         ended: str | None = None,
     ) -> None:
-        """Say what is about to happen.
+        """Print what is trained, and start the progress bar.
 
         Args:
             recipe: what is trained.
@@ -91,14 +91,14 @@ class Screen:
         self._bar.start()
 
     def foresee(self, updates: int, left: float, time: TimeSpent, advice: str | None) -> None:
-        """Early in a run: the time that it will take, and what to do about it if that is long."""
+        """Print the remaining time early in a run, and advice if it is long."""
         validation = f", a validation about {duration(time.validation)}" if time.validation else ""
         self._say(f"about {duration(left)} left: {updates:,} updates of {duration(time.update or 0.0)}{validation}")
         if advice is not None:
             self.notice(advice)
 
     def stepped(self, step: int, nll: float, tokens: int, left: float | None = None) -> None:
-        """After an update: its summed -log p, the tokens it learned from, and the seconds that are left."""
+        """Show an update: its summed -log p, its number of tokens, and the remaining seconds."""
         self._pace.add(nll, tokens)
         if self._bar is not None:  # which draws itself ten times a second, however often it is told
             self._bar.update(self._task, completed=step)
@@ -112,7 +112,7 @@ class Screen:
         self._pace = _Pace()
 
     def validated(self, step: int, values: dict[str, float], *, better: bool) -> None:
-        """After a validation; where there are many in a short time, some of them have no line."""
+        """Print a validation; where there are many in a short time, only some of them."""
         self._validations += 1
         if self._validations > _ALL and perf_counter() - self._said < _BETWEEN:
             return
@@ -122,17 +122,17 @@ class Screen:
         self._pace = _Pace()  # the validation is no part of the speed
 
     def notice(self, sentence: str) -> None:
-        """Something a person should know."""
+        """Print a warning or a note."""
         self._say(f"[yellow]note:[/] {escape(sentence)}")
 
     def end(self) -> None:
-        """The bar has done its work."""
+        """Remove the progress bar."""
         if self._bar is not None:
             with suppress(OSError):
                 self._bar.stop()
 
     def _say(self, line: str) -> None:
-        """A line, whole where there is no terminal that has a width."""
+        """Print a line, unwrapped where there is no terminal with a width."""
         try:
             self.console.print(line, soft_wrap=not self.console.is_interactive)
         except OSError:  # the terminal was closed, and the run is worth more than what it shows

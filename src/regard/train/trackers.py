@@ -1,4 +1,4 @@
-"""What was measured, for Weights & Biases, MLflow, Trackio and TensorBoard, by the trackers of accelerate."""
+"""Trackers of experiments: Weights & Biases, MLflow, Trackio and TensorBoard, by way of accelerate."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Trackers:
             write_json(path, ids)
 
     def add(self, step: int, split: str, values: Mapping[str, float]) -> None:
-        """Tell what was measured on a split after a step."""
+        """Send a measurement of a split after a step."""
         for name in list(self._trackers):
             row = {_measure(name, f"{measure}/{split}"): float(value) for measure, value in values.items()}
             self._attempt(name, partial(self._trackers[name].log, row, step=step))
 
     def close(self) -> None:
-        """Write what is still in memory."""
+        """Flush and end all trackers."""
         for name, tracker in self._trackers.items():
             self._attempt(name, tracker.finish)
 
@@ -65,7 +65,7 @@ class Trackers:
             tracker.store_init_configuration(_flat(recipe.model_dump(mode="json")))
 
     def _attempt(self, name: str, tell: Callable[[], object]) -> None:
-        """Tell a tracker something; what goes wrong is said once, and after some failures it is left alone."""
+        """Call a tracker; its first failure is printed, and after some failures it is dropped."""
         try:
             tell()
             self._failures[name] = 0
@@ -79,7 +79,7 @@ class Trackers:
 
 
 def _arguments(name: str, recipe: Recipe, folder: Path, step: int, ids: Mapping[str, str]) -> dict[str, Any]:
-    """What the class of a tracker is made with."""
+    """Return the constructor arguments of a tracker."""
     if name == "tensorboard":  # what an earlier part of the run wrote for later steps is hidden
         return {"run_name": folder.name, "logging_dir": str(folder.parent), "purge_step": step + 1}
     if name == "mlflow":
@@ -92,14 +92,14 @@ def _arguments(name: str, recipe: Recipe, folder: Path, step: int, ids: Mapping[
 
 
 def _number(name: str, tracker: Any) -> str | None:
-    """By what a tracker finds its run again; None where the folder or the name of the run is enough."""
+    """Return the id by which a tracker finds its run again; None where the name of the run is enough."""
     if name == "wandb":
         return str(tracker.tracker.id)
     return str(tracker.tracker.info.run_id) if name == "mlflow" else None
 
 
 def _measure(name: str, measure: str) -> str:
-    """A measure as a tracker allows it to be called.
+    """Return the name of a measure with characters that a tracker allows.
 
     >>> _measure("mlflow", "note_bleu:order=1/valid"), _measure("wandb", "note_bleu:order=1/valid")
     ('note_bleu:order_1/valid', 'note_bleu:order=1/valid')
@@ -108,7 +108,7 @@ def _measure(name: str, measure: str) -> str:
 
 
 def _flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Keys as the command line has them, with plain values.
+    """Return keys as on the command line, with plain values.
 
     >>> _flat({"train": {"steps": 9, "batch": {"tokens": None}}, "run": "x"})
     {'train.steps': 9, 'train.batch.tokens': 'None', 'run': 'x'}
