@@ -36,7 +36,7 @@ from regard.tasks.build import make_model
 from regard.tasks.setup import Setup, prepare
 from regard.tasks.task import Task
 from regard.train.cuda_graphs import Graphs
-from regard.train.update import Objective, make_optimizer, make_schedule
+from regard.train.objective import Objective, make_optimizer, make_schedule
 
 Joint = tuple[Tensor, Tensor]
 """The maps of all heads as one: weight and bias."""

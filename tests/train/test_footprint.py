@@ -13,7 +13,7 @@ from regard.tasks.build import make_model
 from regard.tasks.setup import Setup, prepare
 from regard.train.dry_run import plan, room
 from regard.train.footprint import forecast, large_places
-from regard.train.update import Objective, make_optimizer
+from regard.train.objective import Objective, make_optimizer
 from tests.train.tiny import recipe
 
 TRANSFORMER = "model={kind: transformer, num_layers: 2, dim: 16, num_heads: 2, dropout: 0.1}"

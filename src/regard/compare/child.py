@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from threading import Thread
 
-from regard.compare.clock import Clock
+from regard.compare.trial import Clock
 from regard.runs.folder import RunError
 from regard.runs.lock import PATIENCE, locked
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from regard.compare.clock import Clock
 from regard.compare.pool import Pool
-from regard.compare.trial import Trial
+from regard.compare.trial import Clock, Trial
 from regard.evaluate.metrics import named
 from regard.predictor import load
 from regard.runs.metrics_log import AVERAGED

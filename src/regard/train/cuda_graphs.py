@@ -16,8 +16,8 @@ from regard.nn.checkpointing import Checkpointed
 from regard.runs.folder import RunError
 from regard.specials import IGNORE, PAD
 from regard.tasks.task import Task
+from regard.train.objective import Objective
 from regard.train.state_io import named_tensors, with_tensors
-from regard.train.update import Objective
 
 MOST = 128
 """Shapes that are recorded; batches of further ones are computed as they come."""

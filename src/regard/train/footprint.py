@@ -11,7 +11,7 @@ from regard.data.batch import Batch
 from regard.data.feed import ExampleFeed, Feed, Place
 from regard.recipes.sections import Recipe
 from regard.tasks.setup import Setup
-from regard.train.update import Objective
+from regard.train.objective import Objective
 
 _LAST = 10**6  # the update that is looked at where their number is not known yet
 _TRIED = 64  # batches among which the largest is looked for, where not all lengths are known

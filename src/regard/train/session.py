@@ -22,13 +22,13 @@ from regard.tasks.build import make_model
 from regard.tasks.setup import Setup, prepare
 from regard.tasks.splits import Split
 from regard.train.cuda_graphs import Graphs, obstacle, waited_for
+from regard.train.objective import Objective, make_optimizer, make_schedule
 from regard.train.pretrained import begin_with, begun_encoders, parts
 from regard.train.schedule import Constant, Schedule
 from regard.train.screen import Screen
 from regard.train.sharding import by_layer, fill, shard
 from regard.train.signals import STOPPING, StopSignals
 from regard.train.time_spent import TimeSpent
-from regard.train.update import Objective, make_optimizer, make_schedule
 
 
 class Session:

@@ -16,10 +16,10 @@ from regard.runs.checkpoint import Progress
 from regard.tasks.measurement import inputs_and_references
 from regard.tasks.splits import Split
 from regard.tasks.task import MEASURED
+from regard.train.objective import make_optimizer
 from regard.train.schedule import Constant
 from regard.train.session import Session
 from regard.train.time_spent import duration
-from regard.train.update import make_optimizer
 from regard.train.updater import Updater
 
 _FEW, _MOST = 2, 24  # updates that are measured; the first is not counted
