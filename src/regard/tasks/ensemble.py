@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.decode.ensemble import Ensemble, Joint, averaged
 from regard.models.outputs import Predicted
 from regard.protocol import Step
-from regard.tasks.task import mean_log_probs
+from regard.tasks.input_output import mean_log_probs
 
 Mean = Callable[[Sequence[Tensor]], Tensor]
 

@@ -23,9 +23,10 @@ from regard.models.outputs import Predicted, log_softmax
 from regard.recipes.sections import Recipe
 from regard.specials import PAD, SPECIALS, UNK
 from regard.systems.answering.memories import forgotten_stories
+from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task, no_head
+from regard.tasks.task import Encoders, Task
 from regard.tasks.tokenizers import learned_tokenizer, values
 from regard.view.direction import isolated
 from regard.view.terminal import story_map

@@ -30,9 +30,10 @@ from regard.models.outputs import Predicted
 from regard.recipes.sections import Recipe
 from regard.systems.bits.feed import DrawnFeed
 from regard.systems.bits.sections import EpisodeData
+from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task, Unrolling, no_head
+from regard.tasks.task import Encoders, Task, Unrolling
 
 if TYPE_CHECKING:
     from regard.tasks.splits import Split

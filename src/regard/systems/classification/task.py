@@ -36,11 +36,12 @@ from regard.systems.classification.targets.label_set import LabelSetTarget
 from regard.systems.classification.targets.number import NumberTarget
 from regard.systems.classification.targets.target import Answered, Target
 from regard.tasks.class_weights import ClassWeights
+from regard.tasks.input_output import no_head
 from regard.tasks.length_check import check_room
 from regard.tasks.loss import Loss
 from regard.tasks.panels import layers_panel
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task, Unrolling, in_batches, no_head
+from regard.tasks.task import Encoders, Task, Unrolling, in_batches
 
 
 @dataclass(frozen=True)

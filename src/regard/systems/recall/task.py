@@ -29,10 +29,11 @@ from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, PAD, UNK
 from regard.systems.recall.sections import Decoding
+from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
-from regard.tasks.task import Encoders, Task, in_batches, no_head
+from regard.tasks.task import Encoders, Task, in_batches
 from regard.tasks.tokenizers import learned_tokenizer, values
 from regard.view.direction import isolated
 from regard.view.terminal import story_map

@@ -26,10 +26,11 @@ from regard.models.outputs import Predicted
 from regard.recipes.sections import Recipe
 from regard.specials import IGNORE, PAD, UNK
 from regard.systems.spans.sections import SpanData
+from regard.tasks.input_output import no_head
 from regard.tasks.length_check import check_room
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task, no_head
+from regard.tasks.task import Encoders, Task
 from regard.tasks.tokenizers import learned_tokenizer, values
 from regard.view.direction import isolated
 from regard.view.terminal import heat_map

@@ -14,7 +14,7 @@ from regard.data.labels import Labels
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.texts import References
 from regard.tasks.class_weights import ClassWeights
-from regard.tasks.task import mean_log_probs
+from regard.tasks.input_output import mean_log_probs
 
 
 class Answer(NamedTuple):
