@@ -1,10 +1,10 @@
-"""Size constraints, checked both when a recipe is parsed (without PyTorch) and when a model is built."""
+"""What fits together: rules that a recipe is held to before PyTorch is there, and a model when it is made."""
 
 from __future__ import annotations
 
 
 def heads_divide(dim: int, num_heads: int) -> None:
-    """Check that the number of heads divides the width of a Transformer."""
+    """A Transformer's width is divided among its heads."""
     if dim % num_heads:
         raise ValueError(
             f"a Transformer of width {dim} cannot be split among {num_heads} heads; dim is a multiple of num_heads"
@@ -12,7 +12,7 @@ def heads_divide(dim: int, num_heads: int) -> None:
 
 
 def channels_pair(dim: int, num_heads: int) -> None:
-    """Check that a head has an even number of channels, which rotary positions turn in pairs."""
+    """Rotary positions turn pairs of a head's channels."""
     if dim // num_heads % 2:
         raise ValueError(
             f"rotary positions turn pairs of channels, and a head has an odd number, {dim // num_heads}: "
@@ -21,7 +21,7 @@ def channels_pair(dim: int, num_heads: int) -> None:
 
 
 def directions_halve(hidden_dim: int) -> None:
-    """Check that the width of a bidirectional encoder is even: each direction has half of it."""
+    """Each direction of an encoder has half of its width."""
     if hidden_dim % 2:
         raise ValueError(
             f"a bidirectional encoder splits its width between two directions; hidden_dim is {hidden_dim}, which is odd"
@@ -29,7 +29,7 @@ def directions_halve(hidden_dim: int) -> None:
 
 
 def dot_fits(query_dim: int, key_dim: int) -> None:
-    """Check that queries and keys have one width, for inner products without projections."""
+    """Inner products without maps are of vectors of one width."""
     if query_dim != key_dim:
         raise ValueError(
             f"the score 'dot' needs queries and keys of one width; got {query_dim} and {key_dim}: "
@@ -38,7 +38,7 @@ def dot_fits(query_dim: int, key_dim: int) -> None:
 
 
 def identity_fits(hidden_dim: int, key_dim: int) -> None:
-    """Check that keys without a projection have the width of the hidden layer."""
+    """Keys that are added to a hidden layer as they are have its width."""
     if hidden_dim != key_dim:
         raise ValueError(
             f"identity_key adds keys of width {key_dim} to the hidden layer as they are, "
@@ -47,7 +47,7 @@ def identity_fits(hidden_dim: int, key_dim: int) -> None:
 
 
 def embeddings_tie(dim: int, embedding_dim: int) -> None:
-    """Check that a tied output layer has inputs as wide as an embedding."""
+    """An output layer that is the embedding reads vectors of its width."""
     if dim != embedding_dim:
         raise ValueError(
             f"tied embeddings need the output layer's input to be as wide as an embedding; "
@@ -56,19 +56,19 @@ def embeddings_tie(dim: int, embedding_dim: int) -> None:
 
 
 def shifts_balance(shifts: int) -> None:
-    """Check that a head shifts as many places back as forth."""
+    """A head moves as many places back as forth."""
     if shifts < 1 or shifts % 2 == 0:
         raise ValueError(f"shifts must be odd, as many back as forth; got {shifts}")
 
 
 def shifts_fit(shifts: int, rows: int) -> None:
-    """Check that the shifts of a head lead to different places."""
+    """The places that a head can move to are different ones."""
     if shifts > rows:
         raise ValueError(f"shifts are different places on the tape, so at most its {rows} rows; got {shifts}")
 
 
 def draws_are_rewarded(kind: str) -> None:
-    """Check that hard attention has a reward for each of its draws."""
+    """Hard attention is of models that learn from every draw."""
     unrewarded = {
         "bidirectional": "draws of its second direction have no reward",
         "simple_attention": "the read before its first word has no reward",

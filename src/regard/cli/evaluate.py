@@ -65,7 +65,7 @@ def command(
 
     layout = Layout(form, tuple(source or ()), target, header, encoding, bad_lines)
     if not files and (layout.format or layout.columns):
-        fail("--format, --source, --target and --header are of a file; name it behind the run")
+        fail("--format, --source, --target and --header describe a file; give the file after the run")
     if missing := next((file for file in files or [] if not file.exists()), None):
         fail(f"{missing}: there is no such file")
     others = (*(ensemble or []), *([] if against is None else [against]))

@@ -65,12 +65,12 @@ def command(
     from regard.recipes.file_data import Layout
 
     if texts and file is not None:
-        fail("texts and --file together; give one of them")
+        fail("both texts and --file are given; give one of them")
     layout = Layout(form, tuple(source or ()), None, header, encoding)
     if file is None and layout != Layout():
-        fail("--format, --source, --header and --encoding are of a file; give it with --file FILE")
+        fail("--format, --source, --header and --encoding describe a file; give it with --file FILE")
     if any(one.partition("=")[0].strip() == "n_best" for one in decode or []):
-        fail("--decode n_best: how many answers are given is --n-best")
+        fail("--decode n_best is set by --n-best; use that option")
     overrides = [f"decode.{one}" for one in decode or []]
     check_runs(run, ensemble or [], overrides=overrides)
     check_input(file)
@@ -127,7 +127,7 @@ def _inputs(predictor: Predictor, given: list[str] | None, file: Path | None, la
         return standard_input()
     by_name = layout.format is None and len(predictor.task.input_fields) == 1 and tabular(file)
     if by_name and input_format(predictor.recipe, file, layout) == LINES:
-        notice(f"each line of {file} is asked as a text; --format table or jsonl, and --source COLUMN, read columns")
+        notice(f"each line of {file} is one input; for columns give --format table or jsonl, and --source COLUMN")
     return file_inputs(predictor.recipe, predictor.task, file, layout)
 
 

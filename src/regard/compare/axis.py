@@ -48,7 +48,7 @@ def axes(assignments: list[str]) -> tuple[list[Axis], list[str]]:
         if key == "run":
             raise RecipeError(f"{assignment!r}: a comparison names its runs; give it a name with --name NAME")
         if key in seen:
-            raise RecipeError(f"{key!r} is given twice; write its values behind one another: {key}=ONE,OTHER")
+            raise RecipeError(f"{key!r} is given twice; separate its values by commas: {key}=ONE,OTHER")
         seen.add(key)
         values = _items(text)
         if len(values) > 1:

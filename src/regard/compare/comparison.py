@@ -81,7 +81,7 @@ def compare(recipe: str, assignments: list[str], runs: Path, name: str | None = 
     heads = short_keys(keys)
     name = name or plain("-".join((Path(recipe).stem, "compare", *heads)))
     if not re.fullmatch(r"\w[\w.-]*", name):
-        raise RecipeError(f"the name {name!r} is no name for a folder; use letters, digits, '.', '-' and '_'")
+        raise RecipeError(f"the name {name!r} is not valid for a folder; use letters, digits, '.', '-' and '_'")
     combinations = list(product(*(axis.values for axis in varied)))
     trials = []
     for values, slug in zip(combinations, slugs(keys, combinations), strict=True):

@@ -63,8 +63,8 @@ def _check_plugins(folder: Path, recipe: Recipe) -> None:
     for name, now in described(recipe.plugins).items():
         if name in before and before[name].get("hash") != now["hash"]:
             raise RunError(
-                f"{folder} was begun with another {name}: {now['file']} has changed since; put it back as it was, or "
-                f"remove {folder / RECORD} to go on with it as it is"
+                f"{folder} was begun with another version of {name}: {now['file']} has changed since; restore it, or "
+                f"remove {folder / RECORD} to resume with the changed one"
             )
 
 

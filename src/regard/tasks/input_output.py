@@ -229,7 +229,7 @@ class InputOutput(abc.ABC):
 def no_head(head: int | None) -> None:
     """Refuse a head where there is none to choose."""
     if head is not None:
-        raise ValueError("--head is for networks on graphs, whose heads can be chosen; leave it out")
+        raise ValueError("--head is supported for graph networks only; leave it out")
 
 
 def mean_log_probs(logits: Sequence[Tensor]) -> Tensor:

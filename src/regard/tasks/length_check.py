@@ -41,5 +41,5 @@ def check_room(model: Any, texts: Sequence[str], lengths: Sequence[int]) -> None
         if most is not None and length > most:
             raise TextError(
                 f"{shortened(text)!r} has {length} tokens and the model has room for {most} "
-                "(model.encoder.max_length); ask it shorter texts"
+                "(model.encoder.max_length); give it shorter texts"
             )

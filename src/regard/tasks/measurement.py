@@ -83,8 +83,8 @@ def measure(
         total, tokens, flatness = _likelihood(model, task, feed)
         if not tokens:
             raise DataError(
-                "nothing that is measured is in the vocabulary, so that it has no loss; measure on data like those "
-                "that were learned from"
+                "no token of the evaluation data is in the vocabulary, so there is no loss; evaluate on data like the "
+                "training data"
             )
         scores = task.likelihood_scores(split, total, tokens)
         if task.answer is None:

@@ -41,11 +41,11 @@ def output_set(outputs: Iterable[str] | Path, tokenizer: Tokenizer) -> Trie:
         texts.append(text)
     if not texts:
         where = outputs if isinstance(outputs, Path) else "only"
-        raise DataError(f"{where}: there is no output that would be allowed; give one or more")
+        raise DataError(f"{where}: the set of outputs is empty; give one or more")
     encoded = tokenizer.encode_all(texts)
     for place, text, ids in zip(places, texts, encoded, strict=True):
         if not ids or not text.strip():
-            raise DataError(f"{place}: nothing that could be said; leave it out")
+            raise DataError(f"{place}: the output is empty; leave it out")
         if UNK in ids:
             pieces = {"characters": "characters", "words": "words"}.get(tokenizer.kind, "pieces")
             raise DataError(f"{place}: {shortened(text)!r} has {pieces} that the model does not know; leave it out")

@@ -77,8 +77,8 @@ class Checkpointing:
         if changed := ", ".join(changed_data(progress.origin, now, session.setup)):
             if not allowed:
                 raise RunError(
-                    f"{session.run.folder} has learned from other data until step {progress.step}: {changed} changed; "
-                    "put the data back, give this run another name with run=NAME, or go on with --changed-data"
+                    f"{session.run.folder} was trained on other data until step {progress.step}: {changed} changed; "
+                    "put the data back, give this run another name with run=NAME, or resume with --changed-data"
                 )
             session.screen.notice(f"going on after step {progress.step} with data that changed: {changed}")
         return now

@@ -73,7 +73,9 @@ def begin_with(model: nn.Module, run: Run) -> list[str]:
     learned = _without_heads(run, own)
     for name in learned:
         if name not in own:
-            raise RunError(f"{run.folder} has learned {name}, which this model has not; begin with a run of its kind")
+            raise RunError(
+                f"{run.folder} has the parameter {name}, which this model lacks; set init to a run of the same model"
+            )
     if (wrong := misfit(learned, own, partly=True)) is not None:
         raise RunError(f"{run.folder / 'model.safetensors'}: {wrong}; give the model the widths of that run")
     model.load_state_dict(learned, strict=False)

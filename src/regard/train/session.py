@@ -60,7 +60,7 @@ class Session:
 
     def __init__(self, recipe: Recipe, run: Run, screen: Screen | None = None) -> None:
         if os.environ.get("ACCELERATE_USE_FSDP", "false").lower() == "true":
-            raise RunError("accelerate was told to shard by itself; leave --use_fsdp out and give train.sharding=full")
+            raise RunError("accelerate is configured to shard; leave --use_fsdp out and set train.sharding=full")
         self.recipe = recipe
         self.run = run
         # Without `cpu`, processes on a machine without a GPU would not know of each other. Half precision is the
@@ -131,7 +131,7 @@ class Session:
             return None
         why = obstacle(self.model, self.task)
         if why is not None:
-            self.screen.notice(f"updates are not recorded as CUDA graphs, which would be faster: {why}")
+            self.screen.notice(f"updates are not captured as CUDA graphs, which would be faster: {why}")
             return None
         assert isinstance(self.objective, Objective)
         return Graphs(self.objective)
