@@ -257,7 +257,7 @@ class Task(InputOutput):
 
     def weighted(self, weights: ClassWeights) -> Task:
         """Return the task with a weight per class in its training loss."""
-        raise ValueError(f"train.class_weights needs a task with labels; the answers of this one are no classes")
+        raise ValueError("train.class_weights needs a task with labels; the answers of this one are no classes")
 
     def unigram_loss(self, corpus: Corpus | None) -> float:
         """Return the loss, in nats, of a model that ignores its input and knows only the frequencies of the targets.
