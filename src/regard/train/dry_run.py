@@ -19,7 +19,7 @@ from regard.runs.run import Run
 from regard.tasks.build import make_model
 from regard.tasks.setup import Setup, prepare
 from regard.train.footprint import Footprint, forecast
-from regard.train.pretrained import begun_encoders
+from regard.train.pretrained import pretrained_encoders
 from regard.train.screen import Screen
 from regard.train.speed import advice, machine, measured_speed
 from regard.train.time_spent import duration
@@ -29,7 +29,7 @@ from regard.train.trainer import Trainer
 def plan(recipe: Recipe) -> Iterator[RenderableType]:
     """Yield tables of the model, the data, the memory of an update and the time of a run; and what does not fit."""
     with tempfile.TemporaryDirectory() as cache, torch.device("cpu"):
-        known = None if recipe.init is None else begun_encoders(Run(recipe.init), recipe)
+        known = None if recipe.init is None else pretrained_encoders(Run(recipe.init), recipe)
         setup = prepare(recipe, Path(cache), known)
         with torch.device("meta"):
             model = make_model(recipe, setup.task)
@@ -63,7 +63,7 @@ def room(needed: int, free: int) -> str:
 
 
 def size(count: int) -> str:
-    """Bytes, for people.
+    """Return bytes in words.
 
     >>> size(300), size(5 * 2**20), size(3 * 2**29)
     ('0.3 KiB', '5.0 MiB', '1.5 GiB')
@@ -88,12 +88,12 @@ def _data(setup: Setup, needed: Footprint) -> Table:
     for field, encoder in setup.task.encoders.items():
         table.add_row(f"ids of {escape(field)}", f"{encoder.size:,}")
     if setup.train.encoded is not None:
-        table.add_row("examples to learn from", f"{len(setup.train):,}")
+        table.add_row("training examples", f"{len(setup.train):,}")
     for left_out in setup.skipped():
-        table.add_row("left out", escape(left_out))
+        table.add_row("skipped", escape(left_out))
     table.add_row("batches", escape(str(setup.feed)))
     if setup.feed.dropped:
-        table.add_row("longer than a batch may be, left out", f"{setup.feed.dropped:,}")
+        table.add_row("skipped, longer than a batch may be", f"{setup.feed.dropped:,}")
     table.add_row("largest batch", _shapes(needed))
     return table
 
@@ -102,10 +102,10 @@ def _memory(recipe: Recipe, needed: Footprint) -> Table:
     table = _table("memory of a step", "what", "size")
     table.add_row("parameters", size(needed.parameters))
     table.add_row("gradients", size(needed.gradients))
-    table.add_row(f"what {recipe.train.optimizer.name} keeps", size(needed.optimizer))
+    table.add_row(f"state of {recipe.train.optimizer.name}", size(needed.optimizer))
     table.add_row(f"activations of {_shapes(needed)}", size(needed.activations))
     table.add_section()
-    table.add_row("together, at least", size(needed.total))
+    table.add_row("total, at least", size(needed.total))
     return table
 
 
@@ -121,7 +121,7 @@ def _time(recipe: Recipe, setup: Setup) -> Iterator[RenderableType]:
     table = _table(f"time on {machine()}, measured", "what", "time")
     table.add_row("an update", duration(speed.update))
     table.add_row("a validation, about", duration(speed.validation))
-    table.add_row("the measurements at the end, about", duration(speed.final))
+    table.add_row("the final measurements, about", duration(speed.final))
     table.add_section()
     table.add_row(f"{steps:,} updates and all measurements, about", duration(total))
     yield table

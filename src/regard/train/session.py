@@ -23,7 +23,7 @@ from regard.tasks.setup import Setup, prepare
 from regard.tasks.splits import Split
 from regard.train.cuda_graphs import Graphs, obstacle, waited_for
 from regard.train.objective import Objective, make_optimizer, make_schedule
-from regard.train.pretrained import begin_with, begun_encoders, parts
+from regard.train.pretrained import abbreviated, load_pretrained, pretrained_encoders
 from regard.train.schedule import Constant, Schedule
 from regard.train.screen import Screen
 from regard.train.sharding import by_layer, fill, shard
@@ -102,7 +102,7 @@ class Session:
         self.run.agree(self.recipe)
         begun = self.run.trained or not self.is_main  # the main process may have written the encoders by now
         own = self.run.encoders() if begun else None
-        encoders = own or (None if pretrained is None else begun_encoders(pretrained, self.recipe))
+        encoders = own or (None if pretrained is None else pretrained_encoders(pretrained, self.recipe))
         found = setup or prepare(self.recipe, self.run.folder.parent / ".cache", encoders)
         if self.is_main:
             self.run.begin(self.recipe)
@@ -111,9 +111,9 @@ class Session:
         return found
 
     def _load_pretrained(self, run: Run) -> None:
-        fresh = begin_with(self.model, run)
+        fresh = load_pretrained(self.model, run)
         if fresh:
-            some = parts(fresh, self.model.state_dict().keys() - set(fresh))
+            some = abbreviated(fresh, self.model.state_dict().keys() - set(fresh))
             self.screen.notice(f"begun with {run.folder}; {len(fresh)} parameters it does not have begin anew: {some}")
 
     def _distributed(self, objective: Objective) -> nn.Module:
