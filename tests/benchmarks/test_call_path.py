@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import regard
 from benchmarks.call_path import file_of, files, reached
+
+import regard
 from regard.nearest import nearest
 from tests.train.tiny import train
 
