@@ -11,10 +11,10 @@ import torch
 T = TypeVar("T")
 
 
-class Keeping:
+class Memo:
     """Caches objects derived from an immutable value, for that value's lifetime.
 
-    >>> value = Keeping()
+    >>> value = Memo()
     >>> value.once("a reader", lambda given: [given]) is value.once("a reader", lambda given: [])
     True
     """
