@@ -55,7 +55,7 @@ def command(
 
 
 def _named(name: str, entries: list[Entry]) -> Entry:
-    """The mechanism of this name, or of its module's; case and hyphens do not matter."""
+    """Return the mechanism of a name, or of its module's; case and hyphens do not matter."""
     plain = name.lower().replace("-", "_").replace(" ", "_")
     known = {entry.card.module.lower(): entry for entry in entries} | {entry.card.name: entry for entry in entries}
     if plain not in known:
@@ -67,7 +67,7 @@ def _named(name: str, entries: list[Entry]) -> Entry:
 
 
 def markdown() -> str:
-    """The README's table: mechanism, paper, equation, file, implementations."""
+    """Return the README's table: mechanism, paper, equation, file, implementations."""
     from regard.ops.catalogue import catalogue
 
     rows = ["| mechanism | paper | equation | file | implementations |", "|---|---|---|---|---|"]

@@ -1,4 +1,4 @@
-"""One update: the loss of a batch as a module, so that it can be spread over processes."""
+"""Objective, optimizer and learning-rate schedule of a recipe."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.train.schedule import Constant, Cosine, InverseSqrt, Noam, Plateau, 
 
 
 class Objective(nn.Module):
-    """The model and what it is trained for in one: `forward` is all of a training step that has gradients.
+    """Model and loss as one module, so that it can be wrapped for several processes.
 
     Attributes:
         model: what learns.
@@ -31,7 +31,7 @@ class Objective(nn.Module):
         self.narrow = narrow
 
     def forward(self, batch: Batch, update: int, state: Any = None) -> tuple[Tensor, Tensor, Any]:
-        """(what is minimised, -log p), summed over the tokens of the batch, and the state for the next window."""
+        """Return (minimised loss, -log p), summed over the tokens of the batch, and the state for the next window."""
         device = next(iter(batch.tensors.values())).device
         with torch.autocast(device.type, torch.bfloat16, enabled=self.narrow):
             loss = self.task.loss(self.model, batch, update=update, state=state)
@@ -39,7 +39,7 @@ class Objective(nn.Module):
 
 
 def make_optimizer(section: TrainSection, parameters: Iterable[nn.Parameter]) -> Optimizer:
-    """The optimizer of a recipe; Adam in one pass over each parameter, where torch has that."""
+    """Return the optimizer of a recipe; Adam fused where torch has that."""
     given = section.optimizer
     if given.name == "sgd":
         return SGD(parameters, lr=given.rate, momentum=given.momentum, weight_decay=given.weight_decay)
@@ -66,7 +66,7 @@ def make_optimizer(section: TrainSection, parameters: Iterable[nn.Parameter]) ->
 
 
 def make_schedule(recipe: Recipe) -> Schedule:
-    """The learning-rate schedule of a recipe."""
+    """Return the learning-rate schedule of a recipe."""
     given = recipe.train.schedule
     if given.name == "noam":
         return Noam(given.dim, given.warmup or 4000)

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from regard.recipes.sections import TrainSection
-from regard.train.update import make_optimizer
+from regard.train.objective import make_optimizer
 
 
 def section(name: str) -> TrainSection:

@@ -1,4 +1,4 @@
-"""Predictions file: what a model answered to each example of a split, one JSON object per line."""
+"""Predictions file: a model's answer to each example of a split, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from regard.data.example import line_number
 from regard.recipes.sections import Recipe
 from regard.runs.files import written
+from regard.tasks.measurement import Measured, inputs_and_references
 from regard.tasks.splits import Split
 from regard.tasks.task import Task
-from regard.train.validation import Measured, asked
 
 
 def write_predictions(path: Path, task: Task, split: Split, recipe: Recipe, measured: Measured) -> None:
@@ -28,7 +28,7 @@ def write_predictions(path: Path, task: Task, split: Split, recipe: Recipe, meas
 
 
 def check_answers(task: Task) -> None:
-    """See that a task has answers that can be right.
+    """Check that a task has answers to compare with references.
 
     Raises:
         ValueError: it has none.
@@ -39,7 +39,7 @@ def check_answers(task: Task) -> None:
 
 def _rows(task: Task, split: Split, recipe: Recipe, measured: Measured) -> Iterator[dict[str, Any]]:
     check_answers(task)
-    questions, references = asked(task, split, recipe)
+    questions, references = inputs_and_references(task, split, recipe)
     places: dict[int | str, str] = {}
     merges = task.merges_equal_inputs(recipe)
     for number, example in enumerate(split.examples):  # of an input that is asked once for several, the first

@@ -1,4 +1,4 @@
-"""What a recipe would train, without training it."""
+"""Dry run: data, model, memory and time of a recipe, without training it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from torch import nn
 
 from regard.recipes.sections import Recipe
 from regard.runs.run import Run
-from regard.tasks.setup import Setup, make_model, prepare
+from regard.tasks.build import make_model
+from regard.tasks.setup import Setup, prepare
 from regard.train.footprint import Footprint, forecast
-from regard.train.pretrained import begun_encoders
+from regard.train.pretrained import pretrained_encoders
 from regard.train.screen import Screen
 from regard.train.speed import advice, machine, measured_speed
 from regard.train.time_spent import duration
@@ -26,9 +27,9 @@ from regard.train.trainer import Trainer
 
 
 def plan(recipe: Recipe) -> Iterator[RenderableType]:
-    """The model, the data, the memory of a step and the time of a run, as tables; and what will not fit."""
+    """Yield tables of the model, the data, the memory of an update and the time of a run; and what does not fit."""
     with tempfile.TemporaryDirectory() as cache, torch.device("cpu"):
-        known = None if recipe.init is None else begun_encoders(Run(recipe.init), recipe)
+        known = None if recipe.init is None else pretrained_encoders(Run(recipe.init), recipe)
         setup = prepare(recipe, Path(cache), known)
         with torch.device("meta"):
             model = make_model(recipe, setup.task)
@@ -48,7 +49,7 @@ def plan(recipe: Recipe) -> Iterator[RenderableType]:
 
 
 def memory() -> int:
-    """Bytes of memory that are free on this machine; where it does not say, more than anybody has."""
+    """Return the free memory of this machine in bytes; `sys.maxsize` where the system does not report it."""
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -56,13 +57,13 @@ def memory() -> int:
 
 
 def room(needed: int, free: int) -> str:
-    """Whether a step can fit onto the GPU, in a sentence."""
+    """Return a message on whether an update fits into the memory of the GPU."""
     said = f"{size(free)} of the GPU's memory are free, and a step needs at least {size(needed)}"
     return said if needed <= free else f"[bold red]too large:[/] {said}; make train.batch smaller"
 
 
 def size(count: int) -> str:
-    """Bytes, for people.
+    """Return bytes in words.
 
     >>> size(300), size(5 * 2**20), size(3 * 2**29)
     ('0.3 KiB', '5.0 MiB', '1.5 GiB')
@@ -87,12 +88,12 @@ def _data(setup: Setup, needed: Footprint) -> Table:
     for field, encoder in setup.task.encoders.items():
         table.add_row(f"ids of {escape(field)}", f"{encoder.size:,}")
     if setup.train.encoded is not None:
-        table.add_row("examples to learn from", f"{len(setup.train):,}")
+        table.add_row("training examples", f"{len(setup.train):,}")
     for left_out in setup.skipped():
-        table.add_row("left out", escape(left_out))
+        table.add_row("skipped", escape(left_out))
     table.add_row("batches", escape(str(setup.feed)))
     if setup.feed.dropped:
-        table.add_row("longer than a batch may be, left out", f"{setup.feed.dropped:,}")
+        table.add_row("skipped, longer than a batch may be", f"{setup.feed.dropped:,}")
     table.add_row("largest batch", _shapes(needed))
     return table
 
@@ -101,26 +102,26 @@ def _memory(recipe: Recipe, needed: Footprint) -> Table:
     table = _table("memory of a step", "what", "size")
     table.add_row("parameters", size(needed.parameters))
     table.add_row("gradients", size(needed.gradients))
-    table.add_row(f"what {recipe.train.optimizer.name} keeps", size(needed.optimizer))
+    table.add_row(f"state of {recipe.train.optimizer.name}", size(needed.optimizer))
     table.add_row(f"activations of {_shapes(needed)}", size(needed.activations))
     table.add_section()
-    table.add_row("together, at least", size(needed.total))
+    table.add_row("total, at least", size(needed.total))
     return table
 
 
 def _time(recipe: Recipe, setup: Setup) -> Iterator[RenderableType]:
-    """The time on this machine, by a few updates of a run that is thrown away."""
+    """Yield the time on this machine, measured on some updates of a temporary run."""
     with tempfile.TemporaryDirectory() as folder:
         once = recipe.train.model_copy(update={"minutes": None, "steps": recipe.train.steps or 1, "trackers": ()})
         trained = recipe.model_copy(update={"train": once})
-        speed = measured_speed(Trainer(trained, Run(Path(folder)), screen=Screen(quiet=True), setup=setup))
+        speed = measured_speed(Trainer(trained, Run(Path(folder)), screen=Screen(quiet=True), setup=setup).updater)
     train = recipe.train
     steps = speed.within(60 * train.minutes, train.valid_every) if train.minutes is not None else train.updates
     total = speed.total(steps, train.valid_every)
     table = _table(f"time on {machine()}, measured", "what", "time")
     table.add_row("an update", duration(speed.update))
     table.add_row("a validation, about", duration(speed.validation))
-    table.add_row("the measurements at the end, about", duration(speed.final))
+    table.add_row("the final measurements, about", duration(speed.final))
     table.add_section()
     table.add_row(f"{steps:,} updates and all measurements, about", duration(total))
     yield table
@@ -129,7 +130,7 @@ def _time(recipe: Recipe, setup: Setup) -> Iterator[RenderableType]:
 
 
 def _shapes(needed: Footprint) -> str:
-    """The tensors of the largest batch, without their lengths: source [64, 22], target [64, 12]."""
+    """Return the shapes of the largest batch: source [64, 22], target [64, 12]."""
     shown = {name: list(tensor.shape) for name, tensor in needed.batch.tensors.items() if "_lengths" not in name}
     return ", ".join(f"{name} {shape}" for name, shape in shown.items())
 

@@ -1,4 +1,4 @@
-"""Which words before it each word looked at, in models that keep tapes."""
+"""Panels of self-attention: over the tapes of an LSTMN, and over the layers of a BERT."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.data.tokenizer import Tokenizer
 from regard.explain.capture import capture
 from regard.explain.panel import Panel
+from regard.models.bert import BertEncoder
 from regard.nn.lstmn import LSTMNCell
 from regard.ops.weights import Weights
+from regard.specials import BOS, EOS, UNK
 from regard.view.direction import isolated
 
 
 @contextmanager
 def taped(model: Any, part: str) -> Iterator[list[Tensor]]:
-    """Inside, a model reads one text from its beginning; afterwards there are the weights [T, T] of each layer's tape.
+    """Yield a list that holds, once a model has read one text inside, the weights [T, T] of each layer's tape.
 
     Args:
         model: any; without an LSTMN nothing is found.
@@ -46,7 +49,7 @@ def taped(model: Any, part: str) -> Iterator[list[Tensor]]:
 
 
 def tape_panels(tapes: Sequence[Tensor], text: str, words: Sequence[str]) -> list[Panel]:
-    """A panel for each layer: a row for each word, a column for each word that it may have looked at."""
+    """Return a panel per layer: a row per word, a column per word that it can attend to."""
     named = tuple(words) if tapes and len(words) == len(tapes[0]) else ()
     layers = [""] if len(tapes) == 1 else [f", layer {number}" for number in range(1, len(tapes) + 1)]
     return [
@@ -56,6 +59,33 @@ def tape_panels(tapes: Sequence[Tensor], text: str, words: Sequence[str]) -> lis
 
 
 def _placed(reads: Sequence[Weights]) -> Tensor:
-    """Reads one after the other of a tape whose last word is the one before: weights [T, T], each in its place."""
+    """Return weights [T, T] of successive reads of a growing tape, each at its positions."""
     rows = [read.weights()[0].float().cpu() for read in reads]
     return torch.cat([F.pad(row, (place - row.shape[-1], len(rows) - place)) for place, row in enumerate(rows)])
+
+
+def layers_panel(encoder: BertEncoder, tokenizer: Tokenizer, text: str, *, title: str, pooling: str) -> Panel:
+    """Return a panel with a row per layer, the mean of its heads, over the text in its frame.
+
+    Args:
+        encoder: what reads.
+        tokenizer: of the text.
+        text: one, or two with a tab between.
+        title: of the panel.
+        pooling: `"last"` shows what `<s>` looks at, which the label is of; any other what the words look at, the mean.
+    """
+    ids = tokenizer.encode(text) or [UNK]
+    with torch.inference_mode(), capture(encoder) as seen:
+        encoder(torch.tensor([ids], device=next(encoder.parameters()).device))
+    looked = [calls[0].weights()[0].mean(0).float().cpu() for calls in seen.values()]  # of each layer [T, T]
+    return Panel(
+        title,
+        torch.stack([_looking(weights, pooling) for weights in looked]),
+        along="<s> looks at" if pooling == "last" else "words look at, the mean",
+        rows=tuple(f"layer {number}" for number in range(1, len(looked) + 1)),
+        columns=tuple(tokenizer.tokens([BOS, *ids, EOS])),
+    )
+
+
+def _looking(weights: Tensor, pooling: str) -> Tensor:
+    return weights[0] if pooling == "last" else weights[1:-1].mean(0)

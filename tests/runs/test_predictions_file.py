@@ -12,13 +12,13 @@ import pytest
 
 from regard.data import Labels, Numbers, Tokenizer
 from regard.data.example import Example
+from regard.runs.predictions_file import check_answers, write_predictions
 from regard.systems.classification.targets.number import NumberTarget
 from regard.systems.classification.task import Classification
 from regard.systems.spans.task import SpanAnswering
 from regard.systems.translation.sections import Evaluating
 from regard.systems.translation.task import Translation
 from regard.tasks.prediction import Prediction
-from regard.train.predictions_file import check_answers, write_predictions
 
 WORDS = Tokenizer.train(["a b c"], kind="words")
 

@@ -1,4 +1,4 @@
-"""Where a number stopped being a number."""
+"""Locator of the first module whose output is not finite."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regard.data.batch import Batch
 
 
 class NotFiniteError(ArithmeticError):
-    """The loss is not finite; the sentence names the module and the batch where it arose."""
+    """Loss that is not finite; the message names the module and the batch where it arose."""
 
 
 def locate(model: nn.Module, run: Callable[[], Any]) -> str:
@@ -42,7 +42,7 @@ def locate(model: nn.Module, run: Callable[[], Any]) -> str:
 
 
 def which_of(batch: Batch, question: str) -> str:
-    """The first examples of a batch, or rows of one long text, for people."""
+    """Return the first examples of a batch, or rows of one long text, for a message."""
     what = "examples" if batch.begins and f"{question}_lengths" in batch else "rows"
     return f"{what} {', '.join(map(str, batch.indices[:5]))} ..."
 
@@ -56,7 +56,7 @@ def _watcher(name: str, module: nn.Module, guilty: list[str]) -> Callable[[nn.Mo
 
 
 def _tensors(output: Any) -> list[Tensor]:
-    """The floating-point tensors of an output, also inside tuples and records."""
+    """Return the floating-point tensors of an output, also inside tuples and records."""
     if isinstance(output, Tensor):
         return [output] if output.is_floating_point() else []
     if isinstance(output, tuple | list):
