@@ -127,7 +127,7 @@ def load(
             they say is likely. Recipe and search are the first's.
         device: where it computes; None for a GPU if there is one.
         overrides: of its recipe: `["decode.beam_size=10"]`.
-        engine: who looks for answers: `"own"`, or `"ctranslate2"` for encoder-decoder Transformers (docs/decoding.md).
+        engine: of the search: `"own"`, or `"ctranslate2"` for encoder-decoder Transformers (docs/guide/decoding.md).
         compute: the engine's type of numbers, `"int8"`; None for float32.
 
     Raises:
