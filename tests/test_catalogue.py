@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from regard import nn, ops
 from regard.cli import app
-from regard.ops.catalogue import Entry, catalogue
+from regard.ops.card import Entry, catalogue
 from tests.cases import CASES
 
 ROOT = Path(__file__).parents[1]
@@ -20,8 +20,8 @@ ENTRIES = catalogue()
 
 # Modules of `ops` that define no mechanism: what mechanisms are made of.
 PARTS = {
-    "attended", "attending_gru", "card", "catalogue", "checks", "cross_entropy", "ctc_loss", "dropout", "fastest",
-    "flexed", "inner_product", "kernels", "once", "presence", "short_reads", "unit_vectors", "weights", "windowed",
+    "attended", "attending_gru", "card", "checks", "cross_entropy", "ctc_loss", "dropout", "inner_product", "kernels",
+    "present_tokens", "unit_vectors", "weights",
 }  # fmt: skip
 
 # Mechanisms that read no keys under a mask of their own: they are tested in their own files only.

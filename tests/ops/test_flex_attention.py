@@ -7,11 +7,13 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.attention.flex_attention import flex_attention as torch_flex_attention
 
 from regard import Mask
 from regard.cuda_capture import recording
-from regard.ops import flex_attention, scaled_dot_attention
-from regard.ops.flex_attention import attention_in_spans, block_mask, flex_fits
+from regard.ops import scaled_dot_attention
+from regard.ops.inner_product import flex_attention
+from regard.ops.inner_product.flex_attention import attention_in_spans, block_mask, flex_fits
 from regard.train.cuda_graphs import CudaGraphs
 from tests.mechanism import assert_within_budget, magnitude, on_the_device
 
@@ -80,7 +82,7 @@ def test_masks_of_a_kind_share_what_was_compiled() -> None:
         return graph.forward
 
     torch.compiler.reset()
-    compiled = torch.compile(flex_attention, backend=count)
+    compiled = torch.compile(torch_flex_attention, backend=count)
     found = []
     for length in (300, 300, 300, 310, 320, 400, 410, 500):
         query, mask = torch.ones(2, 1, length, 16), Mask.padding([length - len(found), 131])

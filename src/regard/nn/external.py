@@ -99,6 +99,7 @@ class ExternalMemory:
             (*queries.shape[:3], size),
             has_heads=attention._has_heads,
             state=State(state.step + query.shape[1]),
+            impl="nearest" if self.nearest is not None else "pieces",
         )
         return attention.show(attended)
 

@@ -244,7 +244,9 @@ class LSTMN(nn.Module):
             output, context = (part.masked_fill(outside.unsqueeze(2), 0.0) for part in (output, context))
         old = before.memory.size
         weigh = _Placed([step.attended for step in steps], old, words.new_zeros(batch, 0, old + length), outside)
-        attended = Attended(context, weigh, (batch, 1, length, old + length), has_heads=False, state=state)
+        impl = steps[-1].attended.impl if steps else "reference"
+        shape = (batch, 1, length, old + length)
+        attended = Attended(context, weigh, shape, has_heads=False, state=state, impl=impl)
         return LSTMNStep(output, state, attended)
 
 

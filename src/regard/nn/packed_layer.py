@@ -72,7 +72,7 @@ class PackedLayer:
         x = self._wrote(x, context, self._attention_norm)
         if self._cross is not None and self._cross_norm is not None and source is not None:
             context, weights = self._cross.read(self._read(x, self._cross_norm), source)
-            attended = Attended.from_weights(context.unsqueeze(1), weights, state=State(past.size))
+            attended = Attended.from_weights(context.unsqueeze(1), weights, state=State(past.size), impl="packed")
             x = self._wrote(x, context, self._cross_norm)
         hidden = self._inner(self._read(x, self._hidden_norm))
         x = self._wrote(x, self._outer(hidden), self._hidden_norm)

@@ -98,7 +98,9 @@ class SharedMemory:
         weights = energy.softmax(-1) if memory.bias is None else masked_softmax(energy + memory.bias)
         context = torch.bmm(weights, memory.value.squeeze(1)).flatten(0, 1).unsqueeze(1)
         after = State(1 if state is None else state.step + 1)
-        return Attended.from_weights(context, weights.view(-1, 1, 1, size), has_heads=False, state=after)
+        return Attended.from_weights(
+            context, weights.view(-1, 1, 1, size), has_heads=False, state=after, impl="cpu_sigmoid"
+        )
 
     def _together(self, reader: Reader) -> bool:
         """Whether only the query tells one read from another; whoever watches is shown each sequence's own read."""
@@ -122,4 +124,6 @@ def _apart(together: Attended, copies: int, after: State, *, has_heads: bool) ->
         return weights.transpose(1, 2).flatten(0, 1).unsqueeze(2).index_select(2, row)
 
     context = together.context.flatten(0, 1).unsqueeze(1)
-    return Attended(context, weigh, (rows * copies, heads, 1, keys), has_heads=has_heads, state=after)
+    return Attended(
+        context, weigh, (rows * copies, heads, 1, keys), has_heads=has_heads, state=after, impl=together.impl
+    )

@@ -1,18 +1,30 @@
-"""Checks that every op shares: one sentence that names the mechanism, both shapes and what to do."""
+"""Checks that every op shares. An error names the mechanism, both shapes and what to do."""
 
 from __future__ import annotations
+
+from typing import NoReturn
 
 from torch import Tensor
 
 
 def check_impl(mechanism: str, implementations: tuple[str, ...], impl: str | None) -> None:
-    """An implementation asked for by name is that one or an error: nothing falls back silently."""
+    """Refuse a name that no implementation has: one that is asked for by name never falls back silently."""
     if impl is not None and impl not in implementations:
         raise ValueError(f"{mechanism}: no implementation {impl!r}; there are {', '.join(implementations)}")
 
 
+def refuse(mechanism: str, impl: str, reason: str) -> NoReturn:
+    """Raise ValueError: this implementation cannot do what is asked. `reason` is the end of the sentence.
+
+    >>> refuse("dot", "banded", "needs a window")
+    Traceback (most recent call last):
+    ValueError: dot: impl='banded' needs a window; leave impl out, or use impl="reference"
+    """
+    raise ValueError(f'{mechanism}: impl={impl!r} {reason}; leave impl out, or use impl="reference"')
+
+
 def check_weight(mechanism: str, name: str, weight: Tensor | None) -> None:
-    """A mask that slipped into the place of a weight is told where it belongs."""
+    """Refuse what is not a tensor, such as a mask that was given in the position of a weight."""
     if weight is not None and not isinstance(weight, Tensor):
         raise TypeError(
             f"{mechanism}: {name} must be a tensor, not {type(weight).__name__}; a mask is given as mask=..."
@@ -20,7 +32,7 @@ def check_weight(mechanism: str, name: str, weight: Tensor | None) -> None:
 
 
 def _fits(query: Tensor, key: Tensor, value: Tensor, width: int | None) -> bool:
-    """Whether nothing is wrong, found in a few comparisons: short reads take no longer than what is checked of them."""
+    """Whether shapes and dtypes are right, in few comparisons: they are a part of the time of a short read."""
     if not query.dim() == key.dim() == value.dim() == 4:
         return False
     batch, heads, _, channels = query.shape

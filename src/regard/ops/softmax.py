@@ -161,10 +161,10 @@ HELD_PAIRS = 1 << 22
 """Of a mask that is kept as a tensor, at most."""
 
 
-def read(weights: Tensor, value: Tensor, dropout: float) -> Attended:
-    """Read `value` with weights [B, H, T, S]."""
+def read(weights: Tensor, value: Tensor, dropout: float, impl: str = "reference") -> Attended:
+    """Read `value` with weights [B, H, T, S] that the implementation `impl` made."""
     given = F.dropout(weights, dropout) if dropout else weights
-    return Attended.from_weights(weigh_values(given, value), weights)
+    return Attended.from_weights(weigh_values(given, value), weights, impl=impl)
 
 
 def weigh_values(weights: Tensor, value: Tensor) -> Tensor:

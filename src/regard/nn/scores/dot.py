@@ -8,7 +8,7 @@ from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import State
 from regard.ops.attended import Attended
-from regard.ops.dot import dot_attention, dot_score
+from regard.ops.dot import CARD, dot_attention, dot_score
 
 
 class Dot(Score):
@@ -25,7 +25,7 @@ class Dot(Score):
     (0, 56)
     """
 
-    implementations = ("reference", "sdpa")
+    implementations = CARD.names
 
     def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
         return dot_score(query, memory.key)

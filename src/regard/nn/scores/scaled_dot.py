@@ -8,7 +8,7 @@ from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import State
 from regard.ops.attended import Attended
-from regard.ops.scaled_dot import scaled_dot_attention, scaled_dot_score
+from regard.ops.scaled_dot import CARD, scaled_dot_attention, scaled_dot_score
 
 
 class ScaledDot(Score):
@@ -22,7 +22,7 @@ class ScaledDot(Score):
     Linear(in_features=512, out_features=512, bias=False)
     """
 
-    implementations = ("reference", "sdpa")
+    implementations = CARD.names
 
     def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
         return scaled_dot_score(query, memory.key)

@@ -13,8 +13,8 @@ from torch import Tensor
 from regard.masks import Mask
 from regard.ops.additive.kernels.backward import energy_gradients, slopes
 from regard.ops.additive.kernels.device import INTERPRETED
+from regard.ops.additive.kernels.energy import prepare
 from regard.ops.additive.kernels.forward import attend
-from regard.ops.additive.kernels.prepare import prepare
 from regard.ops.additive.launch import SCRATCH, Launch, Tile
 from regard.ops.additive.tiles import Operands
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from regard.masks import Mask
+from regard.ops.inner_product.sdpa import capability
 from regard.ops.kernels import runnable
-from regard.ops.sdpa_backends import capability
 
 _KEYS = 512
 _UNITS = 16

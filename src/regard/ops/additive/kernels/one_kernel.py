@@ -14,8 +14,8 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy
 from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, warpgroup_mma, warpgroup_mma_wait
 
-from regard.ops.additive.kernels.halves import leave, put_together
-from regard.ops.additive.kernels.promise import largest_size, wider, within
+from regard.ops.additive.kernels.span_check import largest_size, wider, within
+from regard.ops.additive.kernels.split_keys import leave, put_together
 from regard.ops.additive.kernels.waves import key_features, query_features
 
 ROWS = gl.constexpr(128)

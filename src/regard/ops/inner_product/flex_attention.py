@@ -10,22 +10,27 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
-from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
 from regard.cuda_capture import is_recording
 from regard.masks import Mask, Shape, Spans
-from regard.ops.kernels import runnable
-from regard.ops.sdpa_backends import capability
+from regard.ops.attended import Attended
+from regard.ops.inner_product.read import Implementation, Read
+from regard.ops.inner_product.sdpa import capability
+from regard.ops.kernels import no_kernels, runnable
+
+if TYPE_CHECKING:
+    from torch.nn.attention.flex_attention import BlockMask
 
 _BLOCK = 128
 _PAIRS = 1 << 28
 _PAIRS_RECORDED = 1 << 25
 _CAPABILITY = (9, 0)
 _WIDTHS = (16, 32, 64, 128)
+_HALF = (torch.float16, torch.bfloat16)
 _KINDS = 16
 """Dtypes, widths and windows that are compiled, at most, each four times: for one shape and for all, with gradients and
 without. PyTorch stops at eight, and then computes every pair."""
@@ -46,6 +51,8 @@ def flex_fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shap
 
 def attention_in_spans(query: Tensor, key: Tensor, value: Tensor, mask: Mask, shape: Shape, *, scale: float) -> Tensor:
     """softmax(scale q.k) value under a mask of spans, [B, H, T, Dv]; `flex_fits` says when."""
+    from torch.nn.attention.flex_attention import BlockMask, flex_attention
+
     _compiled_kinds.add(_kind(query, value, mask.spans(shape)))
     pattern = mask.once((BlockMask, shape, query.device), lambda mask: block_mask(mask, shape, query.device))
     if torch.compiler.is_compiling():
@@ -64,6 +71,8 @@ def block_mask(mask: Mask, shape: Shape, device: torch.device) -> BlockMask:
     >>> pattern.full_kv_num_blocks[0, 0].tolist()
     [0, 1, 1]
     """
+    from torch.nn.attention.flex_attention import BlockMask
+
     batch, _, queries, keys = shape
     blocks = mask.blocks(shape, (_BLOCK, _BLOCK), device=device)
     size = (batch, 1, -1, -1)
@@ -94,8 +103,40 @@ def _pairs(mask: Mask, shape: Shape, device: torch.device) -> Callable[..., Tens
     return lambda batch, head, query, key: (key < ends[batch]) & (key > query + after) & (key <= query + until)
 
 
+def offer(read: Read) -> Attended | None:
+    """The outcome for the longest reads under a mask of spans, without dropout, which FlexAttention has not."""
+    if read.mask is None or read.causal or read.dropout:
+        return None
+    return attend(read) if flex_fits(read.query, read.key, read.value, read.mask, read.shape) else None
+
+
+def refusal(read: Read) -> str | None:
+    """It needs a GPU, half precision, a mask of spans and no dropout."""
+    query, value, mask = read.query, read.value, read.mask
+    if read.dropout:
+        return f"has no dropout; got {read.dropout}"
+    if mask is None or mask.spans(read.shape).rest is not None:
+        return "needs a mask of padding, windows or both"
+    reason = no_kernels(query.device, query.dtype, _HALF)
+    if reason is None and not _has_kernel(query, read.key, value):
+        reason = (
+            f"needs a GPU of capability {_CAPABILITY[0]}.{_CAPABILITY[1]} and widths of {', '.join(map(str, _WIDTHS))}"
+        )
+    return reason
+
+
+def attend(read: Read) -> Attended:
+    """Blocks of the pairs that the mask leaves."""
+    assert read.mask is not None, "refusal asks for a mask"
+    context = attention_in_spans(read.query, read.key, read.value, read.mask, read.shape, scale=read.scale)
+    return read.attended(context, FLEX_ATTENTION.name)
+
+
+FLEX_ATTENTION = Implementation("flex_attention", offer, refusal, attend)
+
+
 def _has_kernel(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    half = query.dtype in (torch.float16, torch.bfloat16) and query.dtype == key.dtype == value.dtype
+    half = query.dtype in _HALF and query.dtype == key.dtype == value.dtype
     widths = query.shape[3] in _WIDTHS and value.shape[3] in _WIDTHS
     return half and widths and runnable(query, key, value) and capability(query.device) >= _CAPABILITY
 
@@ -106,4 +147,6 @@ def _kind(query: Tensor, value: Tensor, spans: Spans) -> object:
 
 @functools.cache
 def _compiled() -> Any:
+    from torch.nn.attention.flex_attention import flex_attention
+
     return torch.compile(flex_attention)

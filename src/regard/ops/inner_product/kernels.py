@@ -1,4 +1,7 @@
-"""A program has one head of one sequence: all its queries, keys and values, which may lie anywhere."""
+"""Short reads by Triton kernels: weights are made forward, and once more backward, and never leave the chip.
+
+A program has one head of one sequence: all its queries, keys and values, which may lie anywhere.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,31 @@ import triton.language as tl
 from torch import Tensor
 
 from regard.ops.additive.kernels.device import multiply
-from regard.ops.short_reads.limits import Limits
+from regard.ops.inner_product.short_reads import Limits
+from regard.ops.kernels import only_once
+
+WHAT = "inner products: the kernel for short reads"
+
+
+class ShortRead(torch.autograd.Function):
+    """One read with its gradients; keeps its inputs, and the seed that chose which weights were dropped."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, limits: Limits, scale: float, dropout: float
+    ) -> Tensor:
+        seed = torch.randint(1 << 31, (1,), device=query.device) if dropout else None
+        ctx.save_for_backward(query, key, value, limits.lengths, seed)
+        ctx.limits, ctx.scale, ctx.dropout = limits._replace(lengths=None), scale, dropout
+        return read(query, key, value, limits, scale, dropout, seed)
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        only_once(WHAT)
+        query, key, value, lengths, seed = ctx.saved_tensors
+        limits = ctx.limits._replace(lengths=lengths)
+        return *pull(query, key, value, upstream, limits, ctx.scale, ctx.dropout, seed), None, None, None
+
 
 _SMALL = 32 * 64  # entries of a head for which two warps are enough
 _LENGTHS = ("queries", "keys", "after", "until", "l_b")  # differ from batch to batch, and are not worth a kernel each

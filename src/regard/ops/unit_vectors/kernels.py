@@ -1,4 +1,7 @@
-"""A program has some whole vectors, which may lie anywhere: [B, H, T, D] with any strides."""
+"""Unit vectors by Triton kernels: entries are read once forward, and with their gradient once more backward.
+
+A program has some whole vectors, which may lie anywhere: [B, H, T, D] with any strides.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,24 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+class UnitVectors(torch.autograd.Function):
+    """Unit vectors with their gradient; keeps the vectors and √D over their lengths."""
+
+    @staticmethod
+    def forward(ctx: Any, vectors: Tensor, softness: float) -> Tensor:
+        made, factor = shorten(vectors, softness)
+        ctx.save_for_backward(vectors, factor)
+        return made
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None]:
+        vectors, factor = ctx.saved_tensors
+        return turn(vectors, factor, upstream), None
+
 
 _ENTRIES = 2048
 """Of the vectors of one program."""

@@ -1,4 +1,4 @@
-"""PyTorch's fused attention by the fastest of its backends.
+"""PyTorch's fused attention by the fastest of its backends, under any mask.
 
 `F.scaled_dot_product_attention` has several kernels behind it and takes the first that can, in an order of its own,
 which is not the order of their speed. The rule here, per call:
@@ -42,6 +42,10 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from regard.cuda_capture import is_recording
+from regard.masks import Mask, Shape
+from regard.ops.attended import Attended
+from regard.ops.inner_product.read import Implementation, Read
+from regard.ops.softmax import HELD_PAIRS, whole_rows
 
 _LARGE = [
     SDPBackend.CUDNN_ATTENTION,
@@ -74,8 +78,8 @@ _NARROW, _WIDE = 64, 256
 
 
 @dataclass(frozen=True)
-class Shape:
-    """Of a read: how many queries and keys, how wide, whether gradients are asked for."""
+class Size:
+    """Size of a read: queries, keys, width of a head; and whether it has gradients."""
 
     queries: int
     keys: int
@@ -134,31 +138,31 @@ def _even(tensor: Tensor) -> bool:
     return last == 1 and all(stride * tensor.element_size() % 16 == 0 for stride in strides)
 
 
-def backends(capability: tuple[int, int] | None, dtype: torch.dtype, shape: Shape) -> list[SDPBackend] | None:
+def backends(capability: tuple[int, int] | None, dtype: torch.dtype, size: Size) -> list[SDPBackend] | None:
     """The rule as a function: the order to try, or None for PyTorch's own; `capability` is None off CUDA.
 
-    >>> backends((9, 0), torch.bfloat16, Shape(4096, 4096, 64))[0].name
+    >>> backends((9, 0), torch.bfloat16, Size(4096, 4096, 64))[0].name
     'CUDNN_ATTENTION'
-    >>> backends((9, 0), torch.bfloat16, Shape(32, 32, 64))[0].name
+    >>> backends((9, 0), torch.bfloat16, Size(32, 32, 64))[0].name
     'EFFICIENT_ATTENTION'
-    >>> backends((8, 0), torch.float32, Shape(1, 30, 512))[0].name
+    >>> backends((8, 0), torch.float32, Size(1, 30, 512))[0].name
     'MATH'
-    >>> backends((8, 0), torch.bfloat16, Shape(4096, 4096, 64)) is None
+    >>> backends((8, 0), torch.bfloat16, Size(4096, 4096, 64)) is None
     True
     """
     if capability is None:
         return None
     half = dtype in (torch.float16, torch.bfloat16)
-    pairs = shape.queries * shape.keys
-    short = shape.differentiable and pairs <= _FEW_PAIRS
-    if (short and (not half or shape.width > _WIDE)) or (not half and shape.queries == 1):
+    pairs = size.queries * size.keys
+    short = size.differentiable and pairs <= _FEW_PAIRS
+    if (short and (not half or size.width > _WIDE)) or (not half and size.queries == 1):
         return [SDPBackend.MATH]
     if not half or capability < _CAPABILITY:
         return None
-    if pairs <= _FEW_PAIRS and shape.width <= _NARROW:
+    if pairs <= _FEW_PAIRS and size.width <= _NARROW:
         return _SHORT
-    if pairs <= _FEW_PAIRS and shape.width <= _WIDE:
-        return _SHORT_WIDE_LEARNED if shape.differentiable else _SHORT_WIDE
+    if pairs <= _FEW_PAIRS and size.width <= _WIDE:
+        return _SHORT_WIDE_LEARNED if size.differentiable else _SHORT_WIDE
     return _LARGE if pairs >= _PAIRS else None
 
 
@@ -178,9 +182,9 @@ def _order(query: Tensor, key: Tensor, value: Tensor) -> AbstractContextManager[
     if few and not is_recording():
         return _WithoutCudnn()
     differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value))
-    shape = Shape(query.shape[2], key.shape[2], query.shape[3], differentiable)
+    size = Size(query.shape[2], key.shape[2], query.shape[3], differentiable)
     dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else query.dtype
-    order = backends(capability(query.device), dtype, shape)
+    order = backends(capability(query.device), dtype, size)
     return nullcontext() if order is None else sdpa_kernel(order, set_priority=True)
 
 
@@ -188,3 +192,38 @@ def _order(query: Tensor, key: Tensor, value: Tensor) -> AbstractContextManager[
 def capability(device: torch.device) -> tuple[int, int]:
     """The compute capability of a GPU, asked once."""
     return torch.cuda.get_device_capability(device)
+
+
+def attend(read: Read) -> Attended:
+    """The fused operation, with a bias for the mask; rows without anything to attend to are erased."""
+    query, key, value, mask = read.query, read.key, read.value, read.mask
+    if mask is None or read.causal:
+        context = fused_attention(query, key, value, causal=read.causal, scale=read.scale, dropout=read.dropout)
+        return read.attended(context, SDPA.name)
+    bias, empty = _known_bias(mask, read.shape, query)
+    context = fused_attention(query, key, value, bias, scale=read.scale, dropout=read.dropout)
+    return read.attended(context if empty is None else context.masked_fill(empty, 0.0), SDPA.name)
+
+
+SDPA = Implementation("sdpa", attend, lambda read: None, attend)
+
+
+def _known_bias(mask: Mask, shape: Shape, query: Tensor) -> tuple[Tensor, Tensor | None]:
+    """The bias that stands for a mask, and the rows to erase; made once for the layers that read by it.
+
+    Booleans where it would be large, and while windows are recorded: a causal mask may outlive what is recorded.
+    """
+    if mask.by_place and (is_recording() or shape[0] * shape[2] * shape[3] > HELD_PAIRS):
+        forbidden, empty = whole_rows(mask, shape, query.device)
+        return ~forbidden, empty
+    return mask.latest(_bias, (shape, query.device, query.dtype), lambda: _bias(mask, shape, query))
+
+
+def _bias(mask: Mask, shape: Shape, query: Tensor) -> tuple[Tensor, Tensor | None]:
+    """A bias of 0 or -inf [B, H, T, S], and the rows to erase. PyTorch makes it of booleans too, but at every read."""
+    forbidden, empty = whole_rows(mask, shape, query.device)
+    keys = forbidden.shape[3]
+    # Rows begin at multiples of eight entries, where kernels want them: PyTorch copies others at every read.
+    room = keys + -keys % 8 if query.is_cuda else keys
+    bias = query.new_zeros(*forbidden.shape[:3], room).narrow(3, 0, keys)
+    return bias.masked_fill_(forbidden, -torch.inf), empty

@@ -14,7 +14,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.masks import Mask, Shape
-from regard.ops.sdpa_backends import aligned, capability, fused_attention
+from regard.ops.attended import Attended
+from regard.ops.inner_product.read import Implementation, Read
+from regard.ops.inner_product.sdpa import aligned, capability, fused_attention
 
 _BLOCK = 64  # queries of a block, at least: what a fused kernel is made for
 _CAPABILITY, _WIDEST = (8, 0), 256  # of flash attention
@@ -38,8 +40,10 @@ class Band:
     lengths: Tensor | None
 
     @staticmethod
-    def of(mask: Mask | None, shape: Shape) -> Band | None:
+    def of(mask: Mask | None, shape: Shape, *, gain: int = _GAIN) -> Band | None:
         """The band of a mask that is a window, padded or not; None if it is another or too wide to gain by it.
+
+        A slab may have one key of each `gain` of the memory; with 0 any window is a band.
 
         >>> Band.of(Mask.window(16), (1, 1, 1024, 1024)).slab
         79
@@ -52,7 +56,7 @@ class Band:
         if first is None or last is None or last <= first or rest is not None:
             return None
         band = Band(shape, first, last - first, lengths)
-        return band if band.slab * _GAIN <= shape[3] else None
+        return band if band.slab * gain <= shape[3] else None
 
     @property
     def block(self) -> int:
@@ -115,8 +119,6 @@ def windowed_attention(
     >>> windowed_attention(ones, ones, ones.cumsum(2), band, scale=1.0)[0, 0, :, 0]
     tensor([1.0, 1.5, 2.5, 3.5])
     """
-    if _flash_can(query, key, value, band) and not dropout:
-        return _by_flash(query, key, value, band, scale)
     allowed = band.allowed(query.device)
     empty = ~allowed.any(dim=-1, keepdim=True)
     context = fused_attention(
@@ -125,14 +127,67 @@ def windowed_attention(
     return band.joined(context.masked_fill(empty, 0.0))
 
 
-def _flash_can(query: Tensor, key: Tensor, value: Tensor, band: Band) -> bool:
-    """Whether flash attention has this window: half precision on a GPU, a query's own place in it, no padding."""
-    half = query.dtype in (torch.float16, torch.bfloat16) and query.dtype == key.dtype == value.dtype
-    if not (query.is_cuda and half and torch.backends.cuda.is_flash_attention_available()):
-        return False
-    fits = query.shape[3] == value.shape[3] <= _WIDEST and query.shape[3] % 8 == 0
-    placed = band.lengths is None and band.first < 0 <= band.first + band.width
-    return fits and placed and capability(query.device) >= _CAPABILITY
+def refusal(read: Read) -> str | None:
+    """It needs a window."""
+    return "needs a window, padded or not" if Band.of(read.mask, read.shape, gain=0) is None else None
+
+
+def attend(read: Read) -> Attended:
+    """Queries in blocks, each with the keys that its window reaches."""
+    band = Band.of(read.mask, read.shape, gain=0)
+    assert band is not None, "refusal asks for a window"
+    return _attend(read, band)
+
+
+def offer(read: Read) -> Attended | None:
+    """The outcome for windows much narrower than the memory, by flash attention's own where it has them."""
+    band = None if read.causal else Band.of(read.mask, read.shape)
+    if band is None:
+        return None
+    return _attend(read, band) if _no_flash(read, band) else _attend_by_flash(read, band)
+
+
+def _attend(read: Read, band: Band) -> Attended:
+    context = windowed_attention(read.query, read.key, read.value, band, scale=read.scale, dropout=read.dropout)
+    return read.attended(context, BANDED.name)
+
+
+BANDED = Implementation("banded", offer, refusal, attend)
+
+
+def flash_refusal(read: Read) -> str | None:
+    """It needs a window that flash attention has."""
+    band = Band.of(read.mask, read.shape, gain=0)
+    return "needs a window, not padded" if band is None else _no_flash(read, band)
+
+
+def flash_attend(read: Read) -> Attended:
+    """The window of flash attention."""
+    band = Band.of(read.mask, read.shape, gain=0)
+    assert band is not None, "flash_refusal asks for a window"
+    return _attend_by_flash(read, band)
+
+
+def _attend_by_flash(read: Read, band: Band) -> Attended:
+    return read.attended(_by_flash(read.query, read.key, read.value, band, read.scale), FLASH_WINDOW.name)
+
+
+FLASH_WINDOW = Implementation("flash_window", lambda read: None, flash_refusal, flash_attend)
+"""Offered by `BANDED`, which finds the window first."""
+
+
+def _no_flash(read: Read, band: Band) -> str | None:
+    """The reason why flash attention has not this window: it has half precision on a GPU, no padding, no dropout."""
+    query, value = read.query, read.value
+    if not query.is_cuda or not torch.backends.cuda.is_flash_attention_available():
+        return f"needs a CUDA device with flash attention; got tensors on {query.device}"
+    if query.dtype not in (torch.float16, torch.bfloat16) or read.dropout:
+        return f"has half precision and no dropout; got {query.dtype} and {read.dropout}"
+    if band.lengths is not None or not band.first < 0 <= band.first + band.width:
+        return "needs a window with the query's own place in it, not padded"
+    if not query.shape[3] == value.shape[3] <= _WIDEST or query.shape[3] % 8:
+        return f"needs one width, a multiple of 8 up to {_WIDEST}; got {query.shape[3]} and {value.shape[3]}"
+    return None if capability(query.device) >= _CAPABILITY else f"needs a GPU of capability {_CAPABILITY[0]}"
 
 
 def _by_flash(query: Tensor, key: Tensor, value: Tensor, band: Band, scale: float) -> Tensor:

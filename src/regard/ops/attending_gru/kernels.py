@@ -1,4 +1,4 @@
-"""The steps of the attending GRU as one kernel each: a program for each sequence, which shares nothing with others."""
+"""The steps of the attending GRU as one Triton kernel each: a program per sequence, independent of the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.ops.attending_gru.steps import Read, Steps
+from regard.ops.attending_gru.reference import Read, Steps
 
 _TILE = 8192  # entries of [S, A] and [S, D] held at once
 

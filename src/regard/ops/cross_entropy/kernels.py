@@ -1,4 +1,7 @@
-"""A program walks along a row of logits: forward for its log-sum-exp, back for its gradient."""
+"""The cross-entropy by Triton kernels: logits are read once forward, and once more for the gradient.
+
+A program walks along a row of logits: forward for its log-sum-exp, back for its gradient.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,31 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+class Fused(torch.autograd.Function):
+    """The cross-entropy with its gradient; keeps the logits and their log-sum-exp."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, target: Tensor, weight: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+        logits, weight = logits.contiguous(), weight.float()
+        level, chosen, mean = surprise(logits, target)
+        nll = ((level - chosen) * weight).sum()
+        ctx.save_for_backward(logits, target, weight, level)
+        ctx.smoothing = smoothing
+        ctx.mark_non_differentiable(nll)
+        if smoothing == 0.0:
+            return nll.clone(), nll
+        even = ((level - mean) * weight).sum()
+        return (1 - smoothing) * nll + smoothing * even, nll
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, total: Tensor, nll: Tensor) -> tuple[Tensor, None, None, None]:
+        logits, target, weight, level = ctx.saved_tensors
+        return slope(logits, target, weight * total, level, ctx.smoothing), None, None, None
+
 
 _BLOCK = 4096
 
