@@ -13,10 +13,10 @@ import torch
 from torch import nn
 
 from regard.decode.constraint import Constrained, Trie
-from regard.decode.engine import Engine
+from regard.decode.generation import Engine
 from regard.decode.search import Search
 from regard.engines import make_engine
-from regard.evaluate.nearest import unknown
+from regard.evaluate.texts import unknown
 from regard.nn.packed import packed_copy
 from regard.protocol import device_of
 from regard.recipes.sections import Recipe

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from difflib import get_close_matches
 
-from regard.bench.case import Case
-from regard.bench.machine import Machine
+from regard.bench.case import Case, Machine
 from regard.bench.network import Network
 from regard.bench.reading import Reading, Sizes
 

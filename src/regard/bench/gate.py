@@ -16,8 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.bench.case import Case, Way
-from regard.bench.machine import Machine
+from regard.bench.case import Case, Machine, Way
 from regard.cuda_capture import recording
 
 _STEPS = {torch.float32: 4}

@@ -10,8 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from regard.bench.case import Case, Way
-from regard.bench.machine import Machine
+from regard.bench.case import Case, Machine, Way
 from regard.bench.timing import Time, race
 from regard.cuda_capture import recording
 

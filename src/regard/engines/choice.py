@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import torch
 from torch import nn
 
-from regard.decode.engine import Engine
+from regard.decode.generation import Engine
 from regard.engines.ctranslate2 import CTranslate2
 
 EngineName = Literal["own", "ctranslate2"]

@@ -15,7 +15,7 @@ from regard.nn.multi_head import MultiHead
 from regard.nn.positions import Learned
 from regard.nn.rotary import Rotary
 from regard.nn.scores.base import Score
-from regard.nn.scores.scaled_dot import ScaledDot
+from regard.nn.scores.dot import ScaledDot
 from regard.nn.transformer_layer import ACTIVATIONS, TransformerLayer
 from regard.ops.sinusoidal import sinusoidal_positions
 

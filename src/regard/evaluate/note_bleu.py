@@ -6,10 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from regard.evaluate.nearest import unknown
 from regard.evaluate.score import Score
 from regard.evaluate.tally import Floats, Tally
-from regard.evaluate.texts import References, paired_texts, text_signature
+from regard.evaluate.texts import References, paired_texts, text_signature, unknown
 
 BREVITIES = ("linear", "exponential", "none")
 

@@ -20,10 +20,10 @@ from regard.nn.aligners import Softmax
 from regard.nn.attention import Attention
 from regard.nn.cells import Cells
 from regard.nn.dropout import Dropout
-from regard.nn.global_fertility import GlobalFertility
 from regard.nn.rnn import Recurrent, RecurrentState
 from regard.nn.scores import Additive
 from regard.nn.shared_memory import SharedMemory
+from regard.nn.structure_losses import GlobalFertility
 from regard.ops.attending_gru import attending_gru
 from regard.ops.softmax import weigh_values
 from regard.ops.weights import Weights

@@ -13,7 +13,7 @@ from regard.nn.aligners.softmax import Softmax
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
 from regard.nn.packing import Activation, Packing
-from regard.nn.scores.scaled_dot import ScaledDot
+from regard.nn.scores.dot import ScaledDot
 from regard.nn.shared_memory import SharedMemory
 from regard.nn.state import State
 from regard.ops.attended import Attended

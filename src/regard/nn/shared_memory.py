@@ -18,8 +18,7 @@ from regard.nn.packing import PackedLinear
 from regard.nn.reader import Reader
 from regard.nn.scores.additive import Additive
 from regard.nn.scores.bilinear import Bilinear
-from regard.nn.scores.dot import Dot
-from regard.nn.scores.scaled_dot import ScaledDot
+from regard.nn.scores.dot import Dot, ScaledDot
 from regard.nn.state import State
 from regard.ops.additive.cpu_sigmoid import relative_score
 from regard.ops.attended import Attended

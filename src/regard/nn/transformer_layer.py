@@ -21,7 +21,7 @@ from regard.nn.multi_head import MultiHead
 from regard.nn.packed_layer import PackedLayer
 from regard.nn.rotary import Rotary
 from regard.nn.scores.base import Score
-from regard.nn.scores.scaled_dot import ScaledDot
+from regard.nn.scores.dot import ScaledDot
 from regard.nn.shared_memory import SharedMemory
 from regard.nn.state import State
 from regard.ops.attended import Attended

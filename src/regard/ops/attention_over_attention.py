@@ -9,7 +9,7 @@ from torch import Tensor
 from regard.masks import Mask
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.ops.present_tokens import both, present
+from regard.ops.checks import both, present
 from regard.ops.softmax import full_precision, masked_softmax, statistics_dtype
 
 CARD = Card(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+import torch
 from torch import Tensor
+
+from regard.masks import Mask, MaskShapeError
 
 
 def check_impl(mechanism: str, implementations: tuple[str, ...], impl: str | None) -> None:
@@ -66,3 +69,25 @@ def check_reading(mechanism: str, query: Tensor, key: Tensor, value: Tensor, *, 
         )
     if width is not None and query.shape[3] != width:
         raise ValueError(f"{mechanism}: query has width {query.shape[3]}, but the score's weight has {width}")
+
+
+def present(sequence: Tensor, mask: Mask | None) -> Tensor:
+    """The positions of `sequence` [B, L, C] that are not padding, as booleans [B, L].
+
+    The mask speaks of positions alone (`Mask.padding(lengths)`); one that differs by query is refused.
+
+    >>> present(torch.zeros(2, 3, 5), Mask.padding([3, 1])).int().tolist()
+    [[1, 1, 1], [1, 0, 0]]
+    """
+    Mask.check(mask)
+    batch, length, _ = sequence.shape
+    if mask is None:
+        return torch.ones(batch, length, dtype=torch.bool, device=sequence.device)
+    if mask.by_place:
+        raise MaskShapeError(f"there are no queries with places here: only padding or keys can be masked; got {mask!r}")
+    return mask.allowed((batch, 1, 1, length), device=sequence.device)[:, 0, 0].expand(batch, length)
+
+
+def both(rows: Tensor, cols: Tensor) -> Mask:
+    """The pairs whose two positions are there: [B, T], [B, S] -> a mask of [B, 1, T, S]."""
+    return Mask.of(rows.unsqueeze(2) & cols.unsqueeze(1))

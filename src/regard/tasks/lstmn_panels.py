@@ -14,7 +14,7 @@ from regard.explain.capture import capture
 from regard.explain.panel import Panel
 from regard.nn.lstmn import LSTMNCell
 from regard.ops.weights import Weights
-from regard.view.direction import isolated
+from regard.view.text import isolated
 
 
 @contextmanager

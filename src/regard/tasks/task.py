@@ -38,8 +38,8 @@ from regard.tasks.loss import Loss
 from regard.tasks.lstmn_panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
 from regard.tasks.tokenizers import learned_positions, learned_tokenizer, texts_end, values
-from regard.view.direction import isolated
 from regard.view.terminal import heat_map
+from regard.view.text import isolated
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -12,8 +12,8 @@ from regard.evaluate.confusion import Confusion
 from regard.explain.panel import Panel
 from regard.runs.files import written
 from regard.view.classes import CROSSED, LISTED, numbers
-from regard.view.markdown import cell
 from regard.view.panels import draw
+from regard.view.text import cell
 
 PICTURE = "confusion.png"
 _MISTAKES = 20

@@ -21,7 +21,7 @@ from regard.train.class_report import class_lines, confusion_lines, draw_confusi
 from regard.train.screen import ENDED
 from regard.train.trainer import Outcome
 from regard.train.validation import Measured
-from regard.view.markdown import cell
+from regard.view.text import cell
 
 _FEW = 30  # points of a curve that are marked one by one
 _ACROSS = 4  # pictures in a row

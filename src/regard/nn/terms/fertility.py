@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from regard.nn.terms.recurrent import RecurrentTerm
+from regard.nn.terms.base import RecurrentTerm
 from regard.ops.fertility_term import fertility_features
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.nn.memory import Memory
-from regard.nn.terms.recurrent import RecurrentTerm
+from regard.nn.terms.base import RecurrentTerm
 from regard.ops.recall_term import recall_features
 from regard.ops.softmax import statistics_dtype
 

@@ -31,7 +31,7 @@ from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
 from regard.tasks.task import Encoders, Pace, Task, no_head
 from regard.tasks.tokenizers import texts_end
-from regard.view.direction import isolated
+from regard.view.text import isolated
 
 if TYPE_CHECKING:
     from regard.tasks.splits import Split
