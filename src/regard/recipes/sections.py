@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast, get_type_hints
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, create_model, field_validator, model_validator
 
@@ -347,8 +347,7 @@ def decode_section(own: type[Section] | None) -> type[DecodeSection]:
     """Return the section `decode` of a system: a search, its own keys, and those of all."""
     bases: Any = (DecodeSection,) if own is None else (own, DecodeSection)
     made: Any = create_model("DecodeSection", __base__=bases, __doc__=DecodeSection.__doc__, **_settings())
-    section: type[DecodeSection] = made
-    return section
+    return cast("type[DecodeSection]", made)
 
 
 class Recipe(Section):
@@ -365,7 +364,7 @@ class Recipe(Section):
     plugins: tuple[str, ...] = ()
     """Modules whose scores, aligners, metrics, readers and systems have names here: `[my_module]`; beside the recipe,
     in the folder you are in, or installed."""
-    task: str = "translate"
+    task: str
     """What the model is trained for."""
     data: SerializeAsAny[DataSection]
     """What it learns from."""

@@ -13,6 +13,6 @@ SYSTEM = System(
     models={SpanReaderSection: "regard.models.span_reader:SpanReader"},
     metrics=("squad_f1", "squad_exact"),
     select=("metric",),
-    uses=frozenset({"tokenizer", "train.batch"}),
+    uses=frozenset({"train.batch"}),
     checks={"tokenizer": check_tokenizer},
 )

@@ -18,6 +18,7 @@ from regard.systems.translation.sections import DatesData, Decoding, DigitsData,
 
 SYSTEM = System(
     name="translate",
+    default=True,
     task="regard.systems.translation.task:Translation",
     data=(DatesData, DigitsData, PairsData, TableData, JsonlData, HubData, CmudictData),
     models={
@@ -32,7 +33,6 @@ SYSTEM = System(
     metrics=("bleu",),
     uses=frozenset(
         {
-            "tokenizer",
             "tokenizer.joint",
             "tokenizer.target",
             "train.batch",
