@@ -27,7 +27,7 @@ PARTS = {
 # Mechanisms that read no keys under a mask of their own: they are tested in their own files only.
 NOT_A_READ = {
     "ctc", "ntm_memory",
-    "position_term", "markov_term", "fertility_term", "recall_term", "location_term",
+    "position_term", "markov_term", "fertility_term", "history_term", "location_term",
     "multi_head", "key_value", "sinusoidal", "learned_positions",
     "coattention", "attention_over_attention", "pointer_sum", "graph",
     "global_fertility", "symmetry", "doubly_stochastic", "linear_chain",

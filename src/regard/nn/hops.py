@@ -198,7 +198,7 @@ class MemoryHops(nn.Module):
         return encoded
 
     def align(self, aligner: Aligner) -> None:
-        """Read with another aligner from now on: `Raw()` for the linear start of training, `Softmax()` after it."""
+        """Read with another aligner: `LinearAligner()` for the linear start of training, `Softmax()` after it."""
         for hop in self.hops:
             hop.align = aligner
 

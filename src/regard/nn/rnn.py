@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.cuda_capture import is_recording
 from regard.nn.cells import Cells, CellState, CellWeights, cell_step, holding, layer_run
-from regard.nn.packed_cell import PackedCell
+from regard.nn.cpu_decode.cell import PackedCell
 from regard.nn.rnn_layers import LAYERS
 
 

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from regard.nn.aligners.softmax import Softmax
 from regard.nn.attention import Attention
+from regard.nn.cpu_decode.packing import PackedLinear
 from regard.nn.key_value import KeyValue
 from regard.nn.memory import Memory
-from regard.nn.packing import PackedLinear
 from regard.nn.reader import Reader
 from regard.nn.scores.additive import Additive
 from regard.nn.scores.bilinear import Bilinear

@@ -14,11 +14,11 @@ from regard.constraints import channels_pair, heads_divide
 from regard.masks import Mask
 from regard.nn.checkpointing import Checkpointed
 from regard.nn.checks import positive, probability
+from regard.nn.cpu_decode.layer import PackedLayer
 from regard.nn.dropout import Dropout
 from regard.nn.external import ExternalMemory
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
-from regard.nn.packed_layer import PackedLayer
 from regard.nn.rotary import Rotary
 from regard.nn.scores.base import Score
 from regard.nn.scores.dot import ScaledDot

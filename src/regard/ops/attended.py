@@ -23,7 +23,8 @@ class Attended(Weights):
         context: [B, H, T, Dv] from an op, [B, T, C] from a module.
         state: what the next step needs (see `regard.nn.State`); None from ops.
         sample: the drawn positions with their log-probability, from hard attention only.
-        impl: the implementation that ran, by the name that `impl=` takes.
+        impl: the implementation that ran, by the name that `impl=` takes; `"packed"` from a packed model, `"pieces"` or
+            `"nearest"` from an external memory.
 
     >>> import torch
     >>> from regard.ops import scaled_dot_attention

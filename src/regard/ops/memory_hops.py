@@ -14,7 +14,7 @@ from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_reading
 from regard.ops.dot import dot_score
-from regard.ops.linear import masked_linear
+from regard.ops.linear import linear_weights
 from regard.ops.softmax import masked_softmax, restrict, weigh_values
 
 CARD = Card(
@@ -65,7 +65,7 @@ def memory_hop(
     """
     check_reading("memory_hops", query, key, value)
     energy = dot_score(query, key)
-    weights = masked_linear(energy, mask) if linear else masked_softmax(energy, mask)
+    weights = linear_weights(energy, mask) if linear else masked_softmax(energy, mask)
     return Attended.from_weights(weigh_values(weights, value), weights)
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from regard.nn.aligners.base import Aligned, Aligner
 from regard.nn.memory import Memory
 from regard.nn.state import State
-from regard.ops.linear import masked_linear
+from regard.ops.linear import linear_weights
 from regard.ops.memory_hops import slot_softmax
 from regard.ops.softmax import masked_softmax
 
@@ -39,17 +39,17 @@ class Slots(Aligner):
         return Aligned(slot_softmax(energy, self.size, memory.mask))
 
 
-class Raw(Aligner):
-    """Energies as weights, zero where the mask forbids: a = e. No parameters. See `ops.masked_linear`.
+class LinearAligner(Aligner):
+    """Energies as weights, zero where the mask forbids: a = e. No parameters. See `ops.linear_weights`.
 
     The "linear start" of memory networks: Sukhbaatar et al. 2015, section 4.2.
 
     >>> import torch
     >>> from regard.nn import Attention, Dot
     >>> row = torch.tensor([[[1.0, 2.0]]])
-    >>> Attention(Dot(), Raw())(row, torch.cat((row, -row), 1)).weights()     # 1 + 4, and its negative
+    >>> Attention(Dot(), LinearAligner())(row, torch.cat((row, -row), 1)).weights()     # 1 + 4, and its negative
     tensor([[[ 5., -5.]]])
     """
 
     def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:
-        return Aligned(masked_linear(energy, memory.mask))
+        return Aligned(linear_weights(energy, memory.mask))

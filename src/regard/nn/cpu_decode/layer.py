@@ -1,4 +1,7 @@
-"""One step of a Transformer's decoder layer over weights laid out for the processor."""
+"""One step of a Transformer's decoder layer over weights laid out for the processor.
+
+A short source is read with the projections of the query and of the context absorbed into it: see `Absorbed`.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.nn.absorbed import Folded
 from regard.nn.aligners.softmax import Softmax
+from regard.nn.cpu_decode.packing import Activation, Packing
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
-from regard.nn.packing import Activation, Packing
 from regard.nn.scores.dot import ScaledDot
 from regard.nn.shared_memory import SharedMemory
 from regard.nn.state import State
@@ -21,6 +23,64 @@ from regard.ops.softmax import masked_softmax
 
 if TYPE_CHECKING:
     from regard.nn.transformer_layer import TransformerLayer
+
+
+class Absorbed(NamedTuple):
+    r"""Keys and values as a query sees them before its own map, and a context after the map that follows it.
+
+    .. math:: q_h \cdot k_{hs} = x \cdot W^{Q\top}_h k_{hs} + b^Q_h \cdot k_{hs}, \quad
+              W^O [c_1; \dots; c_H] = \sum_{hs} a_{hs} W^O_h v_{hs}
+
+    So a read is a product, a softmax and a product, without the maps of the query and of the context. That is less to
+    fetch as long as the words of the batch, once for each head, are no more than the channels. Like the keys themselves
+    it is of the weights as they were when the source was first read.
+
+    Attributes:
+        key: [B, C, H * S].
+        energy: [B, 1, H * S], what is added to the energies: the query's bias, and -inf where a mask forbids.
+        value: [B, H * S, C].
+        bias: [C], that of W^O.
+        heads: H.
+        masked: whether there is a mask.
+    """
+
+    key: Tensor
+    energy: Tensor
+    value: Tensor
+    bias: Tensor
+    heads: int
+    masked: bool
+
+    @staticmethod
+    def of(
+        memory: Memory, query: tuple[Tensor, Tensor], output: tuple[Tensor, Tensor], scale: float
+    ) -> Absorbed | None:
+        """Fold W^Q and b^Q, and W^O and b^O, into a memory; None where that is more to read.
+
+        Args:
+            memory: keys and values [B, H, S, D], C = H * D.
+            query, output: a matrix [C, C] and a bias [C] each.
+            scale: what energies are multiplied by.
+        """
+        batch, heads, size, width = memory.key.shape
+        (weight, bias), (last, last_bias), channels = query, output, heads * width
+        if batch * heads * size > channels:
+            return None
+        key = scale * memory.key
+        energy = (key @ bias.view(heads, width, 1)).view(batch, 1, heads * size)
+        if memory.bias is not None:
+            energy = energy + memory.bias.view(batch, 1, heads * size)
+        key = (key @ weight.view(heads, width, channels)).view(batch, heads * size, channels).mT
+        value = (memory.value @ last.mT.view(heads, width, channels)).view(batch, heads * size, channels)
+        return Absorbed(key, energy, value, last_bias, heads, memory.bias is not None)
+
+    def read(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Vectors [N, C], N / B neighbours to a row -> contexts [N, C], and weights [N, H, 1, S]."""
+        rows, channels, words = self.key.shape
+        energy = torch.baddbmm(self.energy, x.view(rows, -1, channels), self.key).view(len(x), self.heads, 1, -1)
+        weights = masked_softmax(energy) if self.masked else energy.softmax(-1)
+        context = torch.baddbmm(self.bias, weights.view(rows, -1, words), self.value)
+        return context.view(x.shape), weights
 
 
 class PackedStep(NamedTuple):
@@ -37,7 +97,7 @@ class PackedLayer:
     A step at a small batch is bound by the number of operations. Here they are few: queries, keys and values are one
     product (see `Packing`), what was said is read by torch's fused attention, since nobody asks for its weights, and a
     source by two products and a softmax, so that its weights cost nothing more: a short one with the maps before and
-    after the read folded in (see `Folded`).
+    after the read folded in (see `Absorbed`).
 
     Args:
         layer: of scaled dot products with softmax; others do not fit (see `fits`).
@@ -141,8 +201,8 @@ class _Heads:
         context, weights = (part.unflatten(0, (-1, self._heads)).transpose(1, 2) for part in (context, weights))
         return self._output(context.reshape(x.shape)), weights.flatten(0, 1).unsqueeze(2)
 
-    def _fold(self, memory: Memory) -> Folded | None:
-        return Folded.of(memory, (self._weights[0], self._biases[0]), self._last, self._scale)
+    def _fold(self, memory: Memory) -> Absorbed | None:
+        return Absorbed.of(memory, (self._weights[0], self._biases[0]), self._last, self._scale)
 
     def _attend(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
         """softmax(q kᵀ) v: queries [BH, T, D], divided by √D as they were made, -> contexts and weights [BH, T, S]."""

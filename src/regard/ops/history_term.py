@@ -1,4 +1,4 @@
-"""The recall term of an additive score: a recurrent network at each key remembers how it was attended to."""
+"""The history term of an additive score: a recurrent network at each key remembers how it was attended to."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from regard.ops.card import Card
 from regard.ops.markov_term import neighbours
 
 CARD = Card(
-    name="recall_term",
+    name="history_term",
     family="score term",
     equation="m_{j,i} = GRU(ξ(α_{j-1}; i), m_{j-1,i})",
     paper='lecture notes on attention, "explicitly remember past alignments with an RNN"; GRU: Cho et al. 2014',
     cost="T·S·3F·(F + 2k+1), and T·S·F·A inside the score",
-    op="recall_features",
-    module="Recall",
+    op="history_features",
+    module="History",
 )
 
 
-def recall_features(weights: Tensor, state: Tensor, input_weight: Tensor, state_weight: Tensor) -> Tensor:
+def history_features(weights: Tensor, state: Tensor, input_weight: Tensor, state_weight: Tensor) -> Tensor:
     r"""One step of a small GRU at every key, which reads how much the key and its neighbours were just attended to.
 
     .. math::
@@ -47,11 +47,11 @@ def recall_features(weights: Tensor, state: Tensor, input_weight: Tensor, state_
     Encoder-Decoder", section 2.3, with the reset gate behind U_n, where PyTorch has it.
 
     >>> weights, nothing = torch.tensor([[[[0.0, 0.0, 1.0]]]]), torch.zeros(1, 1, 3, 1)
-    >>> recall_features(weights, nothing, torch.ones(3, 1), torch.ones(3, 1)).flatten()   # (1 - σ(1)) tanh 1
+    >>> history_features(weights, nothing, torch.ones(3, 1), torch.ones(3, 1)).flatten()   # (1 - σ(1)) tanh 1
     tensor([0.000, 0.000, 0.205])
     """
     _check(weights, state, input_weight, state_weight)
-    window = neighbours("recall_term", weights, input_weight.shape[1] // 2).squeeze(2)
+    window = neighbours("history_term", weights, input_weight.shape[1] // 2).squeeze(2)
     from_input = window @ input_weight.mT.to(window.dtype)
     from_state = state @ state_weight.mT.to(state.dtype)
     reset, update, candidate = from_input.chunk(3, dim=-1)
@@ -62,18 +62,18 @@ def recall_features(weights: Tensor, state: Tensor, input_weight: Tensor, state_
 
 def _check(weights: Tensor, state: Tensor, input_weight: Tensor, state_weight: Tensor) -> None:
     if weights.dim() != 4 or weights.shape[2] != 1:
-        raise ValueError(f"recall_term: weights must be those of one query, [B, H, 1, S]; got {list(weights.shape)}")
+        raise ValueError(f"history_term: weights must be those of one query, [B, H, 1, S]; got {list(weights.shape)}")
     batch, heads, _, keys = weights.shape
     features = state.shape[-1]
     if state.shape != (batch, heads, keys, features):
         raise ValueError(
-            f"recall_term: state must be [B, H, S, F] = {[batch, heads, keys, 'F']}; got {list(state.shape)}"
+            f"history_term: state must be [B, H, S, F] = {[batch, heads, keys, 'F']}; got {list(state.shape)}"
         )
     if input_weight.dim() != 2 or input_weight.shape[0] != 3 * features or input_weight.shape[1] % 2 == 0:
         raise ValueError(
-            f"recall_term: input_weight must be [3F, 2k + 1] = {[3 * features, 'odd']}; got {list(input_weight.shape)}"
+            f"history_term: input_weight must be [3F, 2k + 1] = {[3 * features, 'odd']}; got {list(input_weight.shape)}"
         )
     if state_weight.shape != (3 * features, features):
         raise ValueError(
-            f"recall_term: state_weight must be [3F, F] = {[3 * features, features]}; got {list(state_weight.shape)}"
+            f"history_term: state_weight must be [3F, F] = {[3 * features, features]}; got {list(state_weight.shape)}"
         )

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from regard.nn.cells import CellState, CellWeights
-from regard.nn.packing import Packing
+from regard.nn.cpu_decode.packing import Packing
 
 
 class PackedCell:

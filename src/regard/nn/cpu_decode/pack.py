@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from torch import nn
 
-from regard.nn.packing import PackedLinear, packable
+from regard.nn.cpu_decode.packing import PackedLinear, packable
 from regard.nn.reader import Watched
 from regard.nn.rnn import Recurrent
 from regard.nn.transformer_layer import TransformerLayer

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.nn import Cells, MultiHead, Recurrent, ScaledDot, pack, packed_copy
-from regard.nn import packing as layouts
-from regard.nn.packed import PackedLinear
-from regard.nn.packing import Activation, Packing
+from regard.nn.cpu_decode import packing as layouts
+from regard.nn.cpu_decode.pack import PackedLinear
+from regard.nn.cpu_decode.packing import Activation, Packing
 from tests.mechanism import assert_close
 
 

@@ -1,4 +1,4 @@
-"""The recall term."""
+"""The history term."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from torch import Tensor, nn
 
 from regard.nn.memory import Memory
 from regard.nn.terms.base import RecurrentTerm
-from regard.ops.recall_term import recall_features
+from regard.ops.history_term import history_features
 from regard.ops.softmax import statistics_dtype
 
 
-class Recall(RecurrentTerm):
+class History(RecurrentTerm):
     r"""Past alignments remembered by a recurrent network: m_{j,i} = GRU([α_{j-1,i-k}, ..., α_{j-1,i+k}], m_{j-1,i}).
 
     The same small GRU runs at every key and in every head, each with a state of its own; the state is the feature.
@@ -24,10 +24,10 @@ class Recall(RecurrentTerm):
     Parameters: `input_weight` W [3F, 2k + 1], `state_weight` U [3F, F]; no biases. The score owns the matrix that
     maps the F features.
 
-    See `regard.ops.recall_features`.
+    See `regard.ops.history_features`.
 
     >>> from regard.nn import Additive
-    >>> Additive(query_dim=3, key_dim=5, hidden_dim=7, terms=[Recall(hidden_dim=2)]).term_weight.shape
+    >>> Additive(query_dim=3, key_dim=5, hidden_dim=7, terms=[History(hidden_dim=2)]).term_weight.shape
     torch.Size([1, 7, 2])
     """
 
@@ -49,7 +49,7 @@ class Recall(RecurrentTerm):
         return past.unsqueeze(2)
 
     def update(self, past: Tensor, weights: Tensor) -> Tensor:
-        return recall_features(weights, past, self.input_weight, self.state_weight)
+        return history_features(weights, past, self.input_weight, self.state_weight)
 
     def extra_repr(self) -> str:
         return f"hidden_dim={self.width}, reach={self.reach}"
