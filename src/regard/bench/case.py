@@ -35,12 +35,12 @@ class Machine:
 
     @staticmethod
     def has_compiler() -> bool:
-        """Whether there is a C++ compiler, which `torch.compile` needs on a CPU."""
+        """Return whether there is a C++ compiler, which `torch.compile` needs on a CPU."""
         return any(map(shutil.which, ("c++", "g++", "clang++")))
 
     @property
     def cuda(self) -> bool:
-        """Whether it is a GPU of CUDA."""
+        """True if it is a GPU of CUDA."""
         return self.device.type == "cuda"
 
     @property
@@ -72,7 +72,7 @@ class Case(abc.ABC):
     @property
     @abc.abstractmethod
     def mask(self) -> str:
-        """What may be attended, in a word."""
+        """Kind of the mask, in a word."""
 
     @property
     @abc.abstractmethod

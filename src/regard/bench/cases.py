@@ -1,4 +1,4 @@
-"""Which cases there are: those that are timed, and those that the gate looks at."""
+"""Cases of the benchmark: those that are timed, and those that the gate checks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check(names: Collection[str]) -> None:
 
 
 def timed(machine: Machine, names: Collection[str], *, quick: bool) -> list[Case]:
-    """What the table shows."""
+    """Cases of the table."""
     sizes = _QUICK if quick else _ON_GPU if machine.cuda else _ON_CPU
     return [case for case in sizes if case.mechanism in names]
 

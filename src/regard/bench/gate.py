@@ -50,7 +50,7 @@ class Finding(NamedTuple):
 
 
 def verify(cases: Iterable[Case], machine: Machine) -> Iterator[Finding]:
-    """What was found, case by case, in every precision that the gate has on this machine."""
+    """Check case by case, in every precision that the gate has on this machine."""
     for case in cases:
         ways = case.ways(machine)
         for dtype in machine.gated:

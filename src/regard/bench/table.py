@@ -72,7 +72,7 @@ _TICKS = tuple(digit * 10.0**power for power in range(-3, 4) for digit in (1, 2,
 
 
 def draw(rows: Sequence[Row], title: str, path: Path) -> None:
-    """How many times faster ours is, on a logarithmic axis; left of the line at 1 are the losses."""
+    """Draw the relative speed on a logarithmic axis; left of the line at 1 are the losses."""
     import matplotlib
 
     matplotlib.use("Agg")

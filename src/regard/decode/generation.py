@@ -48,7 +48,7 @@ def generate(
     *,
     batch: int | None = None,
 ) -> list[list[Hypothesis]]:
-    """What the model makes of each source.
+    """Generate hypotheses for each source.
 
     In float32 the hypotheses, their order and their scores depend neither on the batch that a source is in, nor on its
     padding, nor on `n_best`, up to the model's own rounding.

@@ -25,7 +25,7 @@ PLACES = 4096
 
 @dataclass(frozen=True)
 class Layout:
-    """What CTranslate2's specification of a Transformer asks for.
+    """Options of CTranslate2's specification of a Transformer.
 
     Attributes:
         num_layers: of the encoder and of the decoder.
@@ -85,7 +85,7 @@ class Layout:
 
 
 def _score(model: Transformer) -> Score:
-    """How the encoder attends to itself; all attentions of a Transformer have one kind of score."""
+    """Score of the encoder's self-attention; all attentions of a Transformer have one kind of score."""
     score = _layers(model.encoder.layers)[0].attention.score
     inner = score.score if isinstance(score, Rotary) else score
     if not isinstance(inner, ScaledDot):

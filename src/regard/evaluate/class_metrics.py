@@ -13,7 +13,7 @@ from regard.evaluate.texts import References
 
 
 class ClassF1(NamedTuple):
-    """How one class is found: `precision`, `recall`, their harmonic mean `f1`, and how often it is true."""
+    """Scores of one class: `precision`, `recall`, their harmonic mean `f1`, and how often it is true."""
 
     precision: float
     recall: float

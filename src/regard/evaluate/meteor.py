@@ -18,7 +18,7 @@ STAGES = ("exact", "stem", "synonym")
 
 
 class Weighing(NamedTuple):
-    """How counts become METEOR: `alpha` weighs precision against recall, `beta` and `gamma` shape the chunk penalty."""
+    """Parameters of METEOR: `alpha` weighs precision against recall, `beta` and `gamma` shape the chunk penalty."""
 
     alpha: float = 0.9
     beta: float = 3.0

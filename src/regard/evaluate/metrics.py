@@ -50,7 +50,7 @@ class Metric:
 
     @property
     def label(self) -> str:
-        """What its number is called in a row: its name, and its options where it stands there twice."""
+        """Key in a row of metrics: its name, and its options where the name stands there twice."""
         return self.name if self.apart is None else f"{self.name}:{self.apart}"
 
     def __call__(self, hypotheses: Sequence[str], references: References) -> Score:
@@ -58,7 +58,7 @@ class Metric:
         return self.count(hypotheses, references).score()
 
     def count(self, hypotheses: Sequence[str], references: References) -> Tally:
-        """What every sentence adds to it."""
+        """Count what every sentence adds to it."""
         return self.tally(hypotheses, references, **self.options)
 
     def compare(

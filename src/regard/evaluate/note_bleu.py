@@ -14,7 +14,7 @@ BREVITIES = ("linear", "exponential", "none")
 
 
 def brevity_penalty(system: float, reference: float, kind: str = "linear") -> float:
-    r"""What a text pays for being short: c words where the reference has r.
+    r"""Brevity penalty of c words where the reference has r.
 
     .. math:: \text{linear: } \min(1, c/r), \qquad \text{exponential: } \min(1, e^{1 - r/c})
 

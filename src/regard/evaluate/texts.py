@@ -55,7 +55,7 @@ def single_reference(metric: str, references: Sequence[tuple[str, ...]]) -> list
 
 
 def reference_count(references: Sequence[tuple[str, ...]]) -> int | str:
-    """How many references a sentence has; "var" where that differs."""
+    """Number of references of a sentence; "var" where that differs."""
     counts = {len(group) for group in references}
     return counts.pop() if len(counts) == 1 else "var"
 

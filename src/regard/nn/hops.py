@@ -204,7 +204,7 @@ class MemoryHops(nn.Module):
 
 
 def _counts(story: Tensor, mask: Mask | None) -> Tensor:
-    """How many sentences each story has, [B]."""
+    """Number of sentences of each story, [B]."""
     batch, size, _ = story.shape
     Mask.check(mask)
     if mask is None:

@@ -63,7 +63,7 @@ class LSTMNStep(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """What a step needs of its word and of the parameters, made for all words at once.
+    """Inputs of a step that do not depend on the steps before it, computed for all words at once.
 
     Attributes:
         query: W_x x_t [B, A], what the word asks.
@@ -281,7 +281,7 @@ class _Placed:
 
 
 def _near(nearness: Tensor, memory: Memory) -> Tensor:
-    """What is added to the energies of the words on a tape, [S] or [B, 1, 1, S]."""
+    """Bias of the energies by distance on the tape, [S] or [B, 1, 1, S]."""
     known, size = nearness.shape[0], memory.size
     if memory.mask is None:
         far = size - known
@@ -293,7 +293,7 @@ def _near(nearness: Tensor, memory: Memory) -> Tensor:
 
 
 def _last(memory: Memory, window: int | None) -> Memory:
-    """What tapes of this length keep."""
+    """The last `window` entries of a tape."""
     if window is None or memory.size <= window:
         return memory
     return Memory(memory.key[:, :, -window:], memory.value[:, :, -window:])

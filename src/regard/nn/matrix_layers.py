@@ -9,7 +9,7 @@ from regard.nn.checks import positive
 
 
 class Factored(nn.Module):
-    r"""How two texts relate: each row of their embeddings as factors, multiplied.
+    r"""Relation of two texts: each row of their embeddings as factors, multiplied.
 
     .. math:: F_i = (m_i W_i) \odot (m'_i W'_i)
 

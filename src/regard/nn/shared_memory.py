@@ -79,7 +79,7 @@ class SharedMemory:
         return _apart(together, self.copies, after, has_heads=reader._has_heads)
 
     def _quick(self, attention: Attention, query: Tensor) -> bool:
-        """Whether this is a step of a packed model by an additive score, on a CPU and without gradient."""
+        """Return whether this is a step of a packed model by an additive score, on a CPU and without gradient."""
         score = attention.score
         if torch.is_grad_enabled() or attention.training or not query.is_cpu or query.dtype != torch.float32:
             return False
@@ -102,20 +102,20 @@ class SharedMemory:
         )
 
     def _together(self, reader: Reader) -> bool:
-        """Whether only the query tells one read from another; whoever watches is shown each sequence's own read."""
+        """Return whether reads differ by the query alone, and no watcher expects each sequence's own read."""
         mask = self.memory.mask
         return side_by_side(reader) and not reader._watchers and (mask is None or not mask.by_place)
 
 
 def side_by_side(reader: Reader) -> bool:
-    """Whether an energy is of a query and a key alone, and its weight of nothing but energies."""
+    """Return whether an energy is of a query and a key alone, and its weight of nothing but energies."""
     score = reader.score
     plain = type(score) in _SIDE_BY_SIDE and not (isinstance(score, Additive) and len(score.terms))
     return plain and type(reader.align) is Softmax
 
 
 def _apart(together: Attended, copies: int, after: State, *, has_heads: bool) -> Attended:
-    """What [B / copies, copies, C] queries read as the reads of B sequences with one query each."""
+    """Split the read of [B / copies, copies, C] queries into reads of B sequences with one query each."""
     rows, heads, _, keys = together.shape
 
     def weigh(head: Tensor, row: Tensor) -> Tensor:

@@ -45,7 +45,7 @@ class DoublyStochastic(nn.Module):
 
 
 class GlobalFertility(nn.Module):
-    r"""How unlikely the fertilities of a sentence are, where each source word predicts its own.
+    r"""Negative log-likelihood of the fertilities of a sentence, where each source word predicts its own.
 
     .. math:: h_i = \tanh(W k_i), \quad \mu_i = m^\top h_i + m_0, \quad \sigma_i^2 = \exp(s^\top h_i + s_0), \quad
               \mathcal{L} = -\sum_i \log \mathcal{N}\Bigl(\sum_j \alpha_{ji};\, \mu_i, \sigma_i^2\Bigr)

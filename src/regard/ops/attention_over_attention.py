@@ -24,7 +24,7 @@ CARD = Card(
 
 
 class AttendedOver(NamedTuple):
-    """Where a query points in a document, and how it came to.
+    """The outcome of attention over attention: a distribution over a document, and its parts.
 
     Attributes:
         attended: the read of the document with s: context Σ_i s_i h_i [B, 1, C], `weights()` [B, 1, D].

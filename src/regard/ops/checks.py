@@ -35,7 +35,7 @@ def check_weight(mechanism: str, name: str, weight: Tensor | None) -> None:
 
 
 def _fits(query: Tensor, key: Tensor, value: Tensor, width: int | None) -> bool:
-    """Whether shapes and dtypes are right, in few comparisons: they are a part of the time of a short read."""
+    """Return whether shapes and dtypes are right, in few comparisons: they are a part of the time of a short read."""
     if not query.dim() == key.dim() == value.dim() == 4:
         return False
     batch, heads, _, channels = query.shape

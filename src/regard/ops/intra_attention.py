@@ -33,7 +33,7 @@ CARD = Card(
 
 
 class Cell(NamedTuple):
-    """What a step leaves: the hidden state h_t and the memory cell c_t, both [B, D]."""
+    """The hidden state h_t and the memory cell c_t after a step, both [B, D]."""
 
     hidden: Tensor
     memory: Tensor
@@ -142,7 +142,7 @@ def lstmn_cell(gates: Tensor, memory: Tensor, *, fused: Tensor | None = None) ->
 
 
 def deep_fusion(word: Tensor, hidden: Tensor, memory: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    r"""What a decoder's cell takes from the encoder's memory tape: r_t ⊙ α̃_t.
+    r"""Gated memory of the encoder for a decoder's cell: r_t ⊙ α̃_t.
 
     .. math:: r_t = \sigma(W_r [\tilde\gamma_t; x_t])
 

@@ -12,11 +12,11 @@ from torch import Tensor
 from regard.ops.softmax import full_precision
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
-"""What the kernels read."""
+"""Dtypes that the kernels read."""
 
 
 def runnable(*tensors: Tensor) -> bool:
-    """Whether kernels can read all of these here: on a GPU, in a dtype they have, where Triton is installed.
+    """Return whether kernels can read all of these here: on a GPU, in a dtype they have, where Triton is installed.
 
     >>> runnable(torch.ones(2))
     False
@@ -29,7 +29,7 @@ def runnable(*tensors: Tensor) -> bool:
 
 @functools.cache
 def _installed() -> bool:
-    """Whether Triton is there; looking for it takes longer than a short read."""
+    """Return whether Triton is there; looking for it takes longer than a short read."""
     return importlib.util.find_spec("triton") is not None
 
 
@@ -50,7 +50,7 @@ def no_kernels(device: torch.device, dtype: torch.dtype, dtypes: tuple[torch.dty
 
 
 def interpreted() -> bool:
-    """Whether Triton interprets its kernels, with numpy on a CPU, as TRITON_INTERPRET=1 has it."""
+    """Return whether Triton interprets its kernels, with numpy on a CPU, as TRITON_INTERPRET=1 has it."""
     import triton
 
     return bool(triton.knobs.runtime.interpret)
@@ -59,7 +59,7 @@ def interpreted() -> bool:
 def check_kernels(
     what: str, device: torch.device, dtype: torch.dtype, dtypes: tuple[torch.dtype, ...], other: str
 ) -> bool:
-    """Whether Triton interprets; raises ValueError where the kernels cannot run, with what to do instead.
+    """Return whether Triton interprets; raises ValueError where the kernels cannot run, with what to do instead.
 
     `what` is a mechanism and its implementation, as in "additive: the fused implementation".
     """

@@ -134,7 +134,7 @@ def memory_hops(
 
 
 def position_encoding(words: Tensor | int, dim: int, *, size: int | None = None) -> Tensor:
-    r"""How much of each channel a word keeps, by its place in the sentence: a bag of words that knows the order.
+    r"""Weights of the channels of a word by its position: a bag of words that knows the order.
 
     .. math:: l_{kj} = (1 - j/J) - (k/d)(1 - 2j/J), \quad j = 1..J,\; k = 1..d
 
@@ -165,7 +165,7 @@ def position_encoding(words: Tensor | int, dim: int, *, size: int | None = None)
 
 
 def time_index(sentences: Tensor, size: int) -> Tensor:
-    """How long ago each sentence was said, [B, size]: 0 for the most recent, -1 where there is none.
+    """Age of each sentence, [B, size]: 0 for the most recent, -1 where there is none.
 
     Counting from the end makes "just now" the same row of the time table in long stories and short ones.
 

@@ -121,7 +121,7 @@ class PackedLayer:
 
     @staticmethod
     def fits(layer: TransformerLayer) -> bool:
-        """Whether a layer can be stepped this way."""
+        """Return whether a layer can be stepped this way."""
         attentions = [layer.attention] if layer.cross is None else [layer.attention, layer.cross]
         return all(_plain(attention) for attention in attentions)
 
@@ -139,11 +139,11 @@ class PackedLayer:
         return PackedStep(x.unsqueeze(1), past, attended)
 
     def _read(self, x: Tensor, norm: _Norm) -> Tensor:
-        """What a part reads."""
+        """Input of a sublayer."""
         return x if self._post else norm(x)
 
     def _wrote(self, x: Tensor, written: Tensor, norm: _Norm) -> Tensor:
-        """What comes of it."""
+        """Output of a sublayer, with its residual."""
         total = x + written
         return norm(total) if self._post else total
 
@@ -215,7 +215,7 @@ class _Heads:
 
 
 def _plain(attention: MultiHead) -> bool:
-    """Whether it is all scaled dot products, softmax and maps with biases, of one width."""
+    """Return whether it is all scaled dot products, softmax and maps with biases, of one width."""
     if type(attention.score) is not ScaledDot or type(attention.align) is not Softmax or attention.impl is not None:
         return False
     maps = [one for one in _maps(attention) if one is not None and one.bias is not None]

@@ -30,7 +30,7 @@ _IN_ONE: dict[Activation | None, tuple[str, str]] = {
     F.gelu: ("gelu", "none"),
     torch.tanh: ("tanh", ""),
 }
-"""What oneDNN does to a product while it is at hand, by its names for it."""
+"""Activations that oneDNN fuses with a product, by its names for them."""
 
 _OPERATIONS = ("_reorder_linear_weight", "_linear_pointwise")
 """Those of torch that lay out and multiply. They are not promised: without them products are torch's own."""
@@ -88,7 +88,7 @@ class Packing:
         return together
 
     def _ready(self, weights: Sequence[Tensor], biases: Sequence[Tensor]) -> bool:
-        """Whether these are what was taken, as it was then; if not, begin anew where that would be right and fast."""
+        """Return whether the layouts are of these weights; lay them out anew if not, where that is right and fast."""
         parts = (*weights, *biases)
         stamps = [(part.data_ptr(), 0 if part.is_inference() else part._version) for part in parts]
         if stamps == self._made_of:
@@ -157,7 +157,7 @@ def mapped_then(linear: nn.Linear, x: Tensor, then: Activation) -> Tensor:
 
 
 def packable(*weights: Tensor) -> bool:
-    """Whether layouts of this matrix, or of these on top of each other, would be right and fast."""
+    """Return whether layouts of this matrix, or of these on top of each other, would be right and fast."""
     fits = all(weight.dtype == torch.float32 and weight.device.type == "cpu" for weight in weights)
     large = sum(weight.numel() for weight in weights) >= SMALL
     return fits and large and torch.backends.mkldnn.is_available() and _known()
@@ -175,5 +175,5 @@ def _wanted(x: Tensor) -> bool:
 
 
 def _known() -> bool:
-    """Whether this torch has the operations."""
+    """Return whether this torch has the operations."""
     return all(hasattr(torch.ops.mkldnn, name) for name in _OPERATIONS)

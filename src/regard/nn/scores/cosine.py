@@ -53,7 +53,7 @@ class Cosine(Score):
         return self.aim(mapped(self, self.query_map, query, "queries"), self.strength_map(query))
 
     def aim(self, direction: Tensor, strength: Tensor) -> Tensor:
-        """What the maps said, W x [B, T, H D] and b x + b_0 [B, T, H] -> β_t q_t / |q_t|, [B, H, T, D]."""
+        """Outputs of the maps, W x [B, T, H D] and b x + b_0 [B, T, H] -> β_t q_t / |q_t|, [B, H, T, D]."""
         towards = unit(split_heads(direction, self.num_heads))
         return towards * F.softplus(strength.to(towards.dtype)).transpose(1, 2).unsqueeze(3)
 

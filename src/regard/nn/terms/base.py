@@ -31,11 +31,11 @@ class Term(nn.Module, abc.ABC):
         """Features [B, H or 1, T, S, width] of `queries` queries, the first of which is number `step` (from 0)."""
 
     def start(self, memory: Memory) -> Past:
-        """What the term remembers before the first query."""
+        """State of the term before the first query."""
         return ()
 
     def advance(self, past: Past, weights: Tensor, memory: Memory) -> Past:
-        """What it remembers after a query that was answered with `weights` [B, H, 1, S]."""
+        """State after a query that was answered with `weights` [B, H, 1, S]."""
         return past
 
 

@@ -9,7 +9,7 @@ from regard.ops.fertility_term import fertility_features
 
 
 class Fertility(RecurrentTerm):
-    r"""How much each key was attended to so far, with its neighbours: ξ(α_{<j}; i) = Σ_{j'<j} α_{j',i-k..i+k}.
+    r"""Attention to each key and its neighbours so far: ξ(α_{<j}; i) = Σ_{j'<j} α_{j',i-k..i+k}.
 
     It remembers the sum of all weights so far [B, H, 1, S]; for the first query it is 0.
 

@@ -187,14 +187,14 @@ def _fastest(
 
 
 def _is_short(query: Tensor, key: Tensor, *others: Tensor) -> bool:
-    """Whether this is a read of few words on a CPU, in full precision, of which there are some."""
+    """Return whether this is a read of few words on a CPU, in full precision, of which there are some."""
     if query.device.type != "cpu" or not 0 < query.numel() * key.shape[2] <= _SMALL_ON_CPU:
         return False
     return query.dtype in _WIDE and all(tensor.dtype == query.dtype for tensor in (key, *others))
 
 
 def _is_small(query: Tensor, key: Tensor) -> bool:
-    """Whether all of [B, H, T, S, A] is, so that the definition is as fast as tiles."""
+    """Return whether all of [B, H, T, S, A] is, so that the definition is as fast as tiles."""
     most = _SMALL_ON_CPU if query.device.type == "cpu" else _SMALL_ELSEWHERE
     return query.numel() * key.shape[2] <= most
 

@@ -249,7 +249,7 @@ class Call:
         return torch.empty(shape, dtype=dtype, device=self.device)
 
     def _none(self, dimensions: int = 1) -> Tensor:
-        """What stands where a kernel reads nothing."""
+        """A placeholder for an operand that a kernel does not read."""
         return torch.empty((1,) * dimensions, device=self.device)
 
     def _on_device(self) -> Any:

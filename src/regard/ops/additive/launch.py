@@ -17,7 +17,7 @@ _SHORT = 64
 """Keys up to which tiles are narrow."""
 
 _PROGRAMS = 1024
-"""How many programs fill a chip of 132 multiprocessors evenly."""
+"""Programs that fill a chip of 132 multiprocessors evenly."""
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class GraphAttended:
         return self.topk(1).keys.squeeze(2)
 
     def coverage(self) -> Tensor:
-        """How much each node is read by all others, Σ_i α_ij: [H, N]."""
+        """Attention that each node gets from all others, Σ_i α_ij: [H, N]."""
         return self._sum(self.weights(), self.edges[0])
 
     def dense(self) -> Attended:

@@ -34,7 +34,7 @@ _CAUSAL = Mask.causal()
 
 
 def may_round(impl: str | None, query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether a kernel gets what is made of these rounded: all of one half precision, and not for the definition."""
+    """Return whether a kernel may get rounded products of these: all are of one half precision."""
     same = query.dtype == key.dtype == value.dtype
     return impl != "reference" and same and query.dtype != statistics_dtype(query.dtype)
 

@@ -70,7 +70,7 @@ class Band:
 
     @property
     def blocks(self) -> int:
-        """How many of them."""
+        """Number of blocks."""
         return -(-self.shape[2] // self.block)
 
     @property
@@ -99,7 +99,7 @@ class Band:
         return by_block.flatten(2, 3)[:, :, : self.shape[2]]
 
     def allowed(self, device: torch.device) -> Tensor:
-        """What each block may see of its slab, [B * n, 1, block, slab]."""
+        """Pairs of each block and its slab that may attend, [B * n, 1, block, slab]."""
         place = torch.arange(self.slab, device=device)
         ahead = place - torch.arange(self.block, device=device).unsqueeze(1)
         near = (ahead >= 0) & (ahead < self.width)

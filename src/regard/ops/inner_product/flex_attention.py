@@ -39,7 +39,7 @@ _compiled_kinds: set[object] = set()
 
 
 def flex_fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shape: Shape) -> bool:
-    """Whether this is a long read in spans, in half precision, on a GPU that gains by it."""
+    """Return whether this is a long read in spans, in half precision, on a GPU that gains by it."""
     batch, heads, queries, keys = shape
     fewest = _PAIRS_RECORDED if is_recording() else _PAIRS
     if mask is None or batch * heads * queries * keys < fewest or not _has_kernel(query, key, value):

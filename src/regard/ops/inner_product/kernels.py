@@ -107,7 +107,7 @@ def _tile(query: Tensor, key: Tensor, value: Tensor, limits: Limits, seed: Tenso
 
 
 def _whole(size: int) -> int:
-    """What the tensor cores take: a power of two of at least 16."""
+    """Round up to a size that tensor cores take: a power of two of at least 16."""
     return max(16, triton.next_power_of_2(size))
 
 
@@ -181,7 +181,7 @@ def _shares(
 
 @triton.jit
 def _kept(seed, dropout, t, s, N: tl.constexpr):
-    """What weights are multiplied by, [N, N]: 0 with the probability `dropout`, else what makes their mean 1."""
+    """Factors of the weights, [N, N]: 0 with the probability `dropout`, else such that their mean is 1."""
     place = (tl.program_id(0) * N + t[:, None]) * N + s[None, :]
     return tl.where(tl.rand(tl.load(seed), place) < dropout, 0.0, 1.0 / (1.0 - dropout))
 

@@ -133,7 +133,7 @@ def aligned(tensor: Tensor) -> Tensor:
 
 
 def _even(tensor: Tensor) -> bool:
-    """Whether all rows begin at multiples of 16 bytes, if the first does, and lie without gaps."""
+    """Return whether all rows begin at multiples of 16 bytes, if the first does, and lie without gaps."""
     *strides, last = tensor.stride()
     return last == 1 and all(stride * tensor.element_size() % 16 == 0 for stride in strides)
 

@@ -51,7 +51,7 @@ _SHARED = 160 << 10  # bytes of a multiprocessor that the widest heads need
 
 
 def short_fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shape: Shape) -> bool:
-    """Whether this is a short read that is recorded: called from Python, it takes longer to launch than others."""
+    """Return whether this is a short read in a CUDA graph: called from Python, it takes longer to launch than others."""
     if not is_recording() or not query.dtype == key.dtype == value.dtype or not runnable(query, key, value):
         return False
     return _too_large(query, value, shape) is None and _suits(query.device) and _in_spans(mask, shape)
@@ -106,6 +106,6 @@ def _in_spans(mask: Mask | None, shape: Shape) -> bool:
 
 @functools.cache
 def _suits(device: torch.device) -> bool:
-    """Whether a GPU is of those that were measured; smaller ones of their generation do not hold the widest heads."""
+    """Return whether a GPU is of those that were measured; smaller ones do not hold the widest heads."""
     shared = torch.cuda.get_device_properties(device).shared_memory_per_multiprocessor
     return capability(device) >= _CAPABILITY and shared >= _SHARED

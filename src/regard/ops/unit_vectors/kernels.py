@@ -104,6 +104,6 @@ def _turn(
 
 @triton.jit
 def _place(row, column, b, h, t, d, heads, rows):
-    """Where the entries of the vectors `row`, counted through B, H and T, lie."""
+    """Addresses of the entries of the vectors `row`, counted through B, H and T."""
     at = row // (heads * rows) * b + row // rows % heads * h + row % rows * t
     return at[:, None] + column[None, :] * d

@@ -117,7 +117,7 @@ def energies(
 
 @triton.jit
 def corner(rows, first, even_width, GRANULE: tl.constexpr):
-    """Where the first hidden unit of row `first`, a multiple of 16, lies; `rows` of other groups come before it."""
+    """Address of the first hidden unit of row `first`, a multiple of 16, behind `rows` of other groups."""
     return tl.multiple_of((rows + first // GRANULE * GRANULE) * even_width + first % GRANULE, 16)
 
 

@@ -1,4 +1,4 @@
-"""Whether units keep a promise: |q + k| <= span, and |q|, |k| <= limit. First by the largest of all, then by each."""
+"""Check of the span: |q + k| <= span, and |q|, |k| <= limit. First by the largest of all, then by each unit."""
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -23,7 +23,7 @@ def largest_size(pairs):
 def within(
     query, q_row, queries, key, k_row, keys, span, limit, WIDTH: gl.constexpr, POWER: gl.constexpr, WARPS: gl.constexpr
 ):  # fmt: skip
-    """Whether |q_a + k_a| <= span and |q_a|, |k_a| <= limit, by the extremes of each unit; not so for NaN."""
+    """Return whether |q_a + k_a| <= span and |q_a|, |k_a| <= limit, by the extremes of each unit; not so for NaN."""
     high, low, strange = extremes(query, q_row, queries, WIDTH, POWER, WARPS)
     key_high, key_low, key_strange = extremes(key, k_row, keys, WIDTH, POWER, WARPS)
     near = (high + key_high <= span) & (low + key_low >= -span)

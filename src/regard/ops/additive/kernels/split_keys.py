@@ -1,4 +1,4 @@
-"""What two programs read of their halves of the keys, put together: the first leaves its share, the second takes it."""
+"""The keys split between two programs: the first leaves its share of the read, the second merges both."""
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -33,7 +33,7 @@ def put_together(read, highest, total, parts, levels, done):
 
 @gluon.jit
 def places(read, parts, levels):
-    """Where entries are left, in the order of the registers: a warp writes eight rows of eight next to each other."""
+    """Addresses of a share, in the order of the registers: a warp writes eight rows of eight next to each other."""
     layout: gl.constexpr = read.type.layout
     width: gl.constexpr = read.shape[1]
     row, d = gl.arange(0, read.shape[0], gl.SliceLayout(1, layout)), gl.arange(0, width, gl.SliceLayout(0, layout))
