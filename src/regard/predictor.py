@@ -13,11 +13,11 @@ import torch
 from torch import nn
 
 from regard.decode.constraint import Constrained, Trie
-from regard.decode.engine import Engine
+from regard.decode.generation import Engine
 from regard.decode.search import Search
 from regard.engines import make_engine
-from regard.evaluate.nearest import unknown
-from regard.nn.packed import packed_copy
+from regard.evaluate.texts import unknown
+from regard.nn.cpu_decode.pack import packed_copy
 from regard.protocol import device_of
 from regard.recipes.sections import Recipe
 from regard.runs.folder import RunError, check_task

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from regard.data.feed import Feed, Place
 from regard.data.problems import DataError
-from regard.decode.engine import Engine
+from regard.decode.generation import Engine
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.confusion import Confusion
 from regard.evaluate.metrics import Metric

@@ -28,8 +28,8 @@ from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Encoders, Task
 from regard.tasks.tokenizers import learned_tokenizer, values
-from regard.view.direction import isolated
 from regard.view.terminal import story_map
+from regard.view.text import isolated
 
 _UNKNOWN = UNK - len(SPECIALS)
 

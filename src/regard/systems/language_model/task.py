@@ -32,7 +32,7 @@ from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
 from regard.tasks.task import Encoders, Task, Unrolling
 from regard.tasks.tokenizers import texts_end
-from regard.view.direction import isolated
+from regard.view.text import isolated
 
 if TYPE_CHECKING:
     from regard.tasks.splits import Split

@@ -35,7 +35,7 @@ from regard.tasks.length_check import check_room, room
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import MEASURED, Encoders, Task, in_batches
-from regard.view.direction import isolated
+from regard.view.text import isolated
 
 if TYPE_CHECKING:
     from regard.tasks.splits import Split

@@ -35,8 +35,8 @@ from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
 from regard.tasks.task import Encoders, Task, in_batches
 from regard.tasks.tokenizers import learned_tokenizer, values
-from regard.view.direction import isolated
 from regard.view.terminal import story_map
+from regard.view.text import isolated
 
 SHOWN = 5
 """Texts of the memory that an answer names: those it looked at most."""
