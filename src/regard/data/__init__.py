@@ -16,6 +16,18 @@ if TYPE_CHECKING:
     from regard.data.digits import Digits
     from regard.data.endings import Endings
     from regard.data.example import Example, Examples, Reader
+    from regard.data.fields.field import Field
+    from regard.data.fields.graph import GraphField
+    from regard.data.fields.label import LabelField
+    from regard.data.fields.label_set import LabelSetField
+    from regard.data.fields.number import NumberField
+    from regard.data.fields.record import RecordField
+    from regard.data.fields.span import SpanField
+    from regard.data.fields.spelling import SpellingField
+    from regard.data.fields.story import StoryField
+    from regard.data.fields.tags import TagsField
+    from regard.data.fields.tokens import TokensField
+    from regard.data.fields.vectors import VectorsField
     from regard.data.glossary import Glossary
     from regard.data.hub import Hub
     from regard.data.joined import Joined
@@ -62,31 +74,43 @@ __all__ = [
     "Endings",
     "Example",
     "Examples",
+    "Field",
     "Glossary",
+    "GraphField",
     "Hub",
     "Joined",
     "Jsonl",
+    "LabelField",
+    "LabelSetField",
     "LabelSets",
     "Labelled",
     "Labels",
     "Mixture",
+    "NumberField",
     "Numbers",
     "Opinions",
     "Pairs",
     "Reader",
+    "RecordField",
     "Reviews",
     "Sentences",
     "Skipped",
     "Slice",
+    "SpanField",
     "Spans",
+    "SpellingField",
     "Split",
     "Squad",
     "Stories",
+    "StoryField",
     "Stream",
     "Table",
+    "TagsField",
     "Tales",
     "Text",
     "Tokenizer",
+    "TokensField",
+    "VectorsField",
     "Window",
     "World",
 ]
@@ -114,6 +138,18 @@ __getattr__ = lazy(
         "Endings": "regard.data.endings",
         "Example": "regard.data.example",
         "Examples": "regard.data.example",
+        "Field": "regard.data.fields.field",
+        "GraphField": "regard.data.fields.graph",
+        "LabelField": "regard.data.fields.label",
+        "LabelSetField": "regard.data.fields.label_set",
+        "NumberField": "regard.data.fields.number",
+        "RecordField": "regard.data.fields.record",
+        "SpanField": "regard.data.fields.span",
+        "SpellingField": "regard.data.fields.spelling",
+        "StoryField": "regard.data.fields.story",
+        "TagsField": "regard.data.fields.tags",
+        "TokensField": "regard.data.fields.tokens",
+        "VectorsField": "regard.data.fields.vectors",
         "Glossary": "regard.data.glossary",
         "Hub": "regard.data.hub",
         "Joined": "regard.data.joined",

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self
 
-from regard.data.field_kind import FieldKind
 from regard.data.labels import Labels, names_of
 from regard.data.problems import DataError
 
@@ -46,7 +44,3 @@ class LabelSets(Labels):
         """Write the names and the threshold as JSON."""
         content = {"labels": self.names, "threshold": self.threshold}
         Path(path).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-
-    def field_kind(self, value: str | Iterable[str]) -> FieldKind:
-        """Sets of labels are padded, and count once."""
-        return "labels"

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Self
 
-from regard.data.field_kind import FieldKind
+from regard.data.fields.encoder import Encoder
 from regard.data.problems import DataError
 from regard.specials import IGNORE
 
@@ -18,7 +18,7 @@ Value = str | list[str]
 
 
 @dataclass(frozen=True)
-class Labels:
+class Labels(Encoder):
     """The classes of a task, sorted; their ids begin at 0. A label that is not among them is an error, or ignored.
 
     Attributes:
@@ -82,10 +82,6 @@ class Labels:
     def decode(self, ids: Iterable[int]) -> list[str]:
         """The names of ids."""
         return [self.names[index] for index in ids]
-
-    def field_kind(self, value: Value) -> FieldKind:
-        """A text is a label of its own, a list has one for each word."""
-        return "label" if isinstance(value, str) else "tags"
 
     @cached_property
     def _ids(self) -> dict[str, int]:

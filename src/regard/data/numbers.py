@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from regard.data.field_kind import FieldKind
+from regard.data.fields.encoder import Encoder
 from regard.data.problems import DataError
 
 Written = str | list[str]
 
 
 @dataclass(frozen=True)
-class Numbers:
+class Numbers(Encoder):
     """Numbers in units of the training data: (x - mean) / deviation.
 
     Attributes:
@@ -89,7 +89,3 @@ class Numbers:
     def decode(self, values: Iterable[float]) -> list[str]:
         """Return standardised numbers in their own unit, written out."""
         return [f"{value * self.deviation + self.mean:.6g}" for value in values]
-
-    def field_kind(self, value: Written) -> FieldKind:
-        """Numbers stand alone."""
-        return "number"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
+import torch
 from torch import Tensor
 
 from regard.data.example import Example, Examples
-from regard.data.field_kind import FieldKind
+from regard.data.fields.padding import nested
 from regard.data.problems import Skipped
-from regard.data.sentences import Sentences, encoded_sentences, folded
+from regard.data.sentences import Sentences, encoded_sentences
 from regard.data.tokenizer import Tokenizer
 
 LETTERS = "letters"
@@ -23,8 +23,6 @@ LONGEST = 40
 
 class Spelling(Sentences):
     """Words whose letters are kept: as ids one row, with an end behind each word."""
-
-    KIND: ClassVar[FieldKind] = "spelling"
 
     @classmethod
     def of(cls, words: Sequence[str]) -> Spelling:
@@ -79,4 +77,5 @@ def letters_of(texts: Sequence[Sequence[str]], characters: Tokenizer) -> Tensor:
     >>> letters_of([["ab", "c"], ["?"]], characters).tolist()
     [[[4, 5], [6, 0]], [[1, 0], [0, 0]]]
     """
-    return folded(encoded_sentences([Spelling.of(words) for words in texts], characters.encode_all))[0]
+    rows = encoded_sentences([Spelling.of(words) for words in texts], characters.encode_all)
+    return torch.from_numpy(nested(rows)[0])

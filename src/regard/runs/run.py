@@ -8,10 +8,7 @@ from typing import Any
 import yaml
 from torch import Tensor, nn
 
-from regard.data.label_sets import LabelSets
-from regard.data.labels import Labels
-from regard.data.numbers import Numbers
-from regard.data.tokenizer import Tokenizer
+from regard.data.fields.encoder import Encoder, encoder_kinds
 from regard.recipes.plugins import RECORD, described
 from regard.recipes.sections import Recipe
 from regard.runs.agreement import agree, recipe_of
@@ -23,9 +20,6 @@ from regard.runs.metrics_log import MetricsLog
 from regard.tasks.registry import task_class
 from regard.tasks.task import Encoders
 from regard.tensor_fit import misfit
-
-_ENCODERS: tuple[type[Tokenizer | Labels | Numbers], ...] = (Tokenizer, Labels, LabelSets, Numbers)
-"""Encoders of fields; each kind is kept in files of its own name."""
 
 
 class Run:
@@ -60,7 +54,7 @@ class Run:
         """Write the resolved recipe; what an earlier one left that was never trained is forgotten."""
         self.agree(recipe)
         if not self.trained:
-            for made in (*(f"{kind.FILE}.*" for kind in _ENCODERS), "budget"):
+            for made in (*(f"{kind.FILE}.*" for kind in encoder_kinds()), "budget"):
                 for left in self.folder.glob(f"{made}.json"):
                     left.unlink()
         if recipe.plugins:
@@ -90,14 +84,14 @@ class Run:
 
     def encoders(self) -> Encoders | None:
         """Return the encoders of an existing run; None before they are made."""
-        found: dict[str, Tokenizer | Labels | Numbers] = {}
+        found: dict[str, Encoder] = {}
         made = task_class(task_of(self.folder)) if (self.folder / "recipe.yaml").exists() else None
         if made is None:
             return None
         if not made.encoded:
             return found if self.trained else None
         for name in made.encoder_fields():
-            kept = {kind: self.folder / f"{kind.FILE}.{name}.json" for kind in _ENCODERS}
+            kept = {kind: self.folder / f"{kind.FILE}.{name}.json" for kind in encoder_kinds()}
             there = next((kind for kind, path in kept.items() if path.exists()), None)
             if there is None and name in made.beside:
                 continue

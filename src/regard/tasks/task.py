@@ -18,9 +18,9 @@ from regard.data.bpe_dropout import BPEDropout
 from regard.data.corpus import Corpus
 from regard.data.example import Example, Examples, Value
 from regard.data.feed import ExampleFeed, Feed, StreamFeed
+from regard.data.fields.encoder import Encoder
+from regard.data.fields.field import Field
 from regard.data.joined import SECOND, Joined
-from regard.data.labels import Labels
-from regard.data.numbers import Numbers
 from regard.data.problems import DataError, TextError, shortened
 from regard.data.target_kinds import ONE_LABEL
 from regard.data.tokenizer import Tokenizer
@@ -32,12 +32,12 @@ from regard.explain.panel import Panel
 from regard.models.outputs import log_softmax
 from regard.recipes.data_section import Reading
 from regard.recipes.sections import Recipe
-from regard.specials import IGNORE, PAD, UNK
+from regard.specials import PAD, UNK
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.loss import Loss
 from regard.tasks.lstmn_panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
-from regard.tasks.tokenizers import learned_positions, learned_tokenizer, texts_end, values
+from regard.tasks.tokenizers import learned_positions, texts_end, tokens_field, values
 from regard.view.direction import isolated
 from regard.view.terminal import heat_map
 
@@ -50,8 +50,10 @@ if TYPE_CHECKING:
     from regard.recipes.data_section import Split as SplitName
     from regard.tasks.splits import Split
 
-Encoders = Mapping[str, Tokenizer | Labels | Numbers]
-"""The encoder of each field."""
+Encoders = Mapping[str, Encoder]
+"""The encoder of each field that has one."""
+Fields = Mapping[str, Field[Any]]
+"""The kind of each field of a corpus."""
 
 Pace = Literal["steps", "at once"]
 """Whether a model learns a text step by step, for which Python is always too slow, or all of it in one pass."""
@@ -72,7 +74,6 @@ class Task(abc.ABC):
         context: the field with what the question is about; None where the question is all there is.
         question: the field that is read.
         answer: the field with the right answer; None where the text itself is (language models).
-        framed: fields that get a beginning and an end.
         unit: what the loss is the mean of.
         encoded: whether fields are turned into ids, by encoders that are learned and kept.
         beside: fields with encoders that only some recipes have.
@@ -84,7 +85,6 @@ class Task(abc.ABC):
     context: ClassVar[str | None] = None
     question: ClassVar[str]
     answer: ClassVar[str | None]
-    framed: ClassVar[tuple[str, ...]] = ()
     unit: ClassVar[str] = "token"
     encoded: ClassVar[bool] = True
     plain: ClassVar[tuple[str, ...]] = ()
@@ -118,6 +118,22 @@ class Task(abc.ABC):
         )
 
     @classmethod
+    def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
+        """Return the kind of each field of a corpus, without the encoders that are learned from the data.
+
+        By default the question is a text, and the answer of the form that the data have.
+        """
+        question = tokens_field(recipe.tokenizer, masked=recipe.reads_pairs)
+        if cls.answer is None:
+            return {cls.question: question}
+        return {cls.question: question, cls.answer: cls.reading(recipe).target_kind.field()}
+
+    @classmethod
+    def encoded_fields(cls, recipe: Recipe, encoders: Encoders) -> dict[str, Field[Any]]:
+        """Return the kinds of the fields with their encoders."""
+        return {name: field.with_encoder(encoders.get(name)) for name, field in cls.fields(recipe).items()}
+
+    @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
         """Return the encoders of all fields, learned from the training split but for those that are known.
 
@@ -126,30 +142,25 @@ class Task(abc.ABC):
             train: the examples.
             known: those of the run that this one begins with.
         """
-        question = known.get(cls.question) or learned_tokenizer(
-            recipe.tokenizer, values(train, cls.question), masked=recipe.reads_pairs
-        )
-        if cls.answer is None:
-            return {cls.question: question}
-        return {cls.question: question, cls.answer: cls.reading(recipe).target_kind.learn(values(train, cls.answer))}
+        kinds = {name: field for name, field in cls.fields(recipe).items() if field.LEARNS}
+        return {name: known.get(name) or field.learn(values(train, name)) for name, field in kinds.items()}
 
     @classmethod
-    def corpus(cls, recipe: Recipe, found: Examples, encoders: Encoders, cache: Path) -> Corpus | None:
-        """Return examples as ids, from the cache if they are there; None where they have none."""
-        return Corpus.build(found, encoders, cache)
+    def corpus(cls, recipe: Recipe, found: Examples, fields: Fields, cache: Path) -> Corpus | None:
+        """Return examples encoded, from the cache if they are there; None where they are never all encoded."""
+        return Corpus.build(found, fields, cache)
 
     @classmethod
-    def check_labels(cls, found: Examples, corpus: Corpus | None, encoders: Encoders, split: SplitName) -> None:
-        """Check that some label of each field is known; those that are not count as wrong.
+    def check_labels(cls, found: Examples, corpus: Corpus | None, fields: Fields, split: SplitName) -> None:
+        """Check that some value of each field is known; those that are not count as wrong.
 
         Raises:
             DataError: none is.
         """
-        for field, one in encoders.items():
-            ids = corpus.ids(field) if corpus is not None and isinstance(one, Labels) else ()
-            if len(ids) and (np.asarray(ids) == IGNORE).all():
+        for name, field in corpus.kinds.items() if corpus is not None else ():
+            if corpus is not None and not field.known(corpus.column(name)):
                 raise DataError(
-                    f"no {field} of the split {split} occurs in the training data; look whether they are the same"
+                    f"no {name} of the split {split} occurs in the training data; look whether they are the same"
                 )
 
     def training_feed(self, recipe: Recipe, split: Split) -> Feed:
@@ -157,10 +168,10 @@ class Task(abc.ABC):
         given = recipe.train.batch
         if given.window is not None:
             assert given.sentences is not None
-            return StreamFeed(split.corpus, rows=given.sentences, window=given.window, ends=texts_end(recipe))
+            ends = texts_end(recipe)
+            return StreamFeed(split.corpus, self.question, rows=given.sentences, window=given.window, ends=ends)
         return ExampleFeed(
             split.corpus,
-            framed=self.framed,
             counted=self.counted,
             tokens=given.tokens,
             sentences=given.sentences,
@@ -178,7 +189,6 @@ class Task(abc.ABC):
         if window is None:
             return ExampleFeed(
                 split.corpus,
-                framed=self.framed,
                 counted=self.counted,
                 tokens=None,
                 sentences=MEASURED,
@@ -191,7 +201,7 @@ class Task(abc.ABC):
                 f"evaluate.rows is {rows}, and a text of {tokens} tokens is measured, which needs two a row; make it "
                 "smaller, or the text longer"
             )
-        return StreamFeed(split.corpus, rows=rows, window=steps, ends=texts_end(recipe))
+        return StreamFeed(split.corpus, self.question, rows=rows, window=steps, ends=texts_end(recipe))
 
     def dropouts(self, recipe: Recipe) -> dict[str, BPEDropout]:
         """Return what cuts the texts of each field anew in each epoch, where the recipe asks for it."""
