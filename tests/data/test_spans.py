@@ -203,7 +203,7 @@ def test_only_windows_with_the_answer_are_learned_from() -> None:
         ("a b c d", ["2", "3"]),
         ("c d e f", ["0", "1"]),
     ]
-    assert SpanField().encode([one.fields["span"] for one in found])["pieces"].values.tolist() == [[2, 3], [0, 1]]
+    assert SpanField().encode([one.fields["span"] for one in found])["pieces"].values.tolist() == [2, 3, 0, 1]
     long = Example({"question": "?", "context": words, "answer": words, "start": "0"}, "here")
     with pytest.raises(DataError, match=r"no answer fits a window of 4 pieces; raise data\.window"):
         list(Windows(Given(long), cutting))

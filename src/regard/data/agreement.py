@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 
-def disagreement(fields: Mapping[str, str | list[str]]) -> str | None:
+def disagreement(fields: Mapping[str, Any]) -> str | None:
     """Return what is wrong with tags; None if nothing is.
 
     A sentence has as many tags as words; a tag is one word, because answers are written with spaces between.

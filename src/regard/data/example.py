@@ -15,14 +15,15 @@ from regard.data.surrogates import lone_surrogate
 from regard.data.target_kinds import ONE_LABEL, TargetKind
 
 Value = str | list[str]
+"""A field that is read as text; a kind of field may take other values, as arrays."""
 COLUMNS = "data.source and data.target to columns that are there"
 _WORDS = 400  # characters of a reason, which quotes what may be a whole file
 
 
 class Example(NamedTuple):
-    """One example: its fields by name, and where it stands (`file:line`)."""
+    """One example: its fields by name, whose values their kinds know how to encode, and its place (`file:line`)."""
 
-    fields: dict[str, Value]
+    fields: dict[str, Any]
     where: str
 
     @property
@@ -167,10 +168,11 @@ class Reader(ABC):
         return item if why is None else Bad(item.where, why)
 
 
-def _unwritable(values: Mapping[str, Value]) -> str | None:
-    """Return the first field with half of a surrogate pair, as a sentence; None if there is none."""
+def _unwritable(values: Mapping[str, Any]) -> str | None:
+    """Return the first text with half of a surrogate pair, as a sentence; None if there is none."""
     for name, value in values.items():
-        if lone_surrogate(value if isinstance(value, str) else "".join(value)) is not None:
+        text = "".join(one for one in value if isinstance(one, str)) if isinstance(value, list) else value
+        if isinstance(text, str) and lone_surrogate(text) is not None:
             return f"the field {name!r} has half of a surrogate pair (as JSON's \\ud800), which is not a character"
     return None
 

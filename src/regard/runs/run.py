@@ -15,7 +15,7 @@ from regard.runs.agreement import agree, recipe_of
 from regard.runs.budget import Budget
 from regard.runs.checkpoint import Checkpoints
 from regard.runs.files import check_file, read_tensors, recorded, write_json, write_tensors
-from regard.runs.folder import RunError, model_file, task_of, trained
+from regard.runs.folder import RunError, model_file, trained
 from regard.runs.metrics_log import MetricsLog
 from regard.tasks.registry import task_class
 from regard.tasks.task import Encoders
@@ -84,17 +84,15 @@ class Run:
 
     def encoders(self) -> Encoders | None:
         """Return the encoders of an existing run; None before they are made."""
-        found: dict[str, Encoder] = {}
-        made = task_class(task_of(self.folder)) if (self.folder / "recipe.yaml").exists() else None
-        if made is None:
+        if not (self.folder / "recipe.yaml").exists():
             return None
-        if not made.encoded:
-            return found if self.trained else None
-        for name in made.encoder_fields():
+        recipe, found = recipe_of(self.folder, model=False), dict[str, Encoder]()
+        wanted = task_class(recipe.task).encoder_fields(recipe)
+        if not wanted and not self.trained:
+            return None
+        for name in wanted:
             kept = {kind: self.folder / f"{kind.FILE}.{name}.json" for kind in encoder_kinds()}
             there = next((kind for kind, path in kept.items() if path.exists()), None)
-            if there is None and name in made.beside:
-                continue
             if there is None:
                 return None
             check_file(kept[there])

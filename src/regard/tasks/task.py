@@ -75,9 +75,6 @@ class Task(abc.ABC):
         question: the field that is read.
         answer: the field with the right answer; None where the text itself is (language models).
         unit: what the loss is the mean of.
-        encoded: whether fields are turned into ids, by encoders that are learned and kept.
-        beside: fields with encoders that only some recipes have.
-        plain: fields that stay as they are all the same: the names of nodes.
         outline_sizes: sizes of a model that is made to check its arguments.
         encoders: of each field.
     """
@@ -86,9 +83,6 @@ class Task(abc.ABC):
     question: ClassVar[str]
     answer: ClassVar[str | None]
     unit: ClassVar[str] = "token"
-    encoded: ClassVar[bool] = True
-    plain: ClassVar[tuple[str, ...]] = ()
-    beside: ClassVar[tuple[str, ...]] = ()
     outline_sizes: ClassVar[tuple[int, int | None]] = (8, 8)
     encoders: Encoders
 
@@ -98,12 +92,6 @@ class Task(abc.ABC):
     @abc.abstractmethod
     def of(cls, recipe: Recipe, encoders: Encoders) -> Task:
         """Return the task of a recipe."""
-
-    @classmethod
-    def encoder_fields(cls) -> tuple[str, ...]:
-        """Return the fields that have an encoder, those of some recipes last."""
-        fields = (cls.context, cls.question, cls.answer, *cls.beside)
-        return tuple(one for one in fields if one is not None and one not in cls.plain) if cls.encoded else ()
 
     @classmethod
     def reading(cls, recipe: Recipe) -> Reading:
@@ -121,7 +109,8 @@ class Task(abc.ABC):
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
         """Return the kind of each field of a corpus, without the encoders that are learned from the data.
 
-        By default the question is a text, and the answer of the form that the data have.
+        Those that learn an encoder keep it with the run. By default the question is a text, and the answer of the form
+        that the data have.
         """
         question = tokens_field(recipe.tokenizer, masked=recipe.reads_pairs)
         if cls.answer is None:
@@ -132,6 +121,11 @@ class Task(abc.ABC):
     def encoded_fields(cls, recipe: Recipe, encoders: Encoders) -> dict[str, Field[Any]]:
         """Return the kinds of the fields with their encoders."""
         return {name: field.with_encoder(encoders.get(name)) for name, field in cls.fields(recipe).items()}
+
+    @classmethod
+    def encoder_fields(cls, recipe: Recipe) -> tuple[str, ...]:
+        """Return the fields that learn an encoder."""
+        return tuple(name for name, field in cls.fields(recipe).items() if field.LEARNS)
 
     @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from regard.data.fields.column import Column, Encoded, Ints, Part
+from regard.data.fields.column import Column, Encoded, Ints, Part, flat
 from regard.data.fields.encoder import Encoder
 from regard.data.fields.field import Field
 from regard.data.fields.padding import Padded, Padding
@@ -23,27 +23,26 @@ class SpanField(Field[Encoder]):
     """The first and the last piece of a span, [B, 2]; there is nothing to learn.
 
     >>> SpanField().encode([["2", "3"], [0, 1]])["pieces"].values.tolist()
-    [[2, 3], [0, 1]]
+    [2, 3, 0, 1]
     """
 
     LEARNS: ClassVar[bool] = False
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        return (Part("pieces", inner=(_ENDS,), rows=1),)
+        return (Part("pieces", rows=_ENDS),)
 
     def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
-        rows = np.array([_pieces(value) for value in values], np.int32).reshape(-1, _ENDS)
-        return {"pieces": Encoded(rows, np.ones(len(rows), np.int64))}
+        return {"pieces": flat([_pieces(value) for value in values], "int32")}
 
     def cells(self, column: Column) -> Ints:
         return self.predicted(column)
 
     def predicted(self, column: Column) -> Ints:
-        return np.full(len(column.values["pieces"]), _ENDS, np.int64)
+        return column.counts("pieces")
 
     def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
-        pieces = column.single("pieces", examples).astype(np.int64)  # [B, 2]
+        pieces = column.values["pieces"].reshape(-1, _ENDS)[examples].astype(np.int64)  # [B, 2]
         return {name: Padded(pieces, Padding(IGNORE, (0, None)))}
 
 

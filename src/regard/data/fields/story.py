@@ -42,6 +42,9 @@ class StoryField(Field[Tokenizer]):
     def cells(self, column: Column) -> Ints | None:
         return column.counts("ids")
 
+    def predicted(self, column: Column) -> Ints:
+        return column.counts("ids")
+
     def sentences(self, column: Column) -> Ints:
         """Return the number of sentences of each example, [N]."""
         ends = np.concatenate(([0], np.cumsum(column.values["ids"] == EOS)))

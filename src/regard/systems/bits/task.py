@@ -68,7 +68,6 @@ class Bits(Task):
     question: ClassVar[str] = "source"
     answer: ClassVar[str | None] = "target"
     unit: ClassVar[str] = "bit"
-    encoded: ClassVar[bool] = False
 
     algorithm: Algorithm
     encoders: Encoders = field(default_factory=dict)

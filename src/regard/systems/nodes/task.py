@@ -76,7 +76,6 @@ class Nodes(Task):
     question: ClassVar[str] = "node"
     answer: ClassVar[str | None] = "label"
     unit: ClassVar[str] = "node"
-    plain: ClassVar[tuple[str, ...]] = ("node",)
 
     graph: Graph
     encoders: Encoders

@@ -73,7 +73,6 @@ class SpanAnswering(Task):
     question: ClassVar[str] = "question"
     answer: ClassVar[str | None] = "answer"
     unit: ClassVar[str] = "boundary"
-    plain: ClassVar[tuple[str, ...]] = ("answer",)
     outline_sizes: ClassVar[tuple[int, int | None]] = (8, None)
 
     encoders: Encoders

@@ -61,7 +61,6 @@ class Tagging(Task):
     question: ClassVar[str] = "text"
     answer: ClassVar[str | None] = "tags"
     unit: ClassVar[str] = "tag"
-    beside: ClassVar[tuple[str, ...]] = (LETTERS,)
 
     encoders: Encoders
     smoothing: float = 0.0
