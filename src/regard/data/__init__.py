@@ -18,12 +18,8 @@ if TYPE_CHECKING:
     from regard.data.example import Example, Examples, Reader
     from regard.data.fields.field import Field
     from regard.data.fields.graph import GraphField
-    from regard.data.fields.label import LabelField
-    from regard.data.fields.label_set import LabelSetField
-    from regard.data.fields.number import NumberField
     from regard.data.fields.record import RecordField
     from regard.data.fields.span import SpanField
-    from regard.data.fields.spelling import SpellingField
     from regard.data.fields.story import StoryField
     from regard.data.fields.tags import TagsField
     from regard.data.fields.tokens import TokensField
@@ -32,17 +28,18 @@ if TYPE_CHECKING:
     from regard.data.hub import Hub
     from regard.data.joined import Joined
     from regard.data.jsonl import Jsonl
-    from regard.data.label_sets import LabelSets
+    from regard.data.label_sets import LabelSetField, LabelSets
     from regard.data.labelled import Labelled
-    from regard.data.labels import Labels
+    from regard.data.labels import LabelField, Labels
     from regard.data.mixture import Mixture
-    from regard.data.numbers import Numbers
+    from regard.data.numbers import NumberField, Numbers
     from regard.data.opinions import Opinions
     from regard.data.pairs import Pairs
     from regard.data.problems import DataError, Skipped
     from regard.data.reviews import Reviews
     from regard.data.sentences import Sentences
     from regard.data.spans import Spans, Squad
+    from regard.data.spelling import SpellingField
     from regard.data.split import Slice, Split
     from regard.data.stories import Stories
     from regard.data.stream import Stream, Window
@@ -140,12 +137,12 @@ __getattr__ = lazy(
         "Examples": "regard.data.example",
         "Field": "regard.data.fields.field",
         "GraphField": "regard.data.fields.graph",
-        "LabelField": "regard.data.fields.label",
-        "LabelSetField": "regard.data.fields.label_set",
-        "NumberField": "regard.data.fields.number",
+        "LabelField": "regard.data.labels",
+        "LabelSetField": "regard.data.label_sets",
+        "NumberField": "regard.data.numbers",
         "RecordField": "regard.data.fields.record",
         "SpanField": "regard.data.fields.span",
-        "SpellingField": "regard.data.fields.spelling",
+        "SpellingField": "regard.data.spelling",
         "StoryField": "regard.data.fields.story",
         "TagsField": "regard.data.fields.tags",
         "TokensField": "regard.data.fields.tokens",

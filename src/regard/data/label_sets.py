@@ -1,12 +1,18 @@
-"""Sets of classes to ids and back."""
+"""Sets of labels: ids of classes, and the field of any number of labels per example."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
+import numpy as np
+
+from regard.data.fields.column import Column, Ints
+from regard.data.fields.field import Field
+from regard.data.fields.tags import TagsField
 from regard.data.labels import Labels, names_of
 from regard.data.problems import DataError
 
@@ -44,3 +50,19 @@ class LabelSets(Labels):
         """Write the names and the threshold as JSON."""
         content = {"labels": self.names, "threshold": self.threshold}
         Path(path).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class LabelSetField(TagsField):
+    """A set of labels per example: ids [B, N] padded with -100, and their number per example [B].
+
+    >>> LabelSetField(LabelSets(("comedy", "drama"))).encode([["drama"], []])["ids"].counts
+    array([1, 0])
+    """
+
+    def learn(self, values: Iterable[Any]) -> LabelSets:
+        return LabelSets.train(values)
+
+    def predicted(self, column: Column) -> Ints:
+        """Return 1 for each example: a set is predicted as a whole."""
+        return np.ones_like(Field.predicted(self, column))

@@ -1,4 +1,4 @@
-"""The letters of words, beside the words."""
+"""Letters of words, beside the words: their field, and examples that have it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-from torch import Tensor
-
 from regard.data.example import Example, Examples
+from regard.data.fields.column import Column, Ints
 from regard.data.fields.padding import nested
+from regard.data.fields.story import StoryField
 from regard.data.problems import Skipped
 from regard.data.sentences import Sentences, encoded_sentences
 from regard.data.tokenizer import Tokenizer
@@ -33,6 +32,21 @@ class Spelling(Sentences):
         """
         half = LONGEST // 2
         return cls(word if len(word) <= LONGEST else word[:half] + word[-half:] for word in words)
+
+
+@dataclass(frozen=True)
+class SpellingField(StoryField):
+    """Letters of words: ids [B, W, L], and the number of words per text [B]; they come beside the words themselves.
+
+    >>> from regard.data.tokenizer import Tokenizer
+    >>> letters = SpellingField(Tokenizer.train(["abc"], kind="characters"))
+    >>> letters.encode([["ab", "c"]])["ids"].values                       # an end behind each word
+    array([4, 5, 3, 6, 3], dtype=int32)
+    """
+
+    def cells(self, column: Column) -> Ints | None:
+        """Return None: the words themselves already count."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -70,7 +84,7 @@ class Spelt:
             yield example._replace(fields={**example.fields, LETTERS: spelt})
 
 
-def letters_of(texts: Sequence[Sequence[str]], characters: Tokenizer) -> Tensor:
+def letters_of(texts: Sequence[Sequence[str]], characters: Tokenizer) -> Ints:
     """Return the ids of the letters of the words of some texts: [B, W, L], padded.
 
     >>> characters = Tokenizer.train(["abc"], kind="characters")
@@ -78,4 +92,4 @@ def letters_of(texts: Sequence[Sequence[str]], characters: Tokenizer) -> Tensor:
     [[[4, 5], [6, 0]], [[1, 0], [0, 0]]]
     """
     rows = encoded_sentences([Spelling.of(words) for words in texts], characters.encode_all)
-    return torch.from_numpy(nested(rows)[0])
+    return nested(rows)[0]

@@ -7,12 +7,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from regard.data.fields.label import LabelField
-from regard.data.fields.label_set import LabelSetField
-from regard.data.fields.number import NumberField
-from regard.data.label_sets import LabelSets
-from regard.data.labels import Labels
-from regard.data.numbers import Numbers
+from regard.data.label_sets import LabelSetField, LabelSets
+from regard.data.labels import LabelField, Labels
+from regard.data.numbers import NumberField, Numbers
 
 Written = str | list[str]
 

@@ -12,10 +12,10 @@ import tokenizers
 from tokenizers import normalizers, pre_tokenizers
 
 from regard.data import tokenizer_training
+from regard.data.encodings import lone_surrogate
 from regard.data.fields.encoder import Encoder
 from regard.data.pieces import printable, surface
 from regard.data.problems import DataError, TextError, shortened
-from regard.data.surrogates import lone_surrogate
 from regard.data.tokenizer_style import Kind, Style
 from regard.data.tokenizer_training import CountedTexts, Wanted
 from regard.data.word_splitting import WordSplit, joined_words

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from regard.data.encodings import lone_surrogate
 from regard.data.problems import TextError, shortened
-from regard.data.surrogates import lone_surrogate
 
 
 def check_askable(texts: Sequence[str], longest: int) -> None:

@@ -16,8 +16,8 @@ from accelerate.utils import DistributedType, gather_object, set_seed
 from torch import Tensor, nn
 
 from regard.data import Batch
-from regard.data.episodes.drawn import ENDLESS
 from regard.data.feed import Place
+from regard.data.generated import ENDLESS
 from regard.data.order import mixed
 from regard.recipes.sections import Recipe
 from regard.runs.checkpoint import Progress, average

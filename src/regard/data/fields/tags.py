@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from regard.data.fields.column import Column, Ints, Part
-from regard.data.fields.label import LabelField
 from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding, table
+from regard.data.labels import LabelField
 from regard.specials import IGNORE
 
 

@@ -17,10 +17,11 @@ from regard.data.batch import Batch
 from regard.data.corpus import Corpus
 from regard.data.episodes import Algorithm, Asked, Drawn
 from regard.data.episodes.algorithm import bits_text
-from regard.data.episodes.drawn import ENDLESS, TOGETHER
+from regard.data.episodes.drawn import TOGETHER
 from regard.data.example import Examples
 from regard.data.feed import Feed
 from regard.data.fields.field import Field
+from regard.data.generated import ENDLESS
 from regard.data.problems import DataError, TextError
 from regard.decode.search import Search
 from regard.evaluate.perplexity import bits_per_sequence

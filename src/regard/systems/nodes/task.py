@@ -19,10 +19,9 @@ from regard.data.corpus import Corpus
 from regard.data.example import Examples
 from regard.data.feed import Feed
 from regard.data.fields.field import Field
-from regard.data.fields.label import LabelField
 from regard.data.graphs import Graph, Members
 from regard.data.graphs.graph import Ints
-from regard.data.labels import Labels
+from regard.data.labels import LabelField, Labels
 from regard.data.problems import DataError
 from regard.decode.search import Search
 from regard.explain.panel import Network, Panel

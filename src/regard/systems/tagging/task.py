@@ -15,10 +15,9 @@ from torch import Tensor, nn
 from regard.data.batch import Batch
 from regard.data.example import Examples
 from regard.data.fields.field import Field
-from regard.data.fields.spelling import SpellingField
 from regard.data.fields.tags import TagsField
 from regard.data.labels import Labels
-from regard.data.spelling import LETTERS, Spelt, letters_of
+from regard.data.spelling import LETTERS, SpellingField, Spelt, letters_of
 from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.models.outputs import Predicted, log_softmax
@@ -170,7 +169,8 @@ class Tagging(Task):
         if characters is None:
             return None
         assert isinstance(characters, Tokenizer)
-        return letters_of([words or ["\N{REPLACEMENT CHARACTER}"] for words in texts], characters).to(device)
+        letters = letters_of([words or ["\N{REPLACEMENT CHARACTER}"] for words in texts], characters)
+        return torch.from_numpy(letters).to(device)
 
     def _firsts(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """[B, T], True where a word begins."""
