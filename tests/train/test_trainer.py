@@ -12,8 +12,8 @@ import torch
 from rich.console import Console
 from torch import Tensor, nn
 
+from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import DataError
-from regard.data.tokenizer import Tokenizer
 from regard.evaluate.score import Score
 from regard.recipes.errors import RecipeError
 from regard.recipes.sections import EvaluateSection

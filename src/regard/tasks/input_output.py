@@ -13,8 +13,8 @@ from rich.markup import escape
 from torch import Tensor
 
 from regard.data.example import Value
+from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import TextError, shortened
-from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.perplexity import perplexity

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from regard.data.feed import Place
+from regard.data.batching.feed import Place
 from regard.data.generated import ENDLESS
 from regard.recipes.sections import Recipe
 from regard.runs.checkpoint import Progress

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from regard.data.batch import Batch
+from regard.data.batching.batch import Batch
 from regard.data.example import Examples
 from regard.data.fields.field import Field
-from regard.data.tokenizer import Tokenizer
+from regard.data.fields.tokenizer import Tokenizer
 from regard.decode import generate
 from regard.decode.constraint import Trie
 from regard.decode.hypothesis import Hypothesis
