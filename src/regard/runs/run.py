@@ -21,7 +21,7 @@ from regard.runs.files import check_file, read_tensors, recorded, write_json, wr
 from regard.runs.folder import RunError, model_file, task_of, trained
 from regard.runs.metrics_log import MetricsLog
 from regard.tasks.registry import task_class
-from regard.tasks.task import Encoders, Task
+from regard.tasks.task import Encoders
 from regard.tensor_fit import misfit
 
 _ENCODERS: tuple[type[Tokenizer | Labels | Numbers], ...] = (Tokenizer, Labels, LabelSets, Numbers)
@@ -91,17 +91,16 @@ class Run:
             with recorded(self.folder / f"{encoder.FILE}.{name}.json") as draft:
                 encoder.save(draft)
 
-    def encoders(self, made: type[Task] | None = None) -> Encoders | None:
+    def encoders(self, recipe: Recipe | None = None) -> Encoders | None:
         """Return the encoders of an existing run; None before they are made.
 
         Args:
-            made: the class of its task; None to look it up in its recipe.
+            recipe: of the run; None to read it.
         """
         found: dict[str, Tokenizer | Labels | Numbers] = {}
-        if made is None:
-            if not (self.folder / "recipe.yaml").exists():
-                return None
-            made = task_class(task_of(self.folder))
+        if recipe is None and not (self.folder / "recipe.yaml").exists():
+            return None
+        made = task_class(task_of(self.folder) if recipe is None else recipe.task)
         if not made.encoded:
             return found if self.trained else None
         for name in made.encoder_fields():
@@ -115,13 +114,13 @@ class Run:
             found[name] = there.load(kept[there])
         return found
 
-    def needed_encoders(self, made: type[Task] | None = None) -> Encoders:
+    def needed_encoders(self, recipe: Recipe | None = None) -> Encoders:
         """Return the encoders of an existing run.
 
         Raises:
             RunError: it has none yet.
         """
-        found = self.encoders(made)
+        found = self.encoders(recipe)
         if found is None:
             raise RunError(f"{self.folder} has no tokenizers yet; train it first: regard train")
         return found
