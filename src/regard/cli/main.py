@@ -7,7 +7,7 @@ import sys
 
 from regard.cli.app import app
 from regard.cli.out_of_memory import ran_out
-from regard.view.control_characters import visible
+from regard.view.text import visible
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ import typer
 
 from regard.cli.early_checks import check_input, check_output, check_runs
 from regard.cli.screen import fail, notice
-from regard.view.control_characters import visible
+from regard.view.text import visible
 
 if TYPE_CHECKING:
     from regard.data.problems import Skipped

@@ -23,7 +23,7 @@ def command(
     ] = None,
 ) -> None:
     """Draw the attention of a trained model for one input."""
-    from regard.view.suffixes import check_suffix
+    from regard.view.text import check_suffix
 
     overrides = [f"decode.{one}" for one in decode or []]
     check_runs(run, overrides=overrides)

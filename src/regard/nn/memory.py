@@ -1,4 +1,4 @@
-"""What is read: keys to find by, values to take away."""
+"""Memories: keys to match, values to read."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class _Room:
         return room
 
     def fits(self, size: int, more: int) -> bool:
-        """Whether a memory of `size` entries may write `more` here."""
+        """Return whether a memory of `size` entries may write `more` here."""
         return self.used == size and size + more <= self._key.shape[2]
 
     def write(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,24 +8,18 @@ from typing import Any
 import yaml
 from torch import Tensor, nn
 
-from regard.data.label_sets import LabelSets
-from regard.data.labels import Labels
-from regard.data.numbers import Numbers
-from regard.data.tokenizer import Tokenizer
+from regard.data.fields.encoder import Encoder, encoder_kinds
 from regard.recipes.plugins import RECORD, described
 from regard.recipes.sections import Recipe
 from regard.runs.agreement import agree, recipe_of
 from regard.runs.budget import Budget
 from regard.runs.checkpoint import Checkpoints
 from regard.runs.files import check_file, read_tensors, recorded, write_json, write_tensors
-from regard.runs.folder import RunError, model_file, task_of, trained
+from regard.runs.folder import RunError, model_file, trained
 from regard.runs.metrics_log import MetricsLog
 from regard.tasks.registry import task_class
 from regard.tasks.task import Encoders
 from regard.tensor_fit import misfit
-
-_ENCODERS: tuple[type[Tokenizer | Labels | Numbers], ...] = (Tokenizer, Labels, LabelSets, Numbers)
-"""Encoders of fields; each kind is kept in files of its own name."""
 
 
 class Run:
@@ -60,7 +54,7 @@ class Run:
         """Write the resolved recipe; what an earlier one left that was never trained is forgotten."""
         self.agree(recipe)
         if not self.trained:
-            for made in (*(f"{kind.FILE}.*" for kind in _ENCODERS), "budget"):
+            for made in (*(f"{kind.FILE}.*" for kind in encoder_kinds()), "budget"):
                 for left in self.folder.glob(f"{made}.json"):
                     left.unlink()
         if recipe.plugins:
@@ -97,17 +91,17 @@ class Run:
         Args:
             recipe: of the run; None to read it.
         """
-        found: dict[str, Tokenizer | Labels | Numbers] = {}
-        if recipe is None and not (self.folder / "recipe.yaml").exists():
+        if recipe is None:
+            if not (self.folder / "recipe.yaml").exists():
+                return None
+            recipe = recipe_of(self.folder, model=False)
+        found = dict[str, Encoder]()
+        wanted = task_class(recipe.task).encoder_fields(recipe)
+        if not wanted and not self.trained:
             return None
-        made = task_class(task_of(self.folder) if recipe is None else recipe.task)
-        if not made.encoded:
-            return found if self.trained else None
-        for name in made.encoder_fields():
-            kept = {kind: self.folder / f"{kind.FILE}.{name}.json" for kind in _ENCODERS}
+        for name in wanted:
+            kept = {kind: self.folder / f"{kind.FILE}.{name}.json" for kind in encoder_kinds()}
             there = next((kind for kind, path in kept.items() if path.exists()), None)
-            if there is None and name in made.beside:
-                continue
             if there is None:
                 return None
             check_file(kept[there])

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard.data.labels import Labels
 from regard.data.problems import DataError
-from regard.evaluate.nearest import unknown
+from regard.evaluate.texts import unknown
 from regard.memo import Memo
 
 

@@ -25,8 +25,8 @@ from regard.recipes.sections import Recipe
 from regard.specials import UNK
 from regard.tasks.panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
-from regard.view.direction import isolated
 from regard.view.terminal import heat_map
+from regard.view.text import isolated
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

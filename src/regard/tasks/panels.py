@@ -17,7 +17,7 @@ from regard.models.bert import BertEncoder
 from regard.nn.lstmn import LSTMNCell
 from regard.ops.weights import Weights
 from regard.specials import BOS, EOS, UNK
-from regard.view.direction import isolated
+from regard.view.text import isolated
 
 
 @contextmanager

@@ -26,8 +26,8 @@ from regard.tasks.task import Task
 from regard.train.screen import ENDED
 from regard.train.trainer import Outcome
 from regard.view.classes import CROSSED, LISTED, numbers
-from regard.view.markdown import cell
 from regard.view.panels import draw
+from regard.view.text import cell
 
 _FEW = 30  # points of a curve that are marked one by one
 _ACROSS = 4  # pictures in a row
