@@ -13,11 +13,11 @@ import torch
 from torch import nn
 
 from regard.decode.constraint import Constrained, Trie
-from regard.decode.engine import Engine
+from regard.decode.generation import Engine
 from regard.decode.search import Search
 from regard.engines import make_engine
-from regard.evaluate.nearest import unknown
-from regard.nn.packed import packed_copy
+from regard.evaluate.texts import unknown
+from regard.nn.cpu_decode.pack import packed_copy
 from regard.protocol import device_of
 from regard.recipes.sections import Recipe
 from regard.runs.folder import RunError, check_task
@@ -127,7 +127,7 @@ def load(
             they say is likely. Recipe and search are the first's.
         device: where it computes; None for a GPU if there is one.
         overrides: of its recipe: `["decode.beam_size=10"]`.
-        engine: who looks for answers: `"own"`, or `"ctranslate2"` for encoder-decoder Transformers (docs/decoding.md).
+        engine: of the search: `"own"`, or `"ctranslate2"` for encoder-decoder Transformers (docs/guide/decoding.md).
         compute: the engine's type of numbers, `"int8"`; None for float32.
 
     Raises:
