@@ -1,4 +1,4 @@
-"""Validation: measures the model during training, keeps the best one, and decides about early stopping."""
+"""Validator: measures the model during training, keeps the best one, and decides about early stopping."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.train.signals import MeasurementStopped
 from regard.train.warnings import LearningWarnings
 
 
-class Validation:
+class Validator:
     """Measures the model of a session; a signal stops a measurement, which a resumed run makes again.
 
     Attributes:
