@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from regard import nn, ops
 from regard.cli import app
-from regard.ops.catalogue import Entry, catalogue
+from regard.ops.card import Entry, catalogue
 from tests.cases import CASES
 
 ROOT = Path(__file__).parents[1]
@@ -20,15 +20,14 @@ ENTRIES = catalogue()
 
 # Modules of `ops` that define no mechanism: what mechanisms are made of.
 PARTS = {
-    "attended", "attending_gru", "banded", "card", "catalogue", "checks", "cross_entropy", "ctc_loss",
-    "custom_gradients", "dropout", "flex_attention", "inner_product", "kernels", "present_tokens", "sdpa_backends",
-    "short_reads", "unit_vectors", "weights",
+    "attended", "attending_gru", "card", "checks", "cross_entropy", "ctc_loss", "dropout", "inner_product", "kernels",
+    "unit_vectors", "weights",
 }  # fmt: skip
 
 # Mechanisms that read no keys under a mask of their own: they are tested in their own files only.
 NOT_A_READ = {
     "ctc", "ntm_memory",
-    "position_term", "markov_term", "fertility_term", "recall_term", "location_term",
+    "position_term", "markov_term", "fertility_term", "history_term", "location_term",
     "multi_head", "key_value", "sinusoidal", "learned_positions",
     "coattention", "attention_over_attention", "pointer_sum", "graph",
     "global_fertility", "symmetry", "doubly_stochastic", "linear_chain",

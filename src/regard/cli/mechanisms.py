@@ -18,8 +18,7 @@ from rich.table import Table
 from regard.cli.screen import fail, show
 
 if TYPE_CHECKING:
-    from regard.ops.card import Family
-    from regard.ops.catalogue import Entry
+    from regard.ops.card import Entry, Family
 
 _TITLES: dict[Family, str] = {
     "score": "Scores: how well a query and a key match",
@@ -40,7 +39,7 @@ def command(
     ] = False,
 ) -> None:
     """List the attention mechanisms with equation, paper, cost and implementations."""
-    from regard.ops.catalogue import catalogue
+    from regard.ops.card import catalogue
 
     entries = catalogue()
     if name is not None:
@@ -57,7 +56,7 @@ def command(
 
 
 def _named(name: str, entries: list[Entry]) -> Entry:
-    """The mechanism of this name, or of its module's; case and hyphens do not matter."""
+    """Return the mechanism of a name, or of its module's; case and hyphens do not matter."""
     plain = name.lower().replace("-", "_").replace(" ", "_")
     known = {entry.card.module.lower(): entry for entry in entries} | {entry.card.name: entry for entry in entries}
     if plain not in known:
@@ -70,7 +69,7 @@ def _named(name: str, entries: list[Entry]) -> Entry:
 
 def markdown() -> str:
     """Return the table of docs/mechanisms/README.md: mechanism, family, paper, equation, file, implementations."""
-    from regard.ops.catalogue import catalogue
+    from regard.ops.card import catalogue
 
     rows = ["| mechanism | family | paper | equation | file | implementations |", "|---|---|---|---|---|---|"]
     for card, source in catalogue():
@@ -98,7 +97,7 @@ def _all(entries: list[Entry]) -> list[RenderableType]:
 
 def _one(entry: Entry) -> RenderableType:
     from regard import nn, ops
-    from regard.ops.catalogue import catalogue
+    from regard.ops.card import catalogue
 
     card, source = entry
     facts = Table.grid(padding=(0, 2))

@@ -12,14 +12,14 @@ from torch import nn
 
 from regard.constraints import dot_fits
 from regard.models.config_values import mapping
-from regard.nn.aligners import Aligner, Hard, LocalM, LocalP, Raw, Softmax
+from regard.nn.aligners import Aligner, Hard, LinearAligner, LocalM, LocalP, Softmax
 from regard.nn.attention import Attention
 from regard.nn.checks import positive
 from regard.nn.key_value import KeyValue
 from regard.nn.multi_head import MultiHead
 from regard.nn.reader import Reader
 from regard.nn.scores import Additive, Bilinear, Concat, Cosine, Dot, Location, ScaledDot, Score
-from regard.nn.terms import Fertility, LocationFeatures, Markov, Position, Recall, Term
+from regard.nn.terms import Fertility, History, LocationFeatures, Markov, Position, Term
 from regard.registry import Kind, registered
 
 Spec = str | Mapping[str, Any]
@@ -43,7 +43,7 @@ ALIGNERS: dict[str, type[Aligner]] = {
     "hard": Hard,
     "local_m": LocalM,
     "local_p": LocalP,
-    "raw": Raw,
+    "linear": LinearAligner,
     "softmax": Softmax,
 }
 TERMS: dict[str, type[Term]] = {
@@ -51,7 +51,7 @@ TERMS: dict[str, type[Term]] = {
     "location": LocationFeatures,
     "markov": Markov,
     "position": Position,
-    "recall": Recall,
+    "history": History,
 }
 
 M = TypeVar("M", bound=nn.Module)

@@ -84,9 +84,9 @@ class LocationSection(Section):
 
 
 class SoftmaxSection(Section):
-    """All of the memory, by a softmax; raw takes the energies as they are."""
+    """All of the memory, by a softmax; linear takes the energies as they are."""
 
-    name: Literal["softmax", "raw"]
+    name: Literal["softmax", "linear"]
     """Says which of them."""
 
 
@@ -154,10 +154,10 @@ class LocationTermSection(Section):
     """Whether the weights are those of all steps before, summed, or of the last one."""
 
 
-class RecallSection(Section):
+class HistorySection(Section):
     """A recurrent network over the past weights of each key."""
 
-    name: Literal["recall"]
+    name: Literal["history"]
     """Says that it is this term."""
     hidden_dim: Size = 8
     """Its width."""
@@ -178,7 +178,7 @@ Align = Annotated[
     Plugged("aligner"),
 ]
 Term = Annotated[
-    ReachSection | PositionSection | LocationTermSection | RecallSection, Field(discriminator="name"), named("name")
+    ReachSection | PositionSection | LocationTermSection | HistorySection, Field(discriminator="name"), named("name")
 ]
 
 

@@ -12,7 +12,7 @@ from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import State
 from regard.ops.attended import Attended
-from regard.ops.dot import dot_attention, dot_score
+from regard.ops.dot import CARD, dot_attention, dot_score
 
 
 class Bilinear(Score):
@@ -36,7 +36,7 @@ class Bilinear(Score):
     torch.Size([1, 3, 5])
     """
 
-    implementations = ("reference", "sdpa")
+    implementations = CARD.names
 
     def __init__(self, query_dim: int, key_dim: int, *, num_heads: int = 1) -> None:
         super().__init__(num_heads=num_heads)
