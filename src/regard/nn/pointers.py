@@ -28,7 +28,7 @@ class AttentionOverAttention(Watched):
     >>> reader = AttentionOverAttention()
     >>> ids = torch.tensor([[3, 8, 3, 5]])
     >>> out = reader(torch.zeros(1, 4, 6), torch.zeros(1, 2, 6), Mask.padding([3]))
-    >>> reader.candidates(out.weights, ids, torch.tensor([[3, 8, 5]]))       # two places of three; 5 is padding
+    >>> reader.candidates(out.weights, ids, torch.tensor([[3, 8, 5]]))       # two positions of three; 5 is padding
     tensor([[0.667, 0.333, 0.000]])
     """
 

@@ -48,7 +48,7 @@ class StructuredSelfAttention(Watched):
         dropout = self.dropout if self.training else 0.0
         tokens = (
             None if mask is None else Mask.keys(present(hidden, mask))
-        )  # hops are no places: a mask speaks of tokens
+        )  # hops are no positions: a mask speaks of tokens
         return self.show(
             structured_attention(hidden, self.inner_map.weight, self.outer_map.weight, tokens, dropout=dropout)
         )

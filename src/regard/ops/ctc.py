@@ -148,12 +148,12 @@ def _forward_backward(
     """log p(path passes each state at each frame, y), [B, T, 2U + 1], and log p(y), [B]."""
     before = _shift(symbols, 2, blank)
     leap = torch.where((symbols != blank) & (symbols != before), 0.0, _LOG_ZERO).to(emitted.dtype)
-    place = torch.arange(symbols.shape[1], device=symbols.device)
+    position = torch.arange(symbols.shape[1], device=symbols.device)
     last = 2 * target_lengths.unsqueeze(1)
-    ends = (place == last) | (place == last - 1)
+    ends = (position == last) | (position == last - 1)
     # Before the first frame a path stands in the first blank without having emitted it; from there both the blank
     # and the first label can come next.
-    alpha = torch.where(place == 0, 0.0, _LOG_ZERO).to(emitted.dtype).expand_as(ends)
+    alpha = torch.where(position == 0, 0.0, _LOG_ZERO).to(emitted.dtype).expand_as(ends)
     beta = torch.where(ends, 0.0, _LOG_ZERO).to(emitted.dtype)
     alphas, betas = [alpha], [beta]
     for t in range(emitted.shape[1]):
@@ -179,7 +179,7 @@ def _states(targets: Tensor, target_lengths: Tensor, blank: int) -> Tensor:
 
 
 def _shift(row: Tensor, by: int, fill: float = _LOG_ZERO) -> Tensor:
-    """Each row moved to the right by `by` places (to the left if negative), what enters being `fill`."""
+    """Each row moved to the right by `by` positions (to the left if negative), what enters being `fill`."""
     width = row.shape[1]
     if by > 0:
         return F.pad(row, (by, 0), value=fill)[:, :width]
@@ -200,7 +200,7 @@ def ctc_lengths(
 
     >>> ctc_lengths(torch.zeros(1, 4, 3), torch.tensor([[1, 3]]), None, None, blank=0)
     Traceback (most recent call last):
-    ValueError: ctc: sequence 0 has the symbol 3 at place 1; there are 3 symbols, 0 to 2, and 0 is the blank
+    ValueError: ctc: sequence 0 has the symbol 3 at position 1; there are 3 symbols, 0 to 2, and 0 is the blank
     """
     if log_probs.dim() != 3 or targets.dim() != 2 or targets.shape[0] != log_probs.shape[0]:
         raise ValueError(
@@ -218,9 +218,9 @@ def ctc_lengths(
         return of_frames, of_targets
     wrong = outside.nonzero()
     if len(wrong):
-        row, place = wrong[0].tolist()
+        row, position = wrong[0].tolist()
         raise ValueError(
-            f"ctc: sequence {row} has the symbol {int(labels[row, place])} at place {place}; "
+            f"ctc: sequence {row} has the symbol {int(labels[row, position])} at position {position}; "
             f"there are {symbols} symbols, 0 to {symbols - 1}, and {blank} is the blank"
         )
     return of_frames, of_targets

@@ -132,8 +132,8 @@ class _Attention(torch.autograd.Function):
 
 
 # Features that lie in memory are written once and read by many: with 2,048 keys that is nothing, with 512 it is 40% of
-# the time. Made anew for every tile of 128 queries and 256 keys they cost little beside the products that wait for them,
-# and only where a program has one tile are there registers for both.
+# the time. Made anew for every tile of 128 queries and 256 keys they cost little beside the products that wait for
+# them, and only where a program has one tile are there registers for both.
 _KEYS = 512
 _UNITS = 16
 _VALUES = 128
