@@ -13,8 +13,7 @@ from regard.models.outputs import NOTHING, Predicted
 from regard.models.split_pair import Parted
 from regard.nn.checks import positive
 from regard.nn.dropout import Dropout
-from regard.nn.matrix_layers import Factored, Pruned
-from regard.nn.structured import StructuredSelfAttention
+from regard.nn.structured import Factored, Pruned, StructuredSelfAttention
 from regard.ops.attended import Attended
 from regard.ops.structured import frobenius_penalty
 
