@@ -8,7 +8,7 @@ from torch import nn
 
 from regard.models.build import construct
 from regard.recipes.section import Model
-from regard.recipes.system import imported, systems
+from regard.parts import imported
 
 
 def build_model(section: Model, source_size: int, target_size: int | None, **arguments: Any) -> nn.Module:
@@ -20,5 +20,4 @@ def build_model(section: Model, source_size: int, target_size: int | None, **arg
         target_size: number of target ids; None where they are the same or there are none.
         arguments: in the place of those of the section, where any are given.
     """
-    place = next(one.models[type(section)] for one in systems().values() if type(section) in one.models)
-    return construct(section.kind, imported(place), source_size, target_size, arguments or section.arguments())
+    return construct(section.kind, imported(section.place), source_size, target_size, arguments or section.arguments())
