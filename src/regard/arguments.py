@@ -73,6 +73,7 @@ TermSpec = Annotated[Spec, Choice("term")]
 
 Rule = Callable[..., None]
 T = TypeVar("T", bound=Callable[..., Any])
+M = TypeVar("M")
 
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a name", types.NoneType: "null"}
 
@@ -153,13 +154,13 @@ def check_value(what: str, value: Any, annotation: Any) -> None:
     Traceback (most recent call last):
     ValueError: Dropout: rate must lie in [0, 1); got 1.0
     """
-    alternatives = list(_alternatives(annotation))
-    if not all(kind in _WORDS or typing.get_origin(kind) is Literal for kind, _ in alternatives):
+    ranges = _ranges(annotation)
+    if not all(kind in _WORDS or typing.get_origin(kind) is Literal for kind, _ in ranges):
         return
-    fitting = [bounds for kind, bounds in alternatives if _is(value, kind)]
+    fitting = [bounds for kind, bounds in ranges if _is(value, kind)]
     if not fitting:
-        choices = [repr(one) for kind, _ in alternatives if kind not in _WORDS for one in typing.get_args(kind)]
-        words = [_WORDS[kind] for kind, _ in alternatives if kind in _WORDS]
+        choices = [repr(one) for kind, _ in ranges if kind not in _WORDS for one in typing.get_args(kind)]
+        words = [_WORDS[kind] for kind, _ in ranges if kind in _WORDS]
         if choices:
             raise ValueError(f"{what} must be one of {', '.join(choices + words)}; got {value!r}")
         raise ValueError(f"{what} must be {' or '.join(words)}; got {value!r}")
@@ -216,19 +217,46 @@ class Bounds:
         return f"be {'at least' if self.gt is None else 'above'} {low:g}"
 
 
-def _alternatives(annotation: Any) -> typing.Iterator[tuple[Any, Bounds]]:
-    """The types of a union, each with its range."""
+def marker(annotation: Any, kind: type[M]) -> M | None:
+    """Return a marker of an annotation or of one of its alternatives; None if it has none.
+
+    >>> marker(EmbeddingScale, InRecipe)
+    InRecipe(default=None)
+    """
+    if typing.get_origin(annotation) is Annotated:
+        found = next((one for one in annotation.__metadata__ if isinstance(one, kind)), None)
+        return marker(annotation.__origin__, kind) if found is None else found
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return next((one for part in typing.get_args(annotation) if (one := marker(part, kind)) is not None), None)
+    return None
+
+
+def alternatives(annotation: Any) -> list[Any]:
+    """Return the types that an annotation allows, with their ranges and without markers.
+
+    >>> alternatives(Literal["all"] | ScoreSpec | None)
+    [typing.Literal['all'], <class 'str'>, collections.abc.Mapping[str, typing.Any], <class 'NoneType'>]
+    """
     origin = typing.get_origin(annotation)
     if origin is Annotated:
-        inner, *metadata = typing.get_args(annotation)
-        bounds = Bounds.of(tuple(metadata))
-        for kind, own in _alternatives(inner):
-            yield kind, own if bounds == Bounds() else bounds
-    elif origin in (typing.Union, types.UnionType):
-        for part in typing.get_args(annotation):
-            yield from _alternatives(part)
-    else:
-        yield annotation, Bounds()
+        plain = [one for one in annotation.__metadata__ if not isinstance(one, InRecipe | NotInRecipe | Choice)]
+        if not plain:
+            return alternatives(annotation.__origin__)
+        return [Annotated[(annotation.__origin__, *plain)]]
+    if origin in (typing.Union, types.UnionType):
+        return [one for part in typing.get_args(annotation) for one in alternatives(part)]
+    return [types.NoneType if annotation is None else annotation]
+
+
+def _ranges(annotation: Any) -> list[tuple[Any, Bounds]]:
+    """The plain type of each alternative with its range."""
+    found: list[tuple[Any, Bounds]] = []
+    for one in alternatives(annotation):
+        if typing.get_origin(one) is Annotated:
+            found += [(kind, Bounds.of(one.__metadata__)) for kind, _ in _ranges(one.__origin__)]
+        else:
+            found.append((one, Bounds()))
+    return found
 
 
 def _is(value: Any, kind: Any) -> bool:

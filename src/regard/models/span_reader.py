@@ -5,10 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import Share, checked
 from regard.models.bert import BertEncoder, begin
 from regard.models.encoder import Encoded
 from regard.models.outputs import Predicted
-from regard.nn.checks import probability
+from regard.models.reading import ReadingEncoder
 from regard.nn.dropout import Dropout
 from regard.specials import EOS, PAD
 
@@ -23,8 +24,8 @@ class SpanReader(nn.Module):
     over the words i, j of the passage. Any reader with this call can learn from spans: `SpanReader` is BERT's way.
 
     Args:
-        encoder: what reads; from ids [B, S] and lengths [B] to `Encoded`.
-        dropout: of the states that the output looks at.
+        encoder: encoder of question and passage, by `kind` and its arguments in a recipe.
+        dropout: dropout of the states that the output layer reads.
 
     Shapes: question [B, Q], its lengths [B], passage [B, S], its lengths [B] -> logits [B, S, 2], -inf at padding.
 
@@ -38,11 +39,11 @@ class SpanReader(nn.Module):
     (torch.Size([2, 7, 2]), [[-inf, -inf], [-inf, -inf]])
     """
 
-    def __init__(self, encoder: nn.Module, *, dropout: float = 0.1) -> None:
+    @checked()
+    def __init__(self, encoder: ReadingEncoder, *, dropout: Share = 0.1) -> None:
         super().__init__()
-        probability("SpanReader", dropout=dropout)
         self.encoder = encoder
-        width = int(encoder.output_dim)  # type: ignore[arg-type]
+        width = encoder.output_dim
         self.output_map = nn.Linear(width, 2)
         if isinstance(encoder, BertEncoder):
             begin(self.output_map, width)

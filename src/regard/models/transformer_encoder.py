@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import Size, checked
+from regard.constraints import heads_attend, rotary_scores
 from regard.masks import Mask
 from regard.models.encoder import Encoded
-from regard.nn.checks import positive
 from regard.nn.dropout import Dropout
 from regard.nn.positions import Learned, Sinusoidal
 from regard.nn.transformer_layer import Blocks, TransformerLayer
 from regard.specials import PAD
 
-POSITIONS = ("sinusoidal", "learned", "rotary")
+Positions = Literal["sinusoidal", "learned", "rotary"]
 
 
 class PlacedWords(nn.Module):
@@ -32,10 +34,9 @@ class PlacedWords(nn.Module):
     Vaswani et al. 2017, sections 3.4 and 3.5.
     """
 
-    def __init__(self, size: int, blocks: Blocks, *, positions: str, max_length: int) -> None:
+    @checked()
+    def __init__(self, size: int, blocks: Blocks, *, positions: Positions, max_length: Size) -> None:
         super().__init__()
-        if positions not in POSITIONS:
-            raise ValueError(f"a Transformer's positions are {', '.join(POSITIONS)}; got {positions!r}")
         self.table = nn.Embedding(size, blocks.dim, padding_idx=PAD)
         nn.init.normal_(self.table.weight, std=blocks.dim**-0.5)
         with torch.no_grad():
@@ -61,10 +62,11 @@ class TransformerEncoder(nn.Module):
 
     Args:
         size: how many words.
-        blocks: what the layers are made of.
-        num_layers: how many.
-        positions: `"sinusoidal"`, `"learned"` or `"rotary"`.
-        max_length: the longest text, for learned positions.
+        blocks: widths, heads and dropout of the layers; None for those of the paper's base model.
+        num_layers: number of layers.
+        positions: position encoding: `"sinusoidal"` or `"learned"` vectors added to the embeddings, or `"rotary"` in
+            the attention.
+        max_length: longest text, for learned positions.
 
     Shapes: source [B, S], lengths [B] -> `Encoded` with states [B, S, C], zero at padding; its summary is the state of
     the last word. Vaswani et al. 2017, section 3.1; with pre-norm a LayerNorm follows the last layer.
@@ -74,17 +76,17 @@ class TransformerEncoder(nn.Module):
     torch.Size([2, 7, 6])
     """
 
+    @checked(rotary_scores, heads_attend)
     def __init__(
         self,
         size: int,
         blocks: Blocks | None = None,
         *,
-        num_layers: int = 6,
-        positions: str = "sinusoidal",
-        max_length: int = 1024,
+        num_layers: Size = 6,
+        positions: Positions = "sinusoidal",
+        max_length: Size = 1024,
     ) -> None:
         super().__init__()
-        positive("TransformerEncoder", num_layers=num_layers)
         blocks = placed(Blocks() if blocks is None else blocks, positions)
         self.output_dim = blocks.dim
         self.words = PlacedWords(size, blocks, positions=positions, max_length=max_length)

@@ -20,7 +20,7 @@ from pydantic_core import (
     core_schema,
 )
 
-from regard.arguments import Choice, InRecipe, NotInRecipe, PartKind, Rule, Size, apply_rules
+from regard.arguments import Choice, InRecipe, NotInRecipe, PartKind, Rule, Size, alternatives, apply_rules, marker
 from regard.parts import PARTS
 from regard.recipes.plugins import belongs
 from regard.recipes.section import Model, Section
@@ -77,7 +77,7 @@ class OneOf:
     def _plugged(self) -> dict[str, str]:
         if self.kind not in ("score", "aligner"):
             return {}
-        known = registered(self.kind).items()  # type: ignore[arg-type]
+        known = registered(self.kind).items()
         return {name: f"{one.module}:{one.made.__name__}" for name, one in known if belongs(one.module)}
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -167,7 +167,7 @@ def section_with(
             continue
         made = _key(one, kind)
         if made is not None:
-            choice = _marker(one.annotation, Choice)
+            choice = marker(one.annotation, Choice)
             fields[choice.key if choice is not None and choice.key else one.name] = made
     hold = _holding(tuple(rules))
     try:
@@ -195,20 +195,20 @@ def _given(argument: Argument, kind: PartKind) -> bool:
     """Whether an argument is given by the data, or to a part by the attention that has it."""
     if kind in _GIVEN or kind == "term":
         return argument.name in _GIVEN.get(kind, ())
-    plain = not _records(argument.annotation) and _marker(argument.annotation, Choice) is None
+    plain = not _records(argument.annotation) and marker(argument.annotation, Choice) is None
     return argument.positional and argument.default is ... and plain and not _choices(argument.annotation)
 
 
 def _key(argument: Argument, kind: PartKind | None) -> Any:
     """The type and the default of a key; None for an argument that is none."""
-    if argument.name.startswith("*") or _marker(argument.annotation, NotInRecipe) is not None:
+    if argument.name.startswith("*") or marker(argument.annotation, NotInRecipe) is not None:
         return None
     if kind == "score" and argument.name in _FROM_ATTENTION:
         return Size | None, Field(None, description=argument.sentence)
     hint, default = _hint(argument.annotation), argument.default
     if hint is None:
         return None
-    stated = _marker(argument.annotation, InRecipe)
+    stated = marker(argument.annotation, InRecipe)
     if stated is not None:
         default, hint = stated.default, (hint | None if stated.default is None else hint)
     if isinstance(default, str) and (record := _records(argument.annotation)):
@@ -228,12 +228,12 @@ def _hint(annotation: Any) -> Any:
     """The type of a key: the alternatives of an annotation that a recipe can hold; None if there is none."""
     if (choice := _choice(annotation)) is not None:
         held: Any = Annotated[Any, choice]
-        return held | None if types.NoneType in _members(annotation) else held
-    found = [one for one in map(_alternative, _members(annotation)) if one is not None]
+        return held | None if types.NoneType in alternatives(annotation) else held
+    found = [one for one in map(_alternative, alternatives(annotation)) if one is not None]
     if not found or found == [types.NoneType]:
         return None
     if any(isinstance(one, type) and issubclass(one, Section) for one in found):
-        found = [one for one in found if one is not str]  # the short form of a section
+        found = [one for one in found if one is not str and typing.get_origin(one) is not Literal]  # its short form
         found = [_shortened(one) for one in found]
     return Union[tuple(found)]  # noqa: UP007, of a tuple
 
@@ -245,10 +245,15 @@ def _alternative(annotation: Any) -> Any:
     origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Sequence:
         entry = _hint(inner[0])
-        return None if entry is None else Annotated[tuple[entry, ...], BeforeValidator(lambda given: () if given is None else given)]
+        several = types.GenericAlias(tuple, (entry, ...))
+        return None if entry is None else Annotated[several, BeforeValidator(_empty_for_none)]
     if origin is Callable or _unknown(annotation):
         return None
     return annotation
+
+
+def _empty_for_none(given: Any) -> Any:
+    return () if given is None else given
 
 
 def _unknown(annotation: Any) -> bool:
@@ -277,53 +282,25 @@ def _short(key: str, default: str | None) -> Callable[[Any], Any]:
 
 def _choice(annotation: Any) -> OneOf | None:
     """The parts that a key chooses from; None if it is no choice."""
-    marker = _marker(annotation, Choice)
-    if marker is not None:
-        places = PARTS[marker.kind]
-        return OneOf(marker.kind, {name: places[name] for name in places if name not in marker.without})
+    choice = marker(annotation, Choice)
+    if choice is not None:
+        known = PARTS[choice.kind]
+        return OneOf(choice.kind, {name: known[name] for name in known if name not in choice.without})
     places = _choices(annotation)
     return OneOf("encoder", places) if places else None
 
 
 def _choices(annotation: Any) -> dict[str, str]:
     """The encoders among the alternatives of an annotation."""
-    classes = [one for one in _members(annotation) if isinstance(one, type) and issubclass(one, Unimported)]
+    classes = [one for one in alternatives(annotation) if isinstance(one, type) and issubclass(one, Unimported)]
     found = {one.source.place for one in classes}
     return {name: place for name, place in PARTS["encoder"].items() if place in found}
 
 
 def _records(annotation: Any) -> list[ClassSource]:
     """The dataclasses among the alternatives of an annotation."""
-    classes = [one for one in _members(annotation) if isinstance(one, type) and issubclass(one, Unimported)]
+    classes = [one for one in alternatives(annotation) if isinstance(one, type) and issubclass(one, Unimported)]
     return [one.source for one in classes if one.source.is_record]
-
-
-def _members(annotation: Any) -> list[Any]:
-    """The alternatives of an annotation, without markers."""
-    origin = typing.get_origin(annotation)
-    if origin is Annotated:
-        marked = any(isinstance(one, Choice | InRecipe | NotInRecipe) for one in annotation.__metadata__)
-        plain = [one for one in annotation.__metadata__ if not isinstance(one, Choice | InRecipe | NotInRecipe)]
-        inner = annotation.__origin__
-        if not marked:
-            return [annotation]
-        return [Annotated[(inner, *plain)]] if plain else _members(inner)
-    if origin in (Union, types.UnionType):
-        return [one for part in typing.get_args(annotation) for one in _members(part)]
-    return [types.NoneType if annotation is None else annotation]
-
-
-M = typing.TypeVar("M")
-
-
-def _marker(annotation: Any, kind: type[M]) -> M | None:
-    """A marker of an annotation or of one of its alternatives."""
-    if typing.get_origin(annotation) is Annotated:
-        found = next((one for one in annotation.__metadata__ if isinstance(one, kind)), None)
-        return _marker(annotation.__origin__, kind) if found is None else found
-    if typing.get_origin(annotation) in (Union, types.UnionType):
-        return next((one for part in typing.get_args(annotation) if (one := _marker(part, kind)) is not None), None)
-    return None
 
 
 def under(name: str, problem: ValidationError, section: type[Section]) -> ValidationError:

@@ -114,7 +114,9 @@ def _resolved(location: tuple[str | int, ...], schema: type[BaseModel]) -> tuple
         if isinstance(part, int):
             where.append(part)
         elif part.startswith("["):  # the branch of a union, which nobody wrote
-            candidates = [one for one in candidates if (part == "[several]") == ("weight" in _single([one]).model_fields)]
+            candidates = [
+                one for one in candidates if (part == "[several]") == ("weight" in _single([one]).model_fields)
+            ]
         elif part in fields:
             where.append(part)
             candidates = _candidates(fields[part])

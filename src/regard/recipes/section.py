@@ -49,6 +49,9 @@ class Model(Section):
         def kind(self) -> str:
             """The name of the model."""
 
+        def __getattr__(self, key: str) -> Any:
+            """The value of an argument."""
+
     def arguments(self, *, scale: float | None = None) -> dict[str, Any]:
         """Return what was given as plain values, `kind` left out, and null too, which leaves all to the constructor.
 
@@ -65,12 +68,12 @@ def own_keys(section: object, mixin: type[S]) -> S:
     return section
 
 
-def parts(section: BaseModel) -> Iterator[BaseModel]:
+def parts(section: Section) -> Iterator[Section]:
     """A section and all sections inside it."""
     yield section
     for name in type(section).model_fields:
         value = getattr(section, name)
-        if isinstance(value, BaseModel):
+        if isinstance(value, Section):
             yield from parts(value)
 
 

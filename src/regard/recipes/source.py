@@ -137,7 +137,9 @@ class ClassSource:
                     found[name] = owner._argument(name, one.annotation, one.value, positional=False)
         return list(found.values())
 
-    def _argument(self, name: str, annotation: ast.expr | None, default: ast.expr | None, *, positional: bool) -> Argument:
+    def _argument(
+        self, name: str, annotation: ast.expr | None, default: ast.expr | None, *, positional: bool
+    ) -> Argument:
         hint = Any if annotation is None else self.module.evaluate(annotation)
         return Argument(name, hint, ... if default is None else self.module.evaluate(default), positional, "")
 
@@ -216,7 +218,9 @@ class ModuleSource:
             elif isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and one.value is not None:
                 self._definitions[one.target.id] = one.value
             elif isinstance(one, ast.Import):
-                self._imports |= {alias.asname or alias.name.partition(".")[0]: (alias.name, None) for alias in one.names}
+                self._imports |= {
+                    alias.asname or alias.name.partition(".")[0]: (alias.name, None) for alias in one.names
+                }
             elif isinstance(one, ast.ImportFrom):
                 parents = self._package.split(".")
                 above = parents[: len(parents) - one.level + 1] if one.level else []

@@ -7,8 +7,8 @@ from typing import Any
 from torch import nn
 
 from regard.models.build import construct
-from regard.recipes.section import Model
 from regard.parts import imported
+from regard.recipes.section import Model
 
 
 def build_model(section: Model, source_size: int, target_size: int | None, **arguments: Any) -> nn.Module:
