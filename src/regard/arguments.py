@@ -18,6 +18,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
+from regard.nearest import nearest
+
 PartKind = Literal["model", "encoder", "encoder_decoder", "score", "aligner", "term"]
 LARGEST = 2**24
 """Largest size; a larger one is a slip of the finger, and its square exceeds PyTorch's integers."""
@@ -162,7 +164,9 @@ def check_value(what: str, value: Any, annotation: Any) -> None:
         choices = [repr(one) for kind, _ in ranges if kind not in _WORDS for one in typing.get_args(kind)]
         words = [_WORDS[kind] for kind, _ in ranges if kind in _WORDS]
         if choices:
-            raise ValueError(f"{what} must be one of {', '.join(choices + words)}; got {value!r}")
+            near = nearest(repr(value), choices)
+            hint = f"; did you mean {near}?" if near else ""
+            raise ValueError(f"{what} must be one of {', '.join(choices + words)}; got {value!r}{hint}")
         raise ValueError(f"{what} must be {' or '.join(words)}; got {value!r}")
     for bounds in fitting:
         if not bounds.hold(value):

@@ -119,7 +119,7 @@ def _resolved(location: tuple[str | int, ...], schema: type[BaseModel]) -> tuple
             ]
         elif part in fields:
             where.append(part)
-            candidates = _candidates(fields[part])
+            candidates = candidates_of(fields[part])
         elif len(candidates) > 1 or isinstance(first, OneOf):  # the tag of a union
             chosen = [one for one in candidates if part in _tags(one)]
             candidates = [one.section(part) if isinstance(one, OneOf) else one for one in chosen]
@@ -136,8 +136,8 @@ def _single(candidates: list[Candidate]) -> type[BaseModel]:
     return first
 
 
-def _candidates(field: FieldInfo) -> list[Candidate]:
-    """The sections that a key may hold."""
+def candidates_of(field: FieldInfo) -> list[Candidate]:
+    """Return the sections that a key may hold."""
     found: list[Candidate] = []
 
     def walk(annotation: Any) -> None:

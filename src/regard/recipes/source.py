@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib
 import re
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.machinery import PathFinder
+from itertools import pairwise
 from pathlib import Path
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeGuard, get_origin
 
 _LIGHT = frozenset(sys.stdlib_module_names) | {"regard.arguments", "regard.constraints", "annotated_types", "pydantic"}
 """Modules that annotations, defaults and rules may come from; they are imported, and need no PyTorch."""
@@ -95,15 +97,23 @@ class ClassSource:
 
     def arguments(self) -> list[Argument]:
         """Return the arguments of its constructor, or the fields of a dataclass."""
-        sentences: dict[str, str] = {}
-        for owner in reversed(list(self.ancestry())):
-            sentences |= entries(ast.get_docstring(owner._node) or "")
+        sentences = self.sentences()
         if self.is_record:
             return [one._replace(sentence=sentences.get(one.name, "")) for one in self._fields()]
         for owner in self.ancestry():
             if (made := owner._constructor()) is not None:
                 return [one._replace(sentence=sentences.get(one.name, "")) for one in owner._parameters(made)]
         return []
+
+    def sentences(self) -> dict[str, str]:
+        """Return the descriptions of its arguments and attributes: entries of docstrings, and strings below fields."""
+        found: dict[str, str] = {}
+        for owner in reversed(list(self.ancestry())):
+            found |= entries(ast.get_docstring(owner._node) or "")
+            for one, below in pairwise(owner._node.body):
+                if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and _is_text(below):
+                    found[one.target.id] = " ".join(ast.literal_eval(below.value).split())
+        return found
 
     def rules(self) -> tuple[Any, ...]:
         """Return the rules between its arguments: those in `@checked(...)` above the constructor or the dataclass."""
@@ -130,12 +140,14 @@ class ClassSource:
 
     def _fields(self) -> list[Argument]:
         found: dict[str, Argument] = {}
-        for owner in reversed(list(self.ancestry())):
+        for owner in reversed([one for one in self.ancestry() if one.is_record]):
             for one in owner._node.body:
                 if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
                     name = one.target.id
-                    found[name] = owner._argument(name, one.annotation, one.value, positional=False)
-        return list(found.values())
+                    field = owner._argument(name, one.annotation, one.value, positional=False)
+                    if ClassVar not in (field.annotation, get_origin(field.annotation)):
+                        found[name] = _with_default(field)
+        return [one for one in found.values() if not isinstance(one.default, dataclasses.Field)]
 
     def _argument(
         self, name: str, annotation: ast.expr | None, default: ast.expr | None, *, positional: bool
@@ -289,6 +301,20 @@ def _located(name: str) -> Path | None:
             return None
         places = list(spec.submodule_search_locations or ())
     return Path(spec.origin) if spec is not None and spec.origin else None
+
+
+def _with_default(argument: Argument) -> Argument:
+    """A field of a dataclass with the default of `field(...)`; one that is no argument keeps its `Field`."""
+    given = argument.default
+    if not isinstance(given, dataclasses.Field) or not given.init:
+        return argument
+    if given.default_factory is not dataclasses.MISSING:
+        return argument._replace(default=given.default_factory())
+    return argument._replace(default=... if given.default is dataclasses.MISSING else given.default)
+
+
+def _is_text(node: ast.stmt) -> TypeGuard[ast.Expr]:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def entries(docstring: str) -> dict[str, str]:
