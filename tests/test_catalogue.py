@@ -20,8 +20,9 @@ ENTRIES = catalogue()
 
 # Modules of `ops` that define no mechanism: what mechanisms are made of.
 PARTS = {
-    "attended", "attending_gru", "card", "catalogue", "checks", "cross_entropy", "ctc_loss", "dropout", "fastest",
-    "flexed", "inner_product", "kernels", "once", "presence", "short_reads", "unit_vectors", "weights", "windowed",
+    "attended", "attending_gru", "banded", "card", "catalogue", "checks", "cross_entropy", "ctc_loss",
+    "custom_gradients", "dropout", "flex_attention", "inner_product", "kernels", "present_tokens", "sdpa_backends",
+    "short_reads", "unit_vectors", "weights",
 }  # fmt: skip
 
 # Mechanisms that read no keys under a mask of their own: they are tested in their own files only.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import compress
@@ -58,27 +58,25 @@ class Predictor:
         count = sum(parameter.numel() for parameter in self.model.parameters())
         return f"Predictor({self.run.folder}, {self.recipe.task}, {count:,} parameters)"
 
-    def predict(self, texts: str | Sequence[str], *, only: Only | None = None, **settings: Any) -> list[Prediction]:
-        """The best answer to each text; an empty text has an empty answer, unless a language model goes on from it.
+    def predict(self, inputs: Any, *, only: Only | None = None, **settings: Any) -> list[Prediction]:
+        """Return the best answer to each input; a blank text has a blank answer, unless a language model continues it.
 
         Args:
-            texts: one text or several.
+            inputs: one input or several: a text, a mapping of fields, a path, or the bytes of a file (`Task.parse`).
             only: the texts that a translation may be: a list of them, a file with one a line, or what `allowed` made.
                 Lengths and forbidden ids of the search do not count then.
             settings: fields of `Search` that differ from the recipe: `strategy="beam"`, `beam_size=10`.
         """
-        return [answers[0] for answers in self.n_best(texts, 1, only=only, **settings)]
+        return [answers[0] for answers in self.n_best(inputs, 1, only=only, **settings)]
 
-    def n_best(
-        self, texts: str | Sequence[str], n: int, *, only: Only | None = None, **settings: Any
-    ) -> list[list[Prediction]]:
-        """Up to `n` answers to each text, best first."""
-        asked = _asked(texts)
+    def n_best(self, inputs: Any, n: int, *, only: Only | None = None, **settings: Any) -> list[list[Prediction]]:
+        """Return up to `n` answers to each input, best first."""
+        asked = [self.task.parse(one) for one in _listed(inputs)]
         check_askable(asked, self.recipe.decode.max_text)
         model, search = self._held(only, self._search(n, settings))
-        says = [self.task.answer is None or bool(text.strip()) for text in asked]
-        found = iter(self.task.predict(model, list(compress(asked, says)), search))
-        return [next(found) if one else [_nothing(text)] for text, one in zip(asked, says, strict=True)]
+        answerable = [not self.task.is_blank(one) for one in asked]
+        found = iter(self.task.predict(model, list(compress(asked, answerable)), search))
+        return [next(found) if able else [_blank(str(one))] for one, able in zip(asked, answerable, strict=True)]
 
     def allowed(self, only: Iterable[str] | Path) -> Trie:
         """A set of translations, read once, for `only` of many calls."""
@@ -170,15 +168,12 @@ def _best_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def _asked(texts: object) -> list[str]:
-    """One text or several as a list."""
-    asked: list[Any] = list(texts) if isinstance(texts, Iterable) and not isinstance(texts, str) else [texts]
-    for one in asked:
-        if not isinstance(one, str):
-            raise ValueError(f"predict: {one!r} is not a text; give a string or a list of strings")
-    return asked
+def _listed(inputs: Any) -> list[Any]:
+    """One input or several as a list."""
+    several = isinstance(inputs, Iterable) and not isinstance(inputs, str | bytes | Mapping)
+    return list(inputs) if several else [inputs]
 
 
-def _nothing(text: str) -> Prediction:
-    """The answer to nothing."""
+def _blank(text: str) -> Prediction:
+    """The answer to a blank text."""
     return Prediction(text, "", 0.0, source_tokens=(), tokens=(), log_probs=())

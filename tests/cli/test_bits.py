@@ -119,13 +119,13 @@ def test_a_dry_run_says_what_would_be_trained() -> None:
         (("data.longest=40",), "the tape has 32 rows, and 40 things are to be kept"),
         (("data.shortest=9",), "data: 'shortest' is 9 and 'longest' is 8; it must be that 1 <= shortest <= longest"),
         (("data.length=9",), "there is no key 'data.length'"),
-        (("data={format: digits}",), "format 'digits' is not for the task 'bits', which learns from copy"),
+        (("data={format: digits}",), "data.format is 'digits': it can be copy"),
         (("model.kind=luong",), "model.kind is 'luong': of the task bits it can be ntm, rnn"),
         (("model.controller=gru",), "model.controller is 'gru': it can be feedforward, lstm"),
         (("train.batch={tokens: 99}",), "batch has no sentences, and the task 'bits' draws so many at a time"),
-        (("train.label_smoothing=0.1",), "label_smoothing is of words and labels; the task is 'bits'"),
-        (("decode.beam_size=3",), "a search is for texts that are generated; the task 'bits' has none"),
-        (("evaluate.metrics=[accuracy]",), "metric 'accuracy' is for the task"),
+        (("train.label_smoothing=0.1",), "or 'translate'; the task is 'bits'"),
+        (("decode.beam_size=3",), "a search is for the task 'language_model'"),
+        (("evaluate.metrics=[accuracy]",), "metric 'accuracy' compares labels"),
     ],
 )
 def test_recipes_that_do_not_fit_are_one_sentence(arguments: tuple[str, ...], sentence: str, tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def test_labels_and_tags_have_no_search(reviews: str, tags: str) -> None:
             regard.load(run).predict("the dog", strategy="sample")
         done = RUN.invoke(app, ["predict", run, "the dog", "--decode", "strategy=sample"])
         assert done.exit_code == 2
-        assert "decode: a search is for texts that are generated" in done.output
+        assert "decode: a search is for the task" in done.output
     assert len(regard.load(reviews).n_best("the film", 9)[0]) == 2
     with pytest.raises(ValueError, match="tags are the likeliest of each word, one answer; got n_best=9"):
         regard.load(tags).n_best("the dog", 9)
@@ -195,15 +195,15 @@ def test_what_is_wrong_with_questions_is_one_sentence(reviews: str, tags: str) -
 @pytest.mark.parametrize(
     ("text", "override", "sentence"),
     [
-        (CLASSIFY, "data.format=columns", "format 'columns' is not for the task 'classify', which learns from"),
-        (TAG, "data.format=labelled", "format 'labelled' is not for the task 'tag', which learns from columns"),
+        (CLASSIFY, "data.format=columns", "data.format is 'columns': it can be endings"),
+        (TAG, "data.format=labelled", "data.format is 'labelled': it can be columns"),
         (TAG, "tokenizer={kind: characters}", "kind 'characters' does not know words, which have the tags; use words"),
-        (CLASSIFY, "tokenizer.joint=true", "joint and target are for the task 'translate'; the task is 'classify'"),
+        (CLASSIFY, "tokenizer.joint=true", "joint is for the task 'translate'; the task is 'classify'"),
         (CLASSIFY, "model.kind=transducer", "model.kind is 'transducer': of the task classify it can be acceptor"),
         (CLASSIFY, "model.pooling=sum", "model.pooling is 'sum': it can be last, mean, max, attention"),
         (CLASSIFY, "evaluate.select=bleu", "select is 'bleu'; it can be loss, accuracy"),
         (CLASSIFY, "train.batch={sentences: 4, window: 3}", "window is for the task 'language_model'"),
-        (TAG, "train.exposure.corruption=0.1", "word_dropout and corruption are of generated words"),
+        (TAG, "train.exposure.corruption=0.1", "train: corruption is for the task"),
         (TAG, "data.split=null", "set valid, what to validate on, or split, to divide train; one of them"),
     ],
 )  # fmt: skip

@@ -89,7 +89,7 @@ def test_what_is_wrong_is_one_sentence(run: Path, tmp_path: Path) -> None:
         "predict", run, WORD, "--ensemble", run, "--decode", f"memory={run.parent}/facts.txt"
     )
     assert "coverage is of a source" in refused("train", "glossary", "decode.coverage=0.2")
-    assert "a memory is for the task 'recall'" in refused("train", "dates", "decode.memory=a.txt")
+    assert "decode: memory is for the task 'recall'" in refused("train", "dates", "decode.memory=a.txt")
     assert "would have entries that contradict" in refused("train", "glossary", "data.words=10")
     assert "model.kind is 'transformer': did you mean memory_transf" in refused(
         "train", "glossary", "model.kind=transformer"

@@ -32,7 +32,7 @@ from regard.data import (
 )
 from regard.data.graphs import GraphTables, Planetoid
 from regard.systems.translation.dictionary import read_dictionary
-from regard.tasks.output_set import allowed
+from regard.tasks.output_set import output_set
 from tests.system.mutation import damaged, is_sentence, json_text, reshaped, within
 
 SECONDS = 20.0
@@ -73,7 +73,7 @@ def pairs(path: Path, *, bad_lines: Any) -> object:
 
 
 def words(path: Path, *, bad_lines: Any) -> object:
-    return allowed(path, Tokenizer.train(["yes no maybe"], kind="words"))
+    return output_set(path, Tokenizer.train(["yes no maybe"], kind="words"))
 
 
 def read(kind: type[Reader], path: Path, *, bad_lines: Any, **options: Any) -> object:

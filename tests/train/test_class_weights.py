@@ -76,7 +76,5 @@ def test_a_wrong_value_names_the_key(value: str) -> None:
 
 def test_a_task_without_labels_is_refused() -> None:
     text = "data: {format: digits, task: copy}\nmodel: {kind: luong}\ntrain: {steps: 1, class_weights: balanced}\n"
-    with pytest.raises(
-        RecipeError, match=r"class_weights is for the tasks classify, tag, nodes; the task is 'translate'"
-    ):
+    with pytest.raises(RecipeError, match=r"class_weights is for the task 'classify', .*; the task is 'translate'"):
         recipe(text)

@@ -14,7 +14,9 @@ from regard.data import DataError, Labels, Tokenizer
 from regard.data.problems import TextError
 from regard.recipes.errors import RecipeError
 from regard.recipes.file_data import Layout
+from regard.recipes.schema import recipe_class
 from regard.recipes.sections import Recipe
+from regard.recipes.system import systems
 from regard.systems.answering.task import Answering
 from regard.systems.classification.task import Classification
 from regard.systems.spans.task import SpanAnswering
@@ -41,7 +43,7 @@ def recipe(task: str, **data: Any) -> Recipe:
         "answer": {"kind": "memory_network"},
     }
     content = {"task": task, "data": data, "model": models[task], "train": {"steps": 1}}
-    return Recipe.model_validate(content)
+    return recipe_class(systems()[task]).model_validate(content)
 
 
 TABLE = recipe("classify", format="table", train="t.csv", valid="t.csv", header=True, source="body", target="spam")

@@ -14,12 +14,16 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from regard.data import Tokenizer
 from regard.evaluate.confusion import Confusion
 from regard.evaluate.score import Score
 from regard.recipes.load import load
 from regard.runs.checkpoint import Progress
 from regard.runs.run import Run
+from regard.systems.tagging.task import Tagging
+from regard.systems.translation.task import Translation
 from regard.tasks.prediction import Prediction
+from regard.tasks.task import Task
 from regard.train.report import report, summary
 from regard.train.trainer import Outcome
 from regard.train.validation import Measured
@@ -27,6 +31,9 @@ from tests.train.tiny import recipe, train
 
 RIGHT = Prediction("1 2", "1 2", -0.1, ("1", "2"), ("1", "2"), (-0.1, -0.1), torch.eye(2), reference="1 2")
 WRONG = Prediction("a|b <unk>\nc", "*d*", -0.1, ("1", "2"), ("1", "2"), (-0.1, -0.1), reference="$e$ / f")
+
+WORDS = Tokenizer.train(["1 2"], kind="words")
+TRANSLATION = Translation({"source": WORDS, "target": WORDS})
 
 
 def outcome(*predictions: Prediction, reason: str = "finished", seconds: float = 75.4, begun: int = 0) -> Outcome:
@@ -43,10 +50,10 @@ def page(run: Run, ended: Outcome, *overrides: str) -> list[str]:
     return (run.folder / "report.md").read_text(encoding="utf-8").splitlines()
 
 
-def screen(run: Run, ended: Outcome, *overrides: str) -> list[str]:
+def screen(run: Run, ended: Outcome, *overrides: str, task: Task = TRANSLATION) -> list[str]:
     said = io.StringIO()
     console = Console(file=said, width=120, highlight=False)
-    for part in summary(run, recipe(*overrides), ended):
+    for part in summary(run, recipe(*overrides), task, ended):
         console.print(part)
     return said.getvalue().splitlines()
 
@@ -165,7 +172,7 @@ def test_the_summary_puts_tags_under_words_and_right_ones_below(tmp_path: Path) 
     labels = "evaluate={metrics: [accuracy]}"
     data = "data={format: columns, train: tags.txt, valid: tags.txt}"
     model = "model={kind: transducer}"
-    lines = screen(Run(tmp_path), outcome(tags), "task=tag", data, model, labels, "decode={}")
+    lines = screen(Run(tmp_path), outcome(tags), "task=tag", data, model, labels, "decode={}", task=Tagging({}))
     begin = lines.index("a  dog  eats")
     assert lines[begin : begin + 3] == ["a  dog  eats", "DT VB   VB", "   (NN)"]
     assert "→" not in "".join(lines)

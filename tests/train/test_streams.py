@@ -255,9 +255,9 @@ WRONG = [
     ),
     ("evaluate.metrics=[bleu]", "evaluate: metrics compare answers with references; a language model has perplexity"),
     ("model={kind: bahdanau}", "model.kind is 'bahdanau': of the task language_model it can be char_rnn, "),
-    ("data={format: dates}", "data: format 'dates' is not for the task 'language_model', which learns from text, "),
+    ("data={format: dates}", "data.format is 'dates': did you mean tales? it can be text, "),
     ("train.exposure={sampling: {}}", "train: sampling is for the task 'translate'; the task is 'language_model'"),
-    ("tokenizer.joint=true", "tokenizer: joint and target are for the task 'translate'"),
+    ("tokenizer.joint=true", "tokenizer: joint is for the task 'translate'"),
 ]
 
 

@@ -233,7 +233,7 @@ def test_the_folder_holds_what_the_run_is(tmp_path: Path) -> None:
     assert isinstance(kept["source"], Tokenizer)
     assert any(
         "finished after step 10" in str(getattr(part, "title", part))
-        for part in summary(trainer.run, settings, outcome)
+        for part in summary(trainer.run, settings, trainer.task, outcome)
     )
 
 

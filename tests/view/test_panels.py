@@ -13,9 +13,10 @@ from matplotlib import figure as figures
 from regard.data.batch import Batch
 from regard.decode.search import Search
 from regard.explain.panel import Panel
+from regard.recipes.sections import Recipe
 from regard.tasks.loss import Loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Task
+from regard.tasks.task import Encoders, Task
 from regard.view.panels import draw
 
 
@@ -23,6 +24,10 @@ class Fixed(Task):
     """A task with one answer."""
 
     question, answer = "source", "target"
+
+    @classmethod
+    def of(cls, recipe: Recipe, encoders: Encoders) -> Fixed:
+        raise NotImplementedError
 
     def __init__(self, alignment: torch.Tensor | None) -> None:
         self.alignment = alignment

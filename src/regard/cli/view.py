@@ -40,10 +40,11 @@ def command(
     try:
         loaded = load(run, overrides=overrides)
         task = loaded.task
-        check_askable([text], loaded.recipe.decode.max_text)
-        if task.answer is not None and not text.strip():
-            fail("the text is empty; ask something to be drawn")
-        panels = task.panels(loaded.model, text, loaded.search, head=head)
+        parsed = task.parse(text)
+        check_askable([parsed], loaded.recipe.decode.max_text)
+        if task.is_blank(parsed):
+            fail("the text is empty; give one whose answer can be drawn")
+        panels = task.panels(loaded.model, parsed, loaded.search, head=head)
         doubt = draw(panels, output)
     except ValueError as problem:
         fail(str(problem))

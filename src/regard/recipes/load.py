@@ -23,7 +23,7 @@ from regard.recipes.renamed import renamed
 from regard.recipes.schema import recipe_class
 from regard.recipes.sections import Recipe
 from regard.recipes.shared_keys import check_shared_keys, without_foreign
-from regard.recipes.system import System, systems
+from regard.recipes.system import System, default_task, systems
 from regard.recipes.yaml_document import Document
 from regard.registry import Kind, registered
 
@@ -114,7 +114,7 @@ def check_model(loaded: Loaded) -> None:
 
 def _system(document: Document) -> System:
     """The system of the task that a document names."""
-    found, task = systems(), document.content.get("task", "translate")
+    found, task = systems(), document.content.get("task", default_task())
     if isinstance(task, str) and task in found:
         return found[task]
     near = nearest(task, found) if isinstance(task, str) else None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from regard.evaluate.metrics import Metric, metric, told_apart
-
 if TYPE_CHECKING:
+    from regard.evaluate.metrics import Metric
     from regard.recipes.sections import Recipe
     from regard.recipes.system import MetricEntry
 
@@ -18,6 +17,8 @@ def chosen_metrics(recipe: Recipe) -> list[Metric]:
     Raises:
         ValueError: a metric or an option that there is not, or `evaluate.select` names none of them.
     """
+    from regard.evaluate.metrics import metric, told_apart  # imports NumPy, which a recipe with a typo does not need
+
     system, given = recipe.system, recipe.evaluate.metrics
     if given and system.compares is None:
         raise ValueError("metrics compare answers with references; a language model has perplexity, leave them out")
@@ -55,8 +56,8 @@ def check_metrics(recipe: Recipe) -> None:
         if kinds is not None and one.compares not in kinds:
             usual = [name if isinstance(name, str) else next(iter(name)) for name in default_metrics(recipe)]
             raise ValueError(
-                f"metric {one.name!r} compares {one.compares.replace('_', ' ')}, which answers of this recipe are not; "
-                f"it has {', '.join(usual)}"
+                f"metric {one.name!r} compares {one.compares.replace('_', ' ')}; this recipe of the task "
+                f"{recipe.task!r} is measured by {', '.join(usual)}"
             )
         some = "0" if one.compares == "numbers" else "O"
         try:

@@ -354,7 +354,7 @@ class Recipe(Section):
     plugins: tuple[str, ...] = ()
     """Modules whose scores, aligners, metrics, readers and systems have names here: `[my_module]`; beside the recipe,
     in the folder you are in, or installed."""
-    task: str = "translate"
+    task: str
     """What the model is trained for."""
     data: SerializeAsAny[DataSection]
     """What it learns from."""

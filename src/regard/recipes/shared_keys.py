@@ -24,11 +24,11 @@ def check_shared_keys(recipe: Recipe, document: Document) -> None:
         if _is_default(recipe, key):
             continue
         where = tuple(key.split("."))
-        place, leaf = document.place(where), where[-1]
-        tasks = " or ".join(repr(one.name) for one in known if key in one.uses)
-        said = f"{leaf} is for the task {tasks}; the task is {system.name!r}"
-        what = "a search is for texts that are generated: " if key == "decode" else ""
-        raise RecipeError(f"{place}: {where[0]}: {what}{said}")
+        subject = "a search" if key == "decode" else where[-1]
+        *others, last = [repr(one.name) for one in known if key in one.uses]
+        tasks = f"{', '.join(others)} or {last}" if others else last
+        said = f"{subject} is for the task {tasks}; the task is {system.name!r}"
+        raise RecipeError(f"{document.place(where)}: {where[0]}: {said}")
 
 
 def _is_default(recipe: Recipe, key: str) -> bool:
@@ -40,10 +40,10 @@ def _is_default(recipe: Recipe, key: str) -> bool:
     section: Any = recipe
     *parents, leaf = key.split(".")
     for name in parents:
-        section = getattr(section, name)
+        section = getattr(section, name, None)
+    if leaf not in getattr(type(section), "model_fields", {}):
+        return True  # of models that have no such part
     default = type(section).model_fields[leaf].get_default(call_default_factory=True)
-    if key == "tokenizer":
-        default = type(default)(**recipe.system.tokenizer)
     return bool(getattr(section, leaf) == default)
 
 

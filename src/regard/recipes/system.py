@@ -25,7 +25,6 @@ _GROUP = "regard.systems"
 MetricEntry = str | Mapping[str, Mapping[str, Any]]
 Check = Callable[["Recipe"], None]
 SharedKey = Literal[
-    "tokenizer",
     "tokenizer.joint",
     "tokenizer.target",
     "train.batch",
@@ -37,6 +36,7 @@ SharedKey = Literal[
     "train.class_weights",
     "decode",
     "evaluate.rows",
+    "model.encoder.characters",
 ]
 """Keys of all recipes that mean something only to some systems; `decode` stands for the settings of a search."""
 
@@ -64,6 +64,7 @@ class System:
         checks: of sections that must fit together, by the name of the section whose line an error names.
         two_texts: description of two columns that are read into fields of their own; None for one column, or two that
             are joined.
+        default: whether recipes that name no task are of this one; of one system only.
         pretrains: whether its runs give their tokenizer and encoder to runs of other tasks.
         commands: of the command line, by name: "module:function".
     """
@@ -83,6 +84,7 @@ class System:
     evaluate: type[Section] | None = None
     checks: Mapping[str, Check] = field(default_factory=dict)
     two_texts: str | None = None
+    default: bool = False
     pretrains: bool = False
     commands: Mapping[str, str] = field(default_factory=dict)
 
@@ -127,6 +129,11 @@ def system_of(task: str) -> System:
     if task not in found:
         raise ValueError(f"there is no task {task!r}; there are {', '.join(found)}")
     return found[task]
+
+
+def default_task() -> str:
+    """Return the task of recipes that name none."""
+    return next(system.name for system in _installed().values() if system.default)
 
 
 def format_of(section: type[Section]) -> str:

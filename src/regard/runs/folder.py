@@ -8,6 +8,7 @@ from typing import Any
 from regard.checksum import NAME, DamageError, check
 from regard.nearest import nearest
 from regard.recipes.errors import RecipeError
+from regard.recipes.system import default_task
 from regard.recipes.yaml_document import Document
 
 
@@ -82,7 +83,7 @@ def task_of(folder: Path) -> str:
     Raises:
         RunError: the folder is not a run, or its recipe cannot be read.
     """
-    return str(content_of(folder).get("task", "translate"))
+    return str(content_of(folder).get("task", default_task()))
 
 
 def model_file(folder: Path) -> Path:

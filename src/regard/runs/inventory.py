@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import yaml
 
+from regard.recipes.system import default_task
 from regard.recipes.yaml_values import DEEPEST, UNBUILDABLE
 from regard.runs.budget import Budget
 from regard.runs.folder import RunError, checkpoint_folders, run_folders, trained
@@ -90,7 +91,7 @@ def listed(folder: Path) -> Listed:
     return Listed(
         folder,
         state=_state(folder, ended=ended or _out_of_patience(newest, recipe)),
-        task=str(recipe.get("task", "translate")),
+        task=str(recipe.get("task", default_task())),
         data=_data(_section(recipe, "data")),
         model=str(_section(recipe, "model").get("kind", "")),
         step=step,

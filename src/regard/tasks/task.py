@@ -270,6 +270,10 @@ class Task(abc.ABC):
                 raise TextError("the bytes are not text in UTF-8; this task reads text") from None
         raise TextError(f"{given!r} is not a text; give a string, a mapping of fields, a path or bytes")
 
+    def is_blank(self, parsed: Any) -> bool:
+        """Return whether an input is a text without a word, which has a blank answer."""
+        return self.answer is not None and isinstance(parsed, str) and not parsed.strip()
+
     # ---------------------------------------------------------------------------------------------------- answers
 
     def drawing(self, prediction: Prediction) -> Text | None:
@@ -319,7 +323,7 @@ class Task(abc.ABC):
         Raises:
             ValueError: answers of this task are not searched for.
         """
-        raise ValueError("only is for answers that are translations; the answers of this task are others")
+        raise ValueError("only holds answers to a set of translations; this task does not translate, leave it out")
 
     @property
     def measured_in(self) -> str:
@@ -371,8 +375,8 @@ class Task(abc.ABC):
         """The fields that `predict` is given, in the order of the columns of a file."""
         return (self.question,)
 
-    def ask(self, fields: Mapping[str, Value]) -> str:
-        """An example as `predict` is asked it: several fields with tabs between."""
+    def ask(self, fields: Mapping[str, Value]) -> Any:
+        """Return the input that an example is, as `predict` takes it: several texts with tabs between."""
         found = [fields[name] for name in self.input_fields if name in fields]
         texts = [value if isinstance(value, str) else " ".join(value) for value in found]
         return texts[0] if len(texts) == 1 else "\t".join(" ".join(text.split("\t")) for text in texts)
@@ -487,12 +491,12 @@ class Task(abc.ABC):
             if set(row) == {UNK}
         ]
 
-    def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return what a model looks at while it answers a text, to be drawn; of an LSTMN also what words look back at.
+    def panels(self, model: Any, text: Any, search: Search, *, head: int | None = None) -> list[Panel]:
+        """Return the attention of a model that answers an input, to be drawn; of an LSTMN also that of its tape.
 
         Args:
             model: what answers.
-            text: the input.
+            text: the input, parsed.
             search: how answers are looked for.
             head: of the attention, from 1, where a task lets one be chosen; None for what it shows by itself.
         """
@@ -509,8 +513,15 @@ class Task(abc.ABC):
         return shown
 
     @abc.abstractmethod
-    def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
-        """The n best answers to each text, whatever the batch they are computed in."""
+    def predict(self, model: Any, texts: Sequence[Any], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+        """Return the n best answers to each input, independent of the batch that it is computed in.
+
+        Args:
+            model: what answers.
+            texts: the inputs as `parse` returns them: texts, in most tasks.
+            search: how answers are searched for; `n_best` of them.
+            batch: inputs per batch.
+        """
 
 
 def no_head(head: int | None) -> None:

@@ -16,7 +16,7 @@ SYSTEM = System(
     compares=frozenset({"labels", "texts"}),
     select=("metric",),
     metric_options=metric_options,
-    uses=frozenset({"tokenizer", "train.batch", "train.label_smoothing"}),
+    uses=frozenset({"train.batch", "train.label_smoothing"}),
     tokenizer={"kind": "words", "split": "whitespace"},
     checks={"tokenizer": check_tokenizer},
 )

@@ -1,4 +1,4 @@
-"""Whether a memory has room for every story that it will be told."""
+"""Check of a memory's size against the stories that fill it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from regard.data import EOS, Corpus
 
 
 def forgotten_stories(model: nn.Module, corpus: Corpus) -> str | None:
-    """What to say of stories longer than the memory of a model, whose first sentences it never reads; None if none is.
+    """Return a warning about stories longer than the memory, whose first sentences are never read; None without one.
 
     Args:
         model: one with a `memory_size` has such a memory.

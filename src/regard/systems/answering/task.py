@@ -35,7 +35,7 @@ _UNKNOWN = UNK - len(SPECIALS)
 
 @dataclass(frozen=True)
 class Answering(Task):
-    """How a reader learns to answer a question about a story with a word, and how it answers: the n likeliest words.
+    """Question answering with one word about a story: the loss of a reader, and its n likeliest words.
 
     A model takes words of the story [B, N, J], of the question [B, J'] and the number of sentences [B], and gives
     logits [B, V] over one vocabulary, of stories, questions and answers. A text that is asked has its question behind
@@ -66,12 +66,12 @@ class Answering(Task):
 
     @property
     def measured_in(self) -> str:
-        """What the number of a loss means."""
+        """Return the unit of the loss, for people."""
         return "nats an answer"
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """What all words are encoded by."""
+        """The tokenizer of stories, questions and answers."""
         found = self.encoders[self.question]
         assert isinstance(found, Tokenizer)
         return found

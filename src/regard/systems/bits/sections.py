@@ -24,7 +24,7 @@ class EpisodeData(DataSection):
     """Another seed, other sequences."""
 
     def rule(self) -> dict[str, Any]:
-        """What makes the task what it is, by name."""
+        """Return the arguments of the algorithm, by name."""
         return self.model_dump(exclude={"format", *EpisodeData.model_fields})
 
     def algorithm(self) -> Algorithm:

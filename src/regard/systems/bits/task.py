@@ -44,7 +44,7 @@ _TOUCHED = 0.1  # rows of a tape with less weight at every step are not drawn, u
 
 @dataclass(frozen=True)
 class Bits(Task):
-    r"""How a model learns bits from vectors, and how it answers: the likelier value of each bit.
+    r"""Bits from vectors: the binary cross-entropy of a model, and the likelier value of each bit.
 
     .. math:: L = -\sum_{t\, \text{asked}} \sum_i y_{ti} \log p_{ti} + (1 - y_{ti}) \log (1 - p_{ti})
 
@@ -225,7 +225,7 @@ def _followed(model: nn.Module, asked: Sequence[Asked]) -> tuple[Tensor, Tensor 
 
 
 def _tape(model: NTM, asked: Asked) -> list[Panel]:
-    """Where the heads of a machine stand, what they read, and the tape at the end; only rows that anything touched."""
+    """Return the positions of the heads, their reads and the final tape, restricted to the rows that were used."""
     with torch.inference_mode():
         trace = model.trace(_inputs(model, [asked]))
     weights = {"write": trace.write_weights[0], "read": trace.read_weights[0]}  # [H, T, N]

@@ -42,7 +42,7 @@ SYSTEM = System(
     compares=compared,
     select=("metric",),
     metric_options=metric_options,
-    uses=frozenset({"tokenizer", "train.batch", "train.label_smoothing", "train.class_weights"}),
+    uses=frozenset({"train.batch", "train.label_smoothing", "train.class_weights"}),
     decode=Decoding,
     checks={"data": check_data, "train": check_training, "decode": check_decoding},
 )

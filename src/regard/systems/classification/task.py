@@ -185,7 +185,7 @@ class Classification(Task):
 
 
 def _read_at_once(model: Any, ids: list[int]) -> int:
-    """How many ids a model reads at once: all of them, or of two texts that it compares those of the longer."""
+    """Return the number of ids that the model reads in one pass: all, or those of the longer of two compared texts."""
     if getattr(model, "pair", None) is None or EOS not in ids:
         return len(ids)
     first = ids.index(EOS)

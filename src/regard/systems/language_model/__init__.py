@@ -18,7 +18,6 @@ SYSTEM = System(
     compares=None,
     uses=frozenset(
         {
-            "tokenizer",
             "train.batch",
             "train.batch.window",
             "train.exposure.word_dropout",

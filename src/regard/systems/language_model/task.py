@@ -44,7 +44,7 @@ _VOCABULARY = "(vocabulary)"
 
 @dataclass(frozen=True)
 class LanguageModelling(Task):
-    """How a language model learns to go on, from examples by themselves or from windows of one long text.
+    """Language modelling on separate examples, or on windows of one long text with a carried state.
 
     A batch holds ids [B, T + 1]: each but the last is given, each but the first is wanted. In windows the model's state
     goes from one to the next, as far as the model carries it (`carry`), and gradients stop between them.
@@ -117,7 +117,7 @@ class LanguageModelling(Task):
         return "steps" if isinstance(model, LSTMNLM) else "at once"
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
-        """How each text goes on: the prompt is read at once, and the search begins behind it."""
+        """Return continuations of each prompt, which is read in one pass before the search starts."""
         if not self.generates_unknown:
             search = replace(search, forbid=(*search.forbid, UNK))
         prompts = [self._prompt(text) for text in texts]
@@ -136,7 +136,7 @@ class LanguageModelling(Task):
 
     @torch.inference_mode()
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Where each word of a text was looked for before it came, and the likeliest one behind the last."""
+        """Return the attention that predicted each word of a text, and the likeliest word after the last."""
         no_head(head)
         prompt = self._prompt(text)
         with taped(model, "layers") as tapes:
@@ -196,6 +196,6 @@ class LanguageModelling(Task):
 
 
 def carried(model: nn.Module, state: Any) -> Any:
-    """What the next window begins with: what the model carries, None of models that carry nothing."""
+    """Return the state that the next window continues from; None for models that carry none."""
     carry = getattr(model, "carry", None)
     return None if carry is None else carry(state)

@@ -1,4 +1,4 @@
-"""What a model that fills in hidden words eats: windows of a text, and masks over any batches."""
+"""Feeds of masked language models: windows of a text, and masking of any batches."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ class WindowFeed(Feed):
         return Batch({name: tensor[mine] for name, tensor in tensors.items()}, indices, self.window * len(indices))
 
     def _starts(self, place: Place) -> NDArray[np.int64]:
-        """Where the windows of a batch begin in the text."""
+        """Return the offsets of a batch's windows in the text."""
         if self._ordered is None or self._ordered[0] != place.epoch:
             self._ordered = place.epoch, self._order(place.epoch)
         return self._ordered[1][place.position * self.rows : (place.position + 1) * self.rows]
 
     def _order(self, epoch: int) -> NDArray[np.int64]:
-        """Where all windows of an epoch begin."""
+        """Return the offsets of all windows of an epoch, in their order."""
         if not self.shuffle:
             return np.arange(self.count) * self.window
         spare = len(self._ids) - self.count * self.window

@@ -8,7 +8,7 @@ from regard.recipes.section import Section
 
 
 class MaskingSection(Section):
-    """Which words are hidden from a model that learns to fill them in."""
+    """Choice of the masked words."""
 
     share: float = Field(0.15, gt=0, le=1)
     """Of the words of a text, at least one: what the model is asked for."""

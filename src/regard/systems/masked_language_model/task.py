@@ -45,7 +45,7 @@ SAMPLED = 24
 
 @dataclass(frozen=True)
 class MaskedLanguageModelling(Task):
-    """How a model learns to fill in words that are hidden, and how it answers: `<mask>` in a text is filled in.
+    """Masked language modelling: the loss on hidden words, and texts whose `<mask>` is filled in.
 
     A batch holds "text", with words hidden, and "wanted", the ids to be filled in (-100 elsewhere); and "next" [B]
     where the model also learns whether the second of two texts follows the first. The loss is the mean over what is
@@ -181,7 +181,7 @@ class MaskedLanguageModelling(Task):
         ]
 
     def samples(self, model: Any, texts: Sequence[str], search: Search, *, tokens: int = SAMPLED) -> list[Prediction]:
-        """How words hidden from the first tokens of each text, as many as there is room for, are filled in."""
+        """Return predictions of words hidden in the beginning of each text."""
         found: list[Prediction] = []
         most = room(model)
         shown = tokens if most is None else min(tokens, most)
@@ -231,7 +231,7 @@ class MaskedLanguageModelling(Task):
 
 
 def _watched(model: nn.Module, layers: int | None = None) -> AbstractContextManager[Mapping[str, list[Weights]]]:
-    """What the layers of a BERT look at; nothing of several models as one."""
+    """Capture the attention of a BERT's layers; of an ensemble nothing."""
     return capture(model, layers=layers) if isinstance(model, Bert) else nullcontext({})
 
 

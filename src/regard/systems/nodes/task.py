@@ -49,7 +49,7 @@ _NEAR, _FAR = 12, 6  # neighbours of a node that are drawn, and of each of these
 
 @dataclass(frozen=True)
 class Nodes(Task):
-    r"""How a network learns the labels of some nodes of a graph, and how it answers for any: the n likeliest labels.
+    r"""Node classification: the loss on labelled nodes of one graph, and the n likeliest labels of any node.
 
     .. math:: L = -\sum_{i\, \text{asked}} \log p(y_i \mid \text{the whole graph})
 

@@ -16,7 +16,6 @@ SYSTEM = System(
     metrics=("exact_match",),
     uses=frozenset(
         {
-            "tokenizer",
             "train.batch",
             "train.exposure.word_dropout",
             "train.exposure.corruption",

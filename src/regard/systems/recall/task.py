@@ -44,7 +44,7 @@ _TOGETHER = 256  # texts that are encoded at once
 
 @dataclass(frozen=True)
 class Recalling(Task):
-    """How a model learns to look things up in a memory, and how it answers.
+    """Lookup in a memory of texts: the loss of a memory Transformer, and its answers.
 
     In training the memory of a batch is what all its examples have in their field "fact": each is a wrong one for all
     others. It is encoded anew in each update, with gradient. A model is measured with all facts of a split, and asked
@@ -91,7 +91,7 @@ class Recalling(Task):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """What all texts are encoded by."""
+        """The tokenizer of all texts."""
         found = self.encoders[self.question]
         assert isinstance(found, Tokenizer)
         return found

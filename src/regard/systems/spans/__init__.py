@@ -14,6 +14,6 @@ SYSTEM = System(
     models=models("span_reader"),
     metrics=("squad_f1", "squad_exact"),
     select=("metric",),
-    uses=frozenset({"tokenizer", "train.batch"}),
+    uses=frozenset({"train.batch"}),
     checks={"tokenizer": check_tokenizer},
 )

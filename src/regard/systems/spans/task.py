@@ -43,7 +43,7 @@ AROUND = 8
 
 @dataclass(frozen=True)
 class SpanAnswering(Task):
-    """How a reader learns to point at the answer to a question in a passage, and how it answers: the n likeliest spans.
+    """Extractive question answering: the loss of a span reader, and the n likeliest spans of a passage.
 
     A model takes words of questions [B, Q] and passages [B, S] with their lengths and gives logits [B, S, 2] of where
     the answer begins and ends. A passage of more than `window` pieces is read in windows that overlap; those that the
@@ -124,7 +124,7 @@ class SpanAnswering(Task):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """What both texts are encoded by."""
+        """The tokenizer of question and passage."""
         found = self.encoders[self.question]
         assert isinstance(found, Tokenizer)
         return found
@@ -135,7 +135,7 @@ class SpanAnswering(Task):
 
     @property
     def cutting(self) -> Cutting:
-        """How passages are cut."""
+        """The window and overlap that long passages are cut by."""
         return Cutting(self.tokenizer, self.window, self.overlap)
 
     @property

@@ -15,6 +15,6 @@ SYSTEM = System(
     metrics=("accuracy",),
     compares=frozenset({"labels", "chunks", "texts"}),
     select=("metric",),
-    uses=frozenset({"tokenizer", "train.batch", "train.label_smoothing", "train.class_weights"}),
+    uses=frozenset({"model.encoder.characters", "train.batch", "train.label_smoothing", "train.class_weights"}),
     checks={"tokenizer": check_tokenizer},
 )

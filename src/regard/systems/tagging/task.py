@@ -33,7 +33,7 @@ from regard.view.terminal import stacked
 
 @dataclass(frozen=True)
 class Tagging(Task):
-    """How a transducer learns a tag for each word, and how it answers: the likeliest tag of each word.
+    """Tagging: the loss of a transducer, and the likeliest tag of each word.
 
     Words may be cut into pieces (`tokenizer: {kind: bpe}`): then the state at a word's first piece has its tag. A model
     that scores tags together answers with the likeliest sequence, others with the likeliest tag of each word.
@@ -164,7 +164,7 @@ def inside(rows: Tensor, lengths: Tensor) -> Tensor:
 
 
 def tokenizer_and_labels(task: Task) -> tuple[Tokenizer, Labels]:
-    """What the text and the answer of a labelling task are encoded by."""
+    """Return the tokenizer of the text and the labels of the tags."""
     tokenizer, labels = task.encoders[task.question], task.encoders[str(task.answer)]
     assert isinstance(tokenizer, Tokenizer)
     assert isinstance(labels, Labels)

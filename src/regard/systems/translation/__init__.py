@@ -10,13 +10,13 @@ from regard.systems.translation.sections import DatesData, Decoding, DigitsData,
 
 SYSTEM = System(
     name="translate",
+    default=True,
     task="regard.systems.translation.task:Translation",
     data=(DatesData, DigitsData, PairsData, TableData, JsonlData, HubData, CmudictData),
     models=models("bahdanau", "lstmn", "luong", "seq2seq", "simple_attention", "transformer", "bidirectional"),
     metrics=("bleu",),
     uses=frozenset(
         {
-            "tokenizer",
             "tokenizer.joint",
             "tokenizer.target",
             "train.batch",

@@ -45,7 +45,7 @@ EXTRAS = ("fertility", "backward", "symmetry")
 
 @dataclass(frozen=True)
 class Translation(Task):
-    """How an encoder-decoder learns from pairs, and how it answers.
+    """Translation: the loss of an encoder-decoder on pairs, and its search.
 
     Attributes:
         encoders: the tokenizers of "source" and "target".
@@ -176,7 +176,7 @@ class Translation(Task):
         )
 
     def _text(self, source: str, hypothesis: Hypothesis) -> str:
-        """What a hypothesis says, with words of the source in the place of unknown ones if that is asked for."""
+        """Return the text of a hypothesis, with source words in place of unknown ones where the recipe copies."""
         if self.dictionary is None or UNK not in hypothesis.output:
             return self.target.decode(hypothesis.output)
         if hypothesis.alignment is None:

@@ -98,7 +98,7 @@ def check_weights(config: Mapping[str, Any], weights: Mapping[str, Tensor], fold
 
 
 def recipe_of(config: Mapping[str, Any], name: str, *, pooled: bool, next_sentence: bool, source: Path) -> Recipe:
-    """What would train such a model; its data are nowhere yet.
+    """Return a recipe for such a model; its data paths are placeholders.
 
     Raises:
         RunError: no recipe has such numbers.

@@ -1,4 +1,4 @@
-"""What each weight of a BERT is called here and in Hugging Face's transformers."""
+"""Names of BERT's weights here and in Hugging Face transformers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def theirs(ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def their_name(name: str) -> str | None:
-    """What transformers calls a weight of ours, a tied one as what it is tied to; None if it has no such weight.
+    """Return the transformers name of one of our weights, a tied one by its target; None if there is no such weight.
 
     >>> their_name("encoder.pool_map.bias"), their_name("encoder.layers.0.attention.score.scale")
     ('bert.pooler.dense.bias', None)

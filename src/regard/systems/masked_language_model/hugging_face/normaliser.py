@@ -1,4 +1,4 @@
-"""What a BERT of Hugging Face does to a text before it is cut: case, accents, Chinese characters."""
+"""BERT's text normalisation in Hugging Face: case, accents, Chinese characters."""
 
 from __future__ import annotations
 

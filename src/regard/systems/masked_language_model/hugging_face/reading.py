@@ -50,7 +50,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 @contextmanager
 def _whole(path: Path) -> Iterator[None]:
-    """What can go wrong with a file of theirs when it is read."""
+    """Turn every error of reading a file of theirs into one sentence."""
     try:
         yield
     except (SafetensorError, ValueError, OSError) as problem:

@@ -66,7 +66,7 @@ def write(tokenizer: Tokenizer, folder: Path, *, max_length: int) -> None:
 
 
 def _described(path: Path) -> Vocabulary:
-    """What `tokenizer.json` holds: a tokenizer of theirs, or one that was exported."""
+    """Return the content of `tokenizer.json`: a tokenizer of theirs, or an exported one."""
     given = read_mapping(path)
     if not isinstance(given.get("model"), dict):
         raise RunError(f"{path} has no model, which lists the pieces; save the tokenizer anew by save_pretrained")
