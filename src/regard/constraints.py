@@ -120,14 +120,24 @@ def score_fits(score: Any, key_dim: int) -> None:
         identity_fits(score.get("hidden_dim"), key_dim, bool(score.get("identity_key")))
 
 
-def states_attend(attention: Any, hidden_dim: int) -> None:
-    """Queries and keys are states of one width."""
+def past_attended(attention: Any, hidden_dim: int) -> None:
+    """Keys are earlier states of the model itself."""
     attention_fits(attention, hidden_dim, hidden_dim)
 
 
-def both_directions_attended(attention: Any, hidden_dim: int) -> None:
-    """Keys are states of both directions side by side."""
-    attention_fits(attention, hidden_dim, 2 * hidden_dim)
+def source_attended(attention: Any, hidden_dim: int, encoder: Any) -> None:
+    """Keys are states of the encoder; the model's own is as wide as its layers."""
+    attention_fits(attention, hidden_dim, source_dim(encoder, hidden_dim))
+
+
+def directions_attended(attention: Any, hidden_dim: int, bidirectional: bool, encoder: Any) -> None:
+    """Keys are states of the encoder; the model's own has layers of its width in each direction."""
+    attention_fits(attention, hidden_dim, source_dim(encoder, 2 * hidden_dim if bidirectional else hidden_dim))
+
+
+def source_dim(encoder: Any, own: int) -> int:
+    """Return the width of the states of an encoder of plain values, `own` of that which the model builds itself."""
+    return encoder.get("dim", encoder.get("hidden_dim", own)) if isinstance(encoder, Mapping) else own
 
 
 def heads_attend(score: Any, dim: int) -> None:
@@ -156,10 +166,54 @@ def readout_ties(tied: bool, readout_dim: int | None, embedding_dim: int) -> Non
         embeddings_tie(readout_dim, embedding_dim)
 
 
-def fusion_ties(tied: bool, fusion: str, hidden_dim: int, embedding_dim: int) -> None:
+def fusion_ties(tied: bool, fusion: str, hidden_dim: int, embedding_dim: int, encoder: Any) -> None:
     """A tied output layer reads states, and with shallow fusion the context beside them."""
-    if tied:
-        embeddings_tie(hidden_dim * (2 if fusion == "shallow" else 1), embedding_dim)
+    if tied and isinstance(encoder, Mapping | int | None):
+        embeddings_tie(hidden_dim + (source_dim(encoder, hidden_dim) if fusion == "shallow" else 0), embedding_dim)
+
+
+def one_direction_is_own(encoder: Any, bidirectional: bool) -> None:
+    """`bidirectional` describes the encoder that the model builds itself, which has one direction by default."""
+    _is_own(encoder, "bidirectional", bidirectional)
+
+
+def two_directions_are_own(encoder: Any, bidirectional: bool) -> None:
+    """`bidirectional` describes the encoder that the model builds itself, which has two directions by default."""
+    _is_own(encoder, "bidirectional", not bidirectional)
+
+
+def order_is_own(encoder: Any, reverse: bool) -> None:
+    """`reverse` describes the encoder that the model builds itself."""
+    _is_own(encoder, "reverse", reverse)
+
+
+def embeddings_are_own(encoder: Any, tied: str) -> None:
+    """Source and target share an embedding in a Transformer with its own encoder."""
+    if tied == "all" and not isinstance(encoder, int | None):
+        raise ValueError(
+            "tied 'all' shares the target embedding with the Transformer's own encoder, and here it has another one; "
+            "set tied to output or none"
+        )
+
+
+def no_letters(encoder: Any) -> None:
+    """Words are encoded by their letters where the data have words."""
+    if isinstance(encoder, Mapping) and encoder.get("characters") is not None:
+        raise ValueError("characters of an encoder is for the task 'tag', whose data have words")
+
+
+def window_is_odd(window: int) -> None:
+    """A convolution covers as many neighbours on the left as on the right."""
+    if window < 1 or window % 2 == 0:
+        raise ValueError(f"window must be odd, as many neighbours on either side; got {window}")
+
+
+def _is_own(encoder: Any, key: str, given: bool) -> None:
+    if given and not isinstance(encoder, int | None):
+        raise ValueError(
+            f"{key} describes the encoder that the model builds itself, and here it has another one; "
+            f"leave {key} out, or set it inside encoder"
+        )
 
 
 def shifts_balance(shifts: int) -> None:

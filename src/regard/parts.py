@@ -45,6 +45,7 @@ PARTS: Mapping[PartKind, Mapping[str, str]] = {
         "lstmn": f"{_MODELS}.lstmn_encoder:LSTMNEncoder",
         "transformer": f"{_MODELS}.transformer_encoder:TransformerEncoder",
         "bert": f"{_MODELS}.bert:BertEncoder",
+        "conv": f"{_MODELS}.conv_encoder:ConvEncoder",
     },
     "score": {
         "additive": f"{_NN}.scores.additive:Additive",

@@ -45,6 +45,13 @@ def recipe(stored: dict[str, Any]) -> Recipe:
     return check(Document.parse(json.dumps(content), "earlier.yaml"), model=False).recipe
 
 
+def known(now: Any, then: Any) -> Any:
+    """The values of the keys that there were then: a model may have further ones since."""
+    if not isinstance(now, dict) or not isinstance(then, dict):
+        return now
+    return {key: known(now[key], then[key]) for key in then}
+
+
 def test_there_are_models_of_all_tasks() -> None:
     assert {one["task"] for one in STORED} == set(DATA)
     assert len(STORED) == 89
@@ -53,7 +60,7 @@ def test_there_are_models_of_all_tasks() -> None:
 @pytest.mark.parametrize("stored", STORED, ids=[one["model"]["kind"] for one in STORED])
 def test_it_is_read_as_it_was_and_builds(stored: dict[str, Any]) -> None:
     found = recipe(stored)
-    assert found.model_dump(mode="json")["model"] == stored["model"]
+    assert known(found.model_dump(mode="json")["model"], stored["model"]) == stored["model"]
     sizes = task_class(found.task).outline_sizes
     with shapes_only():
         build(found.model.kind, *sizes, **found.model.arguments())

@@ -11,9 +11,8 @@ from regard.arguments import Factor, Probability, Share, Size, checked
 from regard.constraints import one_hidden_layer
 from regard.masks import Mask
 from regard.models.embeddings import WordDropout
-from regard.models.encoder import Encoded
+from regard.models.encoded import AnyEncoder, Encoded, width_of
 from regard.models.outputs import NOTHING, Predicted
-from regard.models.reading import ReadingEncoder
 from regard.models.split_pair import Parted
 from regard.nn.dropout import Dropout
 from regard.nn.pair_factors import Factored
@@ -61,7 +60,7 @@ class Acceptor(nn.Module):
     @checked(one_hidden_layer)
     def __init__(
         self,
-        encoder: ReadingEncoder,
+        encoder: AnyEncoder,
         num_classes: int,
         *,
         pooling: Pooling = "attention",
@@ -78,7 +77,7 @@ class Acceptor(nn.Module):
         self.word_dropout = WordDropout(word_dropout)
         self.encoder = encoder
         self.pooling, self.penalty = pooling, penalty
-        width, rows = encoder.output_dim, num_hops if pooling == "attention" else 1
+        width, rows = width_of(self, encoder), num_hops if pooling == "attention" else 1
         self.attention = (
             StructuredSelfAttention(width, attention_dim or width, rows) if pooling == "attention" else None
         )

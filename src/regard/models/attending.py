@@ -148,7 +148,7 @@ Factory = Callable[[int, int], Attender] | Attending
 
 
 def _plugged(kind: Kind) -> dict[str, Any]:
-    """What plug-ins registered, by name."""
+    """Return the parts of a kind that plug-ins registered, by name."""
     return {name: one.made for name, one in registered(kind).items()}
 
 

@@ -12,7 +12,8 @@ from torch.nn import functional as F
 from regard.arguments import Scale, Size, checked
 from regard.constraints import heads_divide, sentences_need_pooling
 from regard.masks import Mask
-from regard.models.encoder import Encoded
+from regard.models.embeddings import check_ids
+from regard.models.encoded import Encoded
 from regard.models.outputs import NOTHING, Predicted
 from regard.nn.positions import Learned
 from regard.nn.rnn import inside
@@ -115,7 +116,7 @@ class BertEncoder(nn.Module):
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
         """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
-        ids, ends = framed(source, lengths)
+        ids, ends = framed(check_ids(self, source), lengths)
         mask = None if ends is None else Mask.padding(ends)
         states: Tensor = self.words(ids)
         for layer in self.layers:
@@ -195,7 +196,7 @@ def framed(source: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | Non
 
 
 def segments(ids: Tensor) -> Tensor:
-    """Which text each id is of: 0 up to the first `</s>`, 1 behind it.
+    """Return the number of the text that each id belongs to: 0 up to the first `</s>`, 1 behind it.
 
     >>> segments(torch.tensor([[2, 5, 3, 6, 7, 3]])).tolist()
     [[0, 0, 0, 1, 1, 1]]

@@ -14,6 +14,7 @@ from regard.arguments import Choice, InRecipe, NotInRecipe, alternatives, marker
 from regard.models.attending import Attending, mapping, nearest
 from regard.models.bert import Bert
 from regard.models.bidirectional import Bidirectional
+from regard.models.generator import EncoderDecoder
 from regard.parts import PARTS, Classes
 
 MODELS: Mapping[str, type[nn.Module]] = Classes("model")
@@ -31,7 +32,8 @@ def build(kind: str, source_size: int, target_size: int | None = None, **argumen
             features of a node.
         target_size: number of target words, of classes of an acceptor, of tags of a transducer. Language models, BERT
             and readers of spans have none.
-        arguments: of the model, as a recipe gives them: `regard recipes --reference model.KIND` prints them.
+        arguments: of the model, as a recipe gives them: `regard recipes --reference model.KIND` prints them. `encoder`
+            may also be a module that returns `Encoded`.
 
     Raises:
         ValueError: an unknown name, with the nearest known one; values that do not fit.
@@ -72,8 +74,7 @@ def construct(
     ]
     for place, name in enumerate(first):
         if name == "encoder":
-            options = mapping("encoder", given.pop("encoder", {}))
-            sizes.append(_encoder(source_size, {"kind": "bert"} | options if made is Bert else options))
+            sizes.append(_encoder_or_size(made, source_size, given.pop("encoder", None)))
         else:
             sizes.append(source_size if place == 0 else _needed(kind, target_size))
     if target_size is not None and len(first) < 2:
@@ -138,6 +139,16 @@ def _score_of_heads(spec: str | Mapping[str, Any]) -> Callable[[int, int], Any]:
         return Attending(score=spec, hidden_dim=dim // num_heads).make_score(dim, dim, num_heads=num_heads)
 
     return score
+
+
+def _encoder_or_size(made: type[nn.Module], size: int, options: Any) -> nn.Module | int:
+    """The encoder of a model; or the size of the source, for an encoder-decoder that builds its own."""
+    if isinstance(options, nn.Module):
+        return options
+    if options is None and issubclass(made, EncoderDecoder):
+        return size
+    plain = mapping("encoder", {} if options is None else options)
+    return _encoder(size, {"kind": "bert"} | plain if made is Bert else plain)
 
 
 def _encoder(size: int, options: Mapping[str, Any]) -> nn.Module:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.arguments import Scale, Share, Size, checked
-from regard.constraints import states_attend
+from regard.constraints import past_attended
 from regard.masks import Mask
 from regard.models.attending import Scoring
 from regard.models.embeddings import Words, output_layer
@@ -32,7 +32,7 @@ SelfScore = Callable[[int, int], Score]
 
 @dataclass(frozen=True)
 class CharState:
-    """Where a `CharRNN` stands.
+    """State of a `CharRNN`: all that its next step needs.
 
     Attributes:
         layers: its recurrent layers.
@@ -86,7 +86,7 @@ class CharRNN(Generator[CharState]):
 
     at_once = True
 
-    @checked(states_attend)
+    @checked(past_attended)
     def __init__(
         self,
         size: int,
@@ -123,7 +123,7 @@ class CharRNN(Generator[CharState]):
         return CharState(layers, memory)
 
     def carry(self, state: CharState) -> CharState:
-        """What the next window of a text begins with: the state without history; the memory only if it is bounded."""
+        """State for the next window of a text: without history, and with the memory only if it is bounded."""
         layers = replace(state.layers.detach(), noise=())
         if state.memory is None or self.window is not None:
             return CharState(layers, state.detach().memory)
@@ -158,5 +158,5 @@ class CharRNN(Generator[CharState]):
 
 
 def _last(memory: Memory, window: int | None) -> Memory:
-    """What a window of this width can still reach."""
+    """The part of a memory that a window of this width can still reach."""
     return memory if window is None else Memory(memory.key[:, :, -window:], memory.value[:, :, -window:])

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
-from regard.constraints import directions_halve
+from regard.arguments import EmbeddingScale, InRecipe, Share, Size, checked
+from regard.constraints import two_directions
 from regard.masks import Mask
 from regard.models.characters import CharacterEncoder, Characters, Spelling, spelt
-from regard.models.embeddings import Words
-from regard.nn.cells import Cells
+from regard.models.embeddings import Words, check_ids
+from regard.models.encoded import Encoded
+from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState, reverse_sequences
-
-
-class Encoded(NamedTuple):
-    """A source as an encoder leaves it.
-
-    Attributes:
-        states: [B, S, C], one a word, zero at padding.
-        summary: [B, C], what is left at the end: [→h_S; ←h_1] of a bidirectional encoder.
-        mask: which words are there; None for all.
-        state: the layers at the end, [B, L, C] with both directions side by side; None of a Transformer.
-    """
-
-    states: Tensor
-    summary: Tensor
-    mask: Mask | None
-    state: RecurrentState | None = None
 
 
 class Encoder(nn.Module):
@@ -38,16 +24,16 @@ class Encoder(nn.Module):
     .. math:: h_s = [\overrightarrow{h}_s; \overleftarrow{h}_s]
 
     Args:
-        size: how many words.
+        size: number of words.
         embedding_dim: width of the embeddings.
-        hidden_dim: C, width of the states; with two directions each has half of it.
-        cells: what the layers are made of.
-        bidirectional: whether both directions are read.
-        dropout: on the embeddings and on the states.
-        reverse: read the source from its end (Sutskever, Vinyals & Le 2014, section 3.3).
-        characters: reads each word by its letters too, beside its embedding; None for not.
-        scale: the largest entry of an embedding at first. Small ones make rare words little noise; of few symbols, all
-            of them frequent, such as characters, a model learns sooner with 1.
+        hidden_dim: width C of the states; with two directions each has half of it.
+        cells: recurrent cells of the layers, by kind or with all their arguments.
+        bidirectional: encode in both directions.
+        dropout: dropout of the embeddings and of the states.
+        reverse: encode the source from its end (Sutskever, Vinyals & Le 2014, section 3.3).
+        characters: for tagging, encode each word by its letters too, beside its embedding; None for none.
+        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
+            otherwise. Small ones make rare words little noise.
 
     Shapes: source [B, S], lengths [B] -> `Encoded`.
 
@@ -57,22 +43,21 @@ class Encoder(nn.Module):
     (torch.Size([2, 7, 10]), torch.Size([2, 10]))
     """
 
+    @checked(two_directions)
     def __init__(
         self,
         size: int,
         *,
-        embedding_dim: int,
-        hidden_dim: int,
-        cells: Cells | str = "gru",
-        bidirectional: bool = False,
-        dropout: float = 0.0,
+        embedding_dim: Size = 128,
+        hidden_dim: Size = 256,
+        cells: Cells | CellKind = "gru",
+        bidirectional: Annotated[bool, InRecipe(True)] = False,
+        dropout: Share = 0.0,
         reverse: bool = False,
-        scale: float = 0.1,
+        scale: EmbeddingScale = 0.1,
         characters: Characters | None = None,
     ) -> None:
         super().__init__()
-        if bidirectional:
-            directions_halve(hidden_dim)
         self.output_dim = hidden_dim
         self.reverse = reverse
         self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)
@@ -84,7 +69,7 @@ class Encoder(nn.Module):
 
     def forward(self, source: Tensor, lengths: Tensor | None = None, spelling: Spelling | None = None) -> Encoded:
         """Encode source ids [B, S] of true `lengths` [B]; None where there is no padding."""
-        words = self.words(self._turned(source, lengths))
+        words = self.words(self._turned(check_ids(self, source), lengths))
         if self.characters is not None:
             read = self._turned(spelt(self.characters, spelling), lengths)
             words = torch.cat((words, self.dropout(read)), dim=2)  # [B, S, E + C]

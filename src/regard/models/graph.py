@@ -15,7 +15,7 @@ from regard.ops.graph import GraphAttended, KnownEdges
 
 
 class GraphTrace(NamedTuple):
-    """What a network said, and what each of its layers read.
+    """Outputs of a network, and the reads of each of its layers.
 
     Attributes:
         logits: [N, classes].

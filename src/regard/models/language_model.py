@@ -73,7 +73,7 @@ class LanguageModel(Generator[RecurrentState]):
         return self.layers.start(needs_batch(self, source, batch))
 
     def carry(self, state: RecurrentState) -> RecurrentState:
-        """What the next window of a text begins with: the state, without history and without the dropout drawn."""
+        """State for the next window of a text: without history and without the dropout drawn."""
         return replace(state.detach(), noise=())
 
     def embed(self, tokens: Tensor, state: RecurrentState) -> Tensor:

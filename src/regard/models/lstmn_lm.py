@@ -78,7 +78,7 @@ class LSTMNLM(Generator[DeepLSTMNState]):
         return self.layers.start(needs_batch(self, source, batch))
 
     def carry(self, state: DeepLSTMNState) -> DeepLSTMNState:
-        """What the next window of a text begins with: the tapes, without history."""
+        """State for the next window of a text: the tapes, without history."""
         return state.detach()
 
     def embed(self, tokens: Tensor, state: DeepLSTMNState) -> Tensor:

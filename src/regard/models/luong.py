@@ -5,13 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import EmbeddingScale, Share, Size, checked
+from regard.constraints import no_letters, one_direction_is_own, source_attended, states_tie, two_directions
 from regard.models.attending import Attender, Attending, Factory, attender
+from regard.models.bridge import bridge_to, first_state
 from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import Words, output_layer
-from regard.models.encoder import Encoded, Encoder
-from regard.models.generator import Advanced, EncoderDecoder, needs_source, padded_lengths
+from regard.models.encoded import AnyEncoder, width_of
+from regard.models.encoder import Encoder
+from regard.models.generator import Advanced, EncoderDecoder
 from regard.models.seq2seq import run
-from regard.nn.cells import Cells
+from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.packing import mapped_then
 from regard.nn.rnn import Recurrent
@@ -28,21 +32,24 @@ class Luong(EncoderDecoder[DecoderState]):
     goes into a later state, and teacher forcing runs over the whole target at once.
 
     Args:
-        source_size: how many source words.
-        target_size: V, how many target words.
+        encoder: encoder of the source, in a recipe by `kind` and its arguments, here any module that returns `Encoded`;
+            null, or here the number of source words, for a recurrent one of width D.
+        target_size: V, number of target words.
         embedding_dim: width of the embeddings.
-        hidden_dim: D, width of encoder and decoder.
-        attention: a reader, or (query width D, key width D) -> reader, see `Attending`; None for the general score.
-            Global, local-m and local-p are its aligner.
-        feeding: whether s̃ is fed to the next step.
-        cells: what the layers of both are made of.
-        bidirectional: whether the encoder reads both directions, half of `hidden_dim` each.
-        dropout: on embeddings, encoder states and s̃.
-        tied: whether W_s is the target embedding; it needs `embedding_dim` = `hidden_dim`.
-        scale: the largest entry of an embedding at first. Small ones make rare words little noise; of few symbols, all
-            of them frequent, such as characters, a model learns sooner with 1.
+        hidden_dim: width D of the decoder, and of its own encoder.
+        attention: attention to the source: a score by name or all options in a recipe, here also a reader, or (query
+            width D, key width C) -> reader, see `Attending`; None for the general score. Its aligner makes it global,
+            local-m or local-p.
+        feeding: feed s̃ to the next step (input feeding).
+        cells: recurrent cells of the decoder and its own encoder, by kind or with all their arguments.
+        bidirectional: for its own encoder, encode in both directions, each half of `hidden_dim` wide.
+        dropout: dropout of the embeddings, the states of its own encoder and s̃.
+        tied: use the target embedding as the output matrix W_s; needs `embedding_dim` = `hidden_dim`.
+        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
+            otherwise. Small ones make rare words little noise.
 
-    Luong, Pham & Manning 2015, sections 3.1 to 3.3; the decoder starts from the encoder's last state.
+    Luong, Pham & Manning 2015, sections 3.1 to 3.3; the decoder starts from the encoder's last state where that fits,
+    and otherwise from tanh(W h) of its summary h.
 
     >>> model = Luong(11, 13, embedding_dim=3, hidden_dim=5, attention=Attending(score="dot", align="local_m"))
     >>> predicted = model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 6).long())
@@ -50,47 +57,50 @@ class Luong(EncoderDecoder[DecoderState]):
     (torch.Size([2, 6, 13]), torch.Size([2, 6, 7]))
     """
 
+    @checked(no_letters, one_direction_is_own, source_attended, states_tie, two_directions)
     def __init__(
         self,
-        source_size: int,
+        encoder: AnyEncoder | int,
         target_size: int,
         *,
-        embedding_dim: int = 256,
-        hidden_dim: int = 512,
+        embedding_dim: Size = 256,
+        hidden_dim: Size = 512,
         attention: Attender | Factory | None = None,
         feeding: bool = True,
-        cells: Cells | str = "lstm",
+        cells: Cells | CellKind = "lstm",
         bidirectional: bool = False,
-        dropout: float = 0.0,
+        dropout: Share = 0.0,
         tied: bool = False,
-        scale: float = 0.1,
+        scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
         self.feeding = feeding
         self.at_once = not feeding
-        self.encoder = Encoder(
-            source_size,
-            embedding_dim=embedding_dim,
-            hidden_dim=hidden_dim,
-            cells=cells,
-            bidirectional=bidirectional,
-            dropout=dropout,
-            scale=scale,
-        )
+        if isinstance(encoder, int):
+            encoder = Encoder(
+                encoder,
+                embedding_dim=embedding_dim,
+                hidden_dim=hidden_dim,
+                cells=cells,
+                bidirectional=bidirectional,
+                dropout=dropout,
+                scale=scale,
+            )
+        self.encoder = encoder
         self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.layers = Recurrent(embedding_dim + (hidden_dim if feeding else 0), hidden_dim, cells)
-        self.attention, context = attender(attention, hidden_dim, hidden_dim, Attending(score="general"))
+        self.bridge = bridge_to(self.layers, encoder)
+        self.attention, context = attender(attention, hidden_dim, width_of(self, encoder), Attending(score="general"))
         self.attentional_map = nn.Linear(context + hidden_dim, hidden_dim, bias=False)
         self.dropout = Dropout(dropout)
         self.output_map = output_layer(hidden_dim, self.words, tied=tied)
 
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> DecoderState:
-        words = needs_source(self, source)
-        encoded: Encoded = self.encoder(words, padded_lengths(words, lengths))
-        assert encoded.state is not None
+        encoded = self.encode(source, lengths).without_full_mask()
+        layers = first_state(self.layers, self.bridge, encoded)
         memory = self.attention.remember(encoded.states, mask=encoded.mask)
-        nothing = torch.zeros_like(encoded.summary) if self.feeding else None
-        return DecoderState(encoded.state, SharedMemory(memory), self.attention.start(memory), nothing)
+        nothing = torch.zeros_like(layers.top) if self.feeding else None
+        return DecoderState(layers, SharedMemory(memory), self.attention.start(memory), nothing)
 
     def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
         words: Tensor = self.words(tokens)

@@ -92,7 +92,7 @@ class MemoryNetwork(nn.Module):
 
     @property
     def memory_size(self) -> int:
-        """How many sentences back the memory goes."""
+        """Number of sentences that the memory holds."""
         return self.hops.max_sentences
 
     def forward(self, story: Tensor, question: Tensor, sentences: Tensor | None = None) -> Predicted:

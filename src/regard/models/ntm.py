@@ -20,7 +20,7 @@ from regard.nn.tape import Heads, Joined, Tape
 
 @dataclass(frozen=True)
 class NTMState:
-    """Where a Neural Turing Machine stands.
+    """State of a Neural Turing Machine.
 
     Attributes:
         tape: the memory [B, N, M].
@@ -184,7 +184,7 @@ class NTM(nn.Module):
 
 
 def _place(heads: State | None) -> Tensor:
-    """Where heads stand, [B, H, 1, N]."""
+    """Weights of the heads, [B, H, 1, N]."""
     assert heads is not None
     (weights,) = heads.align
     assert isinstance(weights, Tensor)

@@ -24,7 +24,7 @@ from regard.protocol import Step
 
 @dataclass(frozen=True)
 class PointerState:
-    """Where a `PointerLM` stands.
+    """State of a `PointerLM`: all that its next step needs.
 
     Attributes:
         layers: its recurrent layers.
@@ -133,7 +133,7 @@ class PointerLM(nn.Module):
         return PointerState(layers, nothing, torch.zeros(nothing.shape[:2], dtype=torch.long, device=nothing.device))
 
     def carry(self, state: PointerState) -> PointerState:
-        """What the next window of a text begins with: the state, without history and without the dropout drawn."""
+        """State for the next window of a text: without history and without the dropout drawn."""
         there = state.detach()
         return replace(there, layers=replace(there.layers, noise=()))
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import EmbeddingScale, Share, Size, checked
+from regard.constraints import no_letters, one_direction_is_own, order_is_own, two_directions
+from regard.models.bridge import bridge_to, first_state
 from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import Words, output_layer
-from regard.models.encoder import Encoded, Encoder
-from regard.models.generator import Advanced, EncoderDecoder, needs_source
-from regard.nn.cells import Cells
+from regard.models.encoded import AnyEncoder, width_of
+from regard.models.encoder import Encoder
+from regard.models.generator import Advanced, EncoderDecoder
+from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState
 
-WAYS = ("state", "mapped", "input")
+Context = Literal["state", "mapped", "input"]
 
 
 class Seq2Seq(EncoderDecoder[DecoderState]):
@@ -26,20 +32,23 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
     The logits are W s_t + b; with `"input"` W [s_t; E y_{t-1}; c] + b: c is fed to the output layer too.
 
     Args:
-        source_size: how many source words.
-        target_size: V, how many target words.
+        encoder: encoder of the source, in a recipe by `kind` and its arguments, here any module that returns `Encoded`;
+            null, or here the number of source words, for a recurrent one as wide as the decoder.
+        target_size: V, number of target words.
         embedding_dim: width of the embeddings.
-        hidden_dim: width of encoder and decoder.
-        context: `"state"`, `"mapped"` or `"input"`.
-        cells: what the layers of both are made of.
-        bidirectional: whether the encoder reads both directions, half of `hidden_dim` each.
-        reverse: whether it reads the source from its end.
-        dropout: on embeddings, encoder states and what the output layer reads.
-        scale: the largest entry of an embedding at first. Small ones make rare words little noise; of few symbols, all
-            of them frequent, such as characters, a model learns sooner with 1.
+        hidden_dim: width of the decoder.
+        context: path from source to decoder: its last state as first `"state"`, `"mapped"` by a linear layer, or fed as
+            `"input"` at every step too.
+        cells: recurrent cells of the decoder and its own encoder, by kind or with all their arguments.
+        bidirectional: for its own encoder, encode in both directions, each half of `hidden_dim` wide.
+        reverse: for its own encoder, encode the source from its end.
+        dropout: dropout of the embeddings, the states of its own encoder and the input of the output layer.
+        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
+            otherwise. Small ones make rare words little noise.
 
     Sutskever, Vinyals & Le 2014 (`"state"`, with `reverse`); Cho et al. 2014, equations 1 to 4 and appendix A.1.2,
-    and Kalchbrenner & Blunsom 2013 (`"input"`). Teacher forcing runs over the whole target at once.
+    and Kalchbrenner & Blunsom 2013 (`"input"`). Teacher forcing runs over the whole target at once. With `"state"`, an
+    encoder whose last state does not fit is read as with `"mapped"`.
 
     >>> model = Seq2Seq(11, 13, embedding_dim=3, hidden_dim=5)
     >>> model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 6).long()).logits.shape
@@ -48,51 +57,50 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
 
     at_once = True
 
+    @checked(no_letters, one_direction_is_own, order_is_own, two_directions)
     def __init__(
         self,
-        source_size: int,
+        encoder: AnyEncoder | int,
         target_size: int,
         *,
-        embedding_dim: int = 256,
-        hidden_dim: int = 512,
-        context: str = "state",
-        cells: Cells | str = "lstm",
+        embedding_dim: Size = 256,
+        hidden_dim: Size = 512,
+        context: Context = "state",
+        cells: Cells | CellKind = "lstm",
         bidirectional: bool = False,
         reverse: bool = False,
-        dropout: float = 0.0,
-        scale: float = 0.1,
+        dropout: Share = 0.0,
+        scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
-        if context not in WAYS:
-            raise ValueError(f"Seq2Seq: the context is passed by {', '.join(WAYS)}; got {context!r}")
         self.context = context
-        self.encoder = Encoder(
-            source_size,
-            embedding_dim=embedding_dim,
-            hidden_dim=hidden_dim,
-            cells=cells,
-            bidirectional=bidirectional,
-            dropout=dropout,
-            reverse=reverse,
-            scale=scale,
-        )
-        every_step = hidden_dim if context == "input" else 0
+        if isinstance(encoder, int):
+            encoder = Encoder(
+                encoder,
+                embedding_dim=embedding_dim,
+                hidden_dim=hidden_dim,
+                cells=cells,
+                bidirectional=bidirectional,
+                dropout=dropout,
+                reverse=reverse,
+                scale=scale,
+            )
+        self.encoder = encoder
+        source_dim = width_of(self, encoder)
+        every_step = source_dim if context == "input" else 0
         self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.layers = Recurrent(embedding_dim + every_step, hidden_dim, cells)
-        depth = self.layers.cells.num_layers
-        self.bridge = None if context == "state" else nn.Linear(hidden_dim, depth * hidden_dim)
-        features = hidden_dim + (embedding_dim + hidden_dim if every_step else 0)
+        self.bridge = bridge_to(self.layers, encoder)
+        if self.bridge is None and context != "state":
+            self.bridge = nn.Linear(source_dim, self.layers.cells.num_layers * hidden_dim)
+        features = hidden_dim + (embedding_dim + source_dim if every_step else 0)
         self.dropout = Dropout(dropout)
         self.output_map = output_layer(features, self.words, tied=False)
 
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> DecoderState:
-        encoded: Encoded = self.encoder(needs_source(self, source), lengths)
-        if self.bridge is None:
-            assert encoded.state is not None
-            return DecoderState(encoded.state)
-        first = torch.tanh(self.bridge(encoded.summary)).unflatten(1, (-1, self.layers.hidden_dim))
-        state = self.layers.start(len(first), first)
-        return DecoderState(state, carried=encoded.summary if self.context == "input" else None)
+        encoded = self.encode(source, lengths)
+        layers = first_state(self.layers, self.bridge, encoded)
+        return DecoderState(layers, carried=encoded.summary if self.context == "input" else None)
 
     def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
         words: Tensor = self.words(tokens)

@@ -7,9 +7,8 @@ from torch import Tensor, nn
 
 from regard.arguments import Share, checked
 from regard.models.bert import BertEncoder, begin
-from regard.models.encoder import Encoded
+from regard.models.encoded import AnyEncoder, Encoded, width_of
 from regard.models.outputs import Predicted
-from regard.models.reading import ReadingEncoder
 from regard.nn.dropout import Dropout
 from regard.specials import EOS, PAD
 
@@ -40,10 +39,10 @@ class SpanReader(nn.Module):
     """
 
     @checked()
-    def __init__(self, encoder: ReadingEncoder, *, dropout: Share = 0.1) -> None:
+    def __init__(self, encoder: AnyEncoder, *, dropout: Share = 0.1) -> None:
         super().__init__()
         self.encoder = encoder
-        width = encoder.output_dim
+        width = width_of(self, encoder)
         self.output_map = nn.Linear(width, 2)
         if isinstance(encoder, BertEncoder):
             begin(self.output_map, width)
@@ -52,7 +51,7 @@ class SpanReader(nn.Module):
     def forward(
         self, question: Tensor, question_lengths: Tensor, passage: Tensor, passage_lengths: Tensor
     ) -> Predicted:
-        """Where each passage has its answer."""
+        """Score each word of a passage as the first and as the last of the answer."""
         ids, lengths, places = side_by_side(question, question_lengths, passage, passage_lengths)
         encoded: Encoded = self.encoder(ids, lengths)
         states = encoded.states.gather(1, places.unsqueeze(2).expand(-1, -1, encoded.states.shape[2]))

@@ -13,9 +13,8 @@ from regard.constraints import scheme_needs_crf
 from regard.masks import Mask
 from regard.models.characters import Spelling
 from regard.models.embeddings import WordDropout
-from regard.models.encoder import Encoded
+from regard.models.encoded import AnyEncoder, Encoded, width_of
 from regard.models.outputs import Predicted
-from regard.models.reading import ReadingEncoder
 from regard.models.tag_scheme import tag_order
 from regard.nn.crf import CRF
 from regard.nn.dropout import Dropout
@@ -47,7 +46,7 @@ class Transducer(nn.Module):
     @checked(scheme_needs_crf)
     def __init__(
         self,
-        encoder: ReadingEncoder,
+        encoder: AnyEncoder,
         num_tags: int,
         *,
         crf: bool = False,
@@ -60,7 +59,7 @@ class Transducer(nn.Module):
         self.word_dropout = WordDropout(word_dropout)
         self.encoder = encoder
         self.dropout = Dropout(dropout)
-        self.output_map = nn.Linear(encoder.output_dim, num_tags)
+        self.output_map = nn.Linear(width_of(self, encoder), num_tags)
         order = None if tag_scheme is None or tag_names is None else tag_order(tag_names, tag_scheme)
         self.crf = CRF(num_tags, order=order) if crf else None
 

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from torch import Tensor, nn
 
-from regard.models.encoder import Encoded
-from regard.models.generator import Advanced, EncoderDecoder, Generator, needs_batch, needs_source, padded_lengths
+from regard.arguments import Size, checked
+from regard.constraints import embeddings_are_own, heads_attend, no_letters, rotary_scores
+from regard.models.encoded import AnyEncoder, Encoded, width_of
+from regard.models.generator import Advanced, EncoderDecoder, Generator, needs_batch
 from regard.models.outputs import Predicted
-from regard.models.transformer_encoder import PlacedWords, TransformerEncoder, last_norm, placed
-from regard.nn.checks import positive
+from regard.models.transformer_encoder import PlacedWords, Positions, TransformerEncoder, last_norm, placed
 from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
 from regard.ops.attended import Attended
 
-TIES = ("none", "output", "all")
+Ties = Literal["none", "output", "all"]
 
 
 @dataclass(frozen=True)
 class TransformerState:
-    """Where a Transformer's decoder stands: the cache of each layer. A value: passed in and returned."""
+    """State of a Transformer's decoder: the cache of each layer. A value: passed in and returned."""
 
     layers: tuple[LayerState, ...]
 
     @property
     def place(self) -> int:
-        """How many tokens were said so far."""
+        """Number of tokens decoded so far."""
         past = self.layers[0].past
         return 0 if past is None else past.size
 
@@ -51,9 +52,9 @@ class Decoded(NamedTuple):
 class TransformerDecoder(nn.Module):
     """Decoder layers: each token sees those before it, and with `cross` the source."""
 
-    def __init__(self, blocks: Blocks, num_layers: int, *, cross: bool) -> None:
+    @checked()
+    def __init__(self, blocks: Blocks, num_layers: Size, *, cross: bool) -> None:
         super().__init__()
-        positive("TransformerDecoder", num_layers=num_layers)
         self.layers = nn.ModuleList(TransformerLayer(blocks, cross=cross) for _ in range(num_layers))
         self.norm = last_norm(blocks)
 
@@ -81,17 +82,21 @@ class Transformer(EncoderDecoder[TransformerState]):
     r"""The encoder-decoder Transformer.
 
     Args:
-        source_size: how many source words.
-        target_size: V, how many target words.
-        blocks: what the layers are made of: widths, heads, dropout, norm, activation, score.
-        num_layers: how many layers the encoder has, and the decoder.
-        positions: `"sinusoidal"`, `"learned"` or `"rotary"` (in attention of a sequence to itself).
-        max_length: the longest text, for learned positions.
-        tied: `"none"`; `"output"`: the output layer is the target embedding; `"all"`: and the source embedding too, of
-            one joint vocabulary.
+        encoder: encoder of the source, in a recipe by `kind` and its arguments, here any module that returns `Encoded`;
+            null, or here the number of source words, for a `TransformerEncoder` of the same blocks, layers and
+            positions.
+        target_size: V, number of target words.
+        blocks: widths, heads and dropout of the layers; None for those of the base model of the paper.
+        num_layers: number of layers of the decoder, and of its own encoder.
+        positions: position encoding: `"sinusoidal"` or `"learned"` vectors added to the embeddings, `"rotary"` in
+            self-attention, or `"none"`.
+        max_length: longest text, for learned positions.
+        tied: weight tying: the output matrix is the target embedding (`"output"`), and the source embedding of a joint
+            vocabulary too (`"all"`).
 
     The whole target is computed at once in training; step by step, each layer keeps the keys and values of what was
     said (its cache), and those of the source are projected once. `attended` is the last layer's read of the source.
+    States of an encoder of another width than the decoder's are mapped to it.
 
     Vaswani et al. 2017, section 3; the output layer has a bias.
 
@@ -104,39 +109,49 @@ class Transformer(EncoderDecoder[TransformerState]):
 
     at_once = True
 
+    @checked(embeddings_are_own, heads_attend, no_letters, rotary_scores)
     def __init__(
         self,
-        source_size: int,
+        encoder: AnyEncoder | int,
         target_size: int,
         blocks: Blocks | None = None,
         *,
-        num_layers: int = 6,
-        positions: str = "sinusoidal",
-        max_length: int = 1024,
-        tied: str = "output",
+        num_layers: Size = 6,
+        positions: Positions = "sinusoidal",
+        max_length: Size = 1024,
+        tied: Ties = "output",
     ) -> None:
         super().__init__()
-        if tied not in TIES:
-            raise ValueError(f"Transformer: embeddings are tied {', '.join(TIES)}; got {tied!r}")
         blocks = placed(Blocks() if blocks is None else blocks, positions)
-        self.encoder = TransformerEncoder(
-            source_size, blocks, num_layers=num_layers, positions=positions, max_length=max_length
+        source_size = encoder if isinstance(encoder, int) else None
+        if isinstance(encoder, int):
+            encoder = TransformerEncoder(
+                encoder, blocks, num_layers=num_layers, positions=positions, max_length=max_length
+            )
+        self.encoder = encoder
+        self.words = PlacedWords(
+            target_size, blocks.dim, dropout=blocks.dropout, positions=positions, max_length=max_length
         )
-        self.words = PlacedWords(target_size, blocks, positions=positions, max_length=max_length)
         self.decoder = TransformerDecoder(blocks, num_layers, cross=True)
         if tied == "all":
             if source_size != target_size:
                 raise ValueError(
                     f"tied='all' needs one joint vocabulary; got {source_size} source and {target_size} target words"
                 )
-            self.encoder.words.table.weight = self.words.table.weight
+            assert isinstance(encoder, TransformerEncoder)
+            encoder.words.table.weight = self.words.table.weight
         self.output_map = _output(blocks, self.words, tied=tied != "none")
+        width = width_of(self, encoder)
+        self.source_map = None if width == blocks.dim else nn.Linear(width, blocks.dim, bias=False)
+
+    def encode(self, source: Any, lengths: Tensor | None = None) -> Encoded:
+        encoded = super().encode(source, lengths)
+        return encoded if self.source_map is None else encoded._replace(states=self.source_map(encoded.states))
 
     def start(
         self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None
     ) -> TransformerState:
-        words = needs_source(self, source)
-        return self.decoder.remember(self.encoder(words, padded_lengths(words, lengths)))
+        return self.decoder.remember(self.encode(source, lengths).without_full_mask())
 
     def embed(self, tokens: Tensor, state: TransformerState) -> Tensor:
         words: Tensor = self.words(tokens, state.place)
@@ -155,7 +170,14 @@ class Transformer(EncoderDecoder[TransformerState]):
 class TransformerLM(Generator[TransformerState]):
     """The decoder-only Transformer: a language model.
 
-    Args: see `Transformer`; `tied` is whether the output layer is the embedding.
+    Args:
+        size: number of words.
+        blocks: widths, heads and dropout of the layers; None for those of the base model of the paper.
+        num_layers: number of layers.
+        positions: position encoding: `"sinusoidal"` or `"learned"` vectors added to the embeddings, `"rotary"` in
+            self-attention, or `"none"`.
+        max_length: longest text, for learned positions.
+        tied: use the embedding as the output matrix.
 
     Liu et al. 2018, section 4.2.3 ("T-D"); Radford et al. 2018. The state is the cache: what is handed on is seen in
     full by the next text, and places are counted on.
@@ -168,19 +190,20 @@ class TransformerLM(Generator[TransformerState]):
 
     at_once = True
 
+    @checked(rotary_scores, heads_attend)
     def __init__(
         self,
         size: int,
         blocks: Blocks | None = None,
         *,
-        num_layers: int = 6,
-        positions: str = "sinusoidal",
-        max_length: int = 1024,
+        num_layers: Size = 6,
+        positions: Positions = "sinusoidal",
+        max_length: Size = 1024,
         tied: bool = True,
     ) -> None:
         super().__init__()
         blocks = placed(Blocks() if blocks is None else blocks, positions)
-        self.words = PlacedWords(size, blocks, positions=positions, max_length=max_length)
+        self.words = PlacedWords(size, blocks.dim, dropout=blocks.dropout, positions=positions, max_length=max_length)
         self.decoder = TransformerDecoder(blocks, num_layers, cross=False)
         self.output_map = _output(blocks, self.words, tied=tied)
 

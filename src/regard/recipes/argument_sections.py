@@ -217,6 +217,8 @@ def _key(argument: Argument, kind: PartKind | None) -> Any:
         hint = Annotated[section, BeforeValidator(_short(first, default))]
         default = section(**{first: default})
     if choice := _choice(argument.annotation):
+        if default is ... and int in alternatives(argument.annotation):  # a size, for which the model builds its own
+            return hint | None, Field(None, description=argument.sentence)
         if default is ... and choice.kind in _DEFAULTS:
             return hint, Field(default_factory=lambda: choice._validated({}), description=argument.sentence)
         if isinstance(default, str):

@@ -225,6 +225,13 @@ class Task(abc.ABC):
             splits: the data.
             dropped: examples of the split train that no batch has room for.
         """
+        for _, what, needed in self.longest_texts(recipe, splits, dropped):
+            yield what, needed
+
+    def longest_texts(
+        self, recipe: Recipe, splits: Mapping[str, Split | None], dropped: Collection[int]
+    ) -> Iterator[tuple[str, str, int]]:
+        """Yield the fields of `longest_inputs`, each with its phrase and its positions."""
         if recipe.train.batch.window is not None:  # which the recipe was checked for
             return
         generated = [] if self.unit != "token" else [self.answer or self.question]
@@ -236,7 +243,7 @@ class Task(abc.ABC):
                 assert split is not None
                 lengths = np.delete(split.corpus.lengths(field), list(dropped) if name == "train" else [])
                 most = int(lengths.max())
-                yield f"the longest {field} of the split {name}, {most} tokens", most + (field in generated)
+                yield field, f"the longest {field} of the split {name}, {most} tokens", most + (field in generated)
 
     def longest_samples(self, recipe: Recipe) -> Iterator[tuple[str, int]]:
         """Yield likewise what a model is shown to make of examples; in most tasks nothing is."""

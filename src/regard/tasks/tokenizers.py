@@ -8,6 +8,7 @@ from typing import Any
 from regard.data.example import Examples, Value
 from regard.data.tokenizer import Tokenizer
 from regard.data.tokenizer_import import import_tokenizer
+from regard.recipes.checks import has_learned_positions
 from regard.recipes.data_sections import TextData
 from regard.recipes.sections import Recipe, TokenizerPart
 from regard.specials import FRAME
@@ -48,7 +49,6 @@ def texts_end(recipe: Recipe) -> bool:
 
 def learned_positions(recipe: Recipe) -> int | None:
     """Return how many ids of a text, without its frame, have learned positions; None if all have one."""
-    inner = getattr(recipe.model, "model", recipe.model)
-    part: Any = getattr(inner, "encoder", inner)
-    learned = part.kind == "bert" or getattr(part, "positions", None) == "learned"
-    return part.max_length - FRAME if learned else None
+    inner: Any = getattr(recipe.model, "model", recipe.model)
+    parts: tuple[Any, ...] = (inner, getattr(inner, "encoder", None))
+    return min((part.max_length - FRAME for part in parts if has_learned_positions(part)), default=None)
