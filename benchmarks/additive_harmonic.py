@@ -24,8 +24,8 @@ from torch import Tensor
 from benchmarks.additive_speed import SHAPES, eager_ms, error, graph_ms, inputs, plain_read
 from regard import Mask
 from regard.ops.additive import harmonic, harmonic_reference, one_kernel
-from regard.ops.additive.harmonic_launch import FeatureTile, HarmonicTile, choose_tile
-from regard.ops.additive.harmonics import FITS, TOLERANCE, Fit, choose
+from regard.ops.additive.harmonic_fit import TOLERANCE, Fit, choose, fits
+from regard.ops.additive.launch import FeatureTile, HarmonicTile, choose_tile
 
 Shape = tuple[int, int, int, int]
 _PROMISE = 10.0  # no |q + k| of numbers like these exceeds it
@@ -186,7 +186,7 @@ def terms(shape: Shape, turns: list[list[Tensor]], tile: HarmonicTile) -> list[s
     first = [tensor[:1] for tensor in turns[0]]
     truth = plain_read(*(tensor.double() for tensor in first), None)
     plain = error(equation(*first, None), truth)
-    for fit in (fit for fit in FITS if fit.span == span and 1e-4 <= fit.error <= 1e-2):
+    for fit in (fit for fit in fits() if fit.span == span and 1e-4 <= fit.error <= 1e-2):
         run = read(turns, fit, tile)
         device, eager = graph_ms(run), eager_ms(run, budget_s=0.2)
 

@@ -20,7 +20,7 @@ import torch
 from regard.decode import Search, generate
 from regard.engines import CTranslate2
 from regard.models import Transformer
-from regard.nn.packed import packed_copy
+from regard.nn.cpu_decode.pack import packed_copy
 from regard.nn.transformer_layer import Blocks
 from regard.specials import EOS, SPECIALS
 

@@ -19,9 +19,9 @@ from pathlib import Path
 import torch
 
 from benchmarks import additive_memory
+from regard.bench.case import Machine
 from regard.bench.cases import gated
 from regard.bench.gate import verify
-from regard.bench.machine import Machine
 from regard.ops import additive_attention
 
 Row = tuple[int, float, float]

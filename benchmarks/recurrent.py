@@ -30,7 +30,7 @@ from regard.specials import BOS, EOS, PAD
 from regard.systems.translation.task import Translation
 from regard.tasks.loss import token_loss
 from regard.train.cuda_graphs import CudaGraphs, Graphs, Recorder
-from regard.train.update import Objective
+from regard.train.objective import Objective
 
 CUDA = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if CUDA else "cpu")

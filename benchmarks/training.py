@@ -187,7 +187,7 @@ def ours(trainer: Trainer) -> System:
     places = trainer.feed.after(0, 0)
 
     def update() -> int:
-        tokens = trainer.update([next(places)], progress).tokens
+        tokens = trainer.updater.update([next(places)], progress).tokens
         progress.step += 1
         return tokens
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import argparse
 import sys
 
+from regard.bench.case import Machine
 from regard.bench.cases import NAMES, gated
 from regard.bench.gate import verify
-from regard.bench.machine import Machine
 
 
 def main() -> None:

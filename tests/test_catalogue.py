@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from regard import nn, ops
 from regard.cli import app
-from regard.ops.catalogue import Entry, catalogue
+from regard.ops.card import Entry, catalogue
 from tests.cases import CASES
 
 ROOT = Path(__file__).parents[1]
@@ -20,15 +20,14 @@ ENTRIES = catalogue()
 
 # Modules of `ops` that define no mechanism: what mechanisms are made of.
 PARTS = {
-    "attended", "attending_gru", "banded", "card", "catalogue", "checks", "cross_entropy", "ctc_loss",
-    "custom_gradients", "dropout", "flex_attention", "inner_product", "kernels", "present_tokens", "sdpa_backends",
-    "short_reads", "unit_vectors", "weights",
+    "attended", "attending_gru", "card", "checks", "cross_entropy", "ctc_loss", "dropout", "inner_product", "kernels",
+    "unit_vectors", "weights",
 }  # fmt: skip
 
 # Mechanisms that read no keys under a mask of their own: they are tested in their own files only.
 NOT_A_READ = {
     "ctc", "ntm_memory",
-    "position_term", "markov_term", "fertility_term", "recall_term", "location_term",
+    "position_term", "markov_term", "fertility_term", "history_term", "location_term",
     "multi_head", "key_value", "sinusoidal", "learned_positions",
     "coattention", "attention_over_attention", "pointer_sum", "graph",
     "global_fertility", "symmetry", "doubly_stochastic", "linear_chain",
@@ -75,12 +74,11 @@ def test_it_has_a_page_with_an_example_that_runs(entry: Entry) -> None:
     assert page.exists(), f"write {page.relative_to(ROOT)}"
     text = page.read_text()
     assert ">>>" in text
-    assert f"mechanisms/{entry.card.name}.md" in (ROOT / "docs" / "README.md").read_text()
 
 
 def test_no_page_speaks_of_a_mechanism_that_is_not_there() -> None:
     pages = {path.stem for path in (ROOT / "docs" / "mechanisms").glob("*.md")}
-    assert pages == {entry.card.name for entry in ENTRIES}
+    assert pages == {entry.card.name for entry in ENTRIES} | {"README"}
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=by_name)

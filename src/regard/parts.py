@@ -61,7 +61,7 @@ PARTS: Mapping[PartKind, Mapping[str, str]] = {
         "hard": f"{_NN}.aligners.hard:Hard",
         "local_m": f"{_NN}.aligners.local_m:LocalM",
         "local_p": f"{_NN}.aligners.local_p:LocalP",
-        "raw": f"{_NN}.aligners.linear:Raw",
+        "linear": f"{_NN}.aligners.softmax:LinearAligner",
         "softmax": f"{_NN}.aligners.softmax:Softmax",
     },
     "term": {
@@ -69,7 +69,7 @@ PARTS: Mapping[PartKind, Mapping[str, str]] = {
         "location": f"{_NN}.terms.location:LocationFeatures",
         "markov": f"{_NN}.terms.markov:Markov",
         "position": f"{_NN}.terms.position:Position",
-        "recall": f"{_NN}.terms.recall:Recall",
+        "history": f"{_NN}.terms.history:History",
     },
 }
 """Kind of part -> name in recipes -> "module:Class"."""

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from regard.bench.case import Machine
 from regard.bench.cases import NAMES, check, gated
 from regard.bench.gate import Finding, verify
-from regard.bench.machine import Machine
 from regard.bench.network import Network
 from regard.bench.reading import Reading, Sizes
 from regard.cuda_capture import is_recording

@@ -60,7 +60,7 @@ CASES = [
         "concat",
         _concat,
         lambda i, mask, impl: ops.concat_attention(**i, mask=mask, impl=impl),
-        ("reference", "blocked"),
+        ("reference", "projected", "blocked"),
     ),
     Case(
         "location",

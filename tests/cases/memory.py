@@ -57,8 +57,8 @@ CASES = [
     Case(
         "intra_attention",
         _tapes,
-        lambda i, mask, impl: ops.intra_attention(**i, mask=mask),
-        ("reference",),
+        lambda i, mask, impl: ops.intra_attention(**i, mask=mask, impl=impl),
+        ("reference", "blocked"),
         key_axis={"key": 2, "hidden": 2, "memory": 2},
     ),
 ]

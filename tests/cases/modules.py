@@ -34,9 +34,11 @@ from regard.nn import (
     GraphAttention,
     Hard,
     Heads,
+    History,
     KeyValue,
     LayerState,
     Learned,
+    LinearAligner,
     LocalM,
     LocalP,
     Location,
@@ -48,8 +50,6 @@ from regard.nn import (
     PointerSentinel,
     Position,
     Pruned,
-    Raw,
-    Recall,
     Recurrent,
     Rotary,
     ScaledDot,
@@ -149,14 +149,14 @@ SCORES: dict[str, Callable[[int], Score]] = {
     "rotary": lambda heads: Rotary(ScaledDot(C, C, 4, num_heads=heads)),
 }
 ALIGNERS: dict[str, Callable[[], Aligner]] = {
-    "linear": Raw,
+    "linear": LinearAligner,
     "local-m": lambda: LocalM(2),
     "local-m-held": lambda: LocalM(2, hold=True),
     "local-p": lambda: LocalP(C, window=2),
     "hard": Hard,
     "slots": lambda: Slots(20),
 }
-PAST = [Markov, Fertility, lambda: Recall(2), lambda: LocationFeatures(3, reach=1)]
+PAST = [Markov, Fertility, lambda: History(2), lambda: LocationFeatures(3, reach=1)]
 
 
 def _attention(score: str) -> Callable[[], nn.Module]:

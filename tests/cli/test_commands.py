@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from regard import __version__
 from regard.cli import app, doctor_checks
-from regard.ops.catalogue import catalogue
+from regard.ops.card import catalogue
 from regard.runs.files import DiskError
 
 RUN = CliRunner(env={"COLUMNS": "200"})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from regard.decode import Search
-from regard.engines.options import options
+from regard.engines.ctranslate2 import options
 
 
 @pytest.mark.parametrize(

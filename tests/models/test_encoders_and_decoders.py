@@ -18,7 +18,8 @@ from regard.masks import Mask
 from regard.models import Encoded
 from regard.models.build import ENCODER_DECODERS, ENCODERS, build
 from regard.models.outputs import log_softmax
-from regard.nn import Blocks, pack, packing
+from regard.nn import Blocks, pack
+from regard.nn.cpu_decode import packing
 from regard.specials import BOS
 from tests.mechanism import assert_close, on_the_device
 from tests.models.systems import SOURCE, TARGET, forced, named_gradients, stepped

@@ -10,7 +10,8 @@ import torch
 from torch.nn import functional as F
 
 from regard.models.outputs import log_softmax
-from regard.nn import pack, packing
+from regard.nn import pack
+from regard.nn.cpu_decode import packing
 from regard.specials import BOS
 from tests.mechanism import assert_close
 from tests.models.systems import ENCODER_DECODERS, LANGUAGE_MODELS, TARGET, forced, named_gradients, pairs, stepped

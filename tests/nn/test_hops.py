@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard import Mask
-from regard.nn import MemoryHops, Raw, SentenceEncoder, Softmax, StoryEncoder
+from regard.nn import LinearAligner, MemoryHops, SentenceEncoder, Softmax, StoryEncoder
 from regard.ops import Attended, memory_hops, position_encoding
 from tests.mechanism import assert_close
 
@@ -106,7 +106,7 @@ def test_noise_is_for_training_only_and_makes_stories_longer() -> None:
 def test_the_linear_start_removes_the_softmax_and_gives_it_back() -> None:
     model, story, question = network(num_hops=1).eval(), words(2, 4, 7), words(2, 3)
     before = model(story, question)
-    model.align(Raw())
+    model.align(LinearAligner())
     raw = model(story, question).reads[0].weights()
     assert_close(raw.softmax(-1), before.reads[0].weights())
     assert (raw.sum(-1) - 1).abs().max() > 0.1

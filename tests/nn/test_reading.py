@@ -23,6 +23,8 @@ from regard.nn import (
     Dot,
     Fertility,
     Hard,
+    History,
+    LinearAligner,
     LocalM,
     LocalP,
     Location,
@@ -31,9 +33,7 @@ from regard.nn import (
     Memory,
     MultiHead,
     Position,
-    Raw,
     Reader,
-    Recall,
     ScaledDot,
     Score,
     Softmax,
@@ -55,7 +55,7 @@ SCORES: dict[str, Callable[[int], Score]] = {
     "additive": lambda heads: Additive(CQ, CK, 11, num_heads=heads),
     "additive-position": lambda heads: Additive(CQ, CK, 11, num_heads=heads, terms=[Position()]),
     "additive-past": lambda heads: Additive(
-        CQ, CK, 11, num_heads=heads, terms=[Markov(), Position(), Fertility(reach=2), Recall(4), LocationFeatures(3)]
+        CQ, CK, 11, num_heads=heads, terms=[Markov(), Position(), Fertility(reach=2), History(4), LocationFeatures(3)]
     ),
     "concat": lambda heads: Concat(CQ, CK, 11, num_heads=heads),
     "concat-luong": lambda heads: Concat(CQ, CK, CK, num_heads=heads, identity_key=True),
@@ -68,7 +68,7 @@ SCORES: dict[str, Callable[[int], Score]] = {
 }
 ALIGNERS: dict[str, Callable[[int], Aligner]] = {
     "softmax": lambda heads: Softmax(),
-    "linear": lambda heads: Raw(),
+    "linear": lambda heads: LinearAligner(),
     "local-m": lambda heads: LocalM(window=1),
     "local-p": lambda heads: LocalP(CQ, window=2, num_heads=heads),
     "hard": lambda heads: Hard(),

@@ -13,11 +13,11 @@ from regard.nn import (
     Additive,
     Attention,
     Fertility,
+    History,
     LocationFeatures,
     Markov,
     MultiHead,
     Position,
-    Recall,
     RecurrentTerm,
     Term,
 )
@@ -27,7 +27,7 @@ TERMS: dict[str, Callable[[], Term]] = {
     "position": Position,
     "markov": Markov,
     "fertility": Fertility,
-    "recall": lambda: Recall(hidden_dim=2),
+    "recall": lambda: History(hidden_dim=2),
     "location": lambda: LocationFeatures(num_filters=3, reach=2),
     "cumulative location": lambda: LocationFeatures(num_filters=2, reach=1, cumulative=True),
 }

@@ -153,7 +153,7 @@ def test_bad_shapes_are_named() -> None:
         additive_attention(query, key[..., :6], key, torch.randn(3, 7))
     with pytest.raises(ValueError, match="no implementation 'triton'; there are reference, blocked"):
         additive_attention(query, key, key, torch.randn(3, 7), impl="triton")
-    with pytest.raises(ValueError, match="blocked implementation has no dropout"):
+    with pytest.raises(ValueError, match="impl='blocked' has no dropout"):
         additive_attention(query, key, key, torch.randn(3, 7), impl="blocked", dropout=0.5)
     with pytest.raises(ValueError, match="come together"):
         additive_attention(query, key, key, torch.randn(3, 7), features=torch.randn(2, 1, 5, 11, 3))
@@ -255,7 +255,7 @@ def test_what_is_recorded_goes_to_the_kernels_sooner(monkeypatch: pytest.MonkeyP
     def method(batch: int, queries: int, large: str = "fused") -> str:
         query, key = (torch.empty(batch, 1, rows, 256, device="meta") for rows in (queries, 32))
         monkeypatch.setattr(api, "runnable", lambda *_: large == "fused")
-        return api._method(query, key, key)
+        return api._fastest(query, key, key, key, features=None, dropout=0.0)
 
     assert method(64, 32) == method(1024, 1) == "reference"
     assert method(1024, 32) == "fused"

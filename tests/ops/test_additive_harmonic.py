@@ -16,8 +16,8 @@ from torch import Tensor
 
 from regard import Mask
 from regard.ops import additive_attention
-from regard.ops.additive import harmonic, harmonic_reference, harmonics, reference
-from regard.ops.additive.harmonic_launch import FeatureTile, HarmonicTile, choose_tile
+from regard.ops.additive import harmonic, harmonic_fit, harmonic_reference, reference
+from regard.ops.additive.launch import FeatureTile, HarmonicTile, choose_tile
 from regard.ops.additive.launch import choose as choose_launch
 from regard.ops.additive.tiles import Operands
 from tests.mechanism import assert_close, error, magnitude
@@ -69,13 +69,13 @@ def truth_of(inputs: Inputs, mask: Mask | None) -> tuple[Tensor, Tensor]:
     return torch.exp(energy - lse.masked_fill(lse == -torch.inf, 0.0).unsqueeze(3)) @ value, lse
 
 
-def energy_bound(inputs: Inputs, fit: harmonics.Fit) -> float:
+def energy_bound(inputs: Inputs, fit: harmonic_fit.Fit) -> float:
     """How far an energy may be off: the fit's error, and what rounding adds to it."""
     total = float(inputs[3].double().abs().sum(-1).max())
     return total * fit.error + rounding_bound(inputs, fit)
 
 
-def rounding_bound(inputs: Inputs, fit: harmonics.Fit) -> float:
+def rounding_bound(inputs: Inputs, fit: harmonic_fit.Fit) -> float:
     """Two roundings to float16 of each product of features, and the shifts' sums in float32."""
     query, key, _, weight = inputs
     total = float(weight.double().abs().sum(-1).max())
@@ -84,7 +84,7 @@ def rounding_bound(inputs: Inputs, fit: harmonics.Fit) -> float:
 
 
 def attend(
-    inputs: Inputs, mask: Mask | None, fit: harmonics.Fit, dtype: torch.dtype, tile: HarmonicTile | None = None
+    inputs: Inputs, mask: Mask | None, fit: harmonic_fit.Fit, dtype: torch.dtype, tile: HarmonicTile | None = None
 ) -> tuple[Tensor, Tensor]:
     """Context and log-sum-exp by the kernels, in float32."""
     from regard.ops.additive.harmonic_call import HarmonicCall
@@ -98,7 +98,7 @@ def compare(
     inputs: Inputs, mask: Mask | None, *, dtype: torch.dtype = torch.float16, tolerance: float = 1e-3, **options: object
 ) -> None:
     """Hold the kernels to their bound: no energy is off by more, hence no log-sum-exp, and no weight by twice it."""
-    fit = harmonics.choose(harmonic_reference.span(*inputs[:2])[0], tolerance)
+    fit = harmonic_fit.choose(harmonic_reference.span(*inputs[:2])[0], tolerance)
     assert fit is not None
     context, lse = attend(inputs, mask, fit, dtype, **options)  # type: ignore[arg-type]
     assert_within(energy_bound(inputs, fit), context, lse, inputs, mask, dtype)
@@ -121,10 +121,10 @@ def assert_within(
 
 @pytest.mark.parametrize(
     "fit",
-    [*harmonics.FITS, *harmonics.EVEN],
+    [*harmonic_fit.fits(), *harmonic_fit.fits(even=True)],
     ids=lambda fit: f"span {fit.span}, {fit.terms} {'even ' * fit.even}terms",
 )
-def test_every_fit_keeps_its_word(fit: harmonics.Fit) -> None:
+def test_every_fit_keeps_its_word(fit: harmonic_fit.Fit) -> None:
     x = torch.linspace(-fit.span, fit.span, 20011, dtype=torch.float64)
     waves = torch.tensor(fit.frequencies, dtype=torch.float64)[:, None] * x
     sines = torch.tensor(fit.amplitudes, dtype=torch.float64) @ waves.sin()
@@ -135,8 +135,8 @@ def test_every_fit_keeps_its_word(fit: harmonics.Fit) -> None:
         assert fit.frequencies == tuple(n * fit.frequencies[0] for n in range(1, fit.terms + 1))
 
 
-@pytest.mark.parametrize("fits", [harmonics.FITS, harmonics.EVEN], ids=["any", "even"])
-def test_more_terms_err_less_and_wider_spans_need_more(fits: tuple[harmonics.Fit, ...]) -> None:
+@pytest.mark.parametrize("fits", [harmonic_fit.fits(), harmonic_fit.fits(even=True)], ids=["any", "even"])
+def test_more_terms_err_less_and_wider_spans_need_more(fits: tuple[harmonic_fit.Fit, ...]) -> None:
     for one in fits:
         for other in fits:
             if one.span == other.span and one.terms < other.terms:
@@ -147,16 +147,16 @@ def test_more_terms_err_less_and_wider_spans_need_more(fits: tuple[harmonics.Fit
 
 def test_the_choice_has_the_fewest_terms_that_are_enough() -> None:
     for span in (0.0, 0.3, 1.0, 5.5, 8.3, 15.9, 20.0):
-        for tolerance in (1e-2, *harmonics.TOLERANCE.values(), 1e-3):
-            fit = harmonics.choose(span, tolerance)
+        for tolerance in (1e-2, *harmonic_fit.TOLERANCE.values(), 1e-3):
+            fit = harmonic_fit.choose(span, tolerance)
             assert fit is not None
             assert fit.span >= span
             assert fit.error <= tolerance
-            able = [f.terms for f in harmonics.FITS if f.span >= span and f.error <= tolerance]
+            able = [f.terms for f in harmonic_fit.fits() if f.span >= span and f.error <= tolerance]
             assert fit.terms == min(able)
-    assert harmonics.choose(20.5, 1e-2) is None
-    assert harmonics.choose(1.0, 1e-9) is None
-    assert harmonics.choose(math.nan, 1e-2) is None
+    assert harmonic_fit.choose(20.5, 1e-2) is None
+    assert harmonic_fit.choose(1.0, 1e-9) is None
+    assert harmonic_fit.choose(math.nan, 1e-2) is None
 
 
 @pytest.mark.parametrize("reach", [0.2, 1.0, 2.0])
@@ -164,7 +164,7 @@ def test_the_choice_has_the_fewest_terms_that_are_enough() -> None:
 def test_energies_are_within_the_bound(reach: float, tolerance: float) -> None:
     query, key, _, weight = build(2, 3, 11, 13, 7, 1)
     query, key = reach * query, reach * key
-    fit = harmonics.choose(harmonic_reference.span(query, key)[0], tolerance)
+    fit = harmonic_fit.choose(harmonic_reference.span(query, key)[0], tolerance)
     assert fit is not None
     exact = reference.score(query, key, weight, features=None, feature_weight=None)
     actual = harmonic_reference.score(query, key, weight, fit)
@@ -176,7 +176,7 @@ def test_the_line_gives_each_row_a_shift() -> None:
     """Without its slope a fit's energies lack α Σ_a v_a (q_a + k_a), and are far from the exact ones."""
     query, key, _, weight = build(2, 3, 5, 7, 4, 1)
     weight = weight.abs()
-    fit = harmonics.choose(harmonic_reference.span(query, key)[0], 1e-3)
+    fit = harmonic_fit.choose(harmonic_reference.span(query, key)[0], 1e-3)
     assert fit is not None
     exact = reference.score(query, key, weight, features=None, feature_weight=None)
     level = harmonic_reference.score(query, key, weight, replace(fit, slope=0.0))
@@ -204,10 +204,10 @@ def test_what_it_cannot_is_said_before_anything_runs() -> None:
     query, key, value, weight = (tensor.half() for tensor in build(1, 1, 3, 5, 4, 2))
     with pytest.raises(ValueError, match=r'tolerance and span are for impl="harmonic"; got impl=None'):
         additive_attention(query, key, value, weight, tolerance=1e-3)
-    with pytest.raises(ValueError, match="harmonic implementation has no dropout"):
+    with pytest.raises(ValueError, match="impl='harmonic' has no dropout"):
         additive_attention(query, key, value, weight, impl="harmonic", dropout=0.5)
     features = torch.zeros(1, 1, 3, 5, 2, dtype=torch.float16)
-    with pytest.raises(ValueError, match="harmonic implementation has no features"):
+    with pytest.raises(ValueError, match="impl='harmonic' has no features"):
         additive_attention(
             query, key, value, weight, features=features, feature_weight=features[0, 0, :1, :4], impl="harmonic"
         )
@@ -250,7 +250,7 @@ class TestKernels:
     def test_one_sine(self) -> None:
         query, key, value, weight = build(1, 2, 17, 19, 5, 3)
         inputs = [(0.1 * query).half().double(), (0.1 * key).half().double(), value, weight]
-        fit = harmonics.choose(harmonic_reference.span(*inputs[:2])[0], 1e-3)
+        fit = harmonic_fit.choose(harmonic_reference.span(*inputs[:2])[0], 1e-3)
         assert fit is not None
         assert fit.terms == 1
         compare(inputs, None)
@@ -283,7 +283,7 @@ class TestKernels:
         inputs = build(*sizes(1, 2, 17, 83, 3, 2))
         inputs[0] = (inputs[0] + 2).half().double()
         query, key, _, weight = inputs
-        fit = harmonics.choose(harmonic_reference.span(query, key)[0], 1e-2)
+        fit = harmonic_fit.choose(harmonic_reference.span(query, key)[0], 1e-2)
         assert fit is not None
         tile = replace(choose_tile(99, 999, dense=False, interpreted=interpreted()), processors=processors)
         _, lse = attend(inputs, None, fit, torch.float16, tile)
@@ -296,7 +296,7 @@ class TestKernels:
         key = (0.1 * key + torch.linspace(-2, 2, key.shape[2], dtype=torch.float64)[:, None]).half().double()
         inputs = [query, key, value, weight.abs()]
         compare(inputs, None)
-        fit = harmonics.choose(harmonic_reference.span(query, key)[0], 1e-3)
+        fit = harmonic_fit.choose(harmonic_reference.span(query, key)[0], 1e-3)
         assert fit is not None
         context, lse = attend(inputs, None, replace(fit, slope=0.0), torch.float16)
         true_context, true_lse = truth_of(inputs, None)
@@ -323,7 +323,7 @@ class TestKernels:
         query, key, value, weight = build(1, 2, 17, 19, 5, 3)
         weight = (scale * weight).bfloat16().double()
         weight[1] = 0.0
-        fit = harmonics.choose(harmonic_reference.span(query, key)[0], 1e-3)
+        fit = harmonic_fit.choose(harmonic_reference.span(query, key)[0], 1e-3)
         assert fit is not None
         inputs = [tensor.bfloat16().double() for tensor in (query, key, value, weight)]
         _, lse = attend(inputs, None, fit, torch.bfloat16)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard import Mask
 from regard.ops import additive_attention
-from regard.ops.additive import harmonic_reference, harmonics, one_kernel
+from regard.ops.additive import harmonic_fit, harmonic_reference, one_kernel
 from regard.ops.additive.launch import choose as choose_launch
 from regard.ops.additive.tiles import Operands
 from tests.mechanism import error, magnitude
@@ -26,13 +26,13 @@ def hopper(_on_device: None) -> None:
         pytest.skip("the kernel is written in the Gluon of Triton 3.6, which is not installed")
 
 
-def fit_of(inputs: Inputs, tolerance: float = 6e-3) -> harmonics.Fit:
-    fit = harmonics.choose(harmonic_reference.span(*inputs[:2])[0], tolerance, even=True)
+def fit_of(inputs: Inputs, tolerance: float = 6e-3) -> harmonic_fit.Fit:
+    fit = harmonic_fit.choose(harmonic_reference.span(*inputs[:2])[0], tolerance, even=True)
     assert fit is not None
     return fit
 
 
-def attend(inputs: Inputs, mask: Mask | None, fit: harmonics.Fit) -> tuple[Tensor, Tensor]:
+def attend(inputs: Inputs, mask: Mask | None, fit: harmonic_fit.Fit) -> tuple[Tensor, Tensor]:
     """Context and log-sum-exp, in float32; float64 becomes bfloat16, other inputs are read where they lie."""
     from regard.ops.additive.one_kernel_call import OneKernelCall
 
@@ -49,7 +49,7 @@ def compare(inputs: Inputs, mask: Mask | None = None, *, given: Inputs | None = 
     assert_within(energy_bound(inputs, fit), *attend(given or inputs, mask, fit), inputs, mask, BF16)
 
 
-def energy_bound(inputs: Inputs, fit: harmonics.Fit) -> float:
+def energy_bound(inputs: Inputs, fit: harmonic_fit.Fit) -> float:
     """What the fit errs by, what the recurrence in float16 adds, and the shifts' sums in float32."""
     query, key, _, weight = inputs
     total = float(weight.abs().sum(-1).max())
@@ -60,7 +60,7 @@ def energy_bound(inputs: Inputs, fit: harmonics.Fit) -> float:
 
 def test_the_features_of_any_even_fit_fit_into_shared_memory() -> None:
     """Two buffers of 256 keys by 16 numbers a term, and 256 values of 128, of the 227 KiB that a program may have."""
-    most = max(fit.terms for fit in harmonics.EVEN)
+    most = max(fit.terms for fit in harmonic_fit.fits(even=True))
     assert 2 * (2 * most * 256 * 16 + 256 * 128) <= 227 * 1024
 
 

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard import Mask
 from regard.ops import local_m_weights, scaled_dot_attention
-from regard.ops.banded import Band, windowed_attention
+from regard.ops.inner_product.banded import Band, windowed_attention
 from tests.mechanism import assert_close, assert_within_budget, check_gradients, magnitude
 
 LENGTHS = Mask.padding([0, 130])

@@ -124,9 +124,9 @@ def test_bad_shapes_are_named() -> None:
         concat_attention(query, key[:1], key, weight, v)
     with pytest.raises(ValueError, match=r"share B, H and S; got \[2, 3, 11, 13\] and \[2, 3, 10, 13\]"):
         concat_attention(query, key, key[:, :, 1:], weight, v)
-    with pytest.raises(ValueError, match="concat: no implementation 'sdpa'; there are reference, blocked"):
+    with pytest.raises(ValueError, match="concat: no implementation 'sdpa'; there are reference, projected"):
         concat_attention(query, key, key, weight, v, impl="sdpa")
-    with pytest.raises(ValueError, match="blocked implementation has no dropout"):
+    with pytest.raises(ValueError, match="impl='blocked' has no dropout"):
         concat_attention(query, key, key, weight, v, impl="blocked", dropout=0.5)
     with pytest.raises(ValueError, match="hidden_dim must be 5 too; got 7"):
         Concat(3, 5, 7, identity_key=True)

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.attention.flex_attention import flex_attention
+from torch.nn.attention.flex_attention import flex_attention as torch_flex_attention
 
 from regard import Mask
 from regard.cuda_capture import recording
-from regard.ops import flex_attention as spans
 from regard.ops import scaled_dot_attention
-from regard.ops.flex_attention import attention_in_spans, block_mask, flex_fits
+from regard.ops.inner_product import flex_attention
+from regard.ops.inner_product.flex_attention import attention_in_spans, block_mask, flex_fits
 from regard.train.cuda_graphs import CudaGraphs
 from tests.mechanism import assert_within_budget, magnitude, on_the_device
 
@@ -56,8 +56,8 @@ def test_the_pattern_is_the_mask(mask: Mask, queries: int, keys: int) -> None:
 
 def test_a_mask_makes_its_pattern_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    monkeypatch.setattr(spans, "block_mask", lambda *arguments: made.append(arguments))
-    monkeypatch.setattr(spans, "_compiled", lambda: lambda query, *_, **options: query)
+    monkeypatch.setattr(flex_attention, "block_mask", lambda *arguments: made.append(arguments))
+    monkeypatch.setattr(flex_attention, "_compiled", lambda: lambda query, *_, **options: query)
     query, mask = torch.ones(2, 1, 4, 16), Mask.padding([2, 3])
     for keys in (4, 4, 5):
         attention_in_spans(query, query, query, mask, (2, 1, 4, keys), scale=1.0)
@@ -82,7 +82,7 @@ def test_masks_of_a_kind_share_what_was_compiled() -> None:
         return graph.forward
 
     torch.compiler.reset()
-    compiled = torch.compile(flex_attention, backend=count)
+    compiled = torch.compile(torch_flex_attention, backend=count)
     found = []
     for length in (300, 300, 300, 310, 320, 400, 410, 500):
         query, mask = torch.ones(2, 1, length, 16), Mask.padding([length - len(found), 131])
@@ -109,7 +109,7 @@ def test_other_reads_are_left_alone(mask: Mask | None, dtype: torch.dtype, width
 
 
 def test_shorter_reads_are_worth_it_where_they_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spans, "_has_kernel", lambda *_: True)
+    monkeypatch.setattr(flex_attention, "_has_kernel", lambda *_: True)
     query, mask = torch.empty(1, 1, 1, 64).expand(16, 8, 512, 64), Mask.padding([512] * 15 + [0])
     assert not flex_fits(query, query, query, mask, (16, 8, 512, 512))
     with recording():
@@ -127,8 +127,8 @@ def test_it_equals_the_definition(
 ) -> None:
     if torch.get_default_device().type != "cuda":
         pytest.skip("FlexAttention is compiled for a GPU (--device cuda)")
-    monkeypatch.setattr(spans, "_PAIRS", 1)
-    monkeypatch.setattr(spans, "_compiled_kinds", set())
+    monkeypatch.setattr(flex_attention, "_PAIRS", 1)
+    monkeypatch.setattr(flex_attention, "_compiled_kinds", set())
     torch.compiler.reset()
     shape = (2, 3, queries, keys)
     inputs = [torch.randn(2, 3, length, width).to(dtype) for length, width in ((queries, 64), (keys, 64), (keys, 32))]
@@ -142,8 +142,8 @@ def test_it_equals_the_definition(
 def test_a_recorded_read_follows_its_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
     if torch.get_default_device().type != "cuda":
         pytest.skip("FlexAttention is compiled for a GPU (--device cuda)")
-    monkeypatch.setattr(spans, "_PAIRS_RECORDED", 1)
-    monkeypatch.setattr(spans, "_compiled_kinds", set())
+    monkeypatch.setattr(flex_attention, "_PAIRS_RECORDED", 1)
+    monkeypatch.setattr(flex_attention, "_compiled_kinds", set())
     torch.compiler.reset()
     inputs, upstream = [torch.randn(2, 3, 300, 64).bfloat16() for _ in range(3)], torch.randn(2, 3, 300, 64).bfloat16()
     lengths, found = torch.tensor([300, 131]), list[Tensor]()

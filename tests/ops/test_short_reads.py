@@ -17,8 +17,8 @@ from torch import Tensor
 from regard import Mask
 from regard.cuda_capture import recording
 from regard.ops import scaled_dot_attention
-from regard.ops.short_reads import api, short_attention, short_fits
-from regard.ops.short_reads.limits import Limits
+from regard.ops.inner_product import short_reads
+from regard.ops.inner_product.short_reads import Limits, short_attention, short_fits
 from regard.train.cuda_graphs import CudaGraphs
 from tests.mechanism import assert_within_budget, magnitude
 
@@ -79,8 +79,8 @@ def some(queries: int, keys: int, width: int, value_width: int, dtype: torch.dty
 
 
 def test_which_reads_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "runnable", lambda *_: True)
-    monkeypatch.setattr(api, "_suits", lambda _: True)
+    monkeypatch.setattr(short_reads, "runnable", lambda *_: True)
+    monkeypatch.setattr(short_reads, "_suits", lambda _: True)
 
     def fits(length: int, width: int, mask: Mask | None = None, dtype: torch.dtype = torch.bfloat16) -> bool:
         words = torch.empty(2, 1, length, width, dtype=dtype)
@@ -96,7 +96,7 @@ def test_which_reads_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not fits(33, 64, dtype=torch.float32)
         assert not fits(32, 65, dtype=torch.float32)
         assert not fits(32, 64, Mask.of(torch.ones(32, dtype=torch.bool)))
-        monkeypatch.setattr(api, "_suits", lambda _: False)
+        monkeypatch.setattr(short_reads, "_suits", lambda _: False)
         assert not fits(32, 64)
 
 
@@ -109,8 +109,8 @@ def test_which_gpus_it_is_for(
 ) -> None:
     found = SimpleNamespace(shared_memory_per_multiprocessor=shared)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: found)
-    monkeypatch.setattr(api, "capability", lambda _: capability)
-    assert api._suits.__wrapped__(torch.device("cuda")) == suits
+    monkeypatch.setattr(short_reads, "capability", lambda _: capability)
+    assert short_reads._suits.__wrapped__(torch.device("cuda")) == suits
 
 
 class TestKernels:
@@ -172,7 +172,7 @@ class TestKernels:
 
     def test_lengths_share_what_is_compiled(self) -> None:
         """A batch has lengths of its own, which may not cost a compiler's second each."""
-        from regard.ops.short_reads.kernels.heads import _tile
+        from regard.ops.inner_product.kernels import _tile
 
         def tile(queries: int, keys: int) -> dict[str, Any]:
             (query, key, value), _ = some(queries, keys, 64, 64, torch.bfloat16)

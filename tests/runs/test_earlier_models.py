@@ -19,6 +19,7 @@ STORED = [
     json.loads(line)
     for line in (Path(__file__).parent / "models_of_earlier_runs.jsonl").read_text(encoding="utf-8").splitlines()
 ]
+RENAMED = {"raw": "linear", "recall": "history"}
 DATA = {
     "answer": {"format": "world"},
     "bits": {"format": "copy"},
@@ -46,9 +47,11 @@ def recipe(stored: dict[str, Any]) -> Recipe:
 
 
 def known(now: Any, then: Any) -> Any:
-    """The values of the keys that there were then: a model may have further ones since."""
+    """The values of the keys that there were then, by their names then: a model may have further keys since."""
+    if isinstance(now, list | tuple) and len(now) == len(then):
+        return [known(one, other) for one, other in zip(now, then, strict=True)]
     if not isinstance(now, dict) or not isinstance(then, dict):
-        return now
+        return then if RENAMED.get(str(then)) == now else now
     return {key: known(now[key], then[key]) for key in then}
 
 

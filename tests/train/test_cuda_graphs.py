@@ -19,10 +19,10 @@ from regard.runs.folder import RunError
 from regard.runs.run import Run
 from regard.train import cuda_graphs
 from regard.train.cuda_graphs import CudaGraphs, Graphs, obstacle, recorded_sizes, waited_for
+from regard.train.objective import Objective
 from regard.train.screen import Screen
 from regard.train.state_io import named_tensors
 from regard.train.trainer import Trainer
-from regard.train.update import Objective
 from tests.mechanism import assert_close, on_the_device
 from tests.train.tiny import metrics, recipe, train
 
@@ -298,7 +298,7 @@ def test_on_a_gpu_a_note_says_why_nothing_is_recorded(override: str, said: list[
     notes: list[str] = []
     made.screen.notice = notes.append  # type: ignore[method-assign]
     made.accelerator = SimpleNamespace(device=torch.device("cuda"), num_processes=1)
-    assert made._graphs() is None
+    assert made._cuda_graphs() is None
     assert len(notes) == len(said)
     assert all(part in note for part, note in zip(said, notes, strict=True))
 

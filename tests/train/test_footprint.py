@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from regard.recipes.sections import Recipe
-from regard.tasks.setup import Setup, make_model, prepare
+from regard.tasks.build import make_model
+from regard.tasks.setup import Setup, prepare
+from regard.train.dry_run import plan, room
 from regard.train.footprint import forecast, large_places
-from regard.train.plan import plan, room
-from regard.train.update import Objective, make_optimizer
+from regard.train.objective import Objective, make_optimizer
 from tests.train.tiny import recipe
 
 TRANSFORMER = "model={kind: transformer, num_layers: 2, dim: 16, num_heads: 2, dropout: 0.1}"

@@ -17,7 +17,7 @@ from regard.specials import BOS
 from regard.systems.classification.task import Classification
 from regard.systems.language_model.task import LanguageModelling
 from regard.systems.translation.task import Translation
-from regard.tasks.setup import make_model
+from regard.tasks.build import make_model
 from regard.tasks.task import Task
 
 CHARACTERS = Tokenizer.train(["abcdefgh"], kind="characters")

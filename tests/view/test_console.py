@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from regard.view.console import Console
-from regard.view.control_characters import visible
+from regard.view.text import visible
 
 HOSTILE = "a\x1b]0;title\x07b\x1b[31m\x9bc\x7f :heart: [/]"
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from regard.explain.panel import Panel
-from regard.view.direction import isolated
 from regard.view.page import page
 from regard.view.terminal import heat_map, stacked, story_map
+from regard.view.text import isolated
 
 HEBREW, ARABIC = "שלום", "سلام"
 

@@ -1,12 +1,11 @@
-"""Which cases there are: those that are timed, and those that the gate looks at."""
+"""Cases of the benchmark: those that are timed, and those that the gate checks."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from difflib import get_close_matches
 
-from regard.bench.case import Case
-from regard.bench.machine import Machine
+from regard.bench.case import Case, Machine
 from regard.bench.network import Network
 from regard.bench.reading import Reading, Sizes
 
@@ -24,7 +23,7 @@ def check(names: Collection[str]) -> None:
 
 
 def timed(machine: Machine, names: Collection[str], *, quick: bool) -> list[Case]:
-    """What the table shows."""
+    """Cases of the table."""
     sizes = _QUICK if quick else _ON_GPU if machine.cuda else _ON_CPU
     return [case for case in sizes if case.mechanism in names]
 

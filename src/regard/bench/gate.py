@@ -16,8 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.bench.case import Case, Way
-from regard.bench.machine import Machine
+from regard.bench.case import Case, Machine, Way
 from regard.cuda_capture import recording
 
 _STEPS = {torch.float32: 4}
@@ -51,7 +50,7 @@ class Finding(NamedTuple):
 
 
 def verify(cases: Iterable[Case], machine: Machine) -> Iterator[Finding]:
-    """What was found, case by case, in every precision that the gate has on this machine."""
+    """Check case by case, in every precision that the gate has on this machine."""
     for case in cases:
         ways = case.ways(machine)
         for dtype in machine.gated:

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from regard import ops
 from regard.bench import plain
-from regard.bench.case import Case, Way
-from regard.bench.machine import Machine
+from regard.bench.case import Case, Machine, Way
 
 _PLAIN_PAIRS = 1 << 24
 """Pairs of nodes in all heads up to which the plain way, which has them all, is tried."""

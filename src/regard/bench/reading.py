@@ -14,8 +14,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from regard import ops
 from regard.bench import plain
-from regard.bench.case import Case, Way
-from regard.bench.machine import Machine
+from regard.bench.case import Case, Machine, Way
 from regard.bench.masking import Kind, Masking
 
 _OURS: dict[str, Callable[..., ops.Attended]] = {

@@ -10,8 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from regard.bench.case import Case, Way
-from regard.bench.machine import Machine
+from regard.bench.case import Case, Machine, Way
 from regard.bench.timing import Time, race
 from regard.cuda_capture import recording
 
@@ -20,7 +19,7 @@ Verdict = Literal["faster", "open", "slower"]
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of one case.
+    """Measurements of one case.
 
     Attributes:
         case: which.
@@ -38,12 +37,12 @@ class Row:
 
     @property
     def ratios(self) -> dict[str, float]:
-        """How many times faster ours is than each other way: above 1 a win, below it a loss."""
+        """Speed of ours relative to each other way: above 1 a win, below it a loss."""
         ours = self.times["ours"].median
         return {name: took.median / ours for name, took in self.times.items() if name != "ours"}
 
     def verdict(self, way: str) -> Verdict:
-        """Whether ours is faster than a way or slower, or whether the spreads of the two leave it open."""
+        """Return whether ours is faster than a way or slower, or whether the spreads of the two leave it open."""
         ours, other = self.times["ours"], self.times[way]
         if abs(other.median - ours.median) <= ours.spread + other.spread:
             return "open"
@@ -103,7 +102,7 @@ def _call(way: Way, inputs: list[Tensor], *, gradient: bool) -> Callable[[], obj
 
 
 def _reason(call: Callable[[], object]) -> str:
-    """Why this way cannot do it here, in its first line; "" if it can."""
+    """The first line of the reason why this way cannot run here; "" if it can."""
     try:
         with warnings.catch_warnings():  # backends say at length why they refuse
             warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""`regard bench`: ours beside plain PyTorch and its fused attention, on this machine."""
+"""`regard bench`: this library beside plain PyTorch and its fused attention, on this machine."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from regard.view.console import Console
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from regard.bench.case import Machine
     from regard.bench.gate import Finding
-    from regard.bench.machine import Machine
     from regard.bench.row import Row
 
 
@@ -31,9 +31,9 @@ def command(
     out: Annotated[Path, typer.Option(help="Output folder for bench.json and bench.png.")] = Path("bench"),
 ) -> None:
     """Check every mechanism against float64, then benchmark it beside plain PyTorch."""
+    from regard.bench.case import Machine
     from regard.bench.cases import NAMES, check, gated, timed
     from regard.bench.gate import verify
-    from regard.bench.machine import Machine
     from regard.bench.row import measure
 
     names = only or list(NAMES)
@@ -55,7 +55,7 @@ def command(
 
 
 def _gate(findings: Sequence[Finding]) -> int:
-    """How many were looked at, if all passed; otherwise the end, with those that did not."""
+    """Return the number of checks if all passed; end the command otherwise, with those that failed."""
     red = [finding for finding in findings if not finding.passed]
     if red:
         show(*(f"[red]red[/] {escape(str(finding))}" for finding in red))
@@ -65,9 +65,8 @@ def _gate(findings: Sequence[Finding]) -> int:
 
 
 def _write(rows: Sequence[Row], machine: Machine, findings: int, out: Path) -> None:
-    """The table on the screen; the numbers and the picture into the folder."""
-    from regard.bench.picture import draw
-    from regard.bench.table import on_screen, summary
+    """Print the table; write the numbers and the picture into the folder."""
+    from regard.bench.table import draw, on_screen, summary
     from regard.runs.files import written
 
     dtype = str(machine.dtype).removeprefix("torch.")

@@ -1,4 +1,4 @@
-"""The command's entry: what goes wrong outside of any command is one sentence too."""
+"""Entry of the command line: errors outside of any command end as one message too."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 from regard.cli.app import app
 from regard.cli.out_of_memory import ran_out
-from regard.view.control_characters import visible
+from regard.view.text import visible
 
 
 def main() -> None:

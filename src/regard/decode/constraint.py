@@ -14,7 +14,7 @@ from regard.specials import EOS, PAD
 
 
 class Constraint(Protocol):
-    """What may be said next. Its state is one tensor, batch first, so that it goes along with a beam."""
+    """A constraint on the next token. Its state is one tensor, batch first, so that a beam can reorder it."""
 
     def start(self, batch: int, device: torch.device) -> Tensor:
         """The state before the first token, [B, ...]."""
@@ -173,7 +173,7 @@ class Constrained:
 
     @property
     def training(self) -> bool:
-        """Whether the model still applies dropout."""
+        """True if the model still applies dropout."""
         return bool(getattr(self.model, "training", False))
 
     def parameters(self) -> Iterator[Tensor]:

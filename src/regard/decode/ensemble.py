@@ -51,7 +51,7 @@ class Ensemble:
 
     @property
     def training(self) -> bool:
-        """Whether any of the models still applies dropout."""
+        """True if any of the models still applies dropout."""
         return any(getattr(model, "training", False) for model in self.models)
 
     def parameters(self) -> Iterator[Tensor]:
@@ -75,7 +75,7 @@ class Ensemble:
         )
 
     def mean(self, log_probs: Sequence[Tensor]) -> Tensor:
-        """What the models say together: of each log-probabilities [..., V] -> [..., V], likewise."""
+        """Mean of the models' log-probabilities [..., V] each -> [..., V]."""
         each = torch.stack(tuple(log_probs))
         if self.average == "probabilities":
             return each.logsumexp(0) - math.log(len(self.models))

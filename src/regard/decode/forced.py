@@ -24,7 +24,7 @@ def score(
     *,
     penalty: Penalty | None = None,
 ) -> list[Hypothesis]:
-    """What the model thinks of given outputs: the hypotheses a search would report, had it found them.
+    """Score given outputs: the hypotheses that a search would report, had it found them.
 
     Args:
         model: anything that implements `Generates`, in evaluation mode.

@@ -1,17 +1,41 @@
-"""The one entry point: from a model and sources to hypotheses."""
+"""The one entry point: from a model and sources to hypotheses, by a strategy or by an engine."""
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
+import torch
 from torch import Tensor
 
 from regard.decode.beam import beam_search
-from regard.decode.engine import Engine
-from regard.decode.greedy import greedy_search
+from regard.decode.follow import follow
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.request import Request
+from regard.decode.request import Limits, Request
 from regard.decode.sampling import sample
 from regard.decode.search import Search
 from regard.protocol import Generates
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """A model together with another program's search; `generate` hands it the whole request."""
+
+    def search(self, request: Request, search: Search) -> list[list[Hypothesis]]:
+        """Up to `n_best` hypotheses for each input, best first; a setting that it does not have is a ValueError."""
+        ...
+
+
+@torch.no_grad()
+def greedy_search(model: Generates, request: Request, search: Search) -> list[list[Hypothesis]]:
+    """y_t = argmax_y p(y | y_<t), of equals the smallest id; one hypothesis an input."""
+    limits = Limits.of(search, request)
+
+    def choose(log_probs: Tensor, rows: Tensor, n: int) -> tuple[Tensor, Tensor]:
+        best, token = limits.restrict(log_probs, rows, n).max(-1)
+        return token.masked_fill_(best == -torch.inf, -1), best
+
+    return follow(model, request, choose, limits.longest, search.penalty)
+
 
 _STRATEGIES = {"greedy": greedy_search, "beam": beam_search, "sample": sample}
 
@@ -24,7 +48,7 @@ def generate(
     *,
     batch: int | None = None,
 ) -> list[list[Hypothesis]]:
-    """What the model makes of each source.
+    """Generate hypotheses for each source.
 
     In float32 the hypotheses, their order and their scores depend neither on the batch that a source is in, nor on its
     padding, nor on `n_best`, up to the model's own rounding.

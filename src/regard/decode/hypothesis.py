@@ -1,4 +1,4 @@
-"""What comes out of a search."""
+"""Hypotheses: the results of a search."""
 
 from __future__ import annotations
 

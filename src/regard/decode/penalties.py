@@ -1,4 +1,4 @@
-"""How a sum of log-probabilities becomes the score that hypotheses are ranked by."""
+"""Length and coverage penalties: from a sum of log-probabilities to the score of a hypothesis."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from regard.protocol import Selectable, Step
 
 @dataclass(frozen=True)
 class PromptState:
-    """Which prompts are still to be read; after the first step the state is the model's own."""
+    """Prompts that are still to be read; after the first step the state is the model's own."""
 
     prompts: Tensor
 
@@ -43,7 +43,7 @@ class Prompted:
 
     @property
     def training(self) -> bool:
-        """Whether the model has dropout on."""
+        """True if the model has dropout on."""
         return bool(self.model.training)
 
     def start(self, source: Tensor | None, lengths: Tensor | None, *, batch: int | None = None) -> Selectable:

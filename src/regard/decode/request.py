@@ -1,4 +1,4 @@
-"""What is to be decoded, checked, and how long each output may be."""
+"""Decoding requests, checked, and the limits of their outputs."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a search may not do, whatever the model says: too short, too long, forbidden.
+    """Limits of a search: outputs too short, too long or with forbidden tokens.
 
     Attributes:
         shortest, longest: [B] lengths, EOS counted.
@@ -114,7 +114,7 @@ class Limits:
         return allowed
 
     def barred(self, tokens: Tensor, size: int, rows: Tensor, n: int) -> Tensor:
-        """Which of `tokens` [b, k, c] of `rows` [b], out of `size`, may not be the n-th."""
+        """Mask of the `tokens` [b, k, c] of `rows` [b], out of `size`, that may not be the n-th."""
         barred = (tokens.unsqueeze(-1) == self.never(size, n)).any(-1)
         if (early := self._early_for_some(rows, n)) is not None:
             barred |= (tokens == EOS) & early[:, None, None]
@@ -139,6 +139,6 @@ class Limits:
 
     @cached_property
     def _forbidden(self) -> tuple[Tensor, Tensor]:
-        """What is forbidden while EOS is too early for every row, and after that."""
+        """Forbidden tokens while EOS is too early for every row, and after that."""
         ids = torch.tensor([EOS, *self.forbid], dtype=torch.long, device=self.shortest.device)
         return ids, ids[1:]

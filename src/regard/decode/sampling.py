@@ -87,7 +87,7 @@ def _draws(request: Request, search: Search, limits: Limits) -> Tensor:
 
 
 def _content(request: Request, row: int) -> bytes:
-    """What tells a row from others, whatever batch it is in: its source without the padding."""
+    """Content of a row, whatever batch it is in: its source without the padding."""
     if request.source is None:
         return str(row).encode()
     size = None if request.lengths is None else request.lengths[row]

@@ -13,7 +13,7 @@ Strategy = Literal["greedy", "beam", "sample"]
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """How outputs are looked for. Checked when it is made: a setting that would be ignored is an error.
+    """Settings of a search, checked when it is made: a setting that would be ignored is an error.
 
     Lengths count the tokens of a hypothesis, EOS among them.
 

@@ -1,4 +1,4 @@
-"""What a search did, step by step, and the hypotheses that come of it."""
+"""The trace of a search, step by step, and the hypotheses in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from regard.ops.weights import Weights
 
 
 class Leaf(NamedTuple):
-    """Where a hypothesis ends: node `node` among the choices of step `step`; step 0 is the empty hypothesis."""
+    """End of a hypothesis: node `node` among the choices of step `step`; step 0 is the empty hypothesis."""
 
     row: int
     step: int

@@ -7,17 +7,17 @@ from typing import Literal, get_args
 import torch
 from torch import nn
 
-from regard.decode.engine import Engine
+from regard.decode.generation import Engine
 from regard.engines.ctranslate2 import CTranslate2
 
 EngineName = Literal["own", "ctranslate2"]
-"""Who searches: `regard.decode`, or another program."""
+"""Names of engines: `regard.decode`, or another program."""
 
 
 def make_engine(
     name: str, model: nn.Module, *, compute: str | None = None, device: str | torch.device | None = None
 ) -> Engine | None:
-    """What searches in the model's place; None for our own search.
+    """Make the engine that searches for a model; None for our own search.
 
     Args:
         name: one of `EngineName`.

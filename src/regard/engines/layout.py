@@ -15,7 +15,7 @@ from regard.nn.multi_head import MultiHead
 from regard.nn.positions import Learned
 from regard.nn.rotary import Rotary
 from regard.nn.scores.base import Score
-from regard.nn.scores.scaled_dot import ScaledDot
+from regard.nn.scores.dot import ScaledDot
 from regard.nn.transformer_layer import ACTIVATIONS, TransformerLayer
 from regard.ops.sinusoidal import sinusoidal_positions
 
@@ -25,7 +25,7 @@ PLACES = 4096
 
 @dataclass(frozen=True)
 class Layout:
-    """What CTranslate2's specification of a Transformer asks for.
+    """Options of CTranslate2's specification of a Transformer.
 
     Attributes:
         num_layers: of the encoder and of the decoder.

@@ -1,10 +1,21 @@
 """Metrics: how good is what a model writes? Every value comes with a signature that says how it was made."""
 
 from regard.evaluate.accuracy import accuracy, accuracy_tally, exact_match, exact_match_tally
-from regard.evaluate.balanced_accuracy import balanced_accuracy, balanced_accuracy_tally
-from regard.evaluate.bleu import bleu, bleu_tally
 from regard.evaluate.bootstrap import Comparison, Recounted, paired_bootstrap
-from regard.evaluate.chrf import chrf, chrf_tally
+from regard.evaluate.class_metrics import (
+    ClassF1,
+    balanced_accuracy,
+    balanced_accuracy_tally,
+    f1,
+    f1_per_class,
+    f1_tally,
+    mcc,
+    mcc_tally,
+    precision,
+    precision_tally,
+    recall,
+    recall_tally,
+)
 from regard.evaluate.confusion import Confusion, confusion
 from regard.evaluate.error_rate import (
     edit_distance,
@@ -13,22 +24,18 @@ from regard.evaluate.error_rate import (
     string_error_rate,
     string_error_tally,
 )
-from regard.evaluate.f1 import ClassF1, f1, f1_per_class, f1_tally
 from regard.evaluate.label_sets import label_set_f1, label_set_f1_per_label, label_set_f1_tally
-from regard.evaluate.mcc import mcc, mcc_tally
 from regard.evaluate.meteor import Weighing, meteor, meteor_tally
 from regard.evaluate.metrics import METRICS, Metric, metric
 from regard.evaluate.note_bleu import brevity_penalty, note_bleu, note_bleu_tally
 from regard.evaluate.numbers import mae, mae_tally, pearson, pearson_tally, rmse, rmse_tally, spearman, spearman_tally
 from regard.evaluate.perplexity import bits_per_character, bits_per_sequence, nats_per_token, perplexity
 from regard.evaluate.porter import porter_stem
-from regard.evaluate.precision import precision, precision_tally
-from regard.evaluate.recall import recall, recall_tally
+from regard.evaluate.sacre import bleu, bleu_tally, chrf, chrf_tally, ter, ter_tally
 from regard.evaluate.score import Score
 from regard.evaluate.spans import Span, span_f1, span_f1_per_kind, span_f1_tally, spans
 from regard.evaluate.squad import squad_exact, squad_f1
 from regard.evaluate.tally import Tally
-from regard.evaluate.ter import ter, ter_tally
 from regard.evaluate.word_alignment import align_words
 from regard.evaluate.wordnet import WordNet
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Resamples(Protocol):
-    """What can be scored on any choice of its sentences: a `Tally`, or a `Recounted` metric."""
+    """A metric that can be scored on any choice of its sentences: a `Tally`, or a `Recounted` metric."""
 
     def __len__(self) -> int: ...
 

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.evaluate.accuracy import label_pairs
-from regard.evaluate.nearest import unknown
 from regard.evaluate.score import signature
 from regard.evaluate.tally import Floats, Tally, share
-from regard.evaluate.texts import References
+from regard.evaluate.texts import References, unknown
 
 AVERAGES = ("macro", "micro", "weighted")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.evaluate.class_counts import AVERAGES, Measure, averaged
-from regard.evaluate.f1 import ClassF1, class_f1, f1_of
+from regard.evaluate.class_metrics import ClassF1, class_f1, f1_of
 from regard.evaluate.tally import Floats, share
 
 

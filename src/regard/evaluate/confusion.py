@@ -15,7 +15,7 @@ from regard.evaluate.texts import References
 
 
 class Mistake(NamedTuple):
-    """How often a class was taken for another."""
+    """Number of times that a class was taken for another."""
 
     true: str
     claimed: str

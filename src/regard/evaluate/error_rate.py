@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from regard.evaluate.accuracy import matches, ratio
-from regard.evaluate.nearest import unknown
 from regard.evaluate.score import Score
 from regard.evaluate.tally import Floats, Tally
-from regard.evaluate.texts import References, paired_texts, text_signature
+from regard.evaluate.texts import References, paired_texts, text_signature, unknown
 
 _NAMES = {"word": "WER", "phoneme": "PER", "character": "CER"}
 

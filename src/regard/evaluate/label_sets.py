@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.evaluate.class_counts import AVERAGES, ClassCounts, averaged
-from regard.evaluate.f1 import ClassF1, class_f1, f1_of
-from regard.evaluate.nearest import unknown
+from regard.evaluate.class_metrics import ClassF1, class_f1, f1_of
 from regard.evaluate.score import Score, signature
 from regard.evaluate.tally import Floats, Tally
-from regard.evaluate.texts import References, paired_texts, single_reference
+from regard.evaluate.texts import References, paired_texts, single_reference, unknown
 
 
 def label_set_counts(

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from regard.evaluate.nearest import unknown
 from regard.evaluate.porter import porter_stem
 from regard.evaluate.sacre import splitter
 from regard.evaluate.score import Score
 from regard.evaluate.tally import Floats, Tally, share
-from regard.evaluate.texts import References, paired_texts, text_signature
+from regard.evaluate.texts import References, paired_texts, text_signature, unknown
 from regard.evaluate.word_alignment import align_words
 from regard.evaluate.wordnet import WordNet, read_wordnet
 
@@ -19,7 +18,7 @@ STAGES = ("exact", "stem", "synonym")
 
 
 class Weighing(NamedTuple):
-    """How counts become METEOR: `alpha` weighs precision against recall, `beta` and `gamma` shape the chunk penalty."""
+    """Parameters of METEOR: `alpha` weighs precision against recall, `beta` and `gamma` shape the chunk penalty."""
 
     alpha: float = 0.9
     beta: float = 3.0

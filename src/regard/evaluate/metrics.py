@@ -9,26 +9,19 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from regard.evaluate.accuracy import accuracy_tally, exact_match_tally
-from regard.evaluate.balanced_accuracy import balanced_accuracy_tally
-from regard.evaluate.bleu import bleu_tally
 from regard.evaluate.bootstrap import Comparison, paired_bootstrap
-from regard.evaluate.chrf import chrf_tally
+from regard.evaluate.class_metrics import balanced_accuracy_tally, f1_tally, mcc_tally, precision_tally, recall_tally
 from regard.evaluate.error_rate import error_rate_tally, string_error_tally
-from regard.evaluate.f1 import f1_tally
 from regard.evaluate.label_sets import label_set_f1_tally
-from regard.evaluate.mcc import mcc_tally
 from regard.evaluate.meteor import meteor_tally
-from regard.evaluate.nearest import unknown
 from regard.evaluate.note_bleu import note_bleu_tally
 from regard.evaluate.numbers import mae_tally, pearson_tally, rmse_tally, spearman_tally
-from regard.evaluate.precision import precision_tally
-from regard.evaluate.recall import recall_tally
+from regard.evaluate.sacre import bleu_tally, chrf_tally, ter_tally
 from regard.evaluate.score import Score
 from regard.evaluate.spans import span_f1_tally
 from regard.evaluate.squad import span_match_tally, span_overlap_tally
 from regard.evaluate.tally import Tally
-from regard.evaluate.ter import ter_tally
-from regard.evaluate.texts import References
+from regard.evaluate.texts import References, unknown
 from regard.registry import registered
 
 
@@ -57,7 +50,7 @@ class Metric:
 
     @property
     def label(self) -> str:
-        """What its number is called in a row: its name, and its options where it stands there twice."""
+        """Key in a row of metrics: its name, and its options where the name stands there twice."""
         return self.name if self.apart is None else f"{self.name}:{self.apart}"
 
     def __call__(self, hypotheses: Sequence[str], references: References) -> Score:
@@ -65,7 +58,7 @@ class Metric:
         return self.count(hypotheses, references).score()
 
     def count(self, hypotheses: Sequence[str], references: References) -> Tally:
-        """What every sentence adds to it."""
+        """Count what every sentence adds to it."""
         return self.tally(hypotheses, references, **self.options)
 
     def compare(

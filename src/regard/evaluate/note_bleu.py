@@ -6,16 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from regard.evaluate.nearest import unknown
 from regard.evaluate.score import Score
 from regard.evaluate.tally import Floats, Tally
-from regard.evaluate.texts import References, paired_texts, text_signature
+from regard.evaluate.texts import References, paired_texts, text_signature, unknown
 
 BREVITIES = ("linear", "exponential", "none")
 
 
 def brevity_penalty(system: float, reference: float, kind: str = "linear") -> float:
-    r"""What a text pays for being short: c words where the reference has r.
+    r"""Brevity penalty of c words where the reference has r.
 
     .. math:: \text{linear: } \min(1, c/r), \qquad \text{exponential: } \min(1, e^{1 - r/c})
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Score:
-    """What a metric gives: a value that never travels without its signature.
+    """The value of a metric with its signature.
 
     Attributes:
         name: of the metric, as it is printed.

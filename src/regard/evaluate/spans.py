@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from regard.evaluate.accuracy import label_pairs
-from regard.evaluate.f1 import ClassF1, class_f1, f1_of
+from regard.evaluate.class_metrics import ClassF1, class_f1, f1_of
 from regard.evaluate.score import Score, signature
 from regard.evaluate.tally import Floats, Tally
 from regard.evaluate.texts import References

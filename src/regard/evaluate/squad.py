@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from regard.evaluate.accuracy import ratio
-from regard.evaluate.nearest import unknown
 from regard.evaluate.score import Score, signature
 from regard.evaluate.tally import Tally
-from regard.evaluate.texts import References, paired_texts, reference_count
+from regard.evaluate.texts import References, paired_texts, reference_count, unknown
 
 VERSIONS = ("1.1", "2.0")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)

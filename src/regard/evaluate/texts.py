@@ -1,8 +1,9 @@
-"""Hypotheses beside their references, checked before anything is counted."""
+"""Hypotheses beside their references, checked before anything is counted; and the error for an unknown name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 from regard.evaluate.score import signature
 
@@ -54,7 +55,7 @@ def single_reference(metric: str, references: Sequence[tuple[str, ...]]) -> list
 
 
 def reference_count(references: Sequence[tuple[str, ...]]) -> int | str:
-    """How many references a sentence has; "var" where that differs."""
+    """Number of references of a sentence; "var" where that differs."""
     counts = {len(group) for group in references}
     return counts.pop() if len(counts) == 1 else "var"
 
@@ -84,3 +85,15 @@ def _check_sentence(metric: str, number: int, hypothesis: str, references: tuple
 
 def _cut(text: str, width: int = 60) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def unknown(where: str, what: str, name: str, known: Iterable[str]) -> ValueError:
+    """An error that names the nearest valid one.
+
+    >>> str(unknown("evaluate", "metric", "blue", ["bleu", "ter"]))
+    "evaluate: there is no metric 'blue'; did you mean 'bleu'? There are bleu, ter"
+    """
+    names = sorted(known)
+    close = get_close_matches(name, names, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else "."
+    return ValueError(f"{where}: there is no {what} {name!r}{hint} There are {', '.join(names)}")

@@ -73,12 +73,12 @@ class _Words:
         return self.stem[base] - (path.stem & self.stem_mask[base]).bit_count()
 
     def word_to_spare(self, path: _Path, word: str) -> bool:
-        """Whether a free reference word like this one is not needed for an exact link."""
+        """Return whether a free reference word like this one is not needed for an exact link."""
         free = (self.word_mask[word] & ~path.taken).bit_count()
         return free > self.exact_due(path, word)
 
     def stem_to_spare(self, path: _Path, base: str) -> bool:
-        """Whether a free reference word of this stem is not needed for exact and stem links."""
+        """Return whether a free reference word of this stem is not needed for exact and stem links."""
         free = (self.stem_mask[base] & ~path.taken).bit_count()
         exact = sum(self.exact_due(path, word) for word in self.members[base])
         return free - exact > self.stem_due(path, base)

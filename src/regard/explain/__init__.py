@@ -1,4 +1,4 @@
-"""What a model attends to."""
+"""Captures: the attention of a model."""
 
 from regard.explain.capture import Seen, capture
 

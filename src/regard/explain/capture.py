@@ -17,7 +17,7 @@ from regard.ops.weights import Index, Weights
 
 
 class Seen(Mapping[str, list[Weights]]):
-    """What was attended to: for the name of each chosen module, the weights of each of its calls.
+    """Captured attention: for the name of each chosen module, the weights of each of its calls.
 
     `seen["decoder.cross"][0].entropy()` is of the first call; `seen.weights("decoder.cross")` joins all calls, as
     a decoder makes them one token at a time.

@@ -1,4 +1,4 @@
-"""What a query may attend to."""
+"""Masks: the keys that each query may attend to."""
 
 from regard.masks.mask import Blocks, Mask, Spans
 from regard.masks.node import MaskShapeError, Shape

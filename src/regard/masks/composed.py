@@ -17,7 +17,7 @@ class Pair(Node):
 
     sign: str
     neutral: bool
-    """What one side must be for the other to decide."""
+    """The value of one side at which the other decides."""
 
     def __init__(self, left: Node, right: Node) -> None:
         self._sides = (left, right)
@@ -77,7 +77,7 @@ class Pair(Node):
 
 
 class Both(Pair):
-    """What both allow."""
+    """Allows the pairs that both sides allow."""
 
     sign = "&"
     neutral = True
@@ -92,7 +92,7 @@ class Both(Pair):
 
 
 def both(left: Node, right: Node) -> Node:
-    """What both allow, in as few parts as say it: a memory that grows step by step keeps a mask of one size."""
+    """Intersection in as few parts as possible: a memory that grows step by step keeps a mask of one size."""
     parts: list[Node] = []
     for part in (*conjuncts(left), *conjuncts(right)):
         if isinstance(part, Window) and part in parts:
@@ -111,7 +111,7 @@ def conjuncts(node: Node) -> tuple[Node, ...]:
 
 
 class Either(Pair):
-    """What one of them allows."""
+    """Allows the pairs that either side allows."""
 
     sign = "|"
     neutral = False
@@ -126,7 +126,7 @@ class Either(Pair):
 
 
 class Not(Node):
-    """What the other forbids."""
+    """Allows the pairs that the other forbids."""
 
     def __init__(self, inner: Node) -> None:
         self.inner = inner

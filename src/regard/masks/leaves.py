@@ -182,7 +182,7 @@ class Dense(Node):
     __hash__ = None  # type: ignore[assignment]
 
     def folded(self, other: Dense) -> Dense:
-        """What both allow."""
+        """Allows the pairs that both sides allow."""
         mine, theirs = self._pairs.shape, other._pairs.shape
         if any(a != b and 1 not in (a, b) for a, b in zip(mine, theirs, strict=True)):
             raise MaskShapeError(f"masks of shapes {list(mine)} and {list(theirs)} cannot be joined")

@@ -1,4 +1,4 @@
-"""What a query may attend to.
+"""Masks: the keys that each query may attend to.
 
 One polarity in the whole library: **True means "may attend"**. A mask is an expression, built from four leaves and
 composed with `&`, `|` and `~`; it stays an expression until a shape is known, so that an implementation can skip what
@@ -21,11 +21,11 @@ from regard.cuda_capture import is_recording
 from regard.masks.composed import Either, Not, both, conjuncts
 from regard.masks.leaves import Dense, Padding, Window
 from regard.masks.node import Edges, Grid, MaskShapeError, Node, Shape
-from regard.memo import Keeping
+from regard.memo import Memo
 
 
 class Blocks(NamedTuple):
-    """What a mask says of each block of `block[0]` queries by `block[1]` keys, as booleans [B or 1, H or 1, t, s].
+    """Blocks of `block[0]` queries by `block[1]` keys under a mask, as booleans [B or 1, H or 1, t, s].
 
     Both are safe, not always sharp: a block of a composed mask may be left to the pairwise mask although it turns out
     to be empty or full.
@@ -55,8 +55,8 @@ class Spans(NamedTuple):
     rest: Mask | None
 
 
-class Mask(Keeping):
-    """What may be attended: an immutable boolean expression over (batch, head, query, key).
+class Mask(Memo):
+    """Pairs that may attend: an immutable boolean expression over (batch, head, query, key).
 
     >>> mask = Mask.padding([2, 3]) & Mask.causal()
     >>> mask
@@ -120,7 +120,7 @@ class Mask(Keeping):
 
     @staticmethod
     def keys(allowed: Tensor) -> Mask:
-        """Which keys of each sequence may be attended, [B, S] booleans: what a tokenizer's attention mask says.
+        """Keys of each sequence that may be attended, [B, S] booleans, as in a tokenizer's attention mask.
 
         >>> Mask.keys(torch.tensor([[True, True, False], [True, True, True]])).lengths(2, 3)
         tensor([2, 3])
@@ -132,7 +132,7 @@ class Mask(Keeping):
 
     @staticmethod
     def check(mask: object) -> None:
-        """What stands where a mask belongs is a mask, or None."""
+        """Raise TypeError unless the argument is a mask or None."""
         if mask is not None and not isinstance(mask, Mask):
             raise TypeError(
                 f"a mask must be a regard.Mask, not {type(mask).__name__}; write Mask.padding(lengths), or "
@@ -181,12 +181,12 @@ class Mask(Keeping):
         return allowed if heads is None or allowed.shape[1] == 1 else allowed.index_select(1, heads)
 
     def forbidden(self, shape: Shape, *, device: torch.device) -> Tensor:
-        """What `allowed` is not, where that is what is wanted: one operation less for padding."""
+        """The negation of `allowed`, with one operation less for padding."""
         self._node.check(shape)
         return self._node.to(device).forbidden(Grid(shape, device))
 
     def blocks(self, shape: Shape, block: tuple[int, int], *, device: torch.device | None = None) -> Blocks:
-        """Which blocks of `block[0]` queries by `block[1]` keys are ruled out, and which are full."""
+        """Return the blocks of `block[0]` queries by `block[1]` keys that are ruled out, and those that are full."""
         self._node.check(shape)
         _, _, queries, keys = shape
         device, shift = device or self._device(), keys - queries
@@ -219,7 +219,7 @@ class Mask(Keeping):
         )
 
     def lengths(self, batch: int, keys: int) -> Tensor | None:
-        """How many leading keys of `keys` matter to each of `batch` sequences, [B]; None where there is no limit.
+        """Number of leading keys of `keys` that matter to each of `batch` sequences, [B]; None for no limit.
 
         Exact for padding; for composed masks the tightest bound that their parts give.
         """
@@ -236,7 +236,7 @@ class Mask(Keeping):
         return lengths
 
     def _is_padding(self, batch: int, keys: int, lengths: Tensor) -> bool:
-        """Whether the mask allows the keys before these lengths and no others."""
+        """Return whether the mask allows the keys before these lengths and no others."""
         shape = (batch, 1, 1, keys)
         if is_recording() or all(isinstance(part, Padding) for part in conjuncts(self._node)):
             self._node.check(shape)
@@ -245,7 +245,7 @@ class Mask(Keeping):
         return bool((self.allowed(shape)[:, 0, 0] == (places < lengths[:, None])).all())
 
     def serves_every_query(self, shape: Shape) -> bool:
-        """Whether every query surely has a key to attend to; False where only a look at all pairs can tell.
+        """Return whether every query surely has a key to attend to; False where only a look at all pairs can tell.
 
         Known of padding without empty sequences and of causal masks, together too, and of a window alone.
 
@@ -268,7 +268,7 @@ class Mask(Keeping):
 
     @property
     def by_place(self) -> bool:
-        """Whether a query's place matters, as in causal masks and windows."""
+        """True if a query's place matters, as in causal masks and windows."""
         return self._node.by_place
 
     def row(self, index: int, queries: int) -> Mask:

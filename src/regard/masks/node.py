@@ -1,4 +1,4 @@
-"""What the parts of a mask have in common."""
+"""The nodes of a mask's expression."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Grid:
 
     @property
     def places(self) -> Tensor:
-        """Where each query stands on the key axis, [t]."""
+        """Positions of queries on the key axis, [t]."""
         _, _, queries, keys = self.shape
         return self.rows + (keys - queries)
 
@@ -66,7 +66,7 @@ class Node(abc.ABC):
     """A part of a mask: a leaf, or an operator over other parts. Immutable, printable, comparable."""
 
     by_place: bool = False
-    """Whether a query's place on the key axis matters, as in causal masks and windows."""
+    """True if a query's place on the key axis matters, as in causal masks and windows."""
 
     @abc.abstractmethod
     def check(self, shape: Shape) -> None:
@@ -86,7 +86,7 @@ class Node(abc.ABC):
 
     @abc.abstractmethod
     def lengths(self, batch: int, keys: int) -> Tensor | None:
-        """How many leading keys matter to each sequence, [B]; None for no limit."""
+        """Number of leading keys that matter to each sequence, [B]; None for no limit."""
 
     @abc.abstractmethod
     def row(self, index: int, queries: int) -> Node:
@@ -106,4 +106,4 @@ class Node(abc.ABC):
 
     @abc.abstractmethod
     def tensors(self) -> tuple[Tensor, ...]:
-        """What it holds, each with the batch first; from a dense leaf [B, H, T, S]."""
+        """Tensors of the node, each with the batch first; from a dense leaf [B, H, T, S]."""

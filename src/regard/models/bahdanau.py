@@ -20,9 +20,9 @@ from regard.models.generator import Advanced, EncoderDecoder, Feed
 from regard.models.outputs import Predicted
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
-from regard.nn.global_fertility import GlobalFertility
 from regard.nn.rnn import Recurrent
 from regard.nn.shared_memory import SharedMemory
+from regard.nn.structure_losses import GlobalFertility
 
 
 class Bahdanau(EncoderDecoder[DecoderState]):

@@ -19,9 +19,9 @@ from regard.models.pairing import Pairing
 from regard.models.seq2seq import run
 from regard.nn.attention import Attention
 from regard.nn.cells import CellKind, Cells
+from regard.nn.cpu_decode.packing import mapped_then
 from regard.nn.dropout import Dropout
 from regard.nn.memory import Memory
-from regard.nn.packing import mapped_then
 from regard.nn.rnn import Recurrent, RecurrentState
 from regard.nn.scores.base import Score
 from regard.protocol import Step

@@ -16,8 +16,8 @@ from regard.models.encoder import Encoder
 from regard.models.generator import Advanced, EncoderDecoder
 from regard.models.seq2seq import run
 from regard.nn.cells import CellKind, Cells
+from regard.nn.cpu_decode.packing import mapped_then
 from regard.nn.dropout import Dropout
-from regard.nn.packing import mapped_then
 from regard.nn.rnn import Recurrent
 from regard.nn.shared_memory import SharedMemory
 

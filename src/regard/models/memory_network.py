@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.arguments import Share, Size, checked
 from regard.masks import Mask
 from regard.models.outputs import Predicted, joined
-from regard.nn.aligners import Raw, Slots, Softmax
+from regard.nn.aligners import LinearAligner, Slots, Softmax
 from regard.nn.hops import MemoryHops, StoryEncoder, Tying
 
 
@@ -98,7 +98,7 @@ class MemoryNetwork(nn.Module):
     def forward(self, story: Tensor, question: Tensor, sentences: Tensor | None = None) -> Predicted:
         """Words of stories [B, N, J] with so many `sentences` [B], and of questions [B, J'] -> logits [B, V]."""
         settled = Slots(self.memory_size) if self.empty_slots else Softmax()
-        self.hops.align(Raw() if self.linear else settled)
+        self.hops.align(LinearAligner() if self.linear else settled)
         mask = None if sentences is None else Mask.padding(sentences)
         found = self.hops(story, question, mask)
         return Predicted(nn.functional.linear(found.output, self._answers()), attended=joined(found.reads))

@@ -1,40 +1,37 @@
 """Modules with parameters, built from `regard.ops`."""
 
-from regard.nn.aligners import Addressing, Aligned, Aligner, Hard, LocalM, LocalP, Raw, Slots, Softmax
+from regard.nn.aligners import Addressing, Aligned, Aligner, Hard, LinearAligner, LocalM, LocalP, Slots, Softmax
 from regard.nn.attention import Attention
 from regard.nn.attention_over_attention import AttentionOverAttention
 from regard.nn.cells import Cells
 from regard.nn.checkpointing import checkpoint_gradients
 from regard.nn.coattention import Coattention
+from regard.nn.cpu_decode.pack import pack, packed_copy
 from regard.nn.crf import CRF, LabelOrder
 from regard.nn.ctc import CTC
 from regard.nn.deep_lstmn import DeepLSTMN, DeepLSTMNState
-from regard.nn.doubly_stochastic import DoublyStochastic
 from regard.nn.external import ExternalMemory
 from regard.nn.fusion import DeepFusion, FusionState, FusionStep, ShallowFusion
-from regard.nn.global_fertility import GlobalFertility
 from regard.nn.graph import GraphAttention
 from regard.nn.hops import MemoryHops, SentenceEncoder, StoryEncoder
 from regard.nn.key_value import KeyValue
 from regard.nn.lstmn import LSTMN, LSTMNCell, LSTMNState, LSTMNStep
+from regard.nn.matrix_layers import Factored, Pruned
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
-from regard.nn.packed import pack, packed_copy
-from regard.nn.pair_factors import Factored
 from regard.nn.pointer_sentinel import PointerSentinel
 from regard.nn.positions import Learned, Sinusoidal
 from regard.nn.reader import Reader, Watched
 from regard.nn.reinforce import MovingBaseline, Reinforce
 from regard.nn.rnn import Recurrent, RecurrentState, reverse_sequences
 from regard.nn.rotary import Rotary, rotate
-from regard.nn.row_column_layer import Pruned
 from regard.nn.scores import Additive, Bilinear, Concat, Cosine, Dot, Location, ScaledDot, Score
 from regard.nn.sparse_rows import SparseRows
 from regard.nn.state import Past, State
+from regard.nn.structure_losses import DoublyStochastic, GlobalFertility, Symmetry
 from regard.nn.structured import StructuredSelfAttention
-from regard.nn.symmetry import Symmetry
 from regard.nn.tape import Heads, Tape, Touched
-from regard.nn.terms import Fertility, LocationFeatures, Markov, Position, Recall, RecurrentTerm, Term
+from regard.nn.terms import Fertility, History, LocationFeatures, Markov, Position, RecurrentTerm, Term
 from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
 
 __all__ = [
@@ -67,6 +64,7 @@ __all__ = [
     "GraphAttention",
     "Hard",
     "Heads",
+    "History",
     "KeyValue",
     "LSTMNCell",
     "LSTMNState",
@@ -74,6 +72,7 @@ __all__ = [
     "LabelOrder",
     "LayerState",
     "Learned",
+    "LinearAligner",
     "LocalM",
     "LocalP",
     "Location",
@@ -87,9 +86,7 @@ __all__ = [
     "PointerSentinel",
     "Position",
     "Pruned",
-    "Raw",
     "Reader",
-    "Recall",
     "Recurrent",
     "RecurrentState",
     "RecurrentTerm",

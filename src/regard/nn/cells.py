@@ -20,7 +20,7 @@ KINDS: tuple[CellKind, ...] = get_args(CellKind)
 @checked()
 @dataclass(frozen=True, kw_only=True)
 class Cells:
-    """What recurrent layers are made of, as plain values: `Recurrent(3, 5, Cells(kind="lstm", num_layers=2))`.
+    """Configuration of recurrent layers: `Recurrent(3, 5, Cells(kind="lstm", num_layers=2))`.
 
     Attributes:
         kind: recurrent cell: an Elman network, a GRU or an LSTM.
@@ -122,7 +122,7 @@ def _without_warning() -> Iterator[None]:
 
 _SHUT = 1e4  # σ(-1e4) is 0 and σ(1e4) is 1, exactly
 _HELD = {"gru": (0.0, _SHUT, 0.0), "lstm": (-_SHUT, _SHUT, 0.0, 0.0)}
-"""What is added to each gate at padding: a GRU's update gate keeps h; an LSTM's input and forget gates keep c."""
+"""Bias of each gate at padding: a GRU's update gate keeps h; an LSTM's input and forget gates keep c."""
 
 
 def holding(kind: str, x: Tensor, inside: Tensor, weights: CellWeights) -> tuple[Tensor, CellWeights]:

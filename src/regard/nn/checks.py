@@ -1,4 +1,4 @@
-"""Whether parts fit: one sentence that names the module, what it was made for and what it got."""
+"""Checks of sizes and widths: an error names the module, the expected value and the actual one."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from regard.ops.linear_chain import BestPath, LinearChain, linear_chain, linear_
 
 
 class LabelOrder(NamedTuple):
-    """Which label may stand where: booleans, True where it may.
+    """Allowed positions of labels: booleans, True where a label may stand.
 
     Attributes:
         transitions: [K][K], the second label behind the first.

@@ -111,4 +111,4 @@ def _together(reads: list[Attended]) -> Attended:
             return torch.stack([read.weights() for read in reads], dim=1).index_select(1, head).index_select(2, row)
         return torch.stack([reads[layer].weights(rows=row) for layer in head.tolist()], dim=1)
 
-    return Attended(top.context, weigh, (batch, len(reads), queries, keys), state=top.state)
+    return Attended(top.context, weigh, (batch, len(reads), queries, keys), state=top.state, impl=top.impl)

@@ -99,11 +99,12 @@ class ExternalMemory:
             (*queries.shape[:3], size),
             has_heads=attention._has_heads,
             state=State(state.step + query.shape[1]),
+            impl="nearest" if self.nearest is not None else "pieces",
         )
         return attention.show(attended)
 
     def _parts(self, looking: _Looking, queries: Tensor) -> Iterator[_Part]:
-        """What is read of the source, and of each piece of the external memory."""
+        """Reads of the source and of each piece of the external memory."""
         if self.own is not None:
             yield looking.part(queries, self.own.memory)
         if self.nearest is not None and self.nearest < self.external.size:
@@ -117,7 +118,7 @@ class ExternalMemory:
                 yield _Part(*checkpoint(_read_again, looking, queries, piece.key, piece.value, use_reentrant=False))
 
     def _nearest_part(self, looking: _Looking, queries: Tensor, k: int) -> _Part:
-        """What is read of the nearest entries; each query of each head has its own."""
+        """Read of the nearest entries; each query of each head has its own."""
         batch, heads, steps, _ = queries.shape
         entries = self._found(looking, queries, k).transpose(0, 1).flatten(1)  # [H, B * T * k]
 
@@ -157,7 +158,7 @@ class ExternalMemory:
 
 
 class _Part(NamedTuple):
-    """What was read of a part: the context [B, H, T, Dv], and the log-sum-exp of its energies [B, H, T, 1]."""
+    """The read of a part: the context [B, H, T, Dv], and the log-sum-exp of its energies [B, H, T, 1]."""
 
     context: Tensor
     total: Tensor
@@ -165,7 +166,7 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True)
 class _Looking:
-    """How queries [B, H, T, D] look at a memory of B / copies rows, each of which `copies` neighbours read."""
+    """Settings of a read: queries [B, H, T, D] of a memory of B / copies rows, each shared by `copies` neighbours."""
 
     score: Score
     state: State
@@ -214,7 +215,7 @@ def _pieces(memory: Memory, queries: Tensor) -> Iterator[Memory]:
 
 
 def _shared(queries: Tensor, memory: Memory) -> tuple[int, int]:
-    """How many rows a memory has, and how many sequences read each."""
+    """Number of rows of a memory, and of the sequences that read each."""
     rows = memory.key.shape[0]
     return rows, len(queries) // rows if rows else 1
 

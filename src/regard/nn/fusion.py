@@ -19,7 +19,7 @@ from regard.ops.intra_attention import deep_fusion
 
 @dataclass(frozen=True, eq=False)
 class FusionState:
-    """Where a decoder with an LSTMN stands.
+    """State of a decoder with an LSTMN.
 
     Attributes:
         intra: its own tapes.

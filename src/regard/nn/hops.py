@@ -198,13 +198,13 @@ class MemoryHops(nn.Module):
         return encoded
 
     def align(self, aligner: Aligner) -> None:
-        """Read with another aligner from now on: `Raw()` for the linear start of training, `Softmax()` after it."""
+        """Read with another aligner: `LinearAligner()` for the linear start of training, `Softmax()` after it."""
         for hop in self.hops:
             hop.align = aligner
 
 
 def _counts(story: Tensor, mask: Mask | None) -> Tensor:
-    """How many sentences each story has, [B]."""
+    """Number of sentences of each story, [B]."""
     batch, size, _ = story.shape
     Mask.check(mask)
     if mask is None:

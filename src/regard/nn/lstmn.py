@@ -63,7 +63,7 @@ class LSTMNStep(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """What a step needs of its word and of the parameters, made for all words at once.
+    """Inputs of a step that do not depend on the steps before it, computed for all words at once.
 
     Attributes:
         query: W_x x_t [B, A], what the word asks.
@@ -97,7 +97,8 @@ class LSTMNCell(nn.Module):
     `gates` W with bias, rows in the order i, f, o, ĉ; `nearness` [distances], the farthest first.
 
     Cheng, Dong & Lapata 2016, equations 4 to 9; see `regard.ops.intra_attention` and `regard.ops.lstmn_step`. Without
-    distances it is theirs, which as a language model is behind an LSTM; with them it is ahead (docs/lstmn.md).
+    distances it is theirs, which as a language model is behind an LSTM; with them it is ahead
+    (docs/notebook/results.md).
 
     >>> cell = LSTMNCell(input_dim=3, hidden_dim=5)
     >>> step = cell(torch.randn(2, 1, 3), cell.start(2))
@@ -244,7 +245,9 @@ class LSTMN(nn.Module):
             output, context = (part.masked_fill(outside.unsqueeze(2), 0.0) for part in (output, context))
         old = before.memory.size
         weigh = _Placed([step.attended for step in steps], old, words.new_zeros(batch, 0, old + length), outside)
-        attended = Attended(context, weigh, (batch, 1, length, old + length), has_heads=False, state=state)
+        impl = steps[-1].attended.impl if steps else "reference"
+        shape = (batch, 1, length, old + length)
+        attended = Attended(context, weigh, shape, has_heads=False, state=state, impl=impl)
         return LSTMNStep(output, state, attended)
 
 
@@ -279,7 +282,7 @@ class _Placed:
 
 
 def _near(nearness: Tensor, memory: Memory) -> Tensor:
-    """What is added to the energies of the words on a tape, [S] or [B, 1, 1, S]."""
+    """Bias of the energies by distance on the tape, [S] or [B, 1, 1, S]."""
     known, size = nearness.shape[0], memory.size
     if memory.mask is None:
         far = size - known
@@ -291,7 +294,7 @@ def _near(nearness: Tensor, memory: Memory) -> Tensor:
 
 
 def _last(memory: Memory, window: int | None) -> Memory:
-    """What tapes of this length keep."""
+    """The last `window` entries of a tape."""
     if window is None or memory.size <= window:
         return memory
     return Memory(memory.key[:, :, -window:], memory.value[:, :, -window:])

@@ -1,4 +1,4 @@
-"""What is read: keys to find by, values to take away."""
+"""Memories: keys to match, values to read."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from regard.masks import Mask
-from regard.memo import Keeping
+from regard.memo import Memo
 
 
 @dataclass(frozen=True, eq=False)
-class Memory(Keeping):
+class Memory(Memo):
     """A memory as a reader sees it: keys projected once, values, and what may be attended.
 
     Read-only as it stands (encoder states). `append` returns a longer one: the growing memory of a decoder that
@@ -108,7 +108,7 @@ class _Room:
         return room
 
     def fits(self, size: int, more: int) -> bool:
-        """Whether a memory of `size` entries may write `more` here."""
+        """Return whether a memory of `size` entries may write `more` here."""
         return self.used == size and size + more <= self._key.shape[2]
 
     def write(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Where a vector stands in its sequence: without this, attention sees a set."""
+"""Positions of vectors in their sequences: without them, attention sees a set."""
 
 from __future__ import annotations
 

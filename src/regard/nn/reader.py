@@ -80,12 +80,12 @@ class Reader(Watched, abc.ABC):
 
     @property
     def recurrent(self) -> bool:
-        """Whether a query depends on the weights of those before it."""
+        """True if a query depends on the weights of those before it."""
         return self.score.recurrent or self.align.recurrent
 
     @property
     def _fused(self) -> bool:
-        """Whether energy, softmax and sum can be one operation of the score."""
+        """True if energy, softmax and sum can be one operation of the score."""
         return type(self.align) is Softmax and not self.recurrent
 
     def forward(
@@ -160,7 +160,7 @@ class Reader(Watched, abc.ABC):
         return Attended.from_weights(context, weights, sample=Sample.join(samples) if samples else None), state
 
     _has_heads: bool
-    """Whether weights carry a head axis: [B, H, T, S] or [B, T, S]."""
+    """True if weights carry a head axis: [B, H, T, S] or [B, T, S]."""
 
     @abc.abstractmethod
     def _values(self, value: Tensor) -> Tensor:

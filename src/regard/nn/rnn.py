@@ -14,13 +14,13 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.cuda_capture import is_recording
 from regard.nn.cells import CellKind, Cells, CellState, CellWeights, cell_step, holding, layer_run
-from regard.nn.packed_cell import PackedCell
+from regard.nn.cpu_decode.cell import PackedCell
 from regard.nn.rnn_layers import LAYERS
 
 
 @dataclass(frozen=True)
 class RecurrentState:
-    """Where recurrent layers stand. A value: passed in and returned.
+    """State of recurrent layers. A value: passed in and returned.
 
     Attributes:
         hidden: [B, L, D], h of each layer, the lowest first; with two directions [B, 2L, D], layer by layer.
@@ -227,7 +227,7 @@ class Recurrent(nn.Module):
         return torch.stack(outputs, dim=1), now
 
     def _cell(self, layer: int, x: Tensor) -> Callable[[str, Tensor, CellState, CellWeights], CellState]:
-        """What does one step of one layer."""
+        """The function that computes one step of one layer."""
         if self._packed is None or torch.is_grad_enabled() or not x.is_cpu:
             return cell_step
         return self._packed[layer].step
@@ -264,7 +264,7 @@ class Recurrent(nn.Module):
         return CellWeights(*(getattr(self.layers, f"{part}_{name}") for part in _PARTS))
 
     def _noise(self, x: Tensor) -> tuple[Tensor, ...]:
-        """What variational dropout leaves of h and of what goes up into a layer, [B, L, D]; none in evaluation."""
+        """Masks of variational dropout for h and for the input of each layer, [B, L, D]; none in evaluation."""
         cells = self.cells
         above = cells.dropout if cells.variational and cells.num_layers > 1 else 0.0
         if not self.training or (above == 0.0 and cells.recurrent_dropout == 0.0):

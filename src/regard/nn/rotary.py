@@ -8,8 +8,7 @@ from torch import Tensor
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.scores.cosine import Cosine
-from regard.nn.scores.dot import Dot
-from regard.nn.scores.scaled_dot import ScaledDot
+from regard.nn.scores.dot import Dot, ScaledDot
 from regard.nn.state import Past, State
 from regard.ops.attended import Attended
 

@@ -12,14 +12,13 @@ from torch import Tensor
 
 from regard.nn.aligners.softmax import Softmax
 from regard.nn.attention import Attention
+from regard.nn.cpu_decode.packing import PackedLinear
 from regard.nn.key_value import KeyValue
 from regard.nn.memory import Memory
-from regard.nn.packing import PackedLinear
 from regard.nn.reader import Reader
 from regard.nn.scores.additive import Additive
 from regard.nn.scores.bilinear import Bilinear
-from regard.nn.scores.dot import Dot
-from regard.nn.scores.scaled_dot import ScaledDot
+from regard.nn.scores.dot import Dot, ScaledDot
 from regard.nn.state import State
 from regard.ops.additive.cpu_sigmoid import relative_score
 from regard.ops.attended import Attended
@@ -80,7 +79,7 @@ class SharedMemory:
         return _apart(together, self.copies, after, has_heads=reader._has_heads)
 
     def _quick(self, attention: Attention, query: Tensor) -> bool:
-        """Whether this is a step of a packed model by an additive score, on a CPU and without gradient."""
+        """Return whether this is a step of a packed model by an additive score, on a CPU and without gradient."""
         score = attention.score
         if torch.is_grad_enabled() or attention.training or not query.is_cpu or query.dtype != torch.float32:
             return False
@@ -98,23 +97,25 @@ class SharedMemory:
         weights = energy.softmax(-1) if memory.bias is None else masked_softmax(energy + memory.bias)
         context = torch.bmm(weights, memory.value.squeeze(1)).flatten(0, 1).unsqueeze(1)
         after = State(1 if state is None else state.step + 1)
-        return Attended.from_weights(context, weights.view(-1, 1, 1, size), has_heads=False, state=after)
+        return Attended.from_weights(
+            context, weights.view(-1, 1, 1, size), has_heads=False, state=after, impl="cpu_sigmoid"
+        )
 
     def _together(self, reader: Reader) -> bool:
-        """Whether only the query tells one read from another; whoever watches is shown each sequence's own read."""
+        """Return whether reads differ by the query alone, and no watcher expects each sequence's own read."""
         mask = self.memory.mask
         return side_by_side(reader) and not reader._watchers and (mask is None or not mask.by_place)
 
 
 def side_by_side(reader: Reader) -> bool:
-    """Whether an energy is of a query and a key alone, and its weight of nothing but energies."""
+    """Return whether an energy is of a query and a key alone, and its weight of nothing but energies."""
     score = reader.score
     plain = type(score) in _SIDE_BY_SIDE and not (isinstance(score, Additive) and len(score.terms))
     return plain and type(reader.align) is Softmax
 
 
 def _apart(together: Attended, copies: int, after: State, *, has_heads: bool) -> Attended:
-    """What [B / copies, copies, C] queries read as the reads of B sequences with one query each."""
+    """Split the read of [B / copies, copies, C] queries into reads of B sequences with one query each."""
     rows, heads, _, keys = together.shape
 
     def weigh(head: Tensor, row: Tensor) -> Tensor:
@@ -122,4 +123,6 @@ def _apart(together: Attended, copies: int, after: State, *, has_heads: bool) ->
         return weights.transpose(1, 2).flatten(0, 1).unsqueeze(2).index_select(2, row)
 
     context = together.context.flatten(0, 1).unsqueeze(1)
-    return Attended(context, weigh, (rows * copies, heads, 1, keys), has_heads=has_heads, state=after)
+    return Attended(
+        context, weigh, (rows * copies, heads, 1, keys), has_heads=has_heads, state=after, impl=together.impl
+    )

@@ -1,4 +1,4 @@
-"""What a read hands to the next read."""
+"""State of a reader between two reads."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 Past = tuple["Tensor | Past", ...]
-"""Whatever a part remembers: tensors whose first dimension is the batch, in nested tuples."""
+"""State of a part: tensors whose first dimension is the batch, in nested tuples."""
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where a reader stands: how many queries it has answered, and what its parts remember of them.
+    """State of a reader: the number of queries it has answered, and the states of its parts.
 
     A value that is passed in and returned; nothing is kept on a module. `select` reorders it with a beam.
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from regard.masks import Mask
 from regard.nn.reader import Watched
 from regard.ops.attended import Attended
-from regard.ops.present_tokens import present
+from regard.ops.checks import present
 from regard.ops.structured import structured_attention
 
 

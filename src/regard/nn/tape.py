@@ -69,7 +69,7 @@ class Tape:
             return (aimed @ rows.mT) * inverse_length(rows, SOFTNESS).unsqueeze(1)
 
     def read(self, weights: Tensor) -> Tensor:
-        """What heads with `weights` [B, H, N] see, [B, H, M]."""
+        """Read with `weights` [B, H, N] of heads, [B, H, M]."""
         return ntm_read(self.matrix, weights)
 
     def write(self, weights: Tensor, erase: Tensor, add: Tensor) -> Tape:
@@ -82,7 +82,7 @@ class Tape:
 
 
 class Touched(NamedTuple):
-    """What comes back from a step of heads: what was read [B, R * M], the tape after it, and where the heads stand."""
+    """The outcome of a step of heads: the read [B, R * M], the tape after it, and the state of the heads."""
 
     read: Tensor
     tape: Tape
@@ -176,5 +176,5 @@ class Heads(Watched):
         return Touched(tape.read(reading).flatten(1), written, after)
 
     def start(self, tape: Tape) -> State:
-        """Where the heads stand before the first step."""
+        """State of the heads before the first step."""
         return State(0, (), self.align.start(Memory(self.score.keys(tape.matrix), tape.matrix.unsqueeze(1))))

@@ -14,14 +14,14 @@ from regard.arguments import Choice, NotInRecipe, Scale, Share, Size, checked
 from regard.constraints import heads_divide, rotary_pairs
 from regard.masks import Mask
 from regard.nn.checkpointing import Checkpointed
+from regard.nn.cpu_decode.layer import PackedLayer
 from regard.nn.dropout import Dropout
 from regard.nn.external import ExternalMemory
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
-from regard.nn.packed_layer import PackedLayer
 from regard.nn.rotary import Rotary
 from regard.nn.scores.base import Score
-from regard.nn.scores.scaled_dot import ScaledDot
+from regard.nn.scores.dot import ScaledDot
 from regard.nn.shared_memory import SharedMemory
 from regard.nn.state import State
 from regard.ops.attended import Attended
@@ -34,7 +34,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.
 @checked(heads_divide, rotary_pairs)
 @dataclass(frozen=True, kw_only=True)
 class Blocks:
-    """What the layers of a Transformer are made of, as plain values.
+    """Configuration of the layers of a Transformer.
 
     Attributes:
         dim: width C of the layers.
@@ -76,7 +76,7 @@ class Blocks:
         return MultiHead(score, value_dim=self.dim, head_dim=head, output_dim=self.dim, bias=True, dropout=dropped)
 
     def hidden_dropout(self) -> Dropout:
-        """What drops hidden units of the feed-forward network."""
+        """Dropout of hidden units of the feed-forward network."""
         return Dropout(self._share(self.activation_dropout))
 
     def _share(self, given: float | None) -> float:
@@ -85,7 +85,7 @@ class Blocks:
 
 @dataclass(frozen=True)
 class LayerState:
-    """What a decoder layer remembers: its own past and the source, both as projected keys and values.
+    """State of a decoder layer: its own past and the source, both as projected keys and values.
 
     Attributes:
         past: what was said so far, without a mask; None before the first word.
@@ -217,7 +217,7 @@ class TransformerLayer(Checkpointed):
         return compute(x) if watched else super()._recomputed(compute, x)  # a watcher would see each read twice
 
     def _quick(self, x: Tensor, state: LayerState) -> bool:
-        """Whether a packed step does what is asked for; whoever watches is shown each read by the reader itself."""
+        """Return whether a packed step computes this; watchers are shown each read by the reader itself."""
         if torch.is_grad_enabled() or self.training or x.shape[1] != 1 or x.dtype != torch.float32 or not x.is_cpu:
             return False
         if self.attention._watchers:

@@ -16,10 +16,11 @@ from regard.ops.global_fertility import fertility_log_likelihood
 from regard.ops.graph import Edges, GraphAttended, add_self_loops, graph_attention
 from regard.ops.hard import Sample, hard_weights, reinforce_loss
 from regard.ops.heads import merge_heads, split_heads
+from regard.ops.history_term import history_features
 from regard.ops.intra_attention import Cell, deep_fusion, intra_attention, lstmn_cell, lstmn_step
 from regard.ops.key_value import split_key_value
 from regard.ops.learned_positions import learned_positions
-from regard.ops.linear import masked_linear
+from regard.ops.linear import linear_weights
 from regard.ops.linear_chain import BestPath, LinearChain, linear_chain, linear_chain_conditionals, linear_chain_path
 from regard.ops.local_m import local_m_weights
 from regard.ops.local_p import local_p_weights
@@ -41,7 +42,6 @@ from regard.ops.ntm_memory import ntm_read, ntm_write
 from regard.ops.pointer_sentinel import Pointed, pointer_sentinel
 from regard.ops.pointer_sum import pointer_candidates, pointer_sum
 from regard.ops.position_term import position_features
-from regard.ops.recall_term import recall_features
 from regard.ops.scaled_dot import scaled_dot_attention, scaled_dot_score
 from regard.ops.sinusoidal import sinusoidal_positions
 from regard.ops.softmax import masked_softmax, softmax_attention
@@ -89,6 +89,7 @@ __all__ = [
     "frobenius_penalty",
     "graph_attention",
     "hard_weights",
+    "history_features",
     "insert_empty",
     "interpolate",
     "intra_attention",
@@ -96,6 +97,7 @@ __all__ = [
     "linear_chain",
     "linear_chain_conditionals",
     "linear_chain_path",
+    "linear_weights",
     "local_m_weights",
     "local_p_weights",
     "location_attention",
@@ -104,7 +106,6 @@ __all__ = [
     "lstmn_cell",
     "lstmn_step",
     "markov_features",
-    "masked_linear",
     "masked_softmax",
     "memory_hop",
     "memory_hops",
@@ -117,7 +118,6 @@ __all__ = [
     "pointer_sum",
     "position_encoding",
     "position_features",
-    "recall_features",
     "reinforce_loss",
     "scaled_dot_attention",
     "scaled_dot_score",

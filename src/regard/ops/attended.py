@@ -1,4 +1,4 @@
-"""What comes back from a read: the context, and the weights on demand."""
+"""The outcome of a read: the context, and the weights on demand."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ class Attended(Weights):
         context: [B, H, T, Dv] from an op, [B, T, C] from a module.
         state: what the next step needs (see `regard.nn.State`); None from ops.
         sample: the drawn positions with their log-probability, from hard attention only.
+        impl: the implementation that ran, by the name that `impl=` takes; `"packed"` from a packed model, `"pieces"` or
+            `"nearest"` from an external memory.
 
     >>> import torch
     >>> from regard.ops import scaled_dot_attention
@@ -30,13 +32,14 @@ class Attended(Weights):
     >>> out = scaled_dot_attention(query[None, None], key[None, None], key[None, None], scale=1 / 8)
     >>> out.weights()[0, 0]                     # the worked example of the notes: scores 112 and 96, over 8
     tensor([[0.88, 0.12]])
-    >>> out.alignment()
-    tensor([[[0]]])
+    >>> out.alignment(), out.impl
+    (tensor([[[0]]]), 'sdpa')
     """
 
     context: Tensor
     state: Any
     sample: Sample | None
+    impl: str
 
     def __init__(
         self,
@@ -47,11 +50,13 @@ class Attended(Weights):
         has_heads: bool = True,
         state: Any = None,
         sample: Sample | None = None,
+        impl: str = "reference",
     ) -> None:
         super().__init__(weigh, shape, context.device, has_heads=has_heads)
         self.context = context
         self.state = state
         self.sample = sample
+        self.impl = impl
 
     @classmethod
     def from_weights(cls, context: Tensor, weights: Tensor, *, has_heads: bool = True, **rest: Any) -> Attended:
@@ -60,7 +65,9 @@ class Attended(Weights):
 
     def replace(self, *, context: Tensor, has_heads: bool, state: Any) -> Attended:
         """The same read with its context laid out anew: how a module turns an op's outcome into its own."""
-        return Attended(context, self.weigh, self._shape, has_heads=has_heads, state=state, sample=self.sample)
+        return Attended(
+            context, self.weigh, self._shape, has_heads=has_heads, state=state, sample=self.sample, impl=self.impl
+        )
 
     def __repr__(self) -> str:
         return f"Attended(context={list(self.context.shape)}, weights={list(self._shape)})"

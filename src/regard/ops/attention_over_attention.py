@@ -9,7 +9,7 @@ from torch import Tensor
 from regard.masks import Mask
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.ops.present_tokens import both, present
+from regard.ops.checks import both, present
 from regard.ops.softmax import full_precision, masked_softmax, statistics_dtype
 
 CARD = Card(
@@ -24,7 +24,7 @@ CARD = Card(
 
 
 class AttendedOver(NamedTuple):
-    """Where a query points in a document, and how it came to.
+    """The outcome of attention over attention: a distribution over a document, and its parts.
 
     Attributes:
         attended: the read of the document with s: context Σ_i s_i h_i [B, 1, C], `weights()` [B, 1, D].

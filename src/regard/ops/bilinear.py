@@ -8,7 +8,15 @@ from regard.masks import Mask
 from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_impl, check_reading, check_weight
-from regard.ops.inner_product import Exact, dot_product_attention, inner_product, may_round
+from regard.ops.inner_product import (
+    CONDITIONAL,
+    IMPLEMENTATIONS,
+    KERNELS,
+    Exact,
+    dot_product_attention,
+    inner_product,
+    may_round,
+)
 from regard.ops.softmax import full_precision, statistics_dtype
 
 CARD = Card(
@@ -19,7 +27,9 @@ CARD = Card(
     cost="T·Dq·D + T·S·D + T·S·Dv",
     op="bilinear_attention",
     module="Bilinear",
-    implementations=("reference", "sdpa"),
+    implementations=IMPLEMENTATIONS,
+    conditional=CONDITIONAL,
+    kernels=KERNELS,
 )
 
 
@@ -49,9 +59,9 @@ def bilinear_attention(
         weight: [H, Dq, D], W of each head.
         mask: what may be attended; None for everything.
         dropout: probability of dropping a weight.
-        impl: `"reference"` (the definition), `"sdpa"` (PyTorch's fused kernel) or None for the fastest:
-            sdpa, FlexAttention for long reads in spans and a kernel of our own for short recorded ones on a GPU,
-            blocks or flash attention for a window much narrower than the memory, plain for a few words on a CPU.
+        impl: `"reference"` (the definition), `"sdpa"` (PyTorch's fused kernel), `"banded"` (a window by blocks),
+            `"cpu_short"` (a few words on a CPU); on a GPU `"flash_window"` (a window of flash attention),
+            `"flex_attention"` (long reads in spans), `"short_reads"` (a few words in one kernel); None for the fastest.
 
     Returns:
         Attended with context [B, H, T, Dv].
@@ -64,7 +74,7 @@ def bilinear_attention(
     >>> bilinear_attention(query[None, None], key[None, None], key[None, None], swap).context
     tensor([[[[0.27, 0.73]]]])
     """
-    check_impl("bilinear", CARD.implementations, impl)
+    check_impl("bilinear", CARD.names, impl)
     check_weight("bilinear", "weight", weight)
     wanted = [query.shape[1], query.shape[-1], key.shape[-1]]
     if list(weight.shape) != wanted:
@@ -76,7 +86,9 @@ def bilinear_attention(
         carried = _carry(query, weight)
     check_reading("bilinear", carried, key, value)
     with full_precision(query):  # what is carried is not to be rounded again
-        return dot_product_attention(carried, key, value, mask, scale=1.0, dropout=dropout, impl=impl, exact=exact)
+        return dot_product_attention(
+            "bilinear", carried, key, value, mask, scale=1.0, dropout=dropout, impl=impl, exact=exact
+        )
 
 
 def _carry(query: Tensor, weight: Tensor) -> Tensor:

@@ -1,19 +1,21 @@
-"""The card of a mechanism: what `regard mechanisms`, the README's table and the tests know of it."""
+"""Cards: one per mechanism, beside its definition, and the catalogue of all of them."""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple, get_args
 
 Family = Literal["score", "score term", "aligner", "shape of use", "whole matrix", "memory", "structure loss"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """One mechanism of the library.
+    """Facts of one mechanism, for `regard mechanisms`, the README's table and the tests.
 
-    Every mechanism carries a card beside its definition, `CARD = Card(...)`. A test refuses one that lacks its
-    op, its module, its test file or its page.
+    It stands beside the definition, as `CARD = Card(...)`. A test fails for one that lacks its op, its module, its test
+    file, its page, or an implementation that it names.
     """
 
     name: str
@@ -29,9 +31,16 @@ class Card:
     module: str
     """The public module, `regard.nn.` understood."""
     implementations: tuple[str, ...] = ("reference",)
-    """The names of those that run on every device."""
+    """The names that `impl=` takes of those that compute every read, on every device."""
+    conditional: tuple[str, ...] = ()
+    """The names of those that compute some reads, on a CPU too; `impl=None` chooses them where they are faster."""
     kernels: tuple[str, ...] = ()
     """The names of those that need a GPU."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that `impl=` takes, and that `Attended.impl` reports."""
+        return *self.implementations, *self.conditional, *self.kernels
 
     def ways(self) -> str:
         """All implementations, for people.
@@ -39,5 +48,30 @@ class Card:
         >>> Card(name="", family="score", equation="", paper="", cost="", op="", module="", kernels=("fused",)).ways()
         'reference; on a GPU fused'
         """
-        everywhere = ", ".join(self.implementations)
-        return f"{everywhere}; on a GPU {', '.join(self.kernels)}" if self.kernels else everywhere
+        parts = ["", "; some reads ", "; on a GPU "]
+        kinds = (self.implementations, self.conditional, self.kernels)
+        return "".join(part + ", ".join(names) for part, names in zip(parts, kinds, strict=True) if names)
+
+
+class Entry(NamedTuple):
+    """A card and the file or folder, relative to the package, that defines the mechanism."""
+
+    card: Card
+    source: str
+
+
+def catalogue() -> list[Entry]:
+    """Every mechanism, family by family in the order of `Family`, by name within.
+
+    >>> [entry.card.name for entry in catalogue() if entry.card.family == "score"][:3]
+    ['additive', 'bilinear', 'concat']
+    """
+    from regard import ops  # whose modules import this one
+
+    entries = []
+    for module in pkgutil.iter_modules(ops.__path__):
+        card = getattr(importlib.import_module(f"{ops.__name__}.{module.name}"), "CARD", None)
+        if isinstance(card, Card):
+            entries.append(Entry(card, f"ops/{module.name}/" if module.ispkg else f"ops/{module.name}.py"))
+    families = get_args(Family)
+    return sorted(entries, key=lambda entry: (families.index(entry.card.family), entry.card.name))

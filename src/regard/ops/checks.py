@@ -1,18 +1,33 @@
-"""Checks that every op shares: one sentence that names the mechanism, both shapes and what to do."""
+"""Checks that every op shares. An error names the mechanism, both shapes and what to do."""
 
 from __future__ import annotations
 
+from typing import NoReturn
+
+import torch
 from torch import Tensor
+
+from regard.masks import Mask, MaskShapeError
 
 
 def check_impl(mechanism: str, implementations: tuple[str, ...], impl: str | None) -> None:
-    """An implementation asked for by name is that one or an error: nothing falls back silently."""
+    """Refuse a name that no implementation has: one that is asked for by name never falls back silently."""
     if impl is not None and impl not in implementations:
         raise ValueError(f"{mechanism}: no implementation {impl!r}; there are {', '.join(implementations)}")
 
 
+def refuse(mechanism: str, impl: str, reason: str) -> NoReturn:
+    """Raise ValueError: this implementation cannot do what is asked. `reason` is the end of the sentence.
+
+    >>> refuse("dot", "banded", "needs a window")
+    Traceback (most recent call last):
+    ValueError: dot: impl='banded' needs a window; leave impl out, or use impl="reference"
+    """
+    raise ValueError(f'{mechanism}: impl={impl!r} {reason}; leave impl out, or use impl="reference"')
+
+
 def check_weight(mechanism: str, name: str, weight: Tensor | None) -> None:
-    """A mask that slipped into the place of a weight is told where it belongs."""
+    """Refuse what is not a tensor, such as a mask that was given in the position of a weight."""
     if weight is not None and not isinstance(weight, Tensor):
         raise TypeError(
             f"{mechanism}: {name} must be a tensor, not {type(weight).__name__}; a mask is given as mask=..."
@@ -20,7 +35,7 @@ def check_weight(mechanism: str, name: str, weight: Tensor | None) -> None:
 
 
 def _fits(query: Tensor, key: Tensor, value: Tensor, width: int | None) -> bool:
-    """Whether nothing is wrong, found in a few comparisons: short reads take no longer than what is checked of them."""
+    """Return whether shapes and dtypes are right, in few comparisons: they are a part of the time of a short read."""
     if not query.dim() == key.dim() == value.dim() == 4:
         return False
     batch, heads, _, channels = query.shape
@@ -54,3 +69,25 @@ def check_reading(mechanism: str, query: Tensor, key: Tensor, value: Tensor, *, 
         )
     if width is not None and query.shape[3] != width:
         raise ValueError(f"{mechanism}: query has width {query.shape[3]}, but the score's weight has {width}")
+
+
+def present(sequence: Tensor, mask: Mask | None) -> Tensor:
+    """The positions of `sequence` [B, L, C] that are not padding, as booleans [B, L].
+
+    The mask speaks of positions alone (`Mask.padding(lengths)`); one that differs by query is refused.
+
+    >>> present(torch.zeros(2, 3, 5), Mask.padding([3, 1])).int().tolist()
+    [[1, 1, 1], [1, 0, 0]]
+    """
+    Mask.check(mask)
+    batch, length, _ = sequence.shape
+    if mask is None:
+        return torch.ones(batch, length, dtype=torch.bool, device=sequence.device)
+    if mask.by_place:
+        raise MaskShapeError(f"there are no queries with places here: only padding or keys can be masked; got {mask!r}")
+    return mask.allowed((batch, 1, 1, length), device=sequence.device)[:, 0, 0].expand(batch, length)
+
+
+def both(rows: Tensor, cols: Tensor) -> Mask:
+    """The pairs whose two positions are there: [B, T], [B, S] -> a mask of [B, 1, T, S]."""
+    return Mask.of(rows.unsqueeze(2) & cols.unsqueeze(1))

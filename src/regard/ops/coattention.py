@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from regard.masks import Mask
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.ops.present_tokens import both, present
+from regard.ops.checks import both, present
 from regard.ops.softmax import masked_softmax, statistics_dtype
 
 CARD = Card(

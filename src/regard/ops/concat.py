@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 
 from regard.masks import Mask
-from regard.ops.additive import additive_attention, additive_score
+from regard.ops.additive import WITHOUT_DROPOUT, additive_attention, additive_score
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.ops.checks import check_impl, check_weight
+from regard.ops.checks import check_impl, check_weight, refuse
 from regard.ops.softmax import full_precision, softmax_attention, statistics_dtype
 
 CARD = Card(
@@ -20,7 +20,9 @@ CARD = Card(
     cost="T·S·A tanh; (T·Dq + S·Dk)·A + T·S·A + T·S·Dv",
     op="concat_attention",
     module="Concat",
-    implementations=("reference", "blocked"),
+    implementations=("reference", "projected", "blocked"),
+    conditional=("cpu_sigmoid",),
+    kernels=("fused",),
 )
 
 
@@ -41,7 +43,7 @@ def concat_score(query: Tensor, key: Tensor, weight: Tensor, v: Tensor, *, impl:
     if impl == "reference":
         return _definition(query, key, weight, v)
     queries, keys = _project(query, key, weight)
-    return additive_score(queries, keys, v.to(queries.dtype), impl=impl)
+    return additive_score(queries, keys, v.to(queries.dtype), impl="reference" if impl == "projected" else impl)
 
 
 def concat_attention(
@@ -71,9 +73,10 @@ def concat_attention(
         weight: [H, A, Dq + Dk], W of each head, the columns of the query first.
         v: [H, A].
         mask: what may be attended; None for everything.
-        dropout: probability of dropping a weight; not with `blocked`.
-        impl: `"reference"` (the definition, builds [B, H, T, S, Dq + Dk]), `"blocked"` (projected once, then
-            additive attention in tiles) or None: projected once, then what additive attention chooses by size.
+        dropout: probability of dropping a weight; not with `blocked` and `fused`.
+        impl: `"reference"` (the definition, builds [B, H, T, S, Dq + Dk]), `"projected"` (each vector projected once,
+            then the definition of additive attention), an implementation of additive attention after the projection
+            (`"blocked"`, `"cpu_sigmoid"`, on a GPU `"fused"`) or None for the one that is the fastest by size.
 
     Returns:
         Attended with context [B, H, T, Dv].
@@ -88,19 +91,20 @@ def concat_attention(
     >>> concat_attention(query, key, key, torch.tensor([[[1.0, -1.0]]]), torch.ones(1, 1)).weights()
     tensor([[[[0.68, 0.32]]]])
     """
-    check_impl("concat", CARD.implementations, impl)
+    check_impl("concat", CARD.names, impl)
     check_weight("concat", "weight", weight)
     _check(query, key, weight, v)
     _check_value(key, value)
     if impl == "reference":
         return softmax_attention(_definition(query, key, weight, v), value, mask, dropout=dropout)
-    if impl == "blocked" and dropout:
-        raise ValueError(
-            f"concat: the blocked implementation has no dropout (asked for {dropout}); leave impl out, which takes the "
-            'plain way where weights are dropped, or use impl="reference"'
-        )
+    if dropout and impl in WITHOUT_DROPOUT:
+        refuse("concat", impl, f"has no dropout; got {dropout}")
     queries, keys = _project(query, key, weight)
-    return additive_attention(queries, keys, value, v.to(queries.dtype), mask, dropout=dropout, impl=impl)
+    inner = "reference" if impl == "projected" else impl
+    attended = additive_attention(queries, keys, value, v.to(queries.dtype), mask, dropout=dropout, impl=inner)
+    if attended.impl == "reference":
+        attended.impl = "projected"
+    return attended
 
 
 def _definition(query: Tensor, key: Tensor, weight: Tensor, v: Tensor) -> Tensor:

@@ -9,8 +9,15 @@ from torch.nn import functional as F
 from regard.masks import Mask
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.ops.checks import check_impl, check_reading, check_weight
-from regard.ops.inner_product import dot_product_attention, inner_product, may_round
+from regard.ops.checks import check_impl, check_reading, check_weight, refuse
+from regard.ops.inner_product import (
+    CONDITIONAL,
+    IMPLEMENTATIONS,
+    KERNELS,
+    dot_product_attention,
+    inner_product,
+    may_round,
+)
 from regard.ops.softmax import finite_softmax, full_precision, statistics_dtype
 from regard.ops.unit_vectors import unit_vectors
 from regard.ops.weights import Held
@@ -23,7 +30,9 @@ CARD = Card(
     cost="T·S·D + T·S·Dv",
     op="cosine_attention",
     module="Cosine",
-    implementations=("reference", "sdpa"),
+    implementations=IMPLEMENTATIONS,
+    conditional=(*CONDITIONAL, "one_query"),
+    kernels=KERNELS,
 )
 
 _SMALLEST_NORM = 1e-6  # a vector shorter than this counts as this long, so that zeros have cosine 0, not NaN
@@ -77,9 +86,10 @@ def cosine_attention(
         strength: [B, H, T], β > 0 of each query; None for 1.
         mask: what may be attended; None for everything.
         dropout: probability of dropping a weight.
-        impl: `"reference"` (the definition), `"sdpa"` (PyTorch's fused kernel) or None for the fastest:
-            sdpa, FlexAttention for long reads in spans and a kernel of our own for short recorded ones on a GPU,
-            blocks or flash attention for a window much narrower than the memory, plain for a few words on a CPU.
+        impl: `"reference"` (the definition), `"sdpa"` (PyTorch's fused kernel), `"banded"` (a window by blocks),
+            `"cpu_short"` (a few words on a CPU); on a GPU `"flash_window"` (a window of flash attention),
+            `"flex_attention"` (long reads in spans), `"short_reads"` (a few words in one kernel);
+            `"one_query"` (one query on a CPU, without gradient); None for the fastest.
 
     Returns:
         Attended with context [B, H, T, Dv].
@@ -93,30 +103,34 @@ def cosine_attention(
     >>> cosine_attention(query[None, None], key[None, None], key[None, None]).weights()   # cosines 1 and 0
     tensor([[[[0.73, 0.27]]]])
     """
-    check_impl("cosine", CARD.implementations, impl)
+    check_impl("cosine", CARD.names, impl)
     check_weight("cosine", "strength", strength)
     check_reading("cosine", query, key, value)
     if strength is not None and strength.shape != query.shape[:3]:
         raise ValueError(f"cosine: strength must be [B, H, T] = {list(query.shape[:3])}; got {list(strength.shape)}")
-    if impl is None and _is_one_query(query, key, value):
+    if impl == "one_query" and (reason := _no_single_query(query, key, value)):
+        refuse("cosine", impl, reason)
+    if impl == "one_query" or (impl is None and _no_single_query(query, key, value) is None):
         return _one_query(_aim(query, strength), key, value, mask, dropout=dropout)
     with full_precision(query):
         if strength is None and may_round(impl, query, key, value):
             long = [unit_vectors(vectors, softness=_SMALLEST_NORM) for vectors in (query, key)]
             return dot_product_attention(
-                long[0], long[1], value, mask, scale=1.0 / max(1, query.shape[3]), dropout=dropout, impl=impl,
+                "cosine", long[0], long[1], value, mask, scale=1.0 / max(1, query.shape[3]), dropout=dropout, impl=impl,
                 exact=lambda: (unit(query), unit(key), 1.0),
             )  # fmt: skip
         aimed = _aim(query, strength)  # with a strength the fused kernel too takes unit vectors in float32
-        return dot_product_attention(aimed, unit(key), value, mask, scale=1.0, dropout=dropout, impl=impl)
+        return dot_product_attention("cosine", aimed, unit(key), value, mask, scale=1.0, dropout=dropout, impl=impl)
 
 
-def _is_one_query(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether one query reads each memory, on a CPU, in full precision, without gradient and without autocast."""
-    same = query.dtype == key.dtype == value.dtype == statistics_dtype(query.dtype)
+def _no_single_query(query: Tensor, key: Tensor, value: Tensor) -> str | None:
+    """The reason why this is not the read of one query on a CPU that `one_query` computes; None if it is."""
+    if not query.is_cpu or query.shape[2] != 1 or not key.shape[2]:
+        return f"needs one query and some keys on a CPU; got {query.shape[2]} and {key.shape[2]} on {query.device}"
+    if not query.dtype == key.dtype == value.dtype == statistics_dtype(query.dtype):
+        return f"needs one dtype, float32 or float64; got {query.dtype}, {key.dtype} and {value.dtype}"
     learned = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
-    one = query.is_cpu and query.shape[2] == 1 and key.shape[2] > 0
-    return same and one and not learned and not torch.is_autocast_enabled("cpu")
+    return "needs gradients and autocast to be off" if learned or torch.is_autocast_enabled("cpu") else None
 
 
 def _one_query(aimed: Tensor, key: Tensor, value: Tensor, mask: Mask | None, *, dropout: float) -> Attended:
@@ -128,7 +142,7 @@ def _one_query(aimed: Tensor, key: Tensor, value: Tensor, mask: Mask | None, *, 
     weights = finite_softmax(energy, mask, shape)
     given = F.dropout(weights, dropout) if dropout else weights
     context = torch.bmm(given.flatten(0, 1), value.flatten(0, 1))
-    return Attended(context.view(*shape[:3], -1), Held(weights), shape)
+    return Attended(context.view(*shape[:3], -1), Held(weights), shape, impl="one_query")
 
 
 def _aim(query: Tensor, strength: Tensor | None) -> Tensor:

@@ -53,7 +53,7 @@ def ctc_alignment(
     *,
     blank: int = 0,
 ) -> CTCAlignment:
-    r"""Where each label of a transcript lies in the frames, over all alignments: forward-backward.
+    r"""Align each label of a transcript with the frames, over all alignments: forward-backward.
 
     .. math:: p(y \mid x) = \sum_{\pi : \mathrm{collapse}(\pi) = y} \prod_t p(\pi_t \mid x), \quad
               \gamma_t(u) = p(\pi_t\ \text{is label}\ u \mid x, y) = \frac{\alpha_t(u) \beta_t(u)}{p(y \mid x)}

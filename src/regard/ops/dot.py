@@ -8,7 +8,7 @@ from regard.masks import Mask
 from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_impl, check_reading
-from regard.ops.inner_product import dot_product_attention, inner_product
+from regard.ops.inner_product import CONDITIONAL, IMPLEMENTATIONS, KERNELS, dot_product_attention, inner_product
 
 CARD = Card(
     name="dot",
@@ -18,7 +18,9 @@ CARD = Card(
     cost="T·S·D + T·S·Dv",
     op="dot_attention",
     module="Dot",
-    implementations=("reference", "sdpa"),
+    implementations=IMPLEMENTATIONS,
+    conditional=CONDITIONAL,
+    kernels=KERNELS,
 )
 
 
@@ -48,9 +50,9 @@ def dot_attention(
         value: [B, H, S, Dv].
         mask: what may be attended; None for everything.
         dropout: probability of dropping a weight.
-        impl: `"reference"` (the definition), `"sdpa"` (PyTorch's fused kernel) or None for the fastest:
-            sdpa, FlexAttention for long reads in spans and a kernel of our own for short recorded ones on a GPU,
-            blocks or flash attention for a window much narrower than the memory, plain for a few words on a CPU.
+        impl: `"reference"` (the definition), `"sdpa"` (PyTorch's fused kernel), `"banded"` (a window by blocks),
+            `"cpu_short"` (a few words on a CPU); on a GPU `"flash_window"` (a window of flash attention),
+            `"flex_attention"` (long reads in spans), `"short_reads"` (a few words in one kernel); None for the fastest.
 
     Returns:
         Attended with context [B, H, T, Dv].
@@ -62,6 +64,6 @@ def dot_attention(
     >>> dot_attention(query[None, None], key[None, None], key[None, None]).context   # e / (1 + e)
     tensor([[[[0.73, 0.27]]]])
     """
-    check_impl("dot", CARD.implementations, impl)
+    check_impl("dot", CARD.names, impl)
     check_reading("dot", query, key, value)
-    return dot_product_attention(query, key, value, mask, scale=1.0, dropout=dropout, impl=impl)
+    return dot_product_attention("dot", query, key, value, mask, scale=1.0, dropout=dropout, impl=impl)

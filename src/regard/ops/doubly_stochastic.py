@@ -20,7 +20,7 @@ CARD = Card(
 
 
 def doubly_stochastic_penalty(coverage: Tensor, mask: Mask | None = None, *, target: float | Tensor = 1.0) -> Tensor:
-    r"""How unevenly the keys were attended to over the whole output: rows of α sum to one, columns should too.
+    r"""Penalty on keys that get too much or too little attention: rows of α sum to one, columns should too.
 
     .. math:: \sum_i \Bigl(\tau - \sum_t \alpha_{ti}\Bigr)^2
 

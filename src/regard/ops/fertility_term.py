@@ -19,7 +19,7 @@ CARD = Card(
 
 
 def fertility_features(weights: Tensor, *, reach: int = 1) -> Tensor:
-    r"""How much was attended to each key so far, and to its neighbours: a word that has had its share can be left.
+    r"""Attention to each key and its neighbours so far: a word that has had its share can be left.
 
     .. math:: \xi(\alpha_{<j}; i) = \Bigl[\sum_{j'<j} \alpha_{j',\,i-k},\ \dots,\ \sum_{j'<j} \alpha_{j',\,i+k}\Bigr]
 

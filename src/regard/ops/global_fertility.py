@@ -28,7 +28,7 @@ _LARGEST_LOG_VARIANCE = 10.0
 
 
 def fertility_log_likelihood(coverage: Tensor, mean: Tensor, log_variance: Tensor, mask: Mask | None = None) -> Tensor:
-    r"""How likely the fertilities of a sentence are, where each word says how much attention it expects.
+    r"""Log-likelihood of the fertilities of a sentence, where each word predicts its own.
 
     .. math:: \sum_i \log \mathcal{N}(f_i;\, \mu_i, \sigma_i^2)
               = -\frac12 \sum_i \Bigl(\log 2\pi + \ell_i + (f_i - \mu_i)^2 e^{-\ell_i}\Bigr),

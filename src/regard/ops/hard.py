@@ -24,7 +24,7 @@ CARD = Card(
 
 
 class Sample(NamedTuple):
-    """Where hard attention looked, each [B, H, T].
+    """Positions that hard attention drew, each [B, H, T].
 
     Attributes:
         key: the position that was drawn; -1 where none was: the expectation was taken, or nothing may be attended.

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.masks import Mask
+from regard.ops.additive import CARD as ADDITIVE
 from regard.ops.additive import additive_attention
 from regard.ops.attended import Attended
 from regard.ops.card import Card
@@ -25,18 +26,28 @@ CARD = Card(
     cost="T²/2·A tanh; T²·(A + 2D)/2 + 4·T·D·(D + C)",
     op="intra_attention",
     module="LSTMN",
+    implementations=ADDITIVE.implementations,
+    conditional=ADDITIVE.conditional,
+    kernels=ADDITIVE.kernels,
 )
 
 
 class Cell(NamedTuple):
-    """What a step leaves: the hidden state h_t and the memory cell c_t, both [B, D]."""
+    """The hidden state h_t and the memory cell c_t after a step, both [B, D]."""
 
     hidden: Tensor
     memory: Tensor
 
 
 def intra_attention(
-    query: Tensor, key: Tensor, hidden: Tensor, memory: Tensor, weight: Tensor, mask: Mask | None = None
+    query: Tensor,
+    key: Tensor,
+    hidden: Tensor,
+    memory: Tensor,
+    weight: Tensor,
+    mask: Mask | None = None,
+    *,
+    impl: str | None = None,
 ) -> Attended:
     r"""Read two tapes with one weighting: hidden states and memory cells of the past.
 
@@ -53,6 +64,7 @@ def intra_attention(
         memory: [B, H, S, D'], the tape of c.
         weight: [H, A], v.
         mask: what may be attended; None for everything, since a growing tape holds only the past.
+        impl: as in `additive_attention`.
 
     Returns:
         Attended with context [h̃; c̃], [B, H, T, D + D']; zero for an empty tape, as at the first step.
@@ -68,7 +80,7 @@ def intra_attention(
             f"intra_attention: hidden and memory are two tapes [B, H, S, width] of the same steps; "
             f"got {list(hidden.shape)} and {list(memory.shape)}"
         )
-    return additive_attention(query, key, torch.cat((hidden, memory), dim=-1), weight, mask)
+    return additive_attention(query, key, torch.cat((hidden, memory), dim=-1), weight, mask, impl=impl)
 
 
 def lstmn_step(
@@ -130,7 +142,7 @@ def lstmn_cell(gates: Tensor, memory: Tensor, *, fused: Tensor | None = None) ->
 
 
 def deep_fusion(word: Tensor, hidden: Tensor, memory: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    r"""What a decoder's cell takes from the encoder's memory tape: r_t ⊙ α̃_t.
+    r"""Gated memory of the encoder for a decoder's cell: r_t ⊙ α̃_t.
 
     .. math:: r_t = \sigma(W_r [\tilde\gamma_t; x_t])
 

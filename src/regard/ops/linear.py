@@ -15,12 +15,12 @@ CARD = Card(
     equation="a_s = e_s",
     paper="Sukhbaatar et al. 2015, sec. 4.2",
     cost="T·S",
-    op="masked_linear",
-    module="Raw",
+    op="linear_weights",
+    module="LinearAligner",
 )
 
 
-def masked_linear(energy: Tensor, mask: Mask | None = None) -> Tensor:
+def linear_weights(energy: Tensor, mask: Mask | None = None) -> Tensor:
     r"""No normalisation at all: the energies, and zero where nothing may be attended.
 
     .. math:: a_{ts} = e_{ts} \;\text{ if } s \text{ may be attended, else } 0
@@ -40,7 +40,7 @@ def masked_linear(energy: Tensor, mask: Mask | None = None) -> Tensor:
     answer stays throughout.
 
     >>> energy = torch.tensor([2.0, -3.0, 9.0]).expand(1, 1, 1, 3)
-    >>> masked_linear(energy, Mask.padding([2]))
+    >>> linear_weights(energy, Mask.padding([2]))
     tensor([[[[ 2., -3.,  0.]]]])
     """
     energy = restrict(energy, mask)

@@ -19,7 +19,7 @@ CARD = Card(
 
 
 def markov_features(weights: Tensor, *, reach: int = 1) -> Tensor:
-    r"""What the query before attended to, around each key: where it looked says where to look next.
+    r"""Weights of the previous query around each key: its alignment says which key is likely next.
 
     .. math:: \xi(\alpha_{j-1}; i) = [\alpha_{j-1,\,i-k},\ \dots,\ \alpha_{j-1,\,i},\ \dots,\ \alpha_{j-1,\,i+k}]
 

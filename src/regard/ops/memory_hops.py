@@ -14,7 +14,7 @@ from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_reading
 from regard.ops.dot import dot_score
-from regard.ops.linear import masked_linear
+from regard.ops.linear import linear_weights
 from regard.ops.softmax import masked_softmax, restrict, weigh_values
 
 CARD = Card(
@@ -65,7 +65,7 @@ def memory_hop(
     """
     check_reading("memory_hops", query, key, value)
     energy = dot_score(query, key)
-    weights = masked_linear(energy, mask) if linear else masked_softmax(energy, mask)
+    weights = linear_weights(energy, mask) if linear else masked_softmax(energy, mask)
     return Attended.from_weights(weigh_values(weights, value), weights)
 
 
@@ -134,7 +134,7 @@ def memory_hops(
 
 
 def position_encoding(words: Tensor | int, dim: int, *, size: int | None = None) -> Tensor:
-    r"""How much of each channel a word keeps, by its place in the sentence: a bag of words that knows the order.
+    r"""Weights of the channels of a word by its position: a bag of words that knows the order.
 
     .. math:: l_{kj} = (1 - j/J) - (k/d)(1 - 2j/J), \quad j = 1..J,\; k = 1..d
 
@@ -165,7 +165,7 @@ def position_encoding(words: Tensor | int, dim: int, *, size: int | None = None)
 
 
 def time_index(sentences: Tensor, size: int) -> Tensor:
-    """How long ago each sentence was said, [B, size]: 0 for the most recent, -1 where there is none.
+    """Age of each sentence, [B, size]: 0 for the most recent, -1 where there is none.
 
     Counting from the end makes "just now" the same row of the time table in long stories and short ones.
 

@@ -1,4 +1,4 @@
-"""How a Neural Turing Machine places its heads (Graves, Wayne & Danihelka 2014).
+"""Addressing of a Neural Turing Machine's heads (Graves, Wayne & Danihelka 2014).
 
 Content says where to look; a gate may prefer where the head was; a shift moves it along the tape; sharpening undoes
 the blur. Weights are [B, H, T, N] here: N rows of memory, T = 1 in use, because w_t needs w_{t-1}.
@@ -27,7 +27,7 @@ CARD = Card(
 def ntm_address(
     content: Tensor, previous: Tensor, gate: Tensor, shift: Tensor, gamma: Tensor, mask: Mask | None = None
 ) -> Tensor:
-    r"""Where a head looks next: interpolate, shift, sharpen.
+    r"""Weighting of a head for its next read or write: interpolate, shift, sharpen.
 
     .. math:: w^g = g\, w^c + (1-g)\, w_{t-1}, \quad
               \tilde w(i) = \sum_j w^g(j)\, s(i-j), \quad

@@ -20,7 +20,7 @@ CARD = Card(
 
 
 def ntm_read(memory: Tensor, weights: Tensor) -> Tensor:
-    r"""What the heads see: r_h = Σ_i w_h(i) M_i.
+    r"""Read by heads: r_h = Σ_i w_h(i) M_i.
 
     Args:
         memory: [B, N, M].

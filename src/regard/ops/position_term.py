@@ -21,7 +21,7 @@ CARD = Card(
 def position_features(
     queries: int, keys: int, lengths: Tensor, *, step: int = 0, dtype: torch.dtype = torch.float32
 ) -> Tensor:
-    r"""Where a query and a key stand, and how long the sentence is: words in like places tend to align.
+    r"""Positions of query and key, and the length of the sentence: words at similar positions tend to align.
 
     .. math:: \psi(j, i, I) = [\log(1 + j),\ \log(1 + i),\ \log(1 + I)]
 

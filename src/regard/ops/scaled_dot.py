@@ -10,7 +10,7 @@ from regard.masks import Mask
 from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_impl, check_reading
-from regard.ops.inner_product import dot_product_attention, inner_product
+from regard.ops.inner_product import CONDITIONAL, IMPLEMENTATIONS, KERNELS, dot_product_attention, inner_product
 
 CARD = Card(
     name="scaled_dot",
@@ -20,7 +20,9 @@ CARD = Card(
     cost="T·S·D + T·S·Dv",
     op="scaled_dot_attention",
     module="ScaledDot",
-    implementations=("reference", "sdpa"),
+    implementations=IMPLEMENTATIONS,
+    conditional=CONDITIONAL,
+    kernels=KERNELS,
 )
 
 
@@ -54,9 +56,9 @@ def scaled_dot_attention(
         mask: what may be attended; None for everything.
         scale: what to multiply the inner products with; None for 1 / sqrt(D).
         dropout: probability of dropping a weight.
-        impl: `"reference"` (the definition), `"sdpa"` (PyTorch's fused kernel) or None for the fastest:
-            sdpa, FlexAttention for long reads in spans and a kernel of our own for short recorded ones on a GPU,
-            blocks or flash attention for a window much narrower than the memory, plain for a few words on a CPU.
+        impl: `"reference"` (the definition), `"sdpa"` (PyTorch's fused kernel), `"banded"` (a window by blocks),
+            `"cpu_short"` (a few words on a CPU); on a GPU `"flash_window"` (a window of flash attention),
+            `"flex_attention"` (long reads in spans), `"short_reads"` (a few words in one kernel); None for the fastest.
 
     Returns:
         Attended with context [B, H, T, Dv].
@@ -68,9 +70,11 @@ def scaled_dot_attention(
     >>> scaled_dot_attention(query, key.expand(1, 1, 2, 64), key).weights()   # 112 and 96, over √64
     tensor([[[[0.88, 0.12]]]])
     """
-    check_impl("scaled_dot", CARD.implementations, impl)
+    check_impl("scaled_dot", CARD.names, impl)
     check_reading("scaled_dot", query, key, value)
-    return dot_product_attention(query, key, value, mask, scale=_scale(query, scale), dropout=dropout, impl=impl)
+    return dot_product_attention(
+        "scaled_dot", query, key, value, mask, scale=_scale(query, scale), dropout=dropout, impl=impl
+    )
 
 
 def _scale(query: Tensor, scale: float | None) -> float:

@@ -30,7 +30,7 @@ CARD = Card(
 
 
 def statistics_dtype(dtype: torch.dtype) -> torch.dtype:
-    """Where softmax statistics live: float32 for half precision, else the input's own."""
+    """Dtype of softmax statistics: float32 for half precision, else the input's own."""
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
@@ -44,7 +44,7 @@ def widened(tensor: Tensor) -> Tensor:
 
 
 def full_precision(tensor: Tensor) -> AbstractContextManager[None]:
-    """Where statistics are taken: autocast, which rounds the operands of products to half precision, is off inside.
+    """Context for statistics: autocast, which rounds the operands of products to half precision, is off inside.
 
     What is half already stays half until it is widened, so take `statistics_dtype` as well.
 
@@ -134,7 +134,7 @@ def finite_softmax(energy: Tensor, mask: Mask | None, shape: Shape) -> Tensor:
 
 
 def whole_rows(mask: Mask, shape: Shape, device: torch.device) -> tuple[Tensor, Tensor | None]:
-    """What may not be attended, and the rows with nothing to attend to, None if there are surely none.
+    """Pairs that may not attend, and the rows with nothing to attend to; None if there are surely none.
 
     Such a row is left to attend to everything, for the caller to erase: no kernel sees an empty row, and what is
     erased sends no gradient back.
@@ -161,10 +161,10 @@ HELD_PAIRS = 1 << 22
 """Of a mask that is kept as a tensor, at most."""
 
 
-def read(weights: Tensor, value: Tensor, dropout: float) -> Attended:
-    """Read `value` with weights [B, H, T, S]."""
+def read(weights: Tensor, value: Tensor, dropout: float, impl: str = "reference") -> Attended:
+    """Read `value` with weights [B, H, T, S] that the implementation `impl` made."""
     given = F.dropout(weights, dropout) if dropout else weights
-    return Attended.from_weights(weigh_values(given, value), weights)
+    return Attended.from_weights(weigh_values(given, value), weights, impl=impl)
 
 
 def weigh_values(weights: Tensor, value: Tensor) -> Tensor:

@@ -62,7 +62,7 @@ def structured_attention(
 
 
 def frobenius_penalty(weights: Tensor) -> Tensor:
-    r"""How far the hops are from looking at one token each, all at different ones.
+    r"""Distance of the hops from one-hot weights on different tokens.
 
     .. math:: P = \lVert A A^\top - I \rVert_F^2
 

@@ -20,7 +20,7 @@ CARD = Card(
 
 
 def symmetry_bonus(forward_weights: Tensor, backward_weights: Tensor) -> Tensor:
-    r"""How far the alignments of two directions agree: what X→Y says of (j, i) times what Y→X says of (i, j).
+    r"""Agreement of the alignments of two directions: the weight of X→Y at (j, i) times that of Y→X at (i, j).
 
     .. math:: \mathrm{tr}(A_{X \to Y}\, A_{Y \to X}) = \sum_{j,i} \alpha_{ji}\, \alpha'_{ij}
 

@@ -98,7 +98,7 @@ class Weights:
         return self._squeeze(torch.cat(parts, dim=2))
 
     def coverage(self, *, lengths: Tensor | None = None) -> Tensor:
-        """How much each key was attended to over all queries, sum_t a_ts: [B, (H,) S].
+        """Attention to each key over all queries, sum_t a_ts: [B, (H,) S].
 
         `lengths` [B] says how many queries of each sequence count, where the queries are padded; None for all.
         """

@@ -1,4 +1,4 @@
-"""Keys of older recipes, read under their present names."""
+"""Keys and names of parts of older recipes, read under their present names."""
 
 from __future__ import annotations
 
@@ -41,6 +41,10 @@ _RENAMED = (
 )
 
 
+_PARTS = {"align": {"raw": "linear"}, "terms": {"recall": "history"}}
+"""Names of aligners and of terms, by the key of `model.attention` that holds them."""
+
+
 def renamed(document: Document) -> tuple[Document, tuple[str, ...]]:
     """Return a document with the present names of its keys, and a note for each old one that says something.
 
@@ -61,4 +65,38 @@ def renamed(document: Document) -> tuple[Document, tuple[str, ...]]:
         shown = str(value).lower() if isinstance(value, bool) else f"[{', '.join(value)}]"
         notes.append(f"{document.place(one.old)}: {old} is now {new}: {shown}")
         document = document.moved(one.old, one.new, value)
+    document, parts = _parts_renamed(document)
+    return document, (*notes, *parts)
+
+
+def _parts_renamed(document: Document) -> tuple[Document, tuple[str, ...]]:
+    """Return a document with the present names of the parts of its attention, and a note for each old one.
+
+    >>> document, notes = _parts_renamed(Document.parse("model: {attention: {align: raw}}", "mine.yaml"))
+    >>> document.content["model"], notes
+    ({'attention': {'align': 'linear'}}, ('mine.yaml, line 1: model.attention.align: raw is now linear',))
+    """
+    notes: list[str] = []
+    for key, names in _PARTS.items():
+        where = ("model", "attention", key)
+        given = _found(document.content, where)
+        value = [_part_renamed(one, names) for one in given] if isinstance(given, list) else _part_renamed(given, names)
+        if value == given:
+            continue
+        old = next(name for name in names if name in str(given))
+        notes.append(f"{document.place(where)}: {'.'.join(where)}: {old} is now {names[old]}")
+        document = document.moved(where, where, value)
     return document, tuple(notes)
+
+
+def _found(content: Any, where: Where) -> Any:
+    for key in where:
+        content = content.get(key) if isinstance(content, dict) else None
+    return content
+
+
+def _part_renamed(part: Any, names: dict[str, str]) -> Any:
+    """A part, given by its name or by a mapping with `name`, under its present name."""
+    if isinstance(part, dict):
+        return {**part, "name": _part_renamed(part["name"], names)} if "name" in part else part
+    return names.get(part, part) if isinstance(part, str) else part

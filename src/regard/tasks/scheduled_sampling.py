@@ -49,7 +49,7 @@ class ScheduledSampling:
     floor: float = 0.0
 
     def teacher(self, update: int) -> float:
-        """ε: the probability of feeding the right word at this update (from 0)."""
+        """Return the probability of feeding the right word."""
         if self.decay == "exponential":
             return max(self.floor, self.k**update)
         if self.decay == "linear":
@@ -59,7 +59,7 @@ class ScheduledSampling:
 
 
 def corrupt_words(tokens: Tensor, probability: float, *, vocabulary: int, first: int, keep: tuple[int, ...]) -> Tensor:
-    """Each word fed to the decoder becomes a random one, `first` to `vocabulary` - 1, with this probability.
+    """Replace each decoder input with this probability by a random word, `first` to `vocabulary` - 1.
 
     >>> corrupt_words(torch.tensor([[2, 7, 8]]), 1.0, vocabulary=5, first=4, keep=(0, 2))
     tensor([[2, 4, 4]])
@@ -71,7 +71,7 @@ def corrupt_words(tokens: Tensor, probability: float, *, vocabulary: int, first:
 
 @dataclass(frozen=True)
 class Exposure:
-    """What is fed to the decoder in training instead of the right words.
+    """Replacements for the right words as decoder inputs in training.
 
     Attributes:
         sampling: scheduled sampling; None for pure teacher forcing.
@@ -91,11 +91,11 @@ class Exposure:
         return cls(sampling, given.word_dropout, given.corruption)
 
     def teacher(self, update: int) -> float:
-        """The probability of feeding the right word."""
+        """Return the probability of feeding the right word."""
         return 1.0 if self.sampling is None else self.sampling.teacher(update)
 
     def disturbed(self, given: Tensor, *, vocabulary: int) -> Tensor:
-        """The decoder's input with words left out and replaced."""
+        """Return the decoder's input with word dropout and corruption."""
         if self.word_dropout:
             given = drop_words(given, self.word_dropout, keep=(PAD, BOS))
         if self.corruption:

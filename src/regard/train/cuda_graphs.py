@@ -16,8 +16,8 @@ from regard.nn.checkpointing import Checkpointed
 from regard.runs.folder import RunError
 from regard.specials import IGNORE, PAD
 from regard.tasks.task import Task
+from regard.train.objective import Objective
 from regard.train.state_io import named_tensors, with_tensors
-from regard.train.update import Objective
 
 MOST = 128
 """Shapes that are recorded; batches of further ones are computed as they come."""
@@ -71,9 +71,9 @@ def waited_for(model: nn.Module, task: Task) -> bool:
     What a large one computes takes longer than to name it, and recorded batches have more padding. Embeddings do not
     count: a batch reads a few of their rows.
     """
-    pace = task.pace(model)
-    if pace != "at once":
-        return pace == "steps"
+    unrolling = task.unrolling(model)
+    if unrolling != "at once":
+        return unrolling == "steps"
     looked_up = sum(module.weight.numel() for module in model.modules() if isinstance(module, nn.Embedding))
     return sum(parameter.numel() for parameter in model.parameters()) - looked_up < LARGE
 

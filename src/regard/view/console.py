@@ -10,7 +10,7 @@ from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from regard.view.control_characters import visible
+from regard.view.text import visible
 
 
 class Console(rich.console.Console):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from regard.explain.panel import Network
-from regard.view.control_characters import visible
+from regard.view.text import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

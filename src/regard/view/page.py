@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from regard.explain.panel import Panel
-from regard.view.control_characters import visible
+from regard.view.text import visible
 
 _STYLE = """
 body {font: 15px/1.9 sans-serif; margin: 2em; color: #222; background: #fff}

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from regard.explain.panel import Network, Panel
 from regard.view.network import draw_network, plain_name
 from regard.view.page import page
-from regard.view.suffixes import check_suffix
+from regard.view.text import check_suffix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 
 _CELL, _LEAST, _MOST = 0.2, 1.0, 12.0  # inches of a cell; of a panel's sides, at least and at most
 _NETWORK = 7.0  # inches of a network's sides

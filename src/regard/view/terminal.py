@@ -9,8 +9,7 @@ from rich.cells import cell_len, get_character_cell_size
 from rich.text import Text
 from torch import Tensor
 
-from regard.view.control_characters import visible
-from regard.view.direction import isolated
+from regard.view.text import isolated, visible
 
 _SHADES = " ░▒▓█"
 _LONGEST = 12  # characters of a token that are shown

@@ -3,10 +3,8 @@
 from regard.nn.aligners.addressing import Addressing
 from regard.nn.aligners.base import Aligned, Aligner
 from regard.nn.aligners.hard import Hard
-from regard.nn.aligners.linear import Raw
 from regard.nn.aligners.local_m import LocalM
 from regard.nn.aligners.local_p import LocalP
-from regard.nn.aligners.slots import Slots
-from regard.nn.aligners.softmax import Softmax
+from regard.nn.aligners.softmax import LinearAligner, Slots, Softmax
 
-__all__ = ["Addressing", "Aligned", "Aligner", "Hard", "LocalM", "LocalP", "Raw", "Slots", "Softmax"]
+__all__ = ["Addressing", "Aligned", "Aligner", "Hard", "LinearAligner", "LocalM", "LocalP", "Slots", "Softmax"]

@@ -70,7 +70,7 @@ class Addressing(Aligner):
         return self.place(masked_softmax(energy, memory.mask), knobs, state, memory.mask)
 
     def place(self, content: Tensor, knobs: Sequence[Tensor], state: State, mask: Mask | None = None) -> Aligned:
-        """Where heads look next.
+        """Weighting of the heads for the next step.
 
         Args:
             content: [B, H, T, N], w^c.

@@ -24,9 +24,9 @@ class Aligner(nn.Module, abc.ABC):
     """An aligner: weights a = align(e). It applies the memory's mask and gives an empty row zero weights."""
 
     registered_as: ClassVar[str] = "aligner"
-    """What `regard.register` gives a name as."""
+    """The kind under which `regard.register` names it."""
     recurrent: bool = False
-    """Whether weights depend on the weights of the query before, so that queries must be read one by one."""
+    """True if weights depend on the weights of the query before, so that queries must be read one by one."""
 
     @abc.abstractmethod
     def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:
@@ -40,5 +40,5 @@ class Aligner(nn.Module, abc.ABC):
         """
 
     def start(self, memory: Memory) -> Past:
-        """What the aligner remembers before the first query."""
+        """State of the aligner before the first query."""
         return ()

@@ -50,7 +50,7 @@ class Hard(Aligner):
         self.at_test = at_test
 
     def start(self, memory: Memory) -> Past:
-        """Which sequences take the expectation, [B] booleans."""
+        """Draw the sequences that take the expectation, [B] booleans."""
         probability = self.expectation_probability if self.training else float(self.at_test == "expectation")
         return (torch.rand(memory.key.shape[0], device=memory.key.device) < probability,)
 

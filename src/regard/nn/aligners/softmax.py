@@ -1,4 +1,4 @@
-"""The softmax aligner."""
+"""Aligners without parameters: softmax, softmax over a memory with empty slots, and energies as they are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from torch import Tensor
 from regard.nn.aligners.base import Aligned, Aligner
 from regard.nn.memory import Memory
 from regard.nn.state import State
+from regard.ops.linear import linear_weights
+from regard.ops.memory_hops import slot_softmax
 from regard.ops.softmax import masked_softmax
 
 
@@ -15,3 +17,39 @@ class Softmax(Aligner):
 
     def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:
         return Aligned(masked_softmax(energy, memory.mask))
+
+
+class Slots(Aligner):
+    """Softmax over a memory of `size` slots: those that no memory fills hold nothing. See `ops.slot_softmax`.
+
+    Args:
+        size: M.
+
+    >>> import torch
+    >>> from regard.nn import Attention, Dot
+    >>> Attention(Dot(), Slots(4))(torch.zeros(1, 1, 2), torch.ones(1, 3, 2)).weights()
+    tensor([[[0.2500, 0.2500, 0.2500]]])
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:
+        return Aligned(slot_softmax(energy, self.size, memory.mask))
+
+
+class LinearAligner(Aligner):
+    """Energies as weights, zero where the mask forbids: a = e. No parameters. See `ops.linear_weights`.
+
+    The "linear start" of memory networks: Sukhbaatar et al. 2015, section 4.2.
+
+    >>> import torch
+    >>> from regard.nn import Attention, Dot
+    >>> row = torch.tensor([[[1.0, 2.0]]])
+    >>> Attention(Dot(), LinearAligner())(row, torch.cat((row, -row), 1)).weights()     # 1 + 4, and its negative
+    tensor([[[ 5., -5.]]])
+    """
+
+    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:
+        return Aligned(linear_weights(energy, memory.mask))

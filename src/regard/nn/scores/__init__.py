@@ -5,8 +5,7 @@ from regard.nn.scores.base import Score
 from regard.nn.scores.bilinear import Bilinear
 from regard.nn.scores.concat import Concat
 from regard.nn.scores.cosine import Cosine
-from regard.nn.scores.dot import Dot
+from regard.nn.scores.dot import Dot, ScaledDot
 from regard.nn.scores.location import Location
-from regard.nn.scores.scaled_dot import ScaledDot
 
 __all__ = ["Additive", "Bilinear", "Concat", "Cosine", "Dot", "Location", "ScaledDot", "Score"]

@@ -12,7 +12,7 @@ from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import Past, State
 from regard.nn.terms.base import Term
-from regard.ops.additive import additive_attention, additive_score
+from regard.ops.additive import CARD, WITHOUT_DROPOUT, additive_attention, additive_score
 from regard.ops.attended import Attended
 from regard.ops.softmax import statistics_dtype
 
@@ -38,8 +38,8 @@ class Additive(Score):
     torch.Size([1, 7])
     """
 
-    implementations = ("reference", "blocked")
-    without_dropout = ("blocked",)
+    implementations = CARD.names
+    without_dropout = WITHOUT_DROPOUT
 
     def __init__(
         self,

@@ -45,10 +45,10 @@ class Score(nn.Module, abc.ABC):
     """
 
     registered_as: ClassVar[str] = "score"
-    """What `regard.register` gives a name as."""
+    """The kind under which `regard.register` names it."""
 
     recurrent: bool = False
-    """Whether an energy depends on the weights of earlier queries, so that queries must be read one by one."""
+    """True if an energy depends on the weights of earlier queries, so that queries must be read one by one."""
 
     implementations: tuple[str, ...] = ("reference",)
     """The ways to read by this score that can be asked for by name."""
@@ -57,7 +57,7 @@ class Score(nn.Module, abc.ABC):
     """Those that cannot drop weights."""
 
     from_the_end: bool = False
-    """Whether a query's place is counted from the end of the memory, so that queries must be read together."""
+    """True if a query's place is counted from the end of the memory, so that queries must be read together."""
 
     @checked()
     def __init__(
@@ -84,11 +84,11 @@ class Score(nn.Module, abc.ABC):
             self.key_map = nn.Linear(key_dim, num_heads * hidden_dim, bias=bias)
 
     def queries(self, query: Tensor) -> Tensor:
-        """What is done to a query once: [B, T, Cq] -> [B, H, T, D]."""
+        """Map queries once: [B, T, Cq] -> [B, H, T, D]."""
         return split_heads(mapped(self, self.query_map, query, "queries"), self.num_heads)
 
     def keys(self, key: Tensor) -> Tensor:
-        """What is done to a key once, when it is remembered: [B, S, Ck] -> [B, H, S, D]."""
+        """Map keys once, when they are remembered: [B, S, Ck] -> [B, H, S, D]."""
         return split_heads(mapped(self, self.key_map, key, "keys"), self.num_heads)
 
     @abc.abstractmethod
@@ -100,9 +100,9 @@ class Score(nn.Module, abc.ABC):
         return softmax_attention(self.energy(query, memory, state), memory.value, memory.mask, dropout=dropout)
 
     def start(self, memory: Memory) -> Past:
-        """What the score remembers before the first query."""
+        """State of the score before the first query."""
         return ()
 
     def advance(self, past: Past, weights: Tensor, memory: Memory) -> Past:
-        """What it remembers after a query that was answered with `weights` [B, H, 1, S]."""
+        """State after a query that was answered with `weights` [B, H, 1, S]."""
         return past

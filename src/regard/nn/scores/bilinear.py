@@ -13,7 +13,7 @@ from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import State
 from regard.ops.attended import Attended
-from regard.ops.dot import dot_attention, dot_score
+from regard.ops.dot import CARD, dot_attention, dot_score
 
 
 class Bilinear(Score):
@@ -37,7 +37,7 @@ class Bilinear(Score):
     torch.Size([1, 3, 5])
     """
 
-    implementations = ("reference", "sdpa")
+    implementations = CARD.names
 
     def __init__(self, query_dim: Size, key_dim: Size, *, num_heads: Size = 1) -> None:
         super().__init__(num_heads=num_heads)

@@ -11,7 +11,7 @@ from regard.nn.checks import fits
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import State
-from regard.ops.additive import additive_attention, additive_score
+from regard.ops.additive import CARD, WITHOUT_DROPOUT, additive_attention, additive_score
 from regard.ops.attended import Attended
 
 
@@ -44,8 +44,8 @@ class Concat(Score):
     torch.Size([1, 5, 3])
     """
 
-    implementations = ("reference", "blocked")
-    without_dropout = ("blocked",)
+    implementations = CARD.names
+    without_dropout = WITHOUT_DROPOUT
 
     @checked(identity_fits)
     def __init__(

@@ -12,7 +12,7 @@ from regard.nn.scores.base import Score
 from regard.nn.state import State
 from regard.ops.attended import Attended
 from regard.ops.cosine import inverse_length, unit
-from regard.ops.dot import dot_attention, dot_score
+from regard.ops.dot import CARD, dot_attention, dot_score
 from regard.ops.heads import split_heads
 from regard.ops.softmax import full_precision
 
@@ -40,7 +40,7 @@ class Cosine(Score):
     Linear(in_features=3, out_features=5, bias=True)
     """
 
-    implementations = ("reference", "sdpa")
+    implementations = CARD.names
 
     @checked()
     def __init__(self, query_dim: Size, key_dim: Size, *, num_heads: Size = 1, softness: Factor = 0.0) -> None:
@@ -55,7 +55,7 @@ class Cosine(Score):
         return self.aim(mapped(self, self.query_map, query, "queries"), self.strength_map(query))
 
     def aim(self, direction: Tensor, strength: Tensor) -> Tensor:
-        """What the maps said, W x [B, T, H D] and b x + b_0 [B, T, H] -> β_t q_t / |q_t|, [B, H, T, D]."""
+        """Outputs of the maps, W x [B, T, H D] and b x + b_0 [B, T, H] -> β_t q_t / |q_t|, [B, H, T, D]."""
         towards = unit(split_heads(direction, self.num_heads))
         return towards * F.softplus(strength.to(towards.dtype)).transpose(1, 2).unsqueeze(3)
 

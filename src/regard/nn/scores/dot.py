@@ -1,4 +1,4 @@
-"""The dot-product score."""
+"""The dot-product scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import State
 from regard.ops.attended import Attended
-from regard.ops.dot import dot_attention, dot_score
+from regard.ops.dot import CARD, dot_attention, dot_score
+from regard.ops.scaled_dot import CARD as SCALED_CARD
+from regard.ops.scaled_dot import scaled_dot_attention, scaled_dot_score
 
 
 class Dot(Score):
@@ -25,10 +27,30 @@ class Dot(Score):
     (0, 56)
     """
 
-    implementations = ("reference", "sdpa")
+    implementations = CARD.names
 
     def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
         return dot_score(query, memory.key)
 
     def attend(self, query: Tensor, memory: Memory, state: State, *, dropout: float, impl: str | None) -> Attended:
         return dot_attention(query, memory.key, memory.value, memory.mask, dropout=dropout, impl=impl)
+
+
+class ScaledDot(Score):
+    """The Transformer's score: e_ts = q_t . k_s / sqrt(D), D the width of one head.
+
+    Args: see `Score`. `ScaledDot(512, 512, hidden_dim=64, num_heads=8)` holds W^Q and W^K of a Transformer layer.
+
+    Vaswani et al. 2017, equation 1; see `regard.ops.scaled_dot_attention`.
+
+    >>> ScaledDot(512, 512, hidden_dim=64, num_heads=8).query_map
+    Linear(in_features=512, out_features=512, bias=False)
+    """
+
+    implementations = SCALED_CARD.names
+
+    def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
+        return scaled_dot_score(query, memory.key)
+
+    def attend(self, query: Tensor, memory: Memory, state: State, *, dropout: float, impl: str | None) -> Attended:
+        return scaled_dot_attention(query, memory.key, memory.value, memory.mask, dropout=dropout, impl=impl)

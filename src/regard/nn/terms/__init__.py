@@ -1,11 +1,10 @@
 """Terms inside an additive score."""
 
-from regard.nn.terms.base import Term
+from regard.nn.terms.base import RecurrentTerm, Term
 from regard.nn.terms.fertility import Fertility
+from regard.nn.terms.history import History
 from regard.nn.terms.location import LocationFeatures
 from regard.nn.terms.markov import Markov
 from regard.nn.terms.position import Position
-from regard.nn.terms.recall import Recall
-from regard.nn.terms.recurrent import RecurrentTerm
 
-__all__ = ["Fertility", "LocationFeatures", "Markov", "Position", "Recall", "RecurrentTerm", "Term"]
+__all__ = ["Fertility", "History", "LocationFeatures", "Markov", "Position", "RecurrentTerm", "Term"]

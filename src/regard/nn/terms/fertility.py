@@ -5,12 +5,12 @@ from __future__ import annotations
 from torch import Tensor
 
 from regard.arguments import Count, checked
-from regard.nn.terms.recurrent import RecurrentTerm
+from regard.nn.terms.base import RecurrentTerm
 from regard.ops.fertility_term import fertility_features
 
 
 class Fertility(RecurrentTerm):
-    r"""How much each key was attended to so far, with its neighbours: ξ(α_{<j}; i) = Σ_{j'<j} α_{j',i-k..i+k}.
+    r"""Attention to each key and its neighbours so far: ξ(α_{<j}; i) = Σ_{j'<j} α_{j',i-k..i+k}.
 
     It remembers the sum of all weights so far [B, H, 1, S]; for the first query it is 0.
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.arguments import Count, Size, checked
-from regard.nn.terms.recurrent import RecurrentTerm
+from regard.nn.terms.base import RecurrentTerm
 from regard.ops.location_term import location_features
 
 

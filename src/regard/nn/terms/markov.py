@@ -5,12 +5,12 @@ from __future__ import annotations
 from torch import Tensor
 
 from regard.arguments import Count, checked
-from regard.nn.terms.recurrent import RecurrentTerm
+from regard.nn.terms.base import RecurrentTerm
 from regard.ops.markov_term import markov_features
 
 
 class Markov(RecurrentTerm):
-    r"""What the query before attended to, around each key: ξ(α_{j-1}; i) = [α_{j-1,i-k}, ..., α_{j-1,i+k}].
+    r"""Weights of the previous query around each key: ξ(α_{j-1}; i) = [α_{j-1,i-k}, ..., α_{j-1,i+k}].
 
     It remembers the last weights [B, H, 1, S]; for the first query they are 0.
 

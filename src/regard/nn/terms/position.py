@@ -12,7 +12,7 @@ from regard.ops.softmax import statistics_dtype
 
 
 class Position(Term):
-    r"""Where query and key stand: ψ(j, i, I) = [log(1 + j), log(1 + i), log(1 + I)].
+    r"""Positions of query and key: ψ(j, i, I) = [log(1 + j), log(1 + i), log(1 + I)].
 
     j is the number of the query, i that of the key, both from 0; I is the true length of each sentence, taken from
     the memory's mask. It looks at no past, so all queries are read at once, by the fused paths too.

@@ -1,5 +1,5 @@
 """Additive attention (Bahdanau, Cho & Bengio 2015)."""
 
-from regard.ops.additive.api import CARD, additive_attention, additive_score
+from regard.ops.additive.api import CARD, WITHOUT_DROPOUT, additive_attention, additive_score
 
-__all__ = ["CARD", "additive_attention", "additive_score"]
+__all__ = ["CARD", "WITHOUT_DROPOUT", "additive_attention", "additive_score"]

@@ -1,4 +1,4 @@
-"""The public function of additive attention: checks shapes and picks the implementation."""
+"""The public functions of additive attention: checks, and the choice of an implementation."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from torch import Tensor
 
 from regard.cuda_capture import is_recording
 from regard.masks import Mask
-from regard.ops.additive import blocked, cpu_sigmoid, fused, harmonic, reference
+from regard.ops.additive import blocked, cpu_sigmoid, reference
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.ops.checks import check_impl, check_reading, check_weight
+from regard.ops.checks import check_impl, check_reading, check_weight, refuse
 from regard.ops.kernels import runnable
 
 CARD = Card(
@@ -22,12 +22,16 @@ CARD = Card(
     op="additive_attention",
     module="Additive",
     implementations=("reference", "blocked"),
+    conditional=("cpu_sigmoid",),
     kernels=("fused", "harmonic"),  # the second, which is not exact, is never chosen by itself
 )
 
 _WIDE = (torch.float32, torch.float64)
 
-# Up to this many elements of [B, H, T, S, A] the plain way is as fast, and its memory does not matter. Kernels take
+WITHOUT_DROPOUT = ("blocked", *CARD.kernels)
+"""Implementations that cannot drop weights."""
+
+# Up to this many elements of [B, H, T, S, A] the definition is as fast, and its memory does not matter. Kernels take
 # longer to be called from Python than small reads take, but not where they are recorded; a tile has 16 queries.
 _SMALL_ON_CPU = 1 << 20
 _SMALL_ELSEWHERE = 1 << 26
@@ -94,10 +98,11 @@ def additive_attention(
         mask: what may be attended; None for everything.
         features: [B, H or 1, T, S, F], or None.
         feature_weight: [H, A, F], with `features` only.
-        dropout: probability of dropping a weight; `reference` only, which None then means.
-        impl: `"reference"` (the definition, builds [B, H, T, S, A]), `"blocked"` (tiles, any device), `"fused"`
-            (tiles in Triton kernels; CUDA, float32 or half precision), `"harmonic"` (a bounded error, on the tensor
-            cores; CUDA, half precision, no features) or None to choose among the first three, which are exact.
+        dropout: probability of dropping a weight; `reference` and `cpu_sigmoid` only, of which None then chooses.
+        impl: `"reference"` (the definition, builds [B, H, T, S, A]), `"blocked"` (tiles, any device), `"cpu_sigmoid"`
+            (sigmoids for a few words on a CPU; float32 or float64, no features), `"fused"` (tiles in Triton kernels;
+            CUDA, float32 or half precision), `"harmonic"` (a bounded error, on the tensor cores; CUDA, half precision,
+            no features) or None to choose among the first four, which are exact.
         tolerance: `harmonic` only: the largest error of a tanh; unless given 1.5 · 2^-8 in bfloat16, 1.5 · 2^-11 in
             float16.
         span: `harmonic` only: a promise that no |q + k| exceeds it, so that nobody has to measure. Queries that
@@ -118,50 +123,60 @@ def additive_attention(
     tensor([[[[0.32, 0.68]]]])
     """
     if impl is not None:
-        check_impl("additive", (*CARD.implementations, *CARD.kernels), impl)
+        check_impl("additive", CARD.names, impl)
     check_weight("additive", "weight", weight)
     check_reading("additive", query, key, value, width=weight.shape[-1])
     Mask.check(mask)
     _check_weights(query, key, weight, features, feature_weight)
-    if impl in ("blocked", *CARD.kernels) and dropout:
-        raise ValueError(
-            f"additive: the {impl} implementation has no dropout (asked for {dropout}); leave impl out, which takes "
-            'the plain way where weights are dropped, or use impl="reference"'
-        )
-    if impl == "harmonic":
-        if features is not None:
-            raise ValueError('additive: the harmonic implementation has no features; use impl="fused"')
-        return harmonic.attention(query, key, value, weight, mask, tolerance=tolerance, span=span)
-    if tolerance is not None or span is not None:
+    if impl != "harmonic" and (tolerance is not None or span is not None):
         raise ValueError(f'additive: tolerance and span are for impl="harmonic"; got impl={impl!r}')
-    if impl is None and torch.compiler.is_compiling():  # sizes may be symbols, and a compiler fuses the plain way
-        impl = "reference"
-    if impl is None and features is None and _is_short(query, key, value, weight):
+    if impl is None:
+        impl = _fastest(query, key, value, weight, features=features, dropout=dropout)
+    elif (reason := _refusal(impl, query, key, value, weight, features=features, dropout=dropout)) is not None:
+        refuse("additive", impl, reason)
+    if impl == "harmonic":
+        from regard.ops.additive import harmonic
+
+        return harmonic.attention(query, key, value, weight, mask, tolerance=tolerance, span=span)
+    if impl == "cpu_sigmoid":
         return cpu_sigmoid.attention(query, key, value, weight, mask, dropout=dropout)
-    method = impl or ("reference" if dropout else _method(query, key, value))
-    if method == "reference":
+    if impl == "reference":
         return reference.attention(
             query, key, value, weight, mask, features=features, feature_weight=feature_weight, dropout=dropout
         )
-    read = fused.attention if method == "fused" else blocked.attention
-    return read(query, key, value, weight, mask, features=features, feature_weight=feature_weight)
+    if impl == "blocked":
+        return blocked.attention(query, key, value, weight, mask, features=features, feature_weight=feature_weight)
+    from regard.ops.additive import fused
+
+    return fused.attention(query, key, value, weight, mask, features=features, feature_weight=feature_weight)
 
 
-def _is_short(query: Tensor, key: Tensor, *others: Tensor) -> bool:
-    """Whether this is a read of few words on a CPU, in full precision, of which there are some."""
-    if query.device.type != "cpu" or not 0 < query.numel() * key.shape[2] <= _SMALL_ON_CPU:
-        return False
-    return query.dtype in _WIDE and all(tensor.dtype == query.dtype for tensor in (key, *others))
+def _refusal(
+    impl: str, query: Tensor, key: Tensor, value: Tensor, weight: Tensor, *, features: Tensor | None, dropout: float
+) -> str | None:
+    """The reason why an implementation cannot read this; None if it can, or if it checks the device by itself."""
+    if dropout and impl in WITHOUT_DROPOUT:
+        return f"has no dropout; got {dropout}"
+    if features is not None and impl in ("cpu_sigmoid", "harmonic"):
+        return "has no features"
+    if impl != "cpu_sigmoid":
+        return None
+    tensors = (query, key, value, weight)
+    if query.device.type != "cpu" or query.dtype not in _WIDE or any(one.dtype != query.dtype for one in tensors):
+        return f"needs tensors of one dtype on a CPU, float32 or float64; got {query.dtype} on {query.device}"
+    return None
 
 
-def _is_small(query: Tensor, key: Tensor) -> bool:
-    """Whether all of [B, H, T, S, A] is, so that the plain way is as fast."""
-    most = _SMALL_ON_CPU if query.device.type == "cpu" else _SMALL_ELSEWHERE
-    return query.numel() * key.shape[2] <= most
-
-
-def _method(query: Tensor, key: Tensor, value: Tensor) -> str:
-    """The plain way for what is small, and tiles for the rest: in kernels where they run, else in PyTorch."""
+def _fastest(
+    query: Tensor, key: Tensor, value: Tensor, weight: Tensor, *, features: Tensor | None, dropout: float
+) -> str:
+    """The implementation that is the fastest of the exact ones."""
+    if torch.compiler.is_compiling():  # sizes may be symbols, and a compiler fuses the definition
+        return "reference"
+    if features is None and _is_short(query, key, value, weight):
+        return "cpu_sigmoid"
+    if dropout:
+        return "reference"
     recorded = is_recording() and query.shape[2] >= _QUERIES_OF_A_TILE
     small = _is_small(query, key)
     if small and not (recorded and query.numel() * key.shape[2] > _SMALL_RECORDED):
@@ -169,6 +184,19 @@ def _method(query: Tensor, key: Tensor, value: Tensor) -> str:
     if runnable(query, key, value):
         return "fused"
     return "reference" if small else "blocked"
+
+
+def _is_short(query: Tensor, key: Tensor, *others: Tensor) -> bool:
+    """Return whether this is a read of few words on a CPU, in full precision, of which there are some."""
+    if query.device.type != "cpu" or not 0 < query.numel() * key.shape[2] <= _SMALL_ON_CPU:
+        return False
+    return query.dtype in _WIDE and all(tensor.dtype == query.dtype for tensor in (key, *others))
+
+
+def _is_small(query: Tensor, key: Tensor) -> bool:
+    """Return whether all of [B, H, T, S, A] is, so that the definition is as fast as tiles."""
+    most = _SMALL_ON_CPU if query.device.type == "cpu" else _SMALL_ELSEWHERE
+    return query.numel() * key.shape[2] <= most
 
 
 def _check_weights(

@@ -15,7 +15,7 @@ from regard.masks import Mask
 from regard.ops.additive.rebuilt_weights import rebuilt
 from regard.ops.additive.tiles import Operands, tiles
 from regard.ops.attended import Attended
-from regard.ops.custom_gradients import apply_once, narrow, only_once
+from regard.ops.kernels import apply_once, narrow, only_once
 from regard.ops.softmax import full_precision
 
 _WHAT = "additive: the blocked implementation"
@@ -43,7 +43,7 @@ def attention(
     shape = Operands(query, key, weight, features, feature_weight).shape
     context = _apply(_Attention, query, key, value, weight, features, feature_weight, mask)
     weigh = rebuilt(score, Operands(query, key, weight, features, feature_weight), mask)
-    return Attended(context, weigh, shape)
+    return Attended(context, weigh, shape, impl="blocked")
 
 
 def _apply(function: type[torch.autograd.Function], *operands: Any) -> Any:

@@ -13,8 +13,8 @@ from torch import Tensor
 from regard.masks import Mask
 from regard.ops.additive.kernels.backward import energy_gradients, slopes
 from regard.ops.additive.kernels.device import INTERPRETED
+from regard.ops.additive.kernels.energy import prepare
 from regard.ops.additive.kernels.forward import attend
-from regard.ops.additive.kernels.prepare import prepare
 from regard.ops.additive.launch import SCRATCH, Launch, Tile
 from regard.ops.additive.tiles import Operands
 
@@ -249,7 +249,7 @@ class Call:
         return torch.empty(shape, dtype=dtype, device=self.device)
 
     def _none(self, dimensions: int = 1) -> Tensor:
-        """What stands where a kernel reads nothing."""
+        """A placeholder for an operand that a kernel does not read."""
         return torch.empty((1,) * dimensions, device=self.device)
 
     def _on_device(self) -> Any:

@@ -43,4 +43,4 @@ def attention(
     """The same function as `reference.attention` without features; all of one dtype, which is not half."""
     with full_precision(query):
         energy = relative_score(query, key, weight)
-        return read(finite_softmax(energy, mask, sizes(energy)), value, dropout)
+        return read(finite_softmax(energy, mask, sizes(energy)), value, dropout, "cpu_sigmoid")

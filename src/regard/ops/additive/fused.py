@@ -16,8 +16,7 @@ from regard.ops.additive.launch import Launch, choose
 from regard.ops.additive.rebuilt_weights import rebuilt
 from regard.ops.additive.tiles import Operands
 from regard.ops.attended import Attended
-from regard.ops.custom_gradients import apply_once, narrow, only_once
-from regard.ops.kernels import DTYPES, check_kernels
+from regard.ops.kernels import DTYPES, apply_once, check_kernels, narrow, only_once
 
 _WHAT = "additive: the fused implementation"
 
@@ -42,7 +41,7 @@ def attention(
             query.shape[3], key.shape[2], query.dtype, features=features is not None, interpreted=interpreted
         )
     context = apply_once(_WHAT, _Attention, query, key, value, weight, features, feature_weight, mask, launch)
-    return Attended(context, rebuilt(blocked.score, operands, mask), operands.shape)
+    return Attended(context, rebuilt(blocked.score, operands, mask), operands.shape, impl="fused")
 
 
 class _Attention(torch.autograd.Function):

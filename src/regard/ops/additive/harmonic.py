@@ -15,15 +15,13 @@ from torch import Tensor
 
 from regard.masks import Mask
 from regard.ops.additive import blocked, fused, harmonic_reference, one_kernel
-from regard.ops.additive.harmonic_launch import HarmonicTile
-from regard.ops.additive.harmonics import LIMIT, TOLERANCE, Fit, choose, widest
-from regard.ops.additive.launch import Launch
+from regard.ops.additive.harmonic_fit import LIMIT, TOLERANCE, Fit, choose, widest
+from regard.ops.additive.launch import HarmonicTile, Launch
 from regard.ops.additive.launch import choose as choose_launch
 from regard.ops.additive.rebuilt_weights import rebuilt
 from regard.ops.additive.tiles import Operands
 from regard.ops.attended import Attended
-from regard.ops.custom_gradients import apply_once, narrow, only_once
-from regard.ops.kernels import check_kernels
+from regard.ops.kernels import apply_once, check_kernels, narrow, only_once
 
 _WHAT = "additive: the harmonic implementation"
 _HALF = (torch.float16, torch.bfloat16)
@@ -58,7 +56,7 @@ def attention(
     promised = span is not None
     context = apply_once(_WHAT, _Attention, query, key, value, weight, mask, launch, fit, tile, promised)
     operands = Operands(query, key, weight, None, None)
-    return Attended(context, rebuilt(blocked.score, operands, mask), operands.shape)
+    return Attended(context, rebuilt(blocked.score, operands, mask), operands.shape, impl="harmonic")
 
 
 def _best(span: float, tolerance: float, *, even: bool) -> Fit | None:

@@ -9,12 +9,11 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from regard.masks import Mask
 from regard.ops.additive.call import Call
-from regard.ops.additive.harmonic_launch import HarmonicTile, choose_tile
-from regard.ops.additive.harmonics import LIMIT, Fit
+from regard.ops.additive.harmonic_fit import LIMIT, Fit
 from regard.ops.additive.kernels.device import INTERPRETED
 from regard.ops.additive.kernels.features import features
 from regard.ops.additive.kernels.harmonic import attend_features
-from regard.ops.additive.launch import Launch
+from regard.ops.additive.launch import HarmonicTile, Launch, choose_tile
 from regard.ops.additive.tiles import Operands
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.ops.additive.harmonics import Fit
+from regard.ops.additive.harmonic_fit import Fit
 
 
 def score(query: Tensor, key: Tensor, weight: Tensor, fit: Fit) -> Tensor:
     """Energies [B, H, T, S], within fit.error · Σ|v| of the exact ones where |q + k| <= fit.span.
 
-    >>> from regard.ops.additive.harmonics import choose
+    >>> from regard.ops.additive.harmonic_fit import choose
     >>> query, key, weight = torch.zeros(1, 1, 1, 2), torch.ones(1, 1, 3, 2), torch.ones(1, 2)
     >>> score(query, key, weight, choose(1.0, tolerance=1e-4))   # 2 tanh 1
     tensor([[[[1.52, 1.52, 1.52]]]])

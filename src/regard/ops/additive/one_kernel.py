@@ -1,4 +1,4 @@
-"""When harmonic attention is one kernel, which makes the features on the way: short memories, on a Hopper GPU.
+"""Conditions for harmonic attention in one kernel, which makes the features in registers.
 
 Features that lie in memory are written once and read by many: with 2,048 keys that is nothing, with 512 it is 40% of
 the time. Made anew for every tile of 128 queries and 256 keys they cost little beside the products that wait for them,
@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from regard.masks import Mask
+from regard.ops.inner_product.sdpa import capability
 from regard.ops.kernels import runnable
-from regard.ops.sdpa_backends import capability
 
 _KEYS = 512
 _UNITS = 16
@@ -24,7 +24,7 @@ _TRITON = (3, 6)
 
 
 def reads(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> bool:
-    """Whether the kernel can read this: bfloat16, up to 512 keys, multiples of 16 units, no dense mask, on Hopper."""
+    """Return whether the kernel can read this: bfloat16, up to 512 keys, 16 n units, no dense mask, on Hopper."""
     batch, heads, queries, width = query.shape
     keys = key.shape[2]
     if not all(tensor.dtype == torch.bfloat16 for tensor in (query, key, value)) or not runnable(query, key, value):
@@ -37,7 +37,7 @@ def reads(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> bool:
 
 
 def _is_even(rows: Tensor) -> bool:
-    """Whether units lie next to each other, and rows begin at multiples of 16 bytes."""
+    """Return whether units lie next to each other, and rows begin at multiples of 16 bytes."""
     *strides, last = rows.stride()
     return last == 1 and rows.data_ptr() % 16 == 0 and all(stride % 8 == 0 for stride in strides)
 

@@ -1,4 +1,4 @@
-"""One read by harmonic features that are made on the way, in one kernel."""
+"""One read by harmonic features that are made in registers, in one kernel."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from torch.nn import functional
 
 from regard.masks import Mask
 from regard.ops.additive.call import Call
-from regard.ops.additive.counters import counters
-from regard.ops.additive.harmonics import LIMIT, Fit
+from regard.ops.additive.harmonic_fit import LIMIT, Fit
 from regard.ops.additive.kernels.one_kernel import KEYS, ROWS, WARPS, attend_on_the_way
 from regard.ops.additive.launch import Launch
 from regard.ops.additive.tiles import Operands
@@ -78,3 +77,31 @@ class OneKernelCall(Call):
         if power == width and even and value.data_ptr() % 16 == 0:
             return value
         return functional.pad(value, (0, power - width)).contiguous()
+
+
+_ROOM = 1 << 16
+
+_of_streams: dict[tuple[torch.device, int], Tensor] = {}
+_reserves: dict[torch.device, Tensor] = {}
+
+
+def counters(count: int, device: torch.device) -> Tensor:
+    """At least `count` zeros in int32, for the current stream or for the call that is captured."""
+    if torch.cuda.is_current_stream_capturing():
+        return _captured(count, device)
+    if device not in _reserves:  # what is captured was run before
+        _reserves[device] = torch.zeros(_ROOM, dtype=torch.int32, device=device)
+        torch.cuda.synchronize(device)
+    place = device, torch.cuda.current_stream(device).cuda_stream
+    if place not in _of_streams or len(_of_streams[place]) < count:
+        _of_streams[place] = torch.zeros(max(count, 1024), dtype=torch.int32, device=device)
+    return _of_streams[place]
+
+
+def _captured(count: int, device: torch.device) -> Tensor:
+    """A part of the reserve that nobody else gets, or zeros that are made in every replay."""
+    reserve = _reserves.get(device)
+    if reserve is None or len(reserve) < count:
+        return torch.zeros(count, dtype=torch.int32, device=device)
+    _reserves[device] = reserve[count:]
+    return reserve[:count]

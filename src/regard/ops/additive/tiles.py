@@ -27,23 +27,23 @@ class Tile:
 
     @property
     def queries(self) -> tuple[slice, slice, slice]:
-        """Where the tile's queries lie in a [B, H, T, ...] tensor."""
+        """Index of the tile's queries in a [B, H, T, ...] tensor."""
         return self.batch, slice(None), self.rows
 
     @property
     def keys(self) -> tuple[slice, slice, slice]:
-        """Where the tile's keys lie in a [B, H, S, ...] tensor."""
+        """Index of the tile's keys in a [B, H, S, ...] tensor."""
         return self.batch, slice(None), self.cols
 
     @property
     def pairs(self) -> tuple[slice, slice, slice, slice]:
-        """Where the tile lies in a [B, H, T, S, ...] tensor."""
+        """Index of the tile in a [B, H, T, S, ...] tensor."""
         return self.batch, slice(None), self.rows, self.cols
 
 
 @dataclass(frozen=True)
 class Operands:
-    """What an additive score is computed from: shapes as in `additive_score`. Also the shape of its gradients."""
+    """Operands of an additive score, shaped as in `additive_score`. Its gradients have the same form."""
 
     query: Tensor
     key: Tensor
@@ -127,12 +127,12 @@ def tiles(operands: Operands, mask: Mask | None = None) -> Iterator[Tile]:
 
 
 def _recorded() -> bool:
-    """Whether a CUDA graph is being recorded: then nothing can be read from the device, not even what to skip."""
+    """Return whether a CUDA graph is being recorded, during which nothing can be read from the device."""
     return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
 
 
 def _tile_sizes(shape: Shape, width: int, device: torch.device) -> tuple[int, int, int]:
-    """How many sequences, queries and keys make a tile: near square in queries and keys, then more sequences."""
+    """Sequences, queries and keys of a tile: near square in queries and keys, then more sequences."""
     batch, heads, queries, keys = shape
     elements = _ELEMENTS_ON_CPU if device.type == "cpu" else _ELEMENTS_ELSEWHERE
     pairs = max(1, elements // (heads * max(1, width)))

@@ -1,4 +1,4 @@
-"""The public function of the attending GRU: checks shapes, picks how a step is made, runs the loop."""
+"""The public function of the attending GRU: checks, the choice of an implementation of its steps, and the loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.ops.attending_gru import reference
-from regard.ops.attending_gru.steps import Read, Steps
+from regard.ops.attending_gru.reference import Read, Steps
 from regard.ops.checks import check_impl
 from regard.ops.kernels import runnable
 from regard.ops.softmax import full_precision, statistics_dtype
@@ -50,7 +50,7 @@ def attending_gru(
         joint_weight: M [A + 3D, D], the map of queries above the recurrent weights.
         joint_bias: m [A + 3D].
         weight: v [A].
-        impl: `"reference"` (plain PyTorch, any device), `"triton"` (a kernel a step, on a GPU) or None to choose.
+        impl: `"reference"` (plain PyTorch, any device), `"triton"` (one kernel per step, on a GPU) or None to choose.
 
     Returns:
         States h_1 ... h_T [T, B, D] and weights [T, B, S], in float32 for half-precision inputs.

@@ -1,4 +1,4 @@
-"""The public function of the cross-entropy: checks shapes, and picks how it is computed."""
+"""The public function of the cross-entropy: checks, and the choice of an implementation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from regard.ops.checks import check_impl
-from regard.ops.cross_entropy.fused import Fused
 from regard.ops.cross_entropy.reference import Plain
 from regard.ops.kernels import runnable
 
@@ -43,8 +42,12 @@ def cross_entropy(
     (tensor(1.3863), tensor(1.3863))
     """
     check_impl("cross_entropy", IMPLEMENTATIONS, impl)
-    way: type[torch.autograd.Function] = Plain if (impl or _method(logits)) == "reference" else Fused
-    apply: Callable[..., tuple[Tensor, Tensor]] = way.apply
+    function: type[torch.autograd.Function] = Plain
+    if (impl or _method(logits)) == "triton":
+        from regard.ops.cross_entropy.kernels import Fused
+
+        function = Fused
+    apply: Callable[..., tuple[Tensor, Tensor]] = function.apply
     return apply(logits, target, weight, smoothing)
 
 

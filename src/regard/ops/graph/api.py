@@ -77,7 +77,7 @@ def graph_attention(
     >>> graph_attention(node, edges, torch.tensor([[1.0]]), torch.tensor([[0.0]])).weights()   # energies 0 and 1
     tensor([[0.27, 0.73]])
     """
-    check_impl("graph", (*CARD.implementations, *CARD.kernels), impl)
+    check_impl("graph", CARD.names, impl)
     _check(node, weight_source, weight_target)
     edges = _edges(edges, node)
     method = impl or _method(node)
@@ -93,7 +93,7 @@ def graph_attention(
         weights = way.weigh(as_source, as_target, edges.given, negative_slope)
         context = way.read(dropped(weights, dropout), dropped(states, value_dropout), edges.given).to(node.dtype)
         weigh = partial(_held, weights)
-    return GraphAttended(context, edges.given, weigh, *node.shape[:2])
+    return GraphAttended(context, edges.given, weigh, *node.shape[:2], impl=method)
 
 
 def _held(weights: Tensor) -> Tensor:

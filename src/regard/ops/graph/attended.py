@@ -1,4 +1,4 @@
-"""What nodes read of their neighbours."""
+"""The outcome of a read along the edges of a graph."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ class GraphAttended:
         context: [N, H, D] from the op, [N, C] from the module.
         edges: [2, E], (source, target) of each edge that was read, in the order of `weights()`, which are made when
             they are asked for.
+        impl: the implementation that ran, by the name that `impl=` takes.
 
     >>> from regard.ops import graph_attention
     >>> node, edges = torch.tensor([[[0.0]], [[2.0]], [[4.0]]]), torch.tensor([[0, 2], [1, 1]])
@@ -32,17 +33,21 @@ class GraphAttended:
 
     context: Tensor
     edges: Tensor
+    impl: str
 
-    def __init__(self, context: Tensor, edges: Tensor, weigh: Callable[[], Tensor], num_nodes: int, heads: int) -> None:
+    def __init__(
+        self, context: Tensor, edges: Tensor, weigh: Callable[[], Tensor], num_nodes: int, heads: int, *, impl: str
+    ) -> None:
         self.context = context
         self.edges = edges
         self._weigh = weigh
         self._num_nodes = num_nodes
         self._heads = heads
+        self.impl = impl
 
     def replace(self, *, context: Tensor) -> GraphAttended:
         """The same read with its context laid out anew."""
-        return GraphAttended(context, self.edges, self._weigh, self._num_nodes, self._heads)
+        return GraphAttended(context, self.edges, self._weigh, self._num_nodes, self._heads, impl=self.impl)
 
     def weights(self) -> Tensor:
         """α of each edge, [H, E]. Differentiable; those of a target sum to one."""
@@ -73,7 +78,7 @@ class GraphAttended:
         return self.topk(1).keys.squeeze(2)
 
     def coverage(self) -> Tensor:
-        """How much each node is read by all others, Σ_i α_ij: [H, N]."""
+        """Attention that each node gets from all others, Σ_i α_ij: [H, N]."""
         return self._sum(self.weights(), self.edges[0])
 
     def dense(self) -> Attended:
@@ -86,7 +91,7 @@ class GraphAttended:
             rows = chosen.new_zeros(len(row), self._num_nodes, len(head))
             return rows.index_put((place, source[edge]), chosen, accumulate=True).permute(2, 0, 1).unsqueeze(0)
 
-        return Attended(self.context, weigh, (1, self._heads, self._num_nodes, self._num_nodes))
+        return Attended(self.context, weigh, (1, self._heads, self._num_nodes, self._num_nodes), impl=self.impl)
 
     def _sum(self, per_edge: Tensor, node: Tensor) -> Tensor:
         return per_edge.new_zeros(per_edge.shape[0], self._num_nodes).index_add(1, node, per_edge)

@@ -26,7 +26,7 @@ class Sorted(NamedTuple):
 
 
 class Edges:
-    """Who reads whom.
+    """Edges of a graph: the nodes that each node reads.
 
     Args:
         given: [2, E] integers, (source j, target i): i reads j; in any order, and any edge more than once.

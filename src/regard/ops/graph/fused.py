@@ -11,9 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.ops.custom_gradients import apply_once, only_once
 from regard.ops.graph.edges import Edges
-from regard.ops.kernels import DTYPES, check_kernels
+from regard.ops.kernels import DTYPES, apply_once, check_kernels, only_once
 
 WIDEST = 1024
 """Entries of a node in one head, at most: a program holds them all."""

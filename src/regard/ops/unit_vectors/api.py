@@ -1,4 +1,4 @@
-"""The public function: checks, and picks how the vectors are made."""
+"""The public function of unit vectors: checks, and the choice of an implementation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from torch.nn import functional as F
 from regard.cuda_capture import is_recording
 from regard.ops.checks import check_impl
 from regard.ops.kernels import runnable
-from regard.ops.unit_vectors.fused import Fused
 
 IMPLEMENTATIONS = ("reference", "triton")
 
@@ -38,7 +37,9 @@ def unit_vectors(vectors: Tensor, *, softness: float, impl: str | None = None) -
     check_impl("unit_vectors", IMPLEMENTATIONS, impl)
     width = vectors.shape[-1]
     if (impl or _method(vectors)) == "triton":
-        apply: Callable[..., Tensor] = Fused.apply
+        from regard.ops.unit_vectors.kernels import UnitVectors
+
+        apply: Callable[..., Tensor] = UnitVectors.apply
         return apply(vectors, softness)
     return F.rms_norm(vectors, (width,), eps=softness**2 / max(1, width))
 

@@ -23,12 +23,13 @@ from regard.models.outputs import Predicted, log_softmax
 from regard.recipes.sections import Recipe
 from regard.specials import PAD, SPECIALS, UNK
 from regard.systems.answering.memories import forgotten_stories
+from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task, no_head
+from regard.tasks.task import Encoders, Task
 from regard.tasks.tokenizers import learned_tokenizer, values
-from regard.view.direction import isolated
 from regard.view.terminal import story_map
+from regard.view.text import isolated
 
 _UNKNOWN = UNK - len(SPECIALS)
 
@@ -109,18 +110,18 @@ class Answering(Task):
     def classes(self, text: str) -> list[str]:
         return [text]
 
-    def doubts(self, model: Any, texts: Sequence[str]) -> list[str]:
+    def input_warnings(self, model: Any, texts: Sequence[str]) -> list[str]:
         """Of what is unknown, and of stories whose beginning is not read."""
         asked = [Sentences.of(text) for text in texts]
         room = getattr(model, "memory_size", math.inf)
-        return super().doubts(model, [" ".join(sentences) for sentences in asked]) + [
+        return super().input_warnings(model, [" ".join(sentences) for sentences in asked]) + [
             f"a story of {len(sentences) - 1} sentences is longer than the memory of {room} (model.memory_size): its "
             "first ones are not read"
             for sentences in asked
             if len(sentences) - 1 > room
         ]
 
-    def validated(self, model: Any, loss: float) -> str | None:
+    def after_validation(self, model: Any, loss: float) -> str | None:
         said: str | None = model.observe(loss) if hasattr(model, "observe") else None
         return said
 

@@ -30,9 +30,10 @@ from regard.models.outputs import Predicted
 from regard.recipes.sections import Recipe
 from regard.systems.bits.feed import DrawnFeed
 from regard.systems.bits.sections import EpisodeData
+from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Pace, Task, no_head
+from regard.tasks.task import Encoders, Task, Unrolling
 
 if TYPE_CHECKING:
     from regard.tasks.splits import Split
@@ -106,9 +107,8 @@ class Bits(Task):
         """Width of an input, and of an output."""
         return self.algorithm.input_dim, self.algorithm.output_dim
 
-    @property
-    def floor(self) -> float:
-        """That of fair bits."""
+    def unigram_loss(self, corpus: Corpus | None) -> float:
+        """Return the loss of fair bits."""
         return FLOOR
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
@@ -117,7 +117,7 @@ class Bits(Task):
         total = (each * batch.asked.unsqueeze(2)).sum()
         return Loss(total, total.detach(), batch.tokens)
 
-    def apart(self, other: Task) -> str | None:
+    def incompatibility(self, other: Task) -> str | None:
         assert isinstance(other, Bits)
         names = [type(task.algorithm).__name__ for task in (other, self)]
         if names[0] != names[1] or other.sizes != self.sizes:
@@ -127,7 +127,7 @@ class Bits(Task):
             )
         return None
 
-    def pace(self, model: nn.Module) -> Pace | None:
+    def unrolling(self, model: nn.Module) -> Unrolling | None:
         return "steps" if isinstance(model, NTM) else None
 
     def check(self, model: nn.Module, entries: int | None = None) -> None:

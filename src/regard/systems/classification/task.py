@@ -36,11 +36,12 @@ from regard.systems.classification.targets.label_set import LabelSetTarget
 from regard.systems.classification.targets.number import NumberTarget
 from regard.systems.classification.targets.target import Answered, Target
 from regard.tasks.class_weights import ClassWeights
-from regard.tasks.layers import layers_panel
+from regard.tasks.input_output import no_head
 from regard.tasks.length_check import check_room
 from regard.tasks.loss import Loss
+from regard.tasks.panels import layers_panel
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Pace, Task, in_batches, no_head
+from regard.tasks.task import Encoders, Task, Unrolling, in_batches
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,9 @@ class Classification(Task):
     def constant(self) -> str | None:
         return self.target.constant
 
-    def unigram_loss(self, corpus: Corpus) -> float | None:
-        return self.target.floor(corpus, "label")
+    def unigram_loss(self, corpus: Corpus | None) -> float:
+        found = None if corpus is None else self.target.unigram_loss(corpus, "label")
+        return super().unigram_loss(corpus) if found is None else found
 
     def averaged(self, logits: Sequence[Tensor]) -> Tensor:
         return self.target.averaged(logits)
@@ -136,7 +138,7 @@ class Classification(Task):
             total = total + predicted.extras["penalty"].masked_fill(batch.text_lengths == 0, 0.0).sum()
         return Loss(total, nll, batch.tokens)
 
-    def pace(self, model: nn.Module) -> Pace | None:
+    def unrolling(self, model: nn.Module) -> Unrolling | None:
         if not isinstance(model, Acceptor) or model.pair is not None:
             return None
         if not isinstance(self.target, LabelTarget):

@@ -25,13 +25,14 @@ from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS, PAD, UNK
 from regard.systems.language_model.sections import Decoding
+from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
-from regard.tasks.lstmn_panels import tape_panels, taped
+from regard.tasks.panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
-from regard.tasks.task import Encoders, Pace, Task, no_head
+from regard.tasks.task import Encoders, Task, Unrolling
 from regard.tasks.tokenizers import texts_end
-from regard.view.direction import isolated
+from regard.view.text import isolated
 
 if TYPE_CHECKING:
     from regard.tasks.splits import Split
@@ -92,14 +93,14 @@ class LanguageModelling(Task):
         goes_on = "text_lengths" not in batch  # a window; examples have lengths, and nothing behind them
         return Loss(total, nll.detach(), int(batch.tokens), carried(model, predicted.state) if goes_on else None)
 
-    def apart(self, other: Task) -> str | None:
+    def incompatibility(self, other: Task) -> str | None:
         assert isinstance(other, LanguageModelling)
         if other.first != self.first:
             return (
                 "begin texts differently (train.batch.window or data.ends); language models answer together if they "
                 "begin alike"
             )
-        return super().apart(other)
+        return super().incompatibility(other)
 
     def longest_samples(self, recipe: Recipe) -> Iterator[tuple[str, int]]:
         longest = recipe.search().max_length
@@ -113,7 +114,7 @@ class LanguageModelling(Task):
             "bits_per_character": bits_per_character(total, tokens),
         }
 
-    def pace(self, model: nn.Module) -> Pace | None:
+    def unrolling(self, model: nn.Module) -> Unrolling | None:
         return "steps" if isinstance(model, LSTMNLM) else "at once"
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:

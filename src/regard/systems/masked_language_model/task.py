@@ -30,11 +30,12 @@ from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS, FRAME, IGNORE, MASK, MASKED
 from regard.systems.masked_language_model.feed import FIXED, MaskedFeed, WindowFeed
 from regard.systems.masked_language_model.sections import Training
+from regard.tasks.input_output import no_head
 from regard.tasks.length_check import check_room, room
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import MEASURED, Encoders, Task, in_batches, no_head
-from regard.view.direction import isolated
+from regard.tasks.task import MEASURED, Encoders, Task, in_batches
+from regard.view.text import isolated
 
 if TYPE_CHECKING:
     from regard.tasks.splits import Split

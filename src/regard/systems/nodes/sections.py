@@ -88,7 +88,7 @@ class PlanetoidData(GraphSection):
     root: Path | None = None
     """The folder that the file is in; None for the folder you are in."""
     file: DataFile
-    """The file, with the arrays that docs/graphs.md names."""
+    """The file, with the arrays that systems/nodes/README.md names."""
     normalise: bool = True
     """Whether the features of a node are made to sum to one."""
 

@@ -66,7 +66,7 @@ class Nodes(Task):
     question: ClassVar[str] = "node"
     answer: ClassVar[str | None] = "label"
     unit: ClassVar[str] = "node"
-    plain: ClassVar[tuple[str, ...]] = ("node",)
+    unencoded_fields: ClassVar[tuple[str, ...]] = ("node",)
 
     graph: Graph
     encoders: Encoders
@@ -130,24 +130,23 @@ class Nodes(Task):
         assert isinstance(labels, Labels)
         return labels
 
-    @property
-    def floor(self) -> float:
-        """The entropy of the labels that are learned from."""
+    def unigram_loss(self, corpus: Corpus | None) -> float:
+        """Return the entropy of the training labels."""
         _, counts = np.unique([self.graph.labels[number] for number in self.graph.parts["train"]], return_counts=True)
         shares = counts / counts.sum()
         return float(-(shares * np.log(shares)).sum())
 
-    def apart(self, other: Task) -> str | None:
+    def incompatibility(self, other: Task) -> str | None:
         assert isinstance(other, Nodes)
         if other.graph.width != self.graph.width:
             return (
                 f"have nodes of {other.graph.width} and of {self.graph.width} features; networks answer together for "
                 "one graph"
             )
-        return super().apart(other)
+        return super().incompatibility(other)
 
-    def remarks(self) -> list[str]:
-        """Nodes without edges, and lines that were left out."""
+    def data_warnings(self, model: nn.Module, corpus: Corpus | None) -> list[str]:
+        """Return warnings about isolated nodes and skipped lines."""
         graph, said = self.graph, []
         if graph.isolated:
             said.append(f"{graph.isolated:,} of {len(graph.names):,} nodes have no edge: they read only themselves")

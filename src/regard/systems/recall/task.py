@@ -29,13 +29,14 @@ from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, PAD, UNK
 from regard.systems.recall.sections import Decoding
+from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
-from regard.tasks.task import Encoders, Task, in_batches, no_head
+from regard.tasks.task import Encoders, Task, in_batches
 from regard.tasks.tokenizers import learned_tokenizer, values
-from regard.view.direction import isolated
 from regard.view.terminal import story_map
+from regard.view.text import isolated
 
 SHOWN = 5
 """Texts of the memory that an answer names: those it looked at most."""
@@ -56,7 +57,7 @@ class Recalling(Task):
         exposure: what is fed to the decoder in training.
         memory: the file with what is remembered: a text a line, or states in a .safetensors file; None for the facts
             of what is measured.
-        stored, external: what is remembered, and as the decoder reads it; None before `ready`.
+        stored, external: what is remembered, and as the decoder reads it; None before `bind`.
     """
 
     context: ClassVar[str | None] = "fact"
@@ -97,7 +98,7 @@ class Recalling(Task):
         return found
 
     @torch.no_grad()
-    def ready(self, model: Any, examples: Iterable[Example] | None = None) -> Recalling:
+    def bind(self, model: Any, examples: Iterable[Example] | None = None) -> Recalling:
         """The same task with everything remembered that it is asked about.
 
         Raises:

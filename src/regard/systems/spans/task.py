@@ -26,13 +26,14 @@ from regard.models.outputs import Predicted
 from regard.recipes.sections import Recipe
 from regard.specials import IGNORE, PAD, UNK
 from regard.systems.spans.sections import SpanData
+from regard.tasks.input_output import no_head
 from regard.tasks.length_check import check_room
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task, no_head
+from regard.tasks.task import Encoders, Task
 from regard.tasks.tokenizers import learned_tokenizer, values
-from regard.view.direction import isolated
 from regard.view.terminal import heat_map
+from regard.view.text import isolated
 
 if TYPE_CHECKING:
     from regard.tasks.splits import Split
@@ -60,7 +61,7 @@ class SpanAnswering(Task):
     question: ClassVar[str] = "question"
     answer: ClassVar[str | None] = "answer"
     unit: ClassVar[str] = "boundary"
-    plain: ClassVar[tuple[str, ...]] = ("answer",)
+    unencoded_fields: ClassVar[tuple[str, ...]] = ("answer",)
     outline_sizes: ClassVar[tuple[int, int | None]] = (8, None)
 
     encoders: Encoders
@@ -130,7 +131,7 @@ class SpanAnswering(Task):
         return found
 
     @property
-    def counted(self) -> str:
+    def target_field(self) -> str:
         return "span"
 
     @property

@@ -141,9 +141,9 @@ class Tagging(Task):
             found["encoder"] = {**encoder, "characters": {**characters, "size": letters.size}}
         return found
 
-    def doubts(self, model: Any, texts: Sequence[str]) -> list[str]:
+    def input_warnings(self, model: Any, texts: Sequence[str]) -> list[str]:
         """Nothing of unknown words where their letters are read."""
-        return [] if LETTERS in self.encoders else super().doubts(model, texts)
+        return [] if LETTERS in self.encoders else super().input_warnings(model, texts)
 
     def _letters(self, texts: Sequence[Sequence[str]], device: torch.device) -> Tensor | None:
         """[B, W, L], of the words of texts; a text without words has one that is unknown, as its ids have."""

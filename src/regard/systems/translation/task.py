@@ -31,12 +31,12 @@ from regard.specials import BOS, PAD, SPECIALS, UNK
 from regard.systems.translation.dictionary import read_dictionary
 from regard.systems.translation.sections import Decoding, Evaluating, Training
 from regard.tasks.loss import Loss, token_loss
-from regard.tasks.lstmn_panels import tape_panels, taped
 from regard.tasks.output_set import output_set
+from regard.tasks.panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
 from regard.tasks.reinforce import RewardedDraws
 from regard.tasks.scheduled_sampling import Exposure
-from regard.tasks.task import Encoders, Pace, Task, in_batches
+from regard.tasks.task import Encoders, Task, Unrolling, in_batches
 from regard.tasks.tokenizers import learned_tokenizer, values
 
 EXTRAS = ("fertility", "backward", "symmetry")
@@ -120,9 +120,9 @@ class Translation(Task):
             return _forward(model, batch, given)
         return self.exposure.sampled(model, batch, given, teacher)
 
-    def doubts(self, model: Any, texts: Sequence[str]) -> list[str]:
+    def input_warnings(self, model: Any, texts: Sequence[str]) -> list[str]:
         """None where unknown words are copied."""
-        return super().doubts(model, texts) if self.dictionary is None else []
+        return super().input_warnings(model, texts) if self.dictionary is None else []
 
     def cuda_graph_obstacle(self, model: nn.Module) -> str | None:
         return None if self.exposure.sampling is None else "train.exposure.sampling changes from one to the next"
@@ -133,9 +133,9 @@ class Translation(Task):
     def output_set(self, texts: Iterable[str] | Path) -> Trie:
         return output_set(texts, self.target)
 
-    def pace(self, model: nn.Module) -> Pace | None:
+    def unrolling(self, model: nn.Module) -> Unrolling | None:
         if isinstance(model, Bidirectional):
-            return self.pace(model.forward_model)
+            return self.unrolling(model.forward_model)
         if not isinstance(model, EncoderDecoder):
             return None
         return "at once" if model.at_once else "steps"

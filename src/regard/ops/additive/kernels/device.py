@@ -1,4 +1,4 @@
-"""What the kernels are made of: the GPU's special functions, and what stands for them in Triton's interpreter."""
+"""Special functions of the GPU, and their substitutes in Triton's interpreter."""
 
 import triton
 import triton.language as tl

@@ -13,7 +13,7 @@ memory because they lie transposed, and no sum across threads. Two ways to a tan
 import triton
 import triton.language as tl
 
-from regard.ops.additive.kernels.device import hyperbolic_tangent, reciprocal
+from regard.ops.additive.kernels.device import exponential, hyperbolic_tangent, reciprocal
 
 
 @triton.jit
@@ -117,7 +117,7 @@ def energies(
 
 @triton.jit
 def corner(rows, first, even_width, GRANULE: tl.constexpr):
-    """Where the first hidden unit of row `first`, a multiple of 16, lies; `rows` of other groups come before it."""
+    """Address of the first hidden unit of row `first`, a multiple of 16, behind `rows` of other groups."""
     return tl.multiple_of((rows + first // GRANULE * GRANULE) * even_width + first % GRANULE, 16)
 
 
@@ -133,3 +133,36 @@ def weight_size(weight, width, WIDTH: tl.constexpr):
     """Σ_a |v_a|, which no energy exceeds."""
     a = tl.arange(0, WIDTH)
     return tl.sum(tl.abs(tl.load(weight + a, mask=a < width, other=0.0).to(tl.float32)), axis=0)
+
+
+@triton.jit
+def prepare(
+    source, across, along, bound,
+    rows, width, heads, padded_rows, padded_width, even_width,
+    stride_b, stride_h, stride_row, stride_a,
+    EXPONENTIAL: tl.constexpr, ALONG: tl.constexpr, GRANULE: tl.constexpr, BLOCK: tl.constexpr, BLOCK_A: tl.constexpr,
+):  # fmt: skip
+    """source [B, H, rows, A] -> across [G, slices, even A, GRANULE], along [G, padded rows, padded A], padded with 0.
+
+    `bound` [G] is the largest |entry| of each group.
+    """
+    group = tl.program_id(1).to(tl.int64)
+    row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    start = source + (group // heads) * stride_b + (group % heads) * stride_h
+    largest = tl.zeros([BLOCK], tl.float32)
+    for first in range(0, padded_width, BLOCK_A):
+        a = first + tl.arange(0, BLOCK_A)
+        inside = (row < rows)[:, None] & (a < width)[None, :]
+        entry = tl.load(start + row[:, None] * stride_row + a[None, :] * stride_a, mask=inside, other=0.0)
+        entry = entry.to(tl.float32)
+        largest = tl.maximum(largest, tl.max(tl.abs(entry), axis=1))
+        if EXPONENTIAL:  # beyond 22 the product is not taken; a NaN stays one
+            entry = tl.where(entry > 22.0, 22.0, tl.where(entry < -22.0, -22.0, entry))
+            entry = tl.where(inside, exponential(2.0 * entry, False), 0.0)
+        place = group * even_width * padded_rows + a[None, :] * GRANULE + (row % GRANULE)[:, None]
+        place += (row // GRANULE)[:, None] * even_width * GRANULE
+        tl.store(across + place, entry, mask=(a < even_width)[None, :] & (row < padded_rows)[:, None])
+        if ALONG:
+            place = (group * padded_rows + row)[:, None] * padded_width + a[None, :]
+            tl.store(along + place, entry, mask=(row < padded_rows)[:, None] & (a < padded_width)[None, :])
+    tl.atomic_max(bound + group, tl.max(largest, axis=0))

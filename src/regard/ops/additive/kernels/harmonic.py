@@ -114,7 +114,7 @@ def finish(context, lse, shifts, scale, group, t, d, highest, total, read, queri
 
 @triton.jit
 def within(queries, step, width, span, limit, WIDTH: tl.constexpr):
-    """Whether |q_a + k_a| <= span and |q_a|, |k_a| <= limit, by the extremes of each unit; not so for NaN."""
+    """Return whether |q_a + k_a| <= span and |q_a|, |k_a| <= limit, by the extremes of each unit; not so for NaN."""
     a = tl.arange(0, WIDTH)
     inside, keys = a < width, queries + step
     high, low = tl.load(queries + a, inside, 0.0), tl.load(queries + width + a, inside, 0.0)

@@ -14,8 +14,8 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy
 from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, warpgroup_mma, warpgroup_mma_wait
 
-from regard.ops.additive.kernels.halves import leave, put_together
-from regard.ops.additive.kernels.promise import largest_size, wider, within
+from regard.ops.additive.kernels.span_check import largest_size, wider, within
+from regard.ops.additive.kernels.split_keys import leave, put_together
 from regard.ops.additive.kernels.waves import key_features, query_features
 
 ROWS = gl.constexpr(128)
@@ -133,7 +133,7 @@ def attend_on_the_way(
 
 @gluon.jit
 def pairs_of(rows, stride, COUNT: gl.constexpr, layout: gl.constexpr):
-    """Where the first pairs of units of some rows are, [COUNT, UNITS / 2]."""
+    """Addresses of the first pairs of units of some rows, [COUNT, UNITS / 2]."""
     row = rows + gl.arange(0, COUNT, gl.SliceLayout(1, layout)) * stride
     pair = gl.arange(0, UNITS // 2, gl.SliceLayout(0, layout))
     return row.to(gl.pointer_type(gl.int32), bitcast=True)[:, None] + pair[None, :]
@@ -178,7 +178,7 @@ def shares(weight, unit, COUNT: gl.constexpr, layout: gl.constexpr):
 
 @gluon.jit
 def nothing_noted():
-    """How far queries and keys reach, and their parts of the line Σ_a v_a x_a, before the first units."""
+    """Initial values: reach of queries and keys, and their parts of the line Σ_a v_a x_a."""
     pairs_q = gl.full([ROWS, UNITS // 2], 0, gl.int32, BY_QUERY)
     pairs_k = gl.full([KEYS, UNITS // 2], 0, gl.int32, BY_KEY)
     return pairs_q, gl.max(pairs_k, axis=1), unpacked(pairs_q), gl.sum(unpacked(pairs_k), axis=1)

@@ -1,4 +1,4 @@
-"""Which pairs of a query and a key may meet: the mask, as the kernels see it."""
+"""The mask in the kernels: pairs of a query and a key that may meet."""
 
 import triton
 import triton.language as tl
@@ -6,7 +6,7 @@ import triton.language as tl
 
 @triton.jit
 def key_count(lengths, batch, keys, LENGTHS: tl.constexpr):
-    """How many leading keys of a sequence count."""
+    """Number of leading keys of a sequence that count."""
     if LENGTHS:
         return tl.minimum(tl.load(lengths + batch).to(tl.int32), keys)
     return keys
@@ -25,17 +25,17 @@ def allowed_pairs(t, s, queries, count, first, last, dense, stride_t, stride_s, 
 
 @triton.jit
 def whole(t, s, count, first, last, BLOCK_T: tl.constexpr, BLOCK_S: tl.constexpr):
-    """Whether all keys of a tile with this corner are in reach of all its queries, a dense mask aside."""
+    """Return whether all keys of a tile with this corner are in reach of all its queries, a dense mask aside."""
     return (s + BLOCK_S <= count) & (s + BLOCK_S - 1 - t <= last) & (s - (t + BLOCK_T - 1) > first)
 
 
 @triton.jit
 def meets(t, s, count, first, last, BLOCK_T: tl.constexpr, BLOCK_S: tl.constexpr):
-    """Whether any key of a tile with this corner may be in reach of any of its queries, a dense mask aside."""
+    """Return whether any key of a tile with this corner may be in reach of any of its queries, a dense mask aside."""
     return (s < count) & (s - (t + BLOCK_T - 1) <= last) & (s + BLOCK_S - 1 - t > first)
 
 
 @triton.jit
 def some(pairs):
-    """Whether any pair may meet."""
+    """Return whether any pair may meet."""
     return tl.max(tl.max(pairs.to(tl.int32), axis=1), axis=0) > 0

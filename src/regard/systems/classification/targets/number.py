@@ -47,7 +47,7 @@ class NumberTarget(Target):
         """Return the mean of the numbers."""
         return torch.stack(tuple(logits)).mean(0)
 
-    def floor(self, corpus: Corpus, field: str) -> float:
+    def unigram_loss(self, corpus: Corpus, field: str) -> float:
         """Return the loss of the mean."""
         values = corpus.ids(field)
         return float((values.astype(float) ** 2).mean())

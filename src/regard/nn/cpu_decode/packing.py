@@ -1,0 +1,179 @@
+"""A matrix laid out for the processor: what makes decoding on a CPU fast.
+
+A step of a decoder multiplies a few vectors by every weight of the model. oneDNN lays a matrix out in blocks once, and
+then multiplies without laying it out anew at every call. A single vector is multiplied by the two halves of a matrix as
+it lies, as a batch of two products: torch hands these to a routine for small products, which reads weights at three
+times the speed of the one for a matrix and a vector, and on two cores at once.
+
+Measured on an AMD EPYC with AVX-512 in float32, over the 19 MB of a decoder's weights in the order of their use, since
+a loop over one matrix finds it in the cache: one vector takes 0.77 ms in halves, 1.3 in blocks and 2.2 as torch has it,
+on two cores 0.35, 0.6 and 1.0; five vectors 1.3 in blocks and 3.1 as torch has it, 32 take 4.0 and 6.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+SMALL = 1 << 15
+"""Weights below which blocks do not pay: the product takes less time than the way to oneDNN."""
+
+Activation = Callable[[Tensor], Tensor]
+
+_IN_ONE: dict[Activation | None, tuple[str, str]] = {
+    None: ("none", ""),
+    F.relu: ("relu", ""),
+    F.gelu: ("gelu", "none"),
+    torch.tanh: ("tanh", ""),
+}
+"""Activations that oneDNN fuses with a product, by its names for them."""
+
+_OPERATIONS = ("_reorder_linear_weight", "_linear_pointwise")
+"""Those of torch that lay out and multiply. They are not promised: without them products are torch's own."""
+
+
+class Packing:
+    """One matrix, or several on top of each other, in halves for a single vector and in blocks for more.
+
+    Each layout is made when it is first needed and again after a matrix has changed. They are used only where they are
+    right and fast: on a CPU, in float32, without gradient. So a packed model can still be trained, saved, copied and
+    moved.
+
+    Args:
+        scale: what the first of several matrices and its bias are multiplied by.
+
+    >>> x, weight = torch.randn(3, 256), torch.randn(128, 256)
+    >>> with torch.inference_mode():
+    ...     print((Packing().linear(x, weight, None) - x @ weight.T).abs().max() < 1e-4)
+    tensor(True)
+    """
+
+    def __init__(self, scale: float = 1.0) -> None:
+        self._scale = scale
+        self._made_of: list[tuple[int, int]] = []
+        self._kept: tuple[Tensor, ...] = ()
+        self._weight: Tensor | None = None
+        self._bias: Tensor | None = None
+        self._blocks: Tensor | None = None
+        self._halves: _Halves | None = None
+
+    def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None, then: Activation | None = None) -> Tensor:
+        """x Wᵀ + b, and `then` of it: [..., in] -> [..., out]."""
+        if _wanted(x) and self._ready((weight,), () if bias is None else (bias,)):
+            return self._product(x, then)
+        product = F.linear(x, weight, bias)
+        return product if then is None else then(product)
+
+    def stacked(self, x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor]) -> Tensor:
+        """[s (x W_1ᵀ + b_1); x W_2ᵀ + b_2; ...] as one product, s the scale: [..., in] -> [..., all outs]."""
+        if _wanted(x) and self._ready(weights, biases):
+            return self._product(x, None)
+        first, *rest = (F.linear(x, weight, bias) for weight, bias in zip(weights, biases, strict=True))
+        return torch.cat([first * self._scale, *rest], -1)
+
+    def _product(self, x: Tensor, then: Activation | None) -> Tensor:
+        assert self._weight is not None
+        if x.numel() == x.shape[-1]:
+            if self._halves is None:
+                self._halves = _Halves.of(self._weight, self._bias)
+            return self._halves.product(x, then)
+        if self._blocks is None:
+            self._blocks = torch.ops.mkldnn._reorder_linear_weight(self._weight)
+        name, variant = _IN_ONE[then]
+        together: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._blocks, self._bias, name, [], variant)
+        return together
+
+    def _ready(self, weights: Sequence[Tensor], biases: Sequence[Tensor]) -> bool:
+        """Return whether the layouts are of these weights; lay them out anew if not, where that is right and fast."""
+        parts = (*weights, *biases)
+        stamps = [(part.data_ptr(), 0 if part.is_inference() else part._version) for part in parts]
+        if stamps == self._made_of:
+            return True
+        if not packable(*weights):
+            return False
+        self._blocks = self._halves = None
+        self._weight = _joined(weights, self._scale)
+        self._bias = _joined(biases, self._scale) if biases else None
+        # Kept alive, so that nothing else comes to lie at their addresses.
+        self._made_of, self._kept = stamps, tuple(part.detach() for part in parts)
+        return True
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Packing:
+        return Packing(self._scale)
+
+    def __reduce__(self) -> tuple[type[Packing], tuple[float]]:
+        return Packing, (self._scale,)
+
+
+class _Halves(NamedTuple):
+    """The halves of a matrix [2, out / 2, in] and of its bias [2, out / 2, 1], and how many rows of both count."""
+
+    weight: Tensor
+    bias: Tensor | None
+    size: int
+
+    @staticmethod
+    def of(weight: Tensor, bias: Tensor | None) -> _Halves:
+        """A matrix where it lies, or with one row more where it has an odd number of them."""
+        size, width = weight.shape
+        if size % 2:
+            weight, bias = F.pad(weight, (0, 0, 0, 1)), None if bias is None else F.pad(bias, (0, 1))
+        return _Halves(weight.view(2, -1, width), None if bias is None else bias.view(2, -1, 1), size)
+
+    def product(self, x: Tensor, then: Activation | None) -> Tensor:
+        """W x + b of a single vector, and `then` of it: [..., in] -> [..., out]."""
+        weight, bias, size = self
+        *outer, width = x.shape
+        # A column whose steps are as long as itself: with steps of 1 the same product takes many times as long.
+        column = x.contiguous().as_strided((2, width, 1), (0, 1, width))
+        product = torch.bmm(weight, column) if bias is None else torch.baddbmm(bias, weight, column)
+        if then is not None:
+            # By columns, since torch takes what lies in a row to oneDNN, and the way there is longer than a GELU.
+            product = then(product.squeeze(2).mT).mT
+        return (product.reshape(-1)[:size] if size % 2 else product).view(*outer, size)
+
+
+class PackedLinear(nn.Linear):
+    """`nn.Linear` with its own parameters, multiplied where that is right and fast as `Packing` has it."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        nn.Module.__init__(self)
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        self.weight, self.bias = linear.weight, linear.bias
+        self._packing = Packing()
+
+    def forward(self, x: Tensor, then: Activation | None = None) -> Tensor:
+        return self._packing.linear(x, self.weight, self.bias, then)
+
+
+def mapped_then(linear: nn.Linear, x: Tensor, then: Activation) -> Tensor:
+    """`then` of what a map makes of x, in one go where the map is packed."""
+    made: Tensor = linear(x, then) if isinstance(linear, PackedLinear) else then(linear(x))
+    return made
+
+
+def packable(*weights: Tensor) -> bool:
+    """Return whether layouts of this matrix, or of these on top of each other, would be right and fast."""
+    fits = all(weight.dtype == torch.float32 and weight.device.type == "cpu" for weight in weights)
+    large = sum(weight.numel() for weight in weights) >= SMALL
+    return fits and large and torch.backends.mkldnn.is_available() and _known()
+
+
+def _joined(parts: Sequence[Tensor], scale: float) -> Tensor:
+    """On top of each other, the first scaled; a single one as it is stays where it lies."""
+    first, *rest = (part.detach() for part in parts)
+    first = first if scale == 1.0 else first * scale
+    return torch.cat((first, *rest)) if rest else first.contiguous()
+
+
+def _wanted(x: Tensor) -> bool:
+    return x.dtype == torch.float32 and not torch.is_grad_enabled()
+
+
+def _known() -> bool:
+    """Return whether this torch has the operations."""
+    return all(hasattr(torch.ops.mkldnn, name) for name in _OPERATIONS)

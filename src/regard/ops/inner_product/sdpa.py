@@ -1,0 +1,229 @@
+"""PyTorch's fused attention by the fastest of its backends, under any mask.
+
+`F.scaled_dot_product_attention` has several kernels behind it and takes the first that can, in an order of its own,
+which is not the order of their speed. The rule here, per call:
+
+| device | dtype it runs in | read | order |
+|---|---|---|---|
+| CUDA, capability 9.0 on | half | 512² pairs T·S or more | cuDNN, flash, memory-efficient, plain |
+| CUDA | float32 | one query, or up to 1,024 pairs with gradients | plain |
+| CUDA | half | up to 1,024 pairs with gradients, more than 256 wide | plain |
+| CUDA, capability 9.0 on | half | up to 1,024 pairs, up to 64 wide | memory-efficient, flash, cuDNN, plain |
+| CUDA, capability 9.0 on | half | up to 1,024 pairs, up to 256 wide | flash, memory-efficient, cuDNN, plain |
+| CUDA, capability 9.0 on | half | the same with gradients | flash, cuDNN, memory-efficient, plain |
+| any other | any | any | PyTorch's own |
+
+A read of up to 1,024 pairs, up to 256 wide, that is not recorded (see below) has PyTorch's own order without cuDNN.
+
+A decoder that reads step by step makes the second and third kind. On an H200 the plain way takes half the time of the
+memory-efficient kernel there, forward and backward. Of the fourth kind, 64 sequences of 32 words in 8 heads, the
+memory-efficient kernel takes 11 µs and 34 with gradients, cuDNN, which PyTorch takes, 16 and 45, flash 17 and 77. Of
+the next two, as many in one head of 256, flash takes 10 µs and 42 with gradients, memory-efficient 12 and 107, cuDNN 15
+and 49, plain 88 with gradients; under padding, which flash does not have, memory-efficient 20 and 115, cuDNN 26 and 63.
+
+All of these are times of the GPU, in a CUDA graph. Called from Python, a read of up to 1,024 pairs takes as long as its
+launches: one kernel, whichever it is, is faster than the plain way's six, and setting an order takes longer than the
+kernel. There PyTorch's own order stands, without cuDNN.
+
+cuDNN builds a plan for every new shape. A large read earns it back in a few steps; reads of a few hundred words, whose
+shape differs from batch to batch, never do. A backend that cannot take a call (width, determinism, hardware) is passed
+over by PyTorch, so that an order is never a demand.
+"""
+
+from __future__ import annotations
+
+import functools
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from regard.cuda_capture import is_recording
+from regard.masks import Mask, Shape
+from regard.ops.attended import Attended
+from regard.ops.inner_product.read import Implementation, Read
+from regard.ops.softmax import HELD_PAIRS, whole_rows
+
+_LARGE = [
+    SDPBackend.CUDNN_ATTENTION,
+    SDPBackend.FLASH_ATTENTION,
+    SDPBackend.EFFICIENT_ATTENTION,
+    SDPBackend.MATH,
+]
+_SHORT = [
+    SDPBackend.EFFICIENT_ATTENTION,
+    SDPBackend.FLASH_ATTENTION,
+    SDPBackend.CUDNN_ATTENTION,
+    SDPBackend.MATH,
+]
+_SHORT_WIDE = [
+    SDPBackend.FLASH_ATTENTION,
+    SDPBackend.EFFICIENT_ATTENTION,
+    SDPBackend.CUDNN_ATTENTION,
+    SDPBackend.MATH,
+]
+_SHORT_WIDE_LEARNED = [
+    SDPBackend.FLASH_ATTENTION,
+    SDPBackend.CUDNN_ATTENTION,
+    SDPBackend.EFFICIENT_ATTENTION,
+    SDPBackend.MATH,
+]
+_CAPABILITY = (9, 0)
+_PAIRS = 512 * 512
+_FEW_PAIRS = 1024
+_NARROW, _WIDE = 64, 256
+
+
+@dataclass(frozen=True)
+class Size:
+    """Size of a read: queries, keys, width of a head; and whether it has gradients."""
+
+    queries: int
+    keys: int
+    width: int
+    differentiable: bool = False
+
+
+def fused_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    allowed: Tensor | None = None,
+    *,
+    causal: bool = False,
+    scale: float,
+    dropout: float = 0.0,
+) -> Tensor:
+    """softmax(scale q.k) value by the fastest backend: [B, H, T, D], [B, H, S, D], [B, H, S, Dv] -> [B, H, T, Dv].
+
+    Args:
+        query: of one dtype with key and value.
+        key: likewise.
+        value: likewise.
+        allowed: booleans that broadcast to [B, H, T, S], a True in every row, or what is added to the energies, 0 or
+            -inf; None for everything.
+        causal: the first query sees the first key, the next one more, and so on; without `allowed`.
+        scale: of the inner products.
+        dropout: probability of dropping a weight.
+
+    >>> ones = torch.ones(1, 1, 2, 3)
+    >>> fused_attention(ones, ones, ones.cumsum(2), causal=True, scale=1.0)[0, 0, :, 0]
+    tensor([1.0, 1.5])
+    """
+    if not query.is_cuda or torch.compiler.is_compiling():
+        return F.scaled_dot_product_attention(query, key, value, allowed, dropout, causal, scale=scale)
+    query, key, value = aligned(query), aligned(key), aligned(value)
+    with _order(query, key, value):
+        return F.scaled_dot_product_attention(query, key, value, allowed, dropout, causal, scale=scale)
+
+
+def aligned(tensor: Tensor) -> Tensor:
+    """The same numbers where rows begin at multiples of 16 bytes: some kernels fail on others. A compiler sees to it.
+
+    >>> row = torch.arange(9.0)
+    >>> aligned(row[:8]).data_ptr() == row.data_ptr(), aligned(row[1:]).data_ptr() % 16
+    (True, 0)
+    """
+    if torch.compiler.is_compiling() or (tensor.data_ptr() % 16 == 0 and (tensor.is_contiguous() or _even(tensor))):
+        return tensor
+    return tensor.clone(memory_format=torch.contiguous_format)
+
+
+def _even(tensor: Tensor) -> bool:
+    """Return whether all rows begin at multiples of 16 bytes, if the first does, and lie without gaps."""
+    *strides, last = tensor.stride()
+    return last == 1 and all(stride * tensor.element_size() % 16 == 0 for stride in strides)
+
+
+def backends(capability: tuple[int, int] | None, dtype: torch.dtype, size: Size) -> list[SDPBackend] | None:
+    """The rule as a function: the order to try, or None for PyTorch's own; `capability` is None off CUDA.
+
+    >>> backends((9, 0), torch.bfloat16, Size(4096, 4096, 64))[0].name
+    'CUDNN_ATTENTION'
+    >>> backends((9, 0), torch.bfloat16, Size(32, 32, 64))[0].name
+    'EFFICIENT_ATTENTION'
+    >>> backends((8, 0), torch.float32, Size(1, 30, 512))[0].name
+    'MATH'
+    >>> backends((8, 0), torch.bfloat16, Size(4096, 4096, 64)) is None
+    True
+    """
+    if capability is None:
+        return None
+    half = dtype in (torch.float16, torch.bfloat16)
+    pairs = size.queries * size.keys
+    short = size.differentiable and pairs <= _FEW_PAIRS
+    if (short and (not half or size.width > _WIDE)) or (not half and size.queries == 1):
+        return [SDPBackend.MATH]
+    if not half or capability < _CAPABILITY:
+        return None
+    if pairs <= _FEW_PAIRS and size.width <= _NARROW:
+        return _SHORT
+    if pairs <= _FEW_PAIRS and size.width <= _WIDE:
+        return _SHORT_WIDE_LEARNED if size.differentiable else _SHORT_WIDE
+    return _LARGE if pairs >= _PAIRS else None
+
+
+class _WithoutCudnn:
+    """PyTorch's own order but for cuDNN, in a hundredth of the time that `sdpa_kernel` takes to set one."""
+
+    def __enter__(self) -> None:
+        self._before = torch.backends.cuda.cudnn_sdp_enabled()
+        torch.backends.cuda.enable_cudnn_sdp(False)
+
+    def __exit__(self, *_: object) -> None:
+        torch.backends.cuda.enable_cudnn_sdp(self._before)
+
+
+def _order(query: Tensor, key: Tensor, value: Tensor) -> AbstractContextManager[None]:
+    few = query.shape[2] * key.shape[2] <= _FEW_PAIRS and query.shape[3] <= _WIDE
+    if few and not is_recording():
+        return _WithoutCudnn()
+    differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value))
+    size = Size(query.shape[2], key.shape[2], query.shape[3], differentiable)
+    dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else query.dtype
+    order = backends(capability(query.device), dtype, size)
+    return nullcontext() if order is None else sdpa_kernel(order, set_priority=True)
+
+
+@functools.cache
+def capability(device: torch.device) -> tuple[int, int]:
+    """The compute capability of a GPU, asked once."""
+    return torch.cuda.get_device_capability(device)
+
+
+def attend(read: Read) -> Attended:
+    """The fused operation, with a bias for the mask; rows without anything to attend to are erased."""
+    query, key, value, mask = read.query, read.key, read.value, read.mask
+    if mask is None or read.causal:
+        context = fused_attention(query, key, value, causal=read.causal, scale=read.scale, dropout=read.dropout)
+        return read.attended(context, SDPA.name)
+    bias, empty = _known_bias(mask, read.shape, query)
+    context = fused_attention(query, key, value, bias, scale=read.scale, dropout=read.dropout)
+    return read.attended(context if empty is None else context.masked_fill(empty, 0.0), SDPA.name)
+
+
+SDPA = Implementation("sdpa", attend, lambda read: None, attend)
+
+
+def _known_bias(mask: Mask, shape: Shape, query: Tensor) -> tuple[Tensor, Tensor | None]:
+    """The bias that stands for a mask, and the rows to erase; made once for the layers that read by it.
+
+    Booleans where it would be large, and while windows are recorded: a causal mask may outlive what is recorded.
+    """
+    if mask.by_place and (is_recording() or shape[0] * shape[2] * shape[3] > HELD_PAIRS):
+        forbidden, empty = whole_rows(mask, shape, query.device)
+        return ~forbidden, empty
+    return mask.latest(_bias, (shape, query.device, query.dtype), lambda: _bias(mask, shape, query))
+
+
+def _bias(mask: Mask, shape: Shape, query: Tensor) -> tuple[Tensor, Tensor | None]:
+    """A bias of 0 or -inf [B, H, T, S], and the rows to erase. PyTorch makes it of booleans too, but at every read."""
+    forbidden, empty = whole_rows(mask, shape, query.device)
+    keys = forbidden.shape[3]
+    # Rows begin at multiples of eight entries, where kernels want them: PyTorch copies others at every read.
+    room = keys + -keys % 8 if query.is_cuda else keys
+    bias = query.new_zeros(*forbidden.shape[:3], room).narrow(3, 0, keys)
+    return bias.masked_fill_(forbidden, -torch.inf), empty

@@ -1,0 +1,111 @@
+"""Reads of a few words by one kernel: which they are, and what they may attend to."""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.cuda_capture import is_recording
+from regard.masks import Mask, Shape
+from regard.ops.attended import Attended
+from regard.ops.inner_product.read import Implementation, Read
+from regard.ops.inner_product.sdpa import capability
+from regard.ops.kernels import DTYPES, apply_once, no_kernels, runnable
+
+
+class Limits(NamedTuple):
+    """A mask of spans as its kernels take it: keys before a length, and between two bounds that go with the query.
+
+    Attributes:
+        lengths: [B] integers on the device; None for no limit.
+        after: query t sees keys after t + after; None for no limit.
+        until: query t sees keys up to and with t + until; None for no limit.
+
+    >>> Limits.of(Mask.causal() & Mask.padding([3]), (1, 1, 2, 5), torch.device("cpu"))
+    Limits(lengths=tensor([3]), after=None, until=3)
+    """
+
+    lengths: Tensor | None = None
+    after: int | None = None
+    until: int | None = None
+
+    @staticmethod
+    def of(mask: Mask, shape: Shape, device: torch.device) -> Limits:
+        """Those of a mask that is nothing else; the last query stands at the last key."""
+        lengths, first, last, _ = mask.spans(shape)
+        shift = shape[3] - shape[2]
+        return Limits(
+            None if lengths is None else lengths.to(device),
+            None if first is None else first + shift,
+            None if last is None else last + shift,
+        )
+
+
+_LONGEST, _WIDEST = 64, 256
+_LONGEST_IN_FLOAT32, _WIDEST_IN_FLOAT32 = 32, 64  # where products are not the tensor cores'
+_CAPABILITY = (9, 0)
+_SHARED = 160 << 10  # bytes of a multiprocessor that the widest heads need
+
+
+def short_fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shape: Shape) -> bool:
+    """Return whether this is a short read inside a CUDA graph: in eager mode it takes longer to launch than others."""
+    if not is_recording() or not query.dtype == key.dtype == value.dtype or not runnable(query, key, value):
+        return False
+    return _too_large(query, value, shape) is None and _suits(query.device) and _in_spans(mask, shape)
+
+
+def short_attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shape: Shape, *, scale: float, dropout: float = 0.0
+) -> Tensor:
+    """softmax(scale q.k) value of up to 64 queries and keys, [B, H, T, Dv]; `short_fits` says when it is fastest."""
+    from regard.ops.inner_product.kernels import WHAT, ShortRead
+
+    limits = Limits() if mask is None else Limits.of(mask, shape, query.device)
+    found: Tensor = apply_once(WHAT, ShortRead, query, key, value, limits, scale, dropout)
+    return found
+
+
+def offer(read: Read) -> Attended | None:
+    """The outcome for short reads inside a CUDA graph."""
+    return attend(read) if short_fits(read.query, read.key, read.value, read.mask, read.shape) else None
+
+
+def refusal(read: Read) -> str | None:
+    """It needs Triton, few queries and keys, and a mask of spans."""
+    reason = no_kernels(read.query.device, read.query.dtype, DTYPES) or _too_large(read.query, read.value, read.shape)
+    if reason is None and not _in_spans(read.mask, read.shape):
+        reason = "has padding and windows, not other masks"
+    return reason
+
+
+def attend(read: Read) -> Attended:
+    """All pairs of a head in one program."""
+    context = short_attention(
+        read.query, read.key, read.value, read.mask, read.shape, scale=read.scale, dropout=read.dropout
+    )
+    return read.attended(context, SHORT_READS.name)
+
+
+SHORT_READS = Implementation("short_reads", offer, refusal, attend)
+
+
+def _too_large(query: Tensor, value: Tensor, shape: Shape) -> str | None:
+    half = query.dtype != torch.float32
+    longest, widest = (_LONGEST, _WIDEST) if half else (_LONGEST_IN_FLOAT32, _WIDEST_IN_FLOAT32)
+    if max(shape[2:]) > longest or max(query.shape[3], value.shape[3]) > widest:
+        return f"has up to {longest} queries and keys of width {widest} in {query.dtype}; got {list(shape)}"
+    return None
+
+
+def _in_spans(mask: Mask | None, shape: Shape) -> bool:
+    return mask is None or mask.spans(shape).rest is None
+
+
+@functools.cache
+def _suits(device: torch.device) -> bool:
+    """Return whether a GPU is of those that were measured; smaller ones do not hold the widest heads."""
+    shared = torch.cuda.get_device_properties(device).shared_memory_per_multiprocessor
+    return capability(device) >= _CAPABILITY and shared >= _SHARED
