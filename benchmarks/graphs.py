@@ -96,11 +96,11 @@ def _logits(model: GAT, batch: Any) -> Tensor:
 
 
 def _right(logits: Tensor, batch: Any) -> float:
-    return 100 * float((logits[batch.asked].argmax(-1) == batch.label).float().mean())
+    return 100 * float((logits[batch["asked"]].argmax(-1) == batch["label"]).float().mean())
 
 
 def _loss(logits: Tensor, batch: Any) -> float:
-    return float(F.cross_entropy(logits[batch.asked], batch.label))
+    return float(F.cross_entropy(logits[batch["asked"]], batch["label"]))
 
 
 def table(name: str, rows: list[Row]) -> str:

@@ -197,14 +197,14 @@ def parts() -> list[Row]:
     made = objective("Bahdanau, GRU")
     model, batch = made.model, some_batch(BATCH, WORDS, WORDS, full=True)
     assert isinstance(model, Bahdanau)
-    target = batch.target[:, 1:]
+    target = batch["target"][:, 1:]
 
     def leaf(*shape: int) -> Tensor:
         return (0.1 * torch.randn(shape, device=DEVICE)).requires_grad_()
 
     def encode(*, back: bool) -> None:
         with recording():
-            encoded = model.encoder(batch.source, batch.source_lengths)
+            encoded = model.encoder(batch["source"], batch["source_lengths"])
         if back:
             torch.autograd.grad(encoded.states.sum(), list(model.encoder.parameters()))
 

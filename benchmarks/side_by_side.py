@@ -121,7 +121,7 @@ class SideBySide(Objective):
             said: Any = lambda inputs: Predicted(logits)  # noqa: E731
             return self.task.loss(said, batch).total
 
-        found: Tensor = vmap(loss)(self.said(batch.inputs))
+        found: Tensor = vmap(loss)(self.said(batch["inputs"]))
         return found
 
     def said(self, inputs: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data import EOS, Collator, Corpus, DataError, Pairs, Tokenizer
+from regard.data import EOS, Collator, Corpus, DataError, Pairs, Tokenizer, TokensField
 from regard.data.bpe_dropout import _WAYS, BPEDropout, cut_anew
 from regard.data.feed import ExampleFeed, Place
 
@@ -23,6 +23,7 @@ TEXTS = [
     "naïve 日本 ☃\n\nx",
 ]
 BPE = Tokenizer.train(TEXTS * 5, kind="bpe", size=330)
+PAIR = {"source": TokensField(BPE), "target": TokensField(BPE, begin=True, end=True)}
 MASKED = Tokenizer.train(TEXTS * 5, kind="bpe", size=330, masked=True)
 anything = st.one_of(st.text(st.characters(exclude_categories=["Cs"])), st.lists(st.sampled_from(TEXTS)).map("".join))
 
@@ -123,14 +124,14 @@ def test_other_kinds_have_no_merges(kind: str) -> None:
 def feed(tmp_path: Path) -> ExampleFeed:
     (tmp_path / "a").write_text("".join(f"{TEXTS[number % 2]} {number}\n" for number in range(40)))
     (tmp_path / "b").write_text("".join(f"{TEXTS[(number + 1) % 2]}\n" for number in range(40)))
-    corpus = Corpus.build(Pairs(tmp_path / "a", tmp_path / "b"), {"source": BPE, "target": BPE}, tmp_path / "cache")
+    corpus = Corpus.build(Pairs(tmp_path / "a", tmp_path / "b"), PAIR, tmp_path / "cache")
     dropouts = {"source": BPEDropout(BPE, 0.3, seed=1), "target": BPEDropout(BPE, 0.3, seed=1)}
-    return ExampleFeed(corpus, framed=("target",), counted="target", tokens=400, sentences=None, dropouts=dropouts)
+    return ExampleFeed(corpus, counted="target", tokens=400, sentences=None, dropouts=dropouts)
 
 
 def stored(tmp_path: Path) -> Corpus:
     """The corpus of the feed as it was encoded, from the cache."""
-    return Corpus.build(Pairs(tmp_path / "a", tmp_path / "b"), {"source": BPE, "target": BPE}, tmp_path / "cache")
+    return Corpus.build(Pairs(tmp_path / "a", tmp_path / "b"), PAIR, tmp_path / "cache")
 
 
 def test_batches_hold_other_pieces_of_the_same_texts(feed: ExampleFeed, tmp_path: Path) -> None:
@@ -141,8 +142,8 @@ def test_batches_hold_other_pieces_of_the_same_texts(feed: ExampleFeed, tmp_path
         batches = [feed.batch(place) for place in places]
         assert sorted(index for batch in batches for index in batch.indices) == list(range(40))
         for place, batch in zip(places, batches, strict=True):
-            assert batch.source.numel() + batch.target.numel() <= 400
-            assert batch.tokens == feed.tokens(place) == int((batch.target_lengths - 1).sum())
+            assert batch["source"].numel() + batch["target"].numel() <= 400
+            assert batch.tokens == feed.tokens(place) == int((batch["target_lengths"] - 1).sum())
             texts = plain(batch.indices)
             for field in ("source", "target"):
                 assert [BPE.decode(row[row != 2].tolist()) for row in batch[field]] == [
@@ -155,19 +156,19 @@ def test_a_place_holds_the_same_whatever_was_read_before(feed: ExampleFeed) -> N
     first = [feed.batch(Place(epoch, 1)) for epoch in (0, 3, 1)]
     again = [feed.batch(Place(epoch, 1)) for epoch in (0, 3, 1)]
     for one, other in zip(first, again, strict=True):
-        assert one.source.equal(other.source)
+        assert one["source"].equal(other["source"])
         assert one.indices == other.indices
-    assert len({one.source.numel() for one in first}) > 1
+    assert len({one["source"].numel() for one in first}) > 1
 
 
 def test_processes_share_a_batch_without_loss(feed: ExampleFeed) -> None:
     place = Place(1, 0)
     whole, parts = feed.batch(place), [feed.batch(place, rank, 2) for rank in range(2)]
     assert sum(part.tokens for part in parts) == whole.tokens == feed.tokens(place)
-    listed = zip(whole.indices, whole.source, whole.source_lengths, strict=True)
+    listed = zip(whole.indices, whole["source"], whole["source_lengths"], strict=True)
     rows = {index: row[:length].tolist() for index, row, length in listed}
     for part in parts:
-        for index, row, length in zip(part.indices, part.source, part.source_lengths, strict=True):
+        for index, row, length in zip(part.indices, part["source"], part["source_lengths"], strict=True):
             assert row[:length].tolist() == rows[index]
 
 

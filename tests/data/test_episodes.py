@@ -47,8 +47,8 @@ def test_shapes_and_bits(task: Algorithm) -> None:
     assert episodes.bits == episodes.asked.sum() * task.output_dim
     batch = episodes.batch(first=22, rank=1, world=3)
     assert batch.indices == (23, 26, 29, 32)
-    assert batch.inputs.tolist() == episodes.inputs[1::3].tolist()
-    assert batch.tokens == int(batch.asked.sum()) * task.output_dim
+    assert batch["inputs"].tolist() == episodes.inputs[1::3].tolist()
+    assert batch.tokens == int(batch["asked"].sum()) * task.output_dim
 
 
 @every_task

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data import Batches, Corpus, DataError, Digits, Mixture, Table, Tokenizer
+from regard.data import Batches, Corpus, DataError, Digits, Mixture, Table, Tokenizer, TokensField
 from regard.data.mixture import repeated
 
 COLUMNS = {"source": 0, "target": 1}
@@ -60,14 +60,14 @@ def test_a_corpus_knows_how_many_rows_each_part_has(tmp_path: Path) -> None:
     parts = tuple(Table(tmp_path / name, COLUMNS, bad_lines="skip") for name in ("a.tsv", "b.tsv"))
     both = Mixture(parts, (2.0, 1.0))
     words = Tokenizer.train((example.fields["source"] for example in both), kind="words")
-    encoders = {"source": words, "target": words}
+    fields = {"source": TokensField(words), "target": TokensField(words)}
     for _ in range(2):  # built, then out of the cache
-        corpus = Corpus.build(both, encoders, tmp_path / "cache")
+        corpus = Corpus.build(both, fields, tmp_path / "cache")
         assert (len(corpus), corpus.parts, corpus.skipped.count) == (3, (2, 1), 1)
     assert [example.where for example in both] == [f"{tmp_path / name}" for name in ("a.tsv:1", "a.tsv:3", "b.tsv:1")]
-    weighted = Corpus.build(Mixture(parts, (7.0, 0.5)), encoders, tmp_path / "cache")
+    weighted = Corpus.build(Mixture(parts, (7.0, 0.5)), fields, tmp_path / "cache")
     assert weighted.folder == corpus.folder  # ids do not depend on weights
-    alone = Corpus.build(parts[1], encoders, tmp_path / "cache")
+    alone = Corpus.build(parts[1], fields, tmp_path / "cache")
     assert alone.parts == (1,)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from regard.data import DataError, Opinions
-from regard.data.opinions import adjectives
+from regard.data.generated import adjectives
 
 
 def meant(text: str) -> set[str]:

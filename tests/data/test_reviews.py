@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from regard.data import DataError, Reviews
-from regard.data.opinions import adjectives
+from regard.data.generated import adjectives
 
 PRAISE, BLAME = set(adjectives()[1::2]), set(adjectives()[0::2])
 ASPECTS = {"breakfast": "food", "coffee": "food", "food": "food", "soup": "food", "street": "noise", "lift": "noise",

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from regard.data import SPECIALS, DataError, Diaries, Glossary, Spans, Squad, Tokenizer
+from regard.data import SPECIALS, DataError, Diaries, Glossary, SpanField, Spans, Squad, Tokenizer
 from regard.data.example import Example
 from regard.data.problems import Skipped
-from regard.data.windows import Cutting, Places, Windows, word_numbers
+from regard.data.windows import Cutting, Windows, word_numbers
 
 PASSAGE = "Zoë wasn't in São Paulo (1843–50); 3.5% of it — “naïve” — she sold  near the old harbour."
 
@@ -203,7 +203,7 @@ def test_only_windows_with_the_answer_are_learned_from() -> None:
         ("a b c d", ["2", "3"]),
         ("c d e f", ["0", "1"]),
     ]
-    assert Places().encode_all([one.fields["span"] for one in found]) == [[2, 3], [0, 1]]  # type: ignore[misc]
+    assert SpanField().encode([one.fields["span"] for one in found])["pieces"].values.tolist() == [2, 3, 0, 1]
     long = Example({"question": "?", "context": words, "answer": words, "start": "0"}, "here")
     with pytest.raises(DataError, match=r"no answer fits a window of 4 pieces; raise data\.window"):
         list(Windows(Given(long), cutting))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.data import Collator, Corpus, DataError, Sentences, Stories, Tokenizer, World
-from regard.data.sentences import folded
+from regard.data import Collator, Corpus, DataError, Sentences, Stories, StoryField, Tokenizer, TokensField, World
+from regard.data.fields.padding import nested
 from regard.data.world import Asked
 
 TEXT = """\
@@ -87,18 +87,21 @@ def test_stories_become_batches(tmp_path: Path) -> None:
     stories = Stories(put(tmp_path / "a.txt", TEXT))
     texts = [" ".join([*e.fields["story"], str(e.fields["question"]), str(e.fields["answer"])]) for e in stories]
     words = Tokenizer.train(texts, kind="words", split="whitespace")
-    corpus = Corpus.build(stories, dict.fromkeys(("story", "question", "answer"), words), tmp_path / "cache")
-    assert corpus.kinds == {"story": "sentences", "question": "tokens", "answer": "tokens"}
+    corpus = Corpus.build(
+        stories,
+        {"story": StoryField(words), "question": TokensField(words), "answer": TokensField(words)},
+        tmp_path / "cache",
+    )
     batch = Collator(corpus, counted="answer")([2, 0, 1])
-    assert batch.story.shape == (3, 3, 5)
-    assert batch.story_lengths.tolist() == [1, 2, 3]
-    assert words.decode(batch.story[1, 1].tolist()) == "John ran home"
-    assert not batch.story[0, 1:].any()
-    assert (batch.question.shape, batch.answer.shape, batch.tokens) == ((3, 4), (3, 1), 3)
+    assert batch["story"].shape == (3, 3, 5)
+    assert batch["story_lengths"].tolist() == [1, 2, 3]
+    assert words.decode(batch["story"][1, 1].tolist()) == "John ran home"
+    assert not batch["story"][0, 1:].any()
+    assert (batch["question"].shape, batch["answer"].shape, batch.tokens) == ((3, 4), (3, 1), 3)
 
 
 def test_stories_without_sentences_have_no_memory() -> None:
-    words, count = folded([[], []])
+    words, count = nested([[], []])
     assert words.shape == (2, 0, 0)
     assert count.tolist() == [0, 0]
 

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data import EOS, Corpus, DataError, Stream, Text, Tokenizer
+from regard.data import EOS, Corpus, DataError, Stream, Text, Tokenizer, TokensField
 
 
 @settings(deadline=None)
@@ -30,7 +30,7 @@ def test_rows_go_on_where_they_stopped(batch: int, steps: int, count: int, data:
 def test_a_corpus_with_an_end_behind_every_line(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a b\n\nc\n")
     words = Tokenizer.train(["a b c"], kind="words")
-    corpus = Corpus.build(Text(tmp_path / "a", blank="keep"), {"text": words}, tmp_path / "cache")
+    corpus = Corpus.build(Text(tmp_path / "a", blank="keep"), {"text": TokensField(words)}, tmp_path / "cache")
     a, b, c = (words.encode(letter)[0] for letter in "abc")
     assert Stream.of(corpus, batch=1, steps=9)[0].text.tolist() == [[a, b, EOS, EOS, c]]
     assert Stream.of(corpus, batch=1, steps=9)[0].target.tolist() == [[b, EOS, EOS, c, EOS]]

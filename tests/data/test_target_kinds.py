@@ -9,7 +9,19 @@ import numpy as np
 import pytest
 import torch
 
-from regard.data import Collator, Corpus, DataError, Jsonl, Labelled, Labels, LabelSets, Numbers, Table, Tokenizer
+from regard.data import (
+    Collator,
+    Corpus,
+    DataError,
+    Jsonl,
+    Labelled,
+    Labels,
+    LabelSets,
+    Numbers,
+    Table,
+    Tokenizer,
+    TokensField,
+)
 from regard.data.example import Reader
 from regard.data.target_kinds import OneLabel, OneNumber, SeveralLabels
 from regard.specials import IGNORE
@@ -127,21 +139,21 @@ def test_sets_and_numbers_in_a_batch(tmp_path: Path) -> None:
 
     def corpus(key: str, kind: SeveralLabels | OneNumber) -> Corpus:
         reader = Jsonl(path, {"text": "t", "label": key}, target_kind=kind)
-        encoder = kind.learn(example.fields["label"] for example in reader)
-        found = Corpus.build(reader, {"text": words, "label": encoder}, tmp_path / "cache")
-        return Corpus(found.folder)  # as it is read again
+        label = kind.field()
+        encoder = label.learn(example.fields["label"] for example in reader)
+        fields = {"text": TokensField(words), "label": label.with_encoder(encoder)}
+        found = Corpus.build(reader, fields, tmp_path / "cache")
+        return Corpus(found.folder, fields)  # as it is read again
 
     sets = corpus("s", SeveralLabels())
-    assert sets.kinds["label"] == "labels"
     assert sets.counts("label").tolist() == [1, 1, 1]
     batch = Collator(sets, counted="label")([0, 1, 2])
-    assert batch.label.tolist() == [[0, 1], [IGNORE, IGNORE], [1, IGNORE]]
+    assert batch["label"].tolist() == [[0, 1], [IGNORE, IGNORE], [1, IGNORE]]
     assert batch.tokens == 3
     none = Collator(sets, counted="label")([1])
-    assert (none.label.shape, none.tokens) == ((1, 0), 1)
+    assert (none["label"].shape, none.tokens) == ((1, 0), 1)
     numbers = corpus("n", OneNumber())
-    assert numbers.kinds["label"] == "number"
     batch = Collator(numbers, counted="label")([2, 0])
-    assert batch.label.dtype == torch.float32
-    assert batch.label.tolist() == pytest.approx([3 / np.sqrt(14 / 3), -2 / np.sqrt(14 / 3)])
+    assert batch["label"].dtype == torch.float32
+    assert batch["label"].tolist() == pytest.approx([3 / np.sqrt(14 / 3), -2 / np.sqrt(14 / 3)])
     assert batch.tokens == 2

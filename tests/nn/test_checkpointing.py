@@ -74,7 +74,7 @@ class Sum(nn.Module):
         self.model = model
 
     def forward(self, batch: Batch, update: int) -> Tensor:
-        logits: Tensor = self.model(batch.text).logits
+        logits: Tensor = self.model(batch["text"]).logits
         return logits.sum()
 
 

@@ -59,7 +59,7 @@ def test_the_loss_is_that_of_the_nodes_that_are_asked_for() -> None:
 
 def test_a_label_that_was_never_learned_does_not_count() -> None:
     batch = asked(4, 0)
-    assert batch.label.tolist() == [IGNORE, 1]
+    assert batch["label"].tolist() == [IGNORE, 1]
     assert batch.tokens == 1
     assert_close(TASK.loss(network(), batch).total, TASK.loss(network(), asked(0)).total)
 

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data import Corpus, Jsonl, LabelSets, Numbers, Tokenizer
+from regard.data import Corpus, Jsonl, LabelSets, Numbers, Tokenizer, TokensField
 from regard.data.target_kinds import OneNumber, SeveralLabels
 from regard.decode.search import Search
 from regard.evaluate import label_set_f1
@@ -95,8 +95,9 @@ def corpus(folder: Path, lines: list[str], kind: SeveralLabels | OneNumber) -> C
     path.write_text("\n".join(lines))
     reader = Jsonl(path, {"text": "t", "label": "l"}, target_kind=kind)
     words = Tokenizer.train(["x"], kind="words")
-    encoder = kind.learn(example.fields["label"] for example in reader)
-    return Corpus.build(reader, {"text": words, "label": encoder}, folder / "cache")
+    label = kind.field()
+    label = label.with_encoder(label.learn(example.fields["label"] for example in reader))
+    return Corpus.build(reader, {"text": TokensField(words), "label": label}, folder / "cache")
 
 
 def test_the_floor_is_the_loss_of_an_answer_that_looks_at_nothing(tmp_path: Path) -> None:

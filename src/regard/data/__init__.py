@@ -16,21 +16,30 @@ if TYPE_CHECKING:
     from regard.data.digits import Digits
     from regard.data.endings import Endings
     from regard.data.example import Example, Examples, Reader
+    from regard.data.fields.field import Field
+    from regard.data.fields.graph import GraphField
+    from regard.data.fields.record import RecordField
+    from regard.data.fields.span import SpanField
+    from regard.data.fields.story import StoryField
+    from regard.data.fields.tags import TagsField
+    from regard.data.fields.tokens import TokensField
+    from regard.data.fields.vectors import VectorsField
     from regard.data.glossary import Glossary
     from regard.data.hub import Hub
     from regard.data.joined import Joined
     from regard.data.jsonl import Jsonl
-    from regard.data.label_sets import LabelSets
+    from regard.data.label_sets import LabelSetField, LabelSets
     from regard.data.labelled import Labelled
-    from regard.data.labels import Labels
+    from regard.data.labels import LabelField, Labels
     from regard.data.mixture import Mixture
-    from regard.data.numbers import Numbers
+    from regard.data.numbers import NumberField, Numbers
     from regard.data.opinions import Opinions
     from regard.data.pairs import Pairs
     from regard.data.problems import DataError, Skipped
     from regard.data.reviews import Reviews
     from regard.data.sentences import Sentences
     from regard.data.spans import Spans, Squad
+    from regard.data.spelling import SpellingField
     from regard.data.split import Slice, Split
     from regard.data.stories import Stories
     from regard.data.stream import Stream, Window
@@ -62,31 +71,43 @@ __all__ = [
     "Endings",
     "Example",
     "Examples",
+    "Field",
     "Glossary",
+    "GraphField",
     "Hub",
     "Joined",
     "Jsonl",
+    "LabelField",
+    "LabelSetField",
     "LabelSets",
     "Labelled",
     "Labels",
     "Mixture",
+    "NumberField",
     "Numbers",
     "Opinions",
     "Pairs",
     "Reader",
+    "RecordField",
     "Reviews",
     "Sentences",
     "Skipped",
     "Slice",
+    "SpanField",
     "Spans",
+    "SpellingField",
     "Split",
     "Squad",
     "Stories",
+    "StoryField",
     "Stream",
     "Table",
+    "TagsField",
     "Tales",
     "Text",
     "Tokenizer",
+    "TokensField",
+    "VectorsField",
     "Window",
     "World",
 ]
@@ -114,6 +135,18 @@ __getattr__ = lazy(
         "Endings": "regard.data.endings",
         "Example": "regard.data.example",
         "Examples": "regard.data.example",
+        "Field": "regard.data.fields.field",
+        "GraphField": "regard.data.fields.graph",
+        "LabelField": "regard.data.labels",
+        "LabelSetField": "regard.data.label_sets",
+        "NumberField": "regard.data.numbers",
+        "RecordField": "regard.data.fields.record",
+        "SpanField": "regard.data.fields.span",
+        "SpellingField": "regard.data.spelling",
+        "StoryField": "regard.data.fields.story",
+        "TagsField": "regard.data.fields.tags",
+        "TokensField": "regard.data.fields.tokens",
+        "VectorsField": "regard.data.fields.vectors",
         "Glossary": "regard.data.glossary",
         "Hub": "regard.data.hub",
         "Joined": "regard.data.joined",

@@ -1,9 +1,10 @@
-"""Examples side by side, padded."""
+"""Batch: examples side by side, padded."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -11,49 +12,71 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.data.corpus import Corpus
+from regard.data.fields.padding import Padding
 from regard.data.problems import DataError
-from regard.data.sentences import folded
-from regard.specials import BOS, EOS, IGNORE, PAD
 
-Table = NDArray[np.int64]
+if TYPE_CHECKING:
+    from dataclasses import Field as DataclassField
+
+
+class _View(Protocol):
+    """A dataclass whose attributes are tensors of a batch."""
+
+    __dataclass_fields__: ClassVar[dict[str, DataclassField[Any]]]
+
+
+View = TypeVar("View", bound=_View)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded tensors by name: `batch.source` or `batch["source"]`.
+    """Padded tensors by name.
 
-    For pairs: source [B, S], source_lengths [B], target [B, T] (with beginning and end), target_lengths [B]. A label
-    or a number is [B]; tags are [B, T] and several labels per text [B, N], padded with -100. A story of sentences is
-    [B, N, J], with the number of its sentences [B]; letters of words likewise, [B, W, L].
+    Code that knows its fields reads them through a dataclass with an attribute per tensor, so that types are checked:
+    `pair = batch.view(PairBatch)`, `pair.source`. Code that is given the name of a field reads `batch[name]`. The kind
+    of a field says which tensors it has (`Field.collate`): of tokens ids [B, T] and `<field>_lengths` [B].
 
     Attributes:
         tensors: all of them.
-        indices: which examples of the corpus these are, in order.
-        tokens: how many target tokens there are to predict: ends count, beginnings and padding do not.
+        indices: numbers of the examples in the corpus, in order.
+        tokens: target tokens to predict: ends count, beginnings and padding do not.
         begins: False for a window that goes on where the batch before it stopped.
+        padding: of each tensor that may be made larger by padding; tensors without one have the size that they must
+            have, as windows of a stream.
+
+    >>> @dataclass(frozen=True)
+    ... class Pair:
+    ...     source: Tensor  # [B, S]
+    ...     target: Tensor | None = None  # [B, T]
+    >>> pair = Batch({"source": torch.ones(2, 3)}, (0, 1), 6).view(Pair)
+    >>> pair.source.shape, pair.target
+    (torch.Size([2, 3]), None)
     """
 
     tensors: dict[str, Tensor]
     indices: tuple[int, ...]
     tokens: int
     begins: bool = True
+    padding: Mapping[str, Padding] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
-        """B, how many examples."""
+        """B, the number of examples."""
         return len(self.indices)
+
+    def view(self, kind: type[View]) -> View:
+        """Return the tensors that a dataclass names; one with a default may be missing.
+
+        Raises:
+            KeyError: another is missing.
+        """
+        needed = {one.name: one.default is MISSING for one in fields(kind)}
+        return kind(**{name: self[name] for name, must in needed.items() if must or name in self.tensors})
 
     def __getitem__(self, name: str) -> Tensor:
         if name in self.tensors:
             return self.tensors[name]
         raise KeyError(f"the batch has no {name!r}; it has {', '.join(self.tensors)}")
-
-    def __getattr__(self, name: str) -> Tensor:
-        tensors = self.__dict__.get("tensors", {})
-        if name in tensors:
-            found: Tensor = tensors[name]
-            return found
-        raise AttributeError(f"the batch has no {name!r}; it has {', '.join(tensors)}")
 
     def __contains__(self, name: object) -> bool:
         return name in self.tensors
@@ -62,12 +85,12 @@ class Batch:
         return iter(self.tensors)
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> Batch:
-        """The same batch on another device."""
+        """Return the same batch on another device."""
         moved = {name: tensor.to(device, non_blocking=non_blocking) for name, tensor in self.tensors.items()}
         return replace(self, tensors=moved)
 
     def pin_memory(self) -> Batch:
-        """The same batch in memory from which a GPU copies faster."""
+        """Return the same batch in memory from which a GPU copies faster."""
         return replace(self, tensors={name: tensor.pin_memory() for name, tensor in self.tensors.items()})
 
 
@@ -75,87 +98,53 @@ class Collator:
     """Makes batches of a corpus from indices; none of them make a batch of no examples.
 
     Args:
-        corpus: where the examples are.
-        bos: fields that get a beginning.
-        eos: fields that get an end.
-        counted: the field whose tokens are counted; None for "target" if there is one, else the last field.
+        corpus: the examples, whose kinds say how their fields are padded and framed.
+        counted: the field whose values are predicted; None for the last.
 
     >>> from tempfile import mkdtemp
-    >>> from regard.data import Digits, Tokenizer
+    >>> from regard.data import Digits, Tokenizer, TokensField
     >>> data = Digits("copy", size=9)
     >>> words = Tokenizer.train((example.fields["source"] for example in data), kind="words")
-    >>> corpus = Corpus.build(data, {"source": words, "target": words}, mkdtemp())
-    >>> batch = Collator(corpus)([0, 3, 1])
-    >>> bool((batch.target_lengths == batch.source_lengths + 2).all()), batch.target[:, 0].tolist()
+    >>> fields = {"source": TokensField(words), "target": TokensField(words, begin=True, end=True)}
+    >>> batch = Collator(Corpus.build(data, fields, mkdtemp()))([0, 3, 1])
+    >>> bool((batch["target_lengths"] == batch["source_lengths"] + 2).all()), batch["target"][:, 0].tolist()
     (True, [2, 2, 2])
     """
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        *,
-        bos: Collection[str] = ("target",),
-        eos: Collection[str] = ("target",),
-        counted: str | None = None,
-    ) -> None:
+    def __init__(self, corpus: Corpus, *, counted: str | None = None) -> None:
         self.corpus = corpus
-        self.bos = frozenset(bos).intersection(corpus.fields)
-        self.eos = frozenset(eos).intersection(corpus.fields)
-        self.counted = counted or ("target" if "target" in corpus.fields else corpus.fields[-1])
+        self.counted = counted or corpus.fields[-1]
         if self.counted not in corpus.fields:
             raise DataError(f"the corpus has no field {counted!r} to count; it has {', '.join(corpus.fields)}")
+        self._predicted = corpus.counts(self.counted)
 
-    def lengths(self, *fields: str) -> NDArray[np.int64]:
-        """[N, F], how long each example is in the tensors of these fields (by default all of tokens); for `Batches`.
+    def lengths(self, *names: str) -> NDArray[np.int64]:
+        """Return the cells that each example takes in a padded batch, [N, F], for `Batches`.
 
-        A story counts its words, and one for each sentence.
+        Args:
+            names: of fields; by default all whose lengths count.
         """
-        chosen = fields or tuple(name for name, kind in self.corpus.kinds.items() if kind in ("tokens", "sentences"))
-        columns = [self.corpus.lengths(name) + (name in self.bos) + (name in self.eos) for name in chosen]
-        return np.stack(columns, axis=1)
+        chosen = names or self.corpus.fields
+        cells = {name: self.corpus.kinds[name].cells(self.corpus.column(name)) for name in chosen}
+        counting = [column for column in cells.values() if column is not None]
+        return np.stack(counting or [np.ones(len(self.corpus), np.int64)], axis=1)
 
     def __call__(self, indices: Sequence[int] | NDArray[np.int64]) -> Batch:
         chosen = np.asarray(indices, np.int64)
         if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(self.corpus):
             raise IndexError(f"examples {chosen.min()} to {chosen.max()} of {len(self.corpus)}")
         tensors: dict[str, Tensor] = {}
+        padding: dict[str, Padding] = {}
         for name, kind in self.corpus.kinds.items():
-            begins = self.corpus.offsets(name)[chosen]
-            if kind == "label":
-                tensors[name] = torch.from_numpy(self.corpus.ids(name)[begins].astype(np.int64))
-            elif kind == "number":
-                tensors[name] = torch.from_numpy(self.corpus.ids(name)[begins].astype(np.float32))
-            elif kind in ("sentences", "spelling"):
-                ends = self.corpus.offsets(name)[chosen + 1]
-                ids = [self.corpus.ids(name)[begin:end] for begin, end in zip(begins, ends, strict=True)]
-                tensors[name], tensors[f"{name}_lengths"] = folded(ids)
-            else:
-                table, lengths = self._table(name, begins, self.corpus.offsets(name)[chosen + 1] - begins)
-                tensors[name], tensors[f"{name}_lengths"] = torch.from_numpy(table), torch.from_numpy(lengths)
-        tokens = int(self.corpus.counts(self.counted)[chosen].sum()) + len(chosen) * (self.counted in self.eos)
-        return Batch(tensors, tuple(chosen.tolist()), tokens)
-
-    def _table(self, name: str, begins: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[Table, Table]:
-        """Ids that begin at `begins` [B], `counts` [B] of them, framed and padded: [B, T], and their lengths [B]."""
-        first, last = name in self.bos, name in self.eos
-        lengths = counts + first + last
-        pad = PAD if self.corpus.kinds[name] == "tokens" else IGNORE
-        table = np.full((len(counts), lengths.max(initial=first + last)), pad, np.int64)
-        places = np.arange(counts.max(initial=0))
-        here = places < counts[:, None]
-        inner = table[:, first : first + len(places)]
-        inner[here] = self.corpus.ids(name)[(begins[:, None] + places)[here]]
-        if first:
-            table[:, 0] = BOS
-        if last:
-            table[np.arange(len(counts)), lengths - 1] = EOS
-        return table, lengths
+            for key, padded in kind.collate(name, self.corpus.column(name), chosen).items():
+                tensors[key], padding[key] = torch.from_numpy(padded.values), padded.padding
+        return Batch(tensors, tuple(chosen.tolist()), int(self._predicted[chosen].sum()), padding=padding)
 
 
 def padded(rows: Sequence[Sequence[int] | NDArray[np.int32]], pad: int) -> Tensor:
-    """Rows of ids as one table [B, T], filled up with `pad`."""
+    """Return rows of ids as one tensor [B, T], filled up with `pad`."""
     width = max((len(row) for row in rows), default=0)
     table = np.full((len(rows), width), pad, np.int64)
-    for place, row in enumerate(rows):
-        table[place, : len(row)] = row
+    for number, row in enumerate(rows):
+        table[number, : len(row)] = row
     return torch.from_numpy(table)

@@ -9,7 +9,9 @@ from itertools import cycle, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.data.batch import Collator
 from regard.data.corpus import Corpus
+from regard.data.fields.column import Column
 from regard.data.order import mixed
 from regard.data.problems import DataError
 from regard.data.tokenizer import Tokenizer
@@ -128,19 +130,20 @@ def cut_anew(corpus: Corpus, dropouts: Mapping[str, BPEDropout], epoch: int, *, 
         corpus: the texts as they were encoded.
         dropouts: what cuts the texts of each field.
         epoch: the epoch.
-        tokens: an example that would have more of these fields stays as it is; None for no limit.
+        tokens: cells of a batch; an example that alone would take more stays as it is. None for no limit.
     """
     fields = {name: _rows(corpus, name, dropout, epoch) for name, dropout in dropouts.items()}
     if tokens is not None:
-        others = [name for name, kind in corpus.kinds.items() if kind == "tokens" and name not in fields]
-        other = sum(corpus.lengths(name) for name in others)
-        sizes = sum(np.array(list(map(len, rows)), np.int64) for rows in fields.values()) + other
-        for index in np.flatnonzero(sizes > tokens).tolist():
+        cut = corpus.replaced({name: _column(rows) for name, rows in fields.items()})
+        for index in np.flatnonzero(Collator(cut).lengths().sum(1) > tokens).tolist():
             for name, rows in fields.items():
                 rows[index] = corpus[index][name]
-    ids = {name: np.concatenate([*rows, np.empty(0, np.int32)]) for name, rows in fields.items()}
-    offsets = {name: np.cumsum([0, *map(len, rows)]) for name, rows in fields.items()}
-    return corpus.replaced(ids, offsets)
+    return corpus.replaced({name: _column(rows) for name, rows in fields.items()})
+
+
+def _column(rows: Sequence[NDArray[np.int32]]) -> Column:
+    """Return the ids of all texts as a field of tokens stores them."""
+    return Column({"ids": np.concatenate([*rows, np.empty(0, np.int32)])}, {"ids": np.cumsum([0, *map(len, rows)])})
 
 
 def _rows(corpus: Corpus, name: str, dropout: BPEDropout, epoch: int) -> list[NDArray[np.int32]]:

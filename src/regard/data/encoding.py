@@ -9,56 +9,38 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import get_context
-from typing import Any, NamedTuple, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, NamedTuple
 
 from regard.data.example import Example, Examples
-from regard.data.field_kind import FieldKind, value_type
-from regard.data.problems import DataError
-from regard.data.sentences import Sentences, encoded_sentences
+from regard.data.fields.column import Encoded
+from regard.data.fields.field import Field
+from regard.data.problems import DataError, shortened
 
-CHUNK = 4096
+CHUNK = Field.CHUNK
 LARGE = 64 * 2**20
 FEW, MANY = 4, 8  # cores: the library's own threads keep a few busy, one reader feeds no more than so many
 
 Progress = Callable[[int], None]
 
 
-class Encoder(Protocol):
-    """Turns the values of a field into ids: a `Tokenizer`, `Labels`, `LabelSets`; or `Numbers` into other numbers."""
-
-    @property
-    def fingerprint(self) -> str:
-        """What decides the ids."""
-
-    def encode_all(self, values: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        """The ids of many values."""
-
-    def field_kind(self, value: Any) -> FieldKind:
-        """The form in which such values are kept."""
-
-
 class Chunk(NamedTuple):
-    """Some examples: for each field all ids and the length of each example; and the kind of each field."""
+    """Some examples: the rows of each part of each field."""
 
     size: int
-    fields: dict[str, tuple[NDArray[Any], NDArray[np.int64]]]
-    kinds: dict[str, FieldKind]
+    fields: dict[str, dict[str, Encoded]]
 
 
 def encoded(
-    examples: Examples, encoders: Mapping[str, Encoder], workers: int | None, progress: Progress | None
+    examples: Examples, fields: Mapping[str, Field[Any]], workers: int | None, progress: Progress | None
 ) -> Iterator[Chunk]:
-    """The chunks of all examples in order; no more than a few at a time are in memory."""
+    """Yield the chunks of all examples in order; no more than a few at a time are in memory."""
     large = sum(path.stat().st_size for path in examples.files) > LARGE
     if workers is None:
         cores = os.cpu_count() or 1
         workers = min(cores, MANY) if large and cores > FEW else 0
-    source = iter(examples)
-    texts = iter(lambda: list(islice(source, CHUNK)), [])
-    chunks = _apart(texts, encoders, workers) if workers else (encode(chunk, encoders) for chunk in texts)
+    source, size = iter(examples), min((field.CHUNK for field in fields.values()), default=CHUNK)
+    parts = iter(lambda: list(islice(source, size)), [])
+    chunks = _apart(parts, fields, workers) if workers else (encode(part, fields) for part in parts)
     count = 0
     with _reported(progress, large) as report:
         for chunk in chunks:
@@ -67,46 +49,44 @@ def encoded(
             report(count)
 
 
-def encode(examples: Sequence[Example], encoders: Mapping[str, Encoder]) -> Chunk:
-    """The ids of some examples."""
-    fields: dict[str, tuple[NDArray[Any], NDArray[np.int64]]] = {}
-    kinds: dict[str, FieldKind] = {}
-    for name, encoder in encoders.items():
-        rows = _rows(examples, name, encoder)
-        first = examples[0].fields[name]
-        kinds[name] = first.KIND if isinstance(first, Sentences) else encoder.field_kind(first)
-        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-        ids = np.fromiter((index for row in rows for index in row), value_type(kinds[name]), int(lengths.sum()))
-        fields[name] = ids, lengths
-    return Chunk(len(examples), fields, kinds)
+def encode(examples: Sequence[Example], fields: Mapping[str, Field[Any]]) -> Chunk:
+    """Return some examples as rows of each part of each field."""
+    return Chunk(len(examples), {name: _encoded(examples, name, field) for name, field in fields.items()})
 
 
-def _rows(examples: Sequence[Example], name: str, encoder: Encoder) -> Sequence[Sequence[Any]]:
+def _encoded(examples: Sequence[Example], name: str, field: Field[Any]) -> dict[str, Encoded]:
     for example in examples:
         if name not in example.fields:
             raise DataError(f"{example.where}: there is no field {name!r}, only {', '.join(example.fields)}")
     try:
-        values = [example.fields[name] for example in examples]
-        if isinstance(values[0], Sentences):
-            return encoded_sentences(values, encoder.encode_all)
-        return encoder.encode_all(values)
+        return _checked([example.fields[name] for example in examples], name, field)
     except DataError:
-        for example in examples:  # which one was it?
+        for example in examples:  # encoded one by one, so that the message names the line
             try:
-                encoder.encode_all([example.fields[name]])
+                _checked([example.fields[name]], name, field)
             except DataError as error:
                 raise DataError(f"{example.where}: {error}") from error
         raise
 
 
-def _apart(texts: Iterator[list[Example]], encoders: Mapping[str, Encoder], workers: int) -> Iterator[Chunk]:
-    """Encode in other processes, two chunks a process ahead."""
+def _checked(values: Sequence[Any], name: str, field: Field[Any]) -> dict[str, Encoded]:
+    """Return encoded values, each part of which has as many rows per example as it says."""
+    found = field.encode(values)
+    for part in field.parts:
+        if part.rows is not None and (odd := found[part.name].counts != part.rows).any():
+            value = values[int(odd.argmax())]
+            raise DataError(f"the field {name!r} has one value per example, and here is {shortened(repr(value))}")
+    return found
+
+
+def _apart(parts: Iterator[list[Example]], fields: Mapping[str, Field[Any]], workers: int) -> Iterator[Chunk]:
+    """Encode in other processes, two chunks per process ahead."""
     # A forked child would inherit the threads of torch and tokenizers in whatever state they are in.
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_begin, initargs=(dict(encoders),))
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_begin, initargs=(dict(fields),))
     waiting: deque[Future[Chunk]] = deque()
     try:
-        for chunk in texts:
-            waiting.append(pool.submit(_work, chunk))
+        for part in parts:
+            waiting.append(pool.submit(_work, part))
             if len(waiting) > 2 * workers:
                 yield waiting.popleft().result()
         while waiting:
@@ -115,16 +95,16 @@ def _apart(texts: Iterator[list[Example]], encoders: Mapping[str, Encoder], work
         pool.shutdown(cancel_futures=True)
 
 
-_encoders: dict[str, Encoder] = {}
+_fields: dict[str, Field[Any]] = {}
 
 
-def _begin(encoders: dict[str, Encoder]) -> None:
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core a process
-    _encoders.update(encoders)
+def _begin(fields: dict[str, Field[Any]]) -> None:
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core per process
+    _fields.update(fields)
 
 
 def _work(chunk: list[Example]) -> Chunk:
-    return encode(chunk, _encoders)
+    return encode(chunk, _fields)
 
 
 @contextmanager

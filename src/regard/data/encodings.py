@@ -1,4 +1,4 @@
-"""The encoding that bytes may be in, where they are not in the one that was named."""
+"""Encodings: guesses for bytes that the named one cannot decode, and characters that none can encode."""
 
 from __future__ import annotations
 
@@ -39,3 +39,19 @@ def _decoded(raw: bytes, encoding: str) -> str | None:
         return raw.decode(encoding)
     except UnicodeDecodeError:
         return None
+
+
+def lone_surrogate(text: str) -> int | None:
+    r"""Return the place of the first surrogate in a text; None if there is none.
+
+    JSON's `"\ud800"` makes one, and so does each byte on the command line that is not UTF-8. Tokenizers and files
+    refuse such a text.
+
+    >>> lone_surrogate("caf\udce9"), lone_surrogate("café"), lone_surrogate("\U0001f600")
+    (3, None, None)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        return problem.start
+    return None

@@ -1,9 +1,9 @@
-"""What the training loop eats: batches of examples, or windows of one long text."""
+"""Feeds of the training loop: batches of examples, or windows of one long text."""
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -67,8 +67,7 @@ class ExampleFeed(Feed):
 
     Args:
         corpus: where they are.
-        framed: fields that get a beginning and an end.
-        counted: the field whose ids are predicted.
+        counted: the field whose values are predicted.
         tokens, sentences, seed, shuffle, weights: as of `Batches`; an example that exceeds the budget is left out.
         dropouts: fields whose texts are cut anew in each epoch. The batches of an epoch are made by the lengths in it.
     """
@@ -77,7 +76,6 @@ class ExampleFeed(Feed):
         self,
         corpus: Corpus,
         *,
-        framed: Collection[str],
         counted: str,
         tokens: int | None,
         sentences: int | None,
@@ -87,7 +85,7 @@ class ExampleFeed(Feed):
         dropouts: Mapping[str, BPEDropout] | None = None,
     ) -> None:
         def planned(corpus: Corpus) -> _Planned:
-            collate = Collator(corpus, bos=framed, eos=framed, counted=counted)
+            collate = Collator(corpus, counted=counted)
             batches = Batches(
                 collate.lengths(),
                 tokens=tokens,
@@ -97,12 +95,11 @@ class ExampleFeed(Feed):
                 overlong="drop",
                 weights=weights,
             )
-            return _Planned(collate, batches, corpus.counts(counted) + (counted in framed))
+            return _Planned(collate, batches, corpus.counts(counted))
 
-        room = None if tokens is None else tokens - 2 * len(framed)
         self.dropouts = dropouts or {}
         self._cut: Callable[[int], _Planned] = lambda epoch: planned(
-            cut_anew(corpus, self.dropouts, epoch, tokens=room)
+            cut_anew(corpus, self.dropouts, epoch, tokens=tokens)
         )
         self._last = (0, self._cut(0) if self.dropouts else planned(corpus))
         self.collate, self.batches = self._last[1].collate, self._last[1].batches
@@ -145,14 +142,16 @@ class StreamFeed(Feed):
     The rows are divided among the processes. Every epoch is the same.
 
     Args:
-        corpus: where the texts are, in the field "text".
+        corpus: where the texts are.
+        field: the field that holds them.
         rows: how many rows.
         window: tokens of a row in a batch.
         ends: whether an end-of-sentence stands behind each text.
     """
 
-    def __init__(self, corpus: Corpus, *, rows: int, window: int, ends: bool) -> None:
-        self.stream = Stream.of(corpus, "text", batch=rows, steps=window, eos=ends)
+    def __init__(self, corpus: Corpus, field: str, *, rows: int, window: int, ends: bool) -> None:
+        self.field = field
+        self.stream = Stream.of(corpus, field, batch=rows, steps=window, eos=ends)
         self.per_epoch = len(self.stream)
 
     def after(self, epoch: int, position: int) -> Iterator[Place]:
@@ -169,7 +168,7 @@ class StreamFeed(Feed):
         mine = slice(rank, None, world)
         text = torch.cat((window.text, window.target[:, -1:]), dim=1)[mine]
         rows = tuple(range(self.stream.batch)[mine])
-        return Batch({"text": text}, rows, window.target[mine].numel(), window.begins)
+        return Batch({self.field: text}, rows, window.target[mine].numel(), window.begins)
 
     def __str__(self) -> str:
         return f"{self.per_epoch:,} windows an epoch, {self.stream.batch} rows of {self.stream.steps} tokens each"

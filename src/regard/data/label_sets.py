@@ -1,4 +1,4 @@
-"""Sets of classes to ids and back."""
+"""Sets of labels: ids of classes, and the field of any number of labels per example."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from regard.data.field_kind import FieldKind
+import numpy as np
+
+from regard.data.fields.column import Column, Ints
+from regard.data.fields.field import Field
+from regard.data.fields.tags import TagsField
 from regard.data.labels import Labels, names_of
 from regard.data.problems import DataError
 
@@ -47,6 +51,18 @@ class LabelSets(Labels):
         content = {"labels": self.names, "threshold": self.threshold}
         Path(path).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 
-    def field_kind(self, value: str | Iterable[str]) -> FieldKind:
-        """Sets of labels are padded, and count once."""
-        return "labels"
+
+@dataclass(frozen=True)
+class LabelSetField(TagsField):
+    """A set of labels per example: ids [B, N] padded with -100, and their number per example [B].
+
+    >>> LabelSetField(LabelSets(("comedy", "drama"))).encode([["drama"], []])["ids"].counts
+    array([1, 0])
+    """
+
+    def learn(self, values: Iterable[Any]) -> LabelSets:
+        return LabelSets.train(values)
+
+    def predicted(self, column: Column) -> Ints:
+        """Return 1 for each example: a set is predicted as a whole."""
+        return np.ones_like(Field.predicted(self, column))

@@ -1,16 +1,21 @@
-"""Classes and tags to ids and back."""
+"""Labels: ids of classes and tags, and the field of one label per example."""
 
 from __future__ import annotations
 
 import difflib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from regard.data.field_kind import FieldKind
+import numpy as np
+
+from regard.data.fields.column import Column, Encoded, Ints, Part, flat
+from regard.data.fields.encoder import Encoder
+from regard.data.fields.field import Field
+from regard.data.fields.padding import Padded, Padding
 from regard.data.problems import DataError
 from regard.specials import IGNORE
 
@@ -18,7 +23,7 @@ Value = str | list[str]
 
 
 @dataclass(frozen=True)
-class Labels:
+class Labels(Encoder):
     """The classes of a task, sorted; their ids begin at 0. A label that is not among them is an error, or ignored.
 
     Attributes:
@@ -83,10 +88,6 @@ class Labels:
         """The names of ids."""
         return [self.names[index] for index in ids]
 
-    def field_kind(self, value: Value) -> FieldKind:
-        """A text is a label of its own, a list has one for each word."""
-        return "label" if isinstance(value, str) else "tags"
-
     @cached_property
     def _ids(self) -> dict[str, int]:
         return {name: index for index, name in enumerate(self.names)}
@@ -101,6 +102,36 @@ class Labels:
         if self.origin is not None:
             raise DataError(f"{self.origin} does not know the label {name!r}{hint}")
         raise DataError(f"the label {name!r} does not occur in the training data{hint}")
+
+
+@dataclass(frozen=True)
+class LabelField(Field[Labels]):
+    """One label per example: its id, [B]. An example that fills up a batch has -100, which no loss counts.
+
+    >>> LabelField(Labels(("neg", "pos"))).encode(["pos", "neg"])["ids"].values
+    array([1, 0], dtype=int32)
+    """
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("ids", rows=1),)
+
+    def learn(self, values: Iterable[Any]) -> Labels:
+        return Labels.train(values)
+
+    def lenient(self) -> Self:
+        """Unknown labels become -100."""
+        return self.with_encoder(replace(self.learned, lenient=True))
+
+    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+        return {"ids": flat(self.learned.encode_all(values), "int32")}
+
+    def known(self, column: Column) -> bool:
+        ids = column.values["ids"]
+        return not len(ids) or bool((ids != IGNORE).any())
+
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+        return {name: Padded(column.single("ids", examples).astype(np.int64), Padding(IGNORE, (0,)))}
 
 
 def names_of(content: object, path: str | Path) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Numbers as targets: standardised by the training data."""
+"""Numbers as targets, standardised by the training data, and the field of one number per example."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from regard.data.field_kind import FieldKind
+from regard.data.fields.column import Column, Encoded, Ints, Part, flat
+from regard.data.fields.encoder import Encoder
+from regard.data.fields.field import Field
+from regard.data.fields.padding import PER_EXAMPLE, Padded
 from regard.data.problems import DataError
 
 Written = str | list[str]
 
 
 @dataclass(frozen=True)
-class Numbers:
+class Numbers(Encoder):
     """Numbers in units of the training data: (x - mean) / deviation.
 
     Attributes:
@@ -90,6 +93,24 @@ class Numbers:
         """Return standardised numbers in their own unit, written out."""
         return [f"{value * self.deviation + self.mean:.6g}" for value in values]
 
-    def field_kind(self, value: Written) -> FieldKind:
-        """Numbers stand alone."""
-        return "number"
+
+@dataclass(frozen=True)
+class NumberField(Field[Numbers]):
+    """A number per example in units of the training data: float32, [B].
+
+    >>> NumberField(Numbers(mean=2.0, deviation=1.0)).encode(["4"])["values"].values
+    array([2.], dtype=float32)
+    """
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("values", "float32", rows=1),)
+
+    def learn(self, values: Iterable[Any]) -> Numbers:
+        return Numbers.train(values)
+
+    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+        return {"values": flat(self.learned.encode_all(values), "float32")}
+
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+        return {name: Padded(column.single("values", examples), PER_EXAMPLE)}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 
 import numpy as np
 
 from regard.data.example import Example
-from regard.data.generated import Generated
+from regard.data.generated import SYLLABLES, Generated, adjectives
 from regard.data.order import mixed
 from regard.data.problems import DataError
 from regard.data.split import Part
@@ -16,7 +15,6 @@ from regard.data.split import Part
 _THINGS = ("book", "concert", "film", "garden", "hotel", "meal", "song", "walk")
 _BEFORE = ("", "", "", "very ", "quite ", "so ")
 _BETWEEN = (" , ", " and ")
-_SYLLABLES = tuple(f"{consonant}{vowel}" for consonant in "bdfgklmnprstvz" for vowel in "aeiou")
 
 
 @dataclass(frozen=True)
@@ -48,8 +46,8 @@ class Opinions(Generated):
 
     def __post_init__(self) -> None:
         self.check_split()
-        if not 1 <= self.words <= len(_SYLLABLES) ** 2 // 2:
-            raise DataError(f"there are 1 to {len(_SYLLABLES) ** 2 // 2} adjectives of each kind, not {self.words}")
+        if not 1 <= self.words <= len(SYLLABLES) ** 2 // 2:
+            raise DataError(f"there are 1 to {len(SYLLABLES) ** 2 // 2} adjectives of each kind, not {self.words}")
 
     def example(self, index: int) -> Example:
         where = self.where(index)
@@ -80,11 +78,3 @@ class Opinions(Generated):
             before = _BEFORE[rest[3 * place + 1] % len(_BEFORE)]
             parts.append(between + before + lexicon[2 * (rest[3 * place + 2] % self.words) + good])
         return f"the {_THINGS[thing % len(_THINGS)]} was {''.join(parts)}", good
-
-
-@cache
-def adjectives() -> tuple[str, ...]:
-    """All words of two syllables in an order of their own: those at odd places praise, the others blame."""
-    words = [first + second for first in _SYLLABLES for second in _SYLLABLES]
-    order = np.argsort(mixed(np.arange(len(words), dtype=np.uint64), 7), kind="stable")
-    return tuple(words[place] for place in order.tolist())

@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 
 from regard.data.example import Example, Value
-from regard.data.generated import Generated
-from regard.data.opinions import adjectives
+from regard.data.generated import Generated, adjectives
 from regard.data.order import mixed
 from regard.data.problems import DataError
 from regard.data.split import Part

@@ -1,18 +1,17 @@
-"""The letters of words, beside the words."""
+"""Letters of words, beside the words: their field, and examples that have it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
-
-from torch import Tensor
 
 from regard.data.example import Example, Examples
-from regard.data.field_kind import FieldKind
+from regard.data.fields.column import Column, Ints
+from regard.data.fields.padding import nested
+from regard.data.fields.story import StoryField
 from regard.data.problems import Skipped
-from regard.data.sentences import Sentences, encoded_sentences, folded
+from regard.data.sentences import Sentences, encoded_sentences
 from regard.data.tokenizer import Tokenizer
 
 LETTERS = "letters"
@@ -24,8 +23,6 @@ LONGEST = 40
 class Spelling(Sentences):
     """Words whose letters are kept: as ids one row, with an end behind each word."""
 
-    KIND: ClassVar[FieldKind] = "spelling"
-
     @classmethod
     def of(cls, words: Sequence[str]) -> Spelling:
         """Return the words as they are spelt, long ones without their middle.
@@ -35,6 +32,21 @@ class Spelling(Sentences):
         """
         half = LONGEST // 2
         return cls(word if len(word) <= LONGEST else word[:half] + word[-half:] for word in words)
+
+
+@dataclass(frozen=True)
+class SpellingField(StoryField):
+    """Letters of words: ids [B, W, L], and the number of words per text [B]; they come beside the words themselves.
+
+    >>> from regard.data.tokenizer import Tokenizer
+    >>> letters = SpellingField(Tokenizer.train(["abc"], kind="characters"))
+    >>> letters.encode([["ab", "c"]])["ids"].values                       # an end behind each word
+    array([4, 5, 3, 6, 3], dtype=int32)
+    """
+
+    def cells(self, column: Column) -> Ints | None:
+        """Return None: the words themselves already count."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -72,11 +84,12 @@ class Spelt:
             yield example._replace(fields={**example.fields, LETTERS: spelt})
 
 
-def letters_of(texts: Sequence[Sequence[str]], characters: Tokenizer) -> Tensor:
+def letters_of(texts: Sequence[Sequence[str]], characters: Tokenizer) -> Ints:
     """Return the ids of the letters of the words of some texts: [B, W, L], padded.
 
     >>> characters = Tokenizer.train(["abc"], kind="characters")
     >>> letters_of([["ab", "c"], ["?"]], characters).tolist()
     [[[4, 5], [6, 0]], [[1, 0], [0, 0]]]
     """
-    return folded(encoded_sentences([Spelling.of(words) for words in texts], characters.encode_all))[0]
+    rows = encoded_sentences([Spelling.of(words) for words in texts], characters.encode_all)
+    return nested(rows)[0]

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from regard.data.label_sets import LabelSets
-from regard.data.labels import Labels
-from regard.data.numbers import Numbers
+from regard.data.label_sets import LabelSetField, LabelSets
+from regard.data.labels import LabelField, Labels
+from regard.data.numbers import NumberField, Numbers
 
 Written = str | list[str]
 
 
 class TargetKind(ABC):
-    """The form of a label in the data: how it is read, and the encoder that is learned from the training split.
+    """The form of a label in the data: how it is read, and the kind of field that it becomes.
 
     Attributes:
         blank: whether nothing at all is a label.
@@ -35,8 +34,8 @@ class TargetKind(ABC):
         """
 
     @abstractmethod
-    def learn(self, values: Iterable[Written]) -> Labels | Numbers:
-        """Return the encoder of the labels of a training split."""
+    def field(self) -> LabelField | NumberField:
+        """Return the kind of such labels in a corpus."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,8 @@ class OneLabel(TargetKind):
             )
         return " ".join(value.split())
 
-    def learn(self, values: Iterable[Written]) -> Labels:
-        return Labels.train(values)
+    def field(self) -> LabelField:
+        return LabelField()
 
 
 @dataclass(frozen=True)
@@ -89,8 +88,8 @@ class SeveralLabels(TargetKind):
             )
         return sorted(names)
 
-    def learn(self, values: Iterable[Written]) -> LabelSets:
-        return LabelSets.train(values)
+    def field(self) -> LabelSetField:
+        return LabelSetField()
 
 
 @dataclass(frozen=True)
@@ -116,8 +115,8 @@ class OneNumber(TargetKind):
             raise ValueError(f"{text!r} is not a finite number, which data.target_kind number needs")
         return text
 
-    def learn(self, values: Iterable[Written]) -> Numbers:
-        return Numbers.train(values)
+    def field(self) -> NumberField:
+        return NumberField()
 
 
 ONE_LABEL = OneLabel()

@@ -12,10 +12,10 @@ import tokenizers
 from tokenizers import normalizers, pre_tokenizers
 
 from regard.data import tokenizer_training
-from regard.data.field_kind import FieldKind
+from regard.data.encodings import lone_surrogate
+from regard.data.fields.encoder import Encoder
 from regard.data.pieces import printable, surface
 from regard.data.problems import DataError, TextError, shortened
-from regard.data.surrogates import lone_surrogate
 from regard.data.tokenizer_style import Kind, Style
 from regard.data.tokenizer_training import CountedTexts, Wanted
 from regard.data.word_splitting import WordSplit, joined_words
@@ -27,7 +27,7 @@ _RESERVED = frozenset((PAD, BOS, EOS))
 _FORMS = {"nfc": normalizers.NFC, "nfd": normalizers.NFD, "nfkc": normalizers.NFKC, "nfkd": normalizers.NFKD}
 
 
-class Tokenizer:
+class Tokenizer(Encoder):
     """A vocabulary and the way to cut text into it, over the `tokenizers` library.
 
     The ids begin with the four of `regard.specials`. Nothing in a text can become padding, a beginning or an
@@ -166,10 +166,6 @@ class Tokenizer:
     def encode(self, text: str | Sequence[str]) -> list[int]:
         """The ids of a text, without beginning or end; of a list of words, those of each word (not of characters)."""
         return self.encode_all([text])[0]
-
-    def field_kind(self, value: str | Sequence[str]) -> FieldKind:
-        """Tokens."""
-        return "tokens"
 
     def encode_all(self, texts: Sequence[str | Sequence[str]]) -> list[list[int]]:
         """The ids of many texts, on all cores."""

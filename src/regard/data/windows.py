@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from regard.data.example import Example, Examples
-from regard.data.field_kind import FieldKind
 from regard.data.problems import DataError, Skipped
 from regard.data.tokenizer import Tokenizer
 
@@ -143,20 +142,6 @@ class Windows:
                     yield Example({**fields, "span": [str(place) for place in span]}, example.where)
         if empty:
             raise DataError(f"no answer fits a window of {self.cutting.size} pieces; raise data.window")
-
-
-class Places:
-    """What turns the first and last piece of a span into two numbers."""
-
-    fingerprint = "places"
-
-    def field_kind(self, value: Sequence[str]) -> FieldKind:
-        """Two numbers that are kept like tokens."""
-        return "tokens"
-
-    def encode_all(self, values: Sequence[Sequence[str]]) -> list[list[int]]:
-        """The numbers of many spans."""
-        return [[int(place) for place in value] for value in values]
 
 
 def word_numbers(passage: str, places: Sequence[tuple[int, int]]) -> list[int]:

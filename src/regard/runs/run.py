@@ -8,24 +8,18 @@ from typing import Any
 import yaml
 from torch import Tensor, nn
 
-from regard.data.label_sets import LabelSets
-from regard.data.labels import Labels
-from regard.data.numbers import Numbers
-from regard.data.tokenizer import Tokenizer
+from regard.data.fields.encoder import Encoder, encoder_kinds
 from regard.recipes.plugins import RECORD, described
 from regard.recipes.sections import Recipe
 from regard.runs.agreement import agree, read_back, recipe_of
 from regard.runs.budget import Budget
 from regard.runs.checkpoint import Checkpoints
 from regard.runs.files import check_file, read_tensors, recorded, write_json, write_tensors
-from regard.runs.folder import RunError, model_file, task_of, trained
+from regard.runs.folder import RunError, model_file, trained
 from regard.runs.metrics_log import MetricsLog
 from regard.tasks.registry import task_class
-from regard.tasks.task import Encoders, Task
+from regard.tasks.task import Encoders
 from regard.tensor_fit import misfit
-
-_ENCODERS: tuple[type[Tokenizer | Labels | Numbers], ...] = (Tokenizer, Labels, LabelSets, Numbers)
-"""Encoders of fields; each kind is kept in files of its own name."""
 
 
 class Run:
@@ -64,7 +58,7 @@ class Run:
         """
         self.agree(recipe)
         if not self.trained:
-            for made in (*(f"{kind.FILE}.*" for kind in _ENCODERS), "budget"):
+            for made in (*(f"{kind.FILE}.*" for kind in encoder_kinds()), "budget"):
                 for left in self.folder.glob(f"{made}.json"):
                     left.unlink()
         if recipe.plugins:
@@ -96,37 +90,36 @@ class Run:
             with recorded(self.folder / f"{encoder.FILE}.{name}.json") as draft:
                 encoder.save(draft)
 
-    def encoders(self, made: type[Task] | None = None) -> Encoders | None:
+    def encoders(self, recipe: Recipe | None = None) -> Encoders | None:
         """Return the encoders of an existing run; None before they are made.
 
         Args:
-            made: the class of its task; None to look it up in its recipe.
+            recipe: of the run; None to read it.
         """
-        found: dict[str, Tokenizer | Labels | Numbers] = {}
-        if made is None:
+        if recipe is None:
             if not (self.folder / "recipe.yaml").exists():
                 return None
-            made = task_class(task_of(self.folder))
-        if not made.encoded:
-            return found if self.trained else None
-        for name in made.encoder_fields():
-            kept = {kind: self.folder / f"{kind.FILE}.{name}.json" for kind in _ENCODERS}
+            recipe = recipe_of(self.folder, model=False)
+        found = dict[str, Encoder]()
+        wanted = task_class(recipe.task).encoder_fields(recipe)
+        if not wanted and not self.trained:
+            return None
+        for name in wanted:
+            kept = {kind: self.folder / f"{kind.FILE}.{name}.json" for kind in encoder_kinds()}
             there = next((kind for kind, path in kept.items() if path.exists()), None)
-            if there is None and name in made.beside:
-                continue
             if there is None:
                 return None
             check_file(kept[there])
             found[name] = there.load(kept[there])
         return found
 
-    def needed_encoders(self, made: type[Task] | None = None) -> Encoders:
+    def needed_encoders(self, recipe: Recipe | None = None) -> Encoders:
         """Return the encoders of an existing run.
 
         Raises:
             RunError: it has none yet.
         """
-        found = self.encoders(made)
+        found = self.encoders(recipe)
         if found is None:
             raise RunError(f"{self.folder} has no tokenizers yet; train it first: regard train")
         return found

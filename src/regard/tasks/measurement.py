@@ -112,8 +112,9 @@ def _likelihood(model: nn.Module, task: Task, feed: Feed) -> tuple[float, int, f
                 )
             total, state = total + nll, loss.state
             tokens += loss.tokens
-            if number < _FLATNESS_BATCHES and loss.attended is not None:
-                flat.append(_flatness(loss.attended, batch[f"{task.question}_lengths"]))
+            lengths = batch.tensors.get(f"{task.question}_lengths")
+            if number < _FLATNESS_BATCHES and loss.attended is not None and lengths is not None:
+                flat.append(_flatness(loss.attended, lengths))
     return total, tokens, sum(flat) / len(flat) if flat else None
 
 

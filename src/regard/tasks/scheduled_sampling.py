@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor, nn
 
-from regard.data.batch import Batch
 from regard.models.embeddings import among, drop_words
 from regard.models.outputs import Predicted, log_softmax
 from regard.specials import BOS, EOS, PAD
@@ -102,7 +101,9 @@ class Exposure:
             given = corrupt_words(given, self.corruption, vocabulary=vocabulary, first=EOS + 1, keep=(PAD, BOS))
         return given
 
-    def sampled(self, model: nn.Module, batch: Batch, given: Tensor, teacher: float) -> Predicted:
+    def sampled(
+        self, model: nn.Module, source: Tensor, lengths: Tensor | None, given: Tensor, teacher: float
+    ) -> Predicted:
         """Teacher forcing with a coin for every token: with probability 1 - `teacher` the model's own word is fed.
 
         The word is drawn from the model's distribution, without gradient through the draw. All else is the model's
@@ -115,5 +116,5 @@ class Exposure:
             keep = (torch.rand(own.shape, device=own.device) < teacher) | (right == PAD)
             return torch.where(keep, right, own)
 
-        predicted: Predicted = model(batch.source, batch.source_lengths, given, feed)
+        predicted: Predicted = model(source, lengths, given, feed)
         return predicted

@@ -57,13 +57,12 @@ def prepare(recipe: Recipe, cache: Path, encoders: Encoders | None = None) -> Se
         encoders: those of an existing run; what they lack, all of it for None, is learned from the training split.
     """
     made, known = task_class(recipe.task), dict(encoders or {})
-    wanted = [field for field in made.encoder_fields() if field not in made.beside or recipe.spells]
+    wanted = made.encoder_fields(recipe)
     if encoders is None or any(field not in known for field in wanted):
         train = examples(recipe, "train")
         assert train is not None
         known = dict(made.learn_encoders(recipe, train, known))
-    unread = () if recipe.spells else made.beside  # letters of the run that this one begins with
-    known = {field: one for field, one in known.items() if field not in unread}
+    known = {field: known[field] for field in wanted}  # the run that this one begins with may have more
     task = made.of(recipe, known)
     splits = {name: prepared(recipe, name, known, cache) for name in ("train", "valid", "test")}
     if splits["train"] is None or splits["valid"] is None:

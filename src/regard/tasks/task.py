@@ -16,26 +16,28 @@ from regard.data.bpe_dropout import BPEDropout
 from regard.data.corpus import Corpus
 from regard.data.example import Example, Examples
 from regard.data.feed import ExampleFeed, Feed, StreamFeed
+from regard.data.fields.encoder import Encoder
+from regard.data.fields.field import Field
 from regard.data.joined import SECOND, Joined
-from regard.data.labels import Labels
-from regard.data.numbers import Numbers
 from regard.data.problems import DataError
 from regard.data.target_kinds import ONE_LABEL
 from regard.data.tokenizer import Tokenizer
 from regard.recipes.data_section import Reading
 from regard.recipes.sections import Recipe
-from regard.specials import EOS, IGNORE, PAD, UNK
+from regard.specials import EOS, PAD, UNK
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.input_output import InputOutput
 from regard.tasks.loss import Loss
-from regard.tasks.tokenizers import learned_positions, learned_tokenizer, texts_end, values
+from regard.tasks.tokenizers import learned_positions, texts_end, tokens_field, values
 
 if TYPE_CHECKING:
     from regard.recipes.data_section import Split as SplitName
     from regard.tasks.splits import Split
 
-Encoders = Mapping[str, Tokenizer | Labels | Numbers]
-"""The encoder of each field."""
+Encoders = Mapping[str, Encoder]
+"""The encoder of each field that has one."""
+Fields = Mapping[str, Field[Any]]
+"""The kind of each field of a corpus."""
 
 Unrolling = Literal["steps", "at once"]
 """Unrolling of a loss over a text: step by step, where Python limits the speed, or in one pass."""
@@ -54,32 +56,16 @@ class Task(InputOutput):
 
     Attributes:
         context: a second input field, which the question is about; None for a single input.
-        framed: fields that get a beginning and an end.
-        encoded: True if fields are turned into ids, by encoders that are learned and saved with the run.
-        beside: fields with encoders that only some recipes have.
-        unencoded_fields: fields without an encoder although others have one: the names of nodes.
         outline_sizes: sizes of a model that is built to check its arguments.
     """
 
     context: ClassVar[str | None] = None
-    framed: ClassVar[tuple[str, ...]] = ()
-    encoded: ClassVar[bool] = True
-    unencoded_fields: ClassVar[tuple[str, ...]] = ()
-    beside: ClassVar[tuple[str, ...]] = ()
     outline_sizes: ClassVar[tuple[int, int | None]] = (8, 8)
 
     @classmethod
     @abc.abstractmethod
     def of(cls, recipe: Recipe, encoders: Encoders) -> Task:
         """Return the task of a recipe."""
-
-    @classmethod
-    def encoder_fields(cls) -> tuple[str, ...]:
-        """Return the fields that have an encoder, those of some recipes last."""
-        fields = (cls.context, cls.question, cls.answer, *cls.beside)
-        return (
-            tuple(one for one in fields if one is not None and one not in cls.unencoded_fields) if cls.encoded else ()
-        )
 
     @classmethod
     def reading(cls, recipe: Recipe) -> Reading:
@@ -94,6 +80,28 @@ class Task(InputOutput):
         )
 
     @classmethod
+    def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
+        """Return the kind of each field of a corpus, without the encoders that are learned from the data.
+
+        Those that learn an encoder keep it with the run. By default the question is a text, and the answer of the form
+        that the data have.
+        """
+        question = tokens_field(recipe.tokenizer, masked=recipe.reads_pairs)
+        if cls.answer is None:
+            return {cls.question: question}
+        return {cls.question: question, cls.answer: cls.reading(recipe).target_kind.field()}
+
+    @classmethod
+    def encoded_fields(cls, recipe: Recipe, encoders: Encoders) -> dict[str, Field[Any]]:
+        """Return the kinds of the fields with their encoders."""
+        return {name: field.with_encoder(encoders.get(name)) for name, field in cls.fields(recipe).items()}
+
+    @classmethod
+    def encoder_fields(cls, recipe: Recipe) -> tuple[str, ...]:
+        """Return the fields that learn an encoder."""
+        return tuple(name for name, field in cls.fields(recipe).items() if field.LEARNS)
+
+    @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
         """Return the encoders of all fields, learned from the training split but for those that are known.
 
@@ -102,30 +110,25 @@ class Task(InputOutput):
             train: the examples.
             known: those of the run that this one begins with.
         """
-        question = known.get(cls.question) or learned_tokenizer(
-            recipe.tokenizer, values(train, cls.question), masked=recipe.reads_pairs
-        )
-        if cls.answer is None:
-            return {cls.question: question}
-        return {cls.question: question, cls.answer: cls.reading(recipe).target_kind.learn(values(train, cls.answer))}
+        kinds = {name: field for name, field in cls.fields(recipe).items() if field.LEARNS}
+        return {name: known.get(name) or field.learn(values(train, name)) for name, field in kinds.items()}
 
     @classmethod
-    def corpus(cls, recipe: Recipe, found: Examples, encoders: Encoders, cache: Path) -> Corpus | None:
-        """Return examples as ids, from the cache if they are there; None where they have none."""
-        return Corpus.build(found, encoders, cache)
+    def corpus(cls, recipe: Recipe, found: Examples, fields: Fields, cache: Path) -> Corpus | None:
+        """Return examples encoded, from the cache if they are there; None where they are never all encoded."""
+        return Corpus.build(found, fields, cache)
 
     @classmethod
-    def check_labels(cls, found: Examples, corpus: Corpus | None, encoders: Encoders, split: SplitName) -> None:
-        """Check that some label of each field is known; unknown ones count as wrong.
+    def check_labels(cls, found: Examples, corpus: Corpus | None, fields: Fields, split: SplitName) -> None:
+        """Check that some value of each field is known; unknown ones count as wrong.
 
         Raises:
             DataError: none is.
         """
-        for field, one in encoders.items():
-            ids = corpus.ids(field) if corpus is not None and isinstance(one, Labels) else ()
-            if len(ids) and (np.asarray(ids) == IGNORE).all():
+        for name, field in corpus.kinds.items() if corpus is not None else ():
+            if corpus is not None and not field.known(corpus.column(name)):
                 raise DataError(
-                    f"no {field} of the split {split} occurs in the training data; look whether they are the same"
+                    f"no {name} of the split {split} occurs in the training data; look whether they are the same"
                 )
 
     def training_feed(self, recipe: Recipe, split: Split) -> Feed:
@@ -133,10 +136,10 @@ class Task(InputOutput):
         given = recipe.train.batch
         if given.window is not None:
             assert given.sentences is not None
-            return StreamFeed(split.corpus, rows=given.sentences, window=given.window, ends=texts_end(recipe))
+            ends = texts_end(recipe)
+            return StreamFeed(split.corpus, self.question, rows=given.sentences, window=given.window, ends=ends)
         return ExampleFeed(
             split.corpus,
-            framed=self.framed,
             counted=self.target_field,
             tokens=given.tokens,
             sentences=given.sentences,
@@ -154,7 +157,6 @@ class Task(InputOutput):
         if window is None:
             return ExampleFeed(
                 split.corpus,
-                framed=self.framed,
                 counted=self.target_field,
                 tokens=None,
                 sentences=MEASURED,
@@ -167,7 +169,7 @@ class Task(InputOutput):
                 f"evaluate.rows is {rows}, and a text of {tokens} tokens is measured, which needs two a row; make it "
                 "smaller, or the text longer"
             )
-        return StreamFeed(split.corpus, rows=rows, window=steps, ends=texts_end(recipe))
+        return StreamFeed(split.corpus, self.question, rows=rows, window=steps, ends=texts_end(recipe))
 
     def dropouts(self, recipe: Recipe) -> dict[str, BPEDropout]:
         """Return what cuts the texts of each field anew in each epoch, where the recipe asks for it."""

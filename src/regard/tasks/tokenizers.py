@@ -1,11 +1,13 @@
-"""Tokenizers of a recipe: learned from its training split, and what its sections say of texts."""
+"""Tokenizers of a recipe: learned from its training split, and settings of texts in its sections."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from regard.data.example import Examples, Value
+from regard.data.fields.tokens import TokensField
 from regard.data.tokenizer import Tokenizer
 from regard.data.tokenizer_import import import_tokenizer
 from regard.recipes.checks import has_learned_positions
@@ -35,6 +37,17 @@ def learned_tokenizer(part: TokenizerPart, texts: Iterable[Value], *, masked: bo
         normalise=part.normalise,
         masked=masked,
     )
+
+
+def tokens_field(part: TokenizerPart, *, masked: bool = False, begin: bool = False, end: bool = False) -> TokensField:
+    """Return the kind of a field of texts.
+
+    Args:
+        part: the settings of the tokenizer that it learns.
+        masked: whether the vocabulary has a mask.
+        begin, end: whether texts get a beginning and an end in a batch.
+    """
+    return TokensField(begin=begin, end=end, learner=partial(learned_tokenizer, part, masked=masked))
 
 
 def values(train: Examples, field: str) -> Iterator[Value]:

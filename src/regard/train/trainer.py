@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from regard.data.episodes.drawn import ENDLESS
 from regard.data.feed import Place
+from regard.data.generated import ENDLESS
 from regard.recipes.sections import Recipe
 from regard.runs.checkpoint import Progress
 from regard.runs.metrics_log import AVERAGED

@@ -9,13 +9,12 @@ from pathlib import Path
 from regard.data.episodes.algorithm import Algorithm
 from regard.data.episodes.episodes import Episodes
 from regard.data.example import Example, Value
+from regard.data.generated import ENDLESS
 from regard.data.problems import Skipped
 from regard.data.split import Part
 
 TOGETHER = 16
 """Episodes of one length, when all are gone through: they are measured side by side."""
-ENDLESS = 2**62
-"""More than are ever drawn."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class EpisodeData(DataSection):
 
     def examples(self, split: Split, reading: Reading) -> Examples | None:
         from regard.data.episodes import Drawn
-        from regard.data.episodes.drawn import ENDLESS
+        from regard.data.generated import ENDLESS
 
         size = {"train": ENDLESS, "valid": self.valid_size, "test": self.test_size}[split]
         return Drawn(self.algorithm(), split, size=size, seed=self.seed)

@@ -45,6 +45,15 @@ from regard.tasks.task import Encoders, Task, Unrolling, in_batches
 
 
 @dataclass(frozen=True)
+class LabelledBatch:
+    """Texts and their targets: labels [B], sets of labels [B, N], or numbers [B]."""
+
+    text: Tensor  # [B, T]
+    text_lengths: Tensor  # [B]
+    label: Tensor  # [B] or [B, N]
+
+
+@dataclass(frozen=True)
 class Classification(Task):
     """An acceptor learns the target of a text and answers with it: a label, several labels or a number.
 
@@ -129,13 +138,14 @@ class Classification(Task):
         return self if encoder is None else replace(self, encoders={**self.encoders, "label": encoder})
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
-        predicted: Predicted = model(batch.text, batch.text_lengths)
+        labelled = batch.view(LabelledBatch)
+        predicted: Predicted = model(labelled.text, labelled.text_lengths)
         smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
-        total, nll = self.target.loss(predicted.logits, batch.label, smoothing=smoothing, weights=weights)
+        total, nll = self.target.loss(predicted.logits, labelled.label, smoothing=smoothing, weights=weights)
         if update is None:
-            return Loss(total, nll, self.target.count(batch.label))
+            return Loss(total, nll, self.target.count(labelled.label))
         if "penalty" in predicted.extras:  # an empty text has no words that hops could look at
-            total = total + predicted.extras["penalty"].masked_fill(batch.text_lengths == 0, 0.0).sum()
+            total = total + predicted.extras["penalty"].masked_fill(labelled.text_lengths == 0, 0.0).sum()
         return Loss(total, nll, batch.tokens)
 
     def unrolling(self, model: nn.Module) -> Unrolling | None:

@@ -8,9 +8,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from regard.data.batch import Batch
+from regard.data.fields.field import Field
 from regard.data.tokenizer import Tokenizer
 from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
@@ -31,7 +32,7 @@ from regard.tasks.panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
 from regard.tasks.task import Encoders, Task, Unrolling
-from regard.tasks.tokenizers import texts_end
+from regard.tasks.tokenizers import texts_end, tokens_field
 from regard.view.text import isolated
 
 if TYPE_CHECKING:
@@ -41,6 +42,14 @@ SAMPLED = 8
 """Tokens of a text that samples go on from."""
 _SHOWN = 70  # characters of a text above its picture
 _VOCABULARY = "(vocabulary)"
+
+
+@dataclass(frozen=True)
+class TextBatch:
+    """Texts by themselves, or windows of one long text, which have no lengths."""
+
+    text: Tensor  # [B, T + 1]
+    text_lengths: Tensor | None = None  # [B]
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,6 @@ class LanguageModelling(Task):
 
     question: ClassVar[str] = "text"
     answer: ClassVar[str | None] = None
-    framed: ClassVar[tuple[str, ...]] = ("text",)
     outline_sizes: ClassVar[tuple[int, int | None]] = (8, None)
 
     encoders: Encoders
@@ -76,6 +84,10 @@ class LanguageModelling(Task):
         smoothing, unknown = recipe.train.label_smoothing, own_keys(recipe.decode, Decoding).generate_unknown
         return cls(encoders, first, smoothing, Exposure.of(recipe), unknown)
 
+    @classmethod
+    def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
+        return {"text": tokens_field(recipe.tokenizer, masked=recipe.reads_pairs, begin=True, end=True)}
+
     @property
     def tokenizer(self) -> Tokenizer:
         """The one of the text."""
@@ -84,13 +96,14 @@ class LanguageModelling(Task):
         return found
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
-        given, wanted = batch.text[:, :-1], batch.text[:, 1:]
+        read = batch.view(TextBatch)
+        given, wanted = read.text[:, :-1], read.text[:, 1:]
         if update is not None:
             given = self.exposure.disturbed(given, vocabulary=self.tokenizer.size)
         predicted: Predicted = model(given, state)
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
-        goes_on = "text_lengths" not in batch  # a window; examples have lengths, and nothing behind them
+        goes_on = read.text_lengths is None  # a window; examples have lengths, and nothing behind them
         return Loss(total, nll.detach(), int(batch.tokens), carried(model, predicted.state) if goes_on else None)
 
     def incompatibility(self, other: Task) -> str | None:

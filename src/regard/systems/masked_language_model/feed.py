@@ -135,10 +135,13 @@ class MaskedFeed(Feed):
     def _masked(self, batch: Batch, epoch: int) -> Batch:
         numbers = np.array(batch.indices, np.int64)
         given, wanted = self.masking(
-            batch.text.numpy(), numbers, size=self.size, seeds=(self.seed, epoch), begins=self.begins
+            batch["text"].numpy(), numbers, size=self.size, seeds=(self.seed, epoch), begins=self.begins
         )
         tensors = {**batch.tensors, "text": torch.from_numpy(given), "wanted": torch.from_numpy(wanted)}
-        return replace(batch, tensors=tensors, tokens=int((wanted != IGNORE).sum()))
+        padding = dict(batch.padding)
+        if "text" in padding:
+            padding["wanted"] = padding["text"]._replace(value=IGNORE)
+        return replace(batch, tensors=tensors, tokens=int((wanted != IGNORE).sum()), padding=padding)
 
     def check(self, files: Sequence[Path]) -> None:
         """See that there is a token which can be asked for: unknown ones cannot.

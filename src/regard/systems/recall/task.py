@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from regard.data.batch import Batch, padded
 from regard.data.example import Example, Examples
+from regard.data.fields.field import Field
 from regard.data.lines import lines
 from regard.data.problems import DataError
 from regard.data.tokenizer import Tokenizer
@@ -34,13 +35,24 @@ from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
 from regard.tasks.task import Encoders, Task, in_batches
-from regard.tasks.tokenizers import learned_tokenizer, values
+from regard.tasks.tokenizers import learned_tokenizer, tokens_field, values
 from regard.view.terminal import story_map
 from regard.view.text import isolated
 
 SHOWN = 5
 """Texts of the memory that an answer names: those it looked at most."""
 _TOGETHER = 256  # texts that are encoded at once
+
+
+@dataclass(frozen=True)
+class FactBatch:
+    """Questions and answers, which have a beginning and an end, and the facts that are the memory of the batch."""
+
+    fact: Tensor  # [B, F]
+    fact_lengths: Tensor  # [B]
+    source: Tensor  # [B, S]
+    source_lengths: Tensor  # [B]
+    target: Tensor  # [B, T]
 
 
 @dataclass(frozen=True)
@@ -63,7 +75,6 @@ class Recalling(Task):
     context: ClassVar[str | None] = "fact"
     question: ClassVar[str] = "source"
     answer: ClassVar[str | None] = "target"
-    framed: ClassVar[tuple[str, ...]] = ("target",)
 
     encoders: Encoders
     smoothing: float = 0.0
@@ -77,6 +88,12 @@ class Recalling(Task):
         memory = own_keys(recipe.decode, Decoding).memory
         smoothing, stored = recipe.train.label_smoothing, None if memory is None else Path(memory)
         return cls(encoders, smoothing, Exposure.of(recipe), stored)
+
+    @classmethod
+    def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
+        section = recipe.tokenizer
+        target = tokens_field(section, begin=True, end=True)
+        return {"fact": tokens_field(section), "source": tokens_field(section), "target": target}
 
     @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
@@ -148,11 +165,12 @@ class Recalling(Task):
         return _encoded(model, texts, rows)
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
-        given, wanted = batch.target[:, :-1], batch.target[:, 1:]
+        asked = batch.view(FactBatch)
+        given, wanted = asked.target[:, :-1], asked.target[:, 1:]
         if update is not None:
             given = self.exposure.disturbed(given, vocabulary=self.tokenizer.size)
         predicted: Predicted = model(
-            batch.source, batch.source_lengths, given, texts=(batch.fact, batch.fact_lengths), external=self.external
+            asked.source, asked.source_lengths, given, texts=(asked.fact, asked.fact_lengths), external=self.external
         )
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
