@@ -57,12 +57,12 @@ class Choice:
     Attributes:
         kind: which parts there are to choose from (`regard.parts`).
         key: name of the key, where it is not that of the argument.
-        without: parts that are no choice here.
+        only: names to choose from; all of them if it is empty.
     """
 
     kind: PartKind
     key: str | None = None
-    without: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
 
 
 EmbeddingScale = Annotated[float, Field(gt=0), InRecipe(None)]

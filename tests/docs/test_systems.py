@@ -51,7 +51,7 @@ def test_the_index_has_a_row_with_task_models_and_page(page: Path) -> None:
     system = system_of_folder(page.parent)
     (row,) = re.findall(rf"^\| `{system.name}` \|.+$", INDEX, re.MULTILINE)
     assert f"systems/{page.parent.name}/README.md" in row
-    assert set(re.findall(r"`([^`]+)`", row.split("|")[3])) == set(system.kinds)
+    assert set(re.findall(r"`([^`]+)`", row.split("|")[3])) == set(system.models)
 
 
 def test_the_index_covers_every_recipe() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.arguments import Scale, Size, checked
+from regard.arguments import Choice, Scale, Size, checked
 from regard.constraints import heads_divide, sentences_need_pooling
 from regard.masks import Mask
 from regard.models.embeddings import check_ids
@@ -155,7 +155,9 @@ class Bert(nn.Module):
     """
 
     @checked(sentences_need_pooling)
-    def __init__(self, encoder: BertEncoder, *, next_sentence: bool = False) -> None:
+    def __init__(
+        self, encoder: Annotated[BertEncoder, Choice("encoder", only=("bert",))], *, next_sentence: bool = False
+    ) -> None:
         super().__init__()
         width = encoder.output_dim
         self.encoder = encoder

@@ -40,7 +40,10 @@ class Turned(NamedTuple):
     target_words: Tensor
 
 
-Direction = Annotated[EncoderDecoder[Any], Choice("encoder_decoder", key="model", without=("seq2seq",))]
+Direction = Annotated[
+    EncoderDecoder[Any],
+    Choice("encoder_decoder", key="model", only=("bahdanau", "lstmn", "luong", "simple_attention", "transformer")),
+]
 Back = Annotated[EncoderDecoder[Any], NotInRecipe()]
 
 

@@ -196,7 +196,7 @@ def _given(argument: Argument, kind: PartKind) -> bool:
     if kind in _GIVEN or kind == "term":
         return argument.name in _GIVEN.get(kind, ())
     plain = not _records(argument.annotation) and marker(argument.annotation, Choice) is None
-    return argument.positional and argument.default is ... and plain and not _choices(argument.annotation)
+    return argument.positional and argument.default is ... and plain
 
 
 def _key(argument: Argument, kind: PartKind | None) -> Any:
@@ -285,18 +285,10 @@ def _short(key: str, default: str | None) -> Callable[[Any], Any]:
 def _choice(annotation: Any) -> OneOf | None:
     """The parts that a key chooses from; None if it is no choice."""
     choice = marker(annotation, Choice)
-    if choice is not None:
-        known = PARTS[choice.kind]
-        return OneOf(choice.kind, {name: known[name] for name in known if name not in choice.without})
-    places = _choices(annotation)
-    return OneOf("encoder", places) if places else None
-
-
-def _choices(annotation: Any) -> dict[str, str]:
-    """The encoders among the alternatives of an annotation."""
-    classes = [one for one in alternatives(annotation) if isinstance(one, type) and issubclass(one, Unimported)]
-    found = {one.source.place for one in classes}
-    return {name: place for name, place in PARTS["encoder"].items() if place in found}
+    if choice is None:
+        return None
+    known = PARTS[choice.kind]
+    return OneOf(choice.kind, {name: known[name] for name in choice.only or known})
 
 
 def _records(annotation: Any) -> list[ClassSource]:
