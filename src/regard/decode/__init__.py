@@ -6,6 +6,8 @@ from regard.lazy import lazy
 
 if TYPE_CHECKING:
     from regard.decode.constraint import Constrained, Constraint, Prefix, Trie
+    from regard.decode.ctc import LanguageModel, Transcript, ctc_beam_search, ctc_greedy
+    from regard.decode.ctc_viterbi import ctc_frames
     from regard.decode.ensemble import Ensemble
     from regard.decode.forced import score
     from regard.decode.generation import generate
@@ -21,12 +23,17 @@ __all__ = [
     "Ensemble",
     "Generates",
     "Hypothesis",
+    "LanguageModel",
     "Penalty",
     "Prefix",
     "Search",
     "Selectable",
     "Step",
+    "Transcript",
     "Trie",
+    "ctc_beam_search",
+    "ctc_frames",
+    "ctc_greedy",
     "generate",
     "replace_unknown",
     "score",
@@ -40,12 +47,17 @@ __getattr__ = lazy(
         "Ensemble": "regard.decode.ensemble",
         "Generates": "regard.protocol",
         "Hypothesis": "regard.decode.hypothesis",
+        "LanguageModel": "regard.decode.ctc",
         "Penalty": "regard.decode.penalties",
         "Prefix": "regard.decode.constraint",
         "Search": "regard.decode.search",
         "Selectable": "regard.protocol",
         "Step": "regard.protocol",
+        "Transcript": "regard.decode.ctc",
         "Trie": "regard.decode.constraint",
+        "ctc_beam_search": "regard.decode.ctc",
+        "ctc_frames": "regard.decode.ctc_viterbi",
+        "ctc_greedy": "regard.decode.ctc",
         "generate": "regard.decode.generation",
         "replace_unknown": "regard.decode.unknown",
         "score": "regard.decode.forced",
