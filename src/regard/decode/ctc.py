@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.decode.ctc_viterbi import Floats, Integers, Spans, best_frames, checked
-from regard.protocol import Generates, Selectable, device_of
+from regard.protocol import Generates, Selectable, Step, device_of
 from regard.specials import BOS, EOS
 
 
@@ -151,6 +151,7 @@ class _Prefixes:
 
     parent: list[int]
     symbol: list[int]
+    depth: list[int]
     children: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def child(self, node: int, symbol: int) -> int:
@@ -159,6 +160,7 @@ class _Prefixes:
         if found == len(self.parent):
             self.parent.append(node)
             self.symbol.append(symbol)
+            self.depth.append(self.depth[node] + 1)
         return found
 
     def tokens(self, node: int) -> tuple[int, ...]:
@@ -181,7 +183,7 @@ class _Search:
     ) -> None:
         self.emission, self.frames, self.blank = emission, frames, blank
         batch, _, self.symbols = emission.shape
-        self.prefixes = _Prefixes([_ROOT] * batch, [blank] * batch)
+        self.prefixes = _Prefixes([_ROOT] * batch, [blank] * batch, [0] * batch)
         self.fusion = None if language_model is None else _Fusion(language_model, batch, self.symbols)
         self.node = np.full((batch, beam_size), _NOBODY)
         self.node[:, 0] = np.arange(batch)
@@ -254,7 +256,7 @@ class _Search:
         for row, place in zip(*(places.tolist() for places in grows.nonzero()), strict=True):
             node[row, place] = self.prefixes.child(int(node[row, place]), int(symbol[row, place]))
         if self.gain is not None and self.fusion is not None:
-            self.fusion.read(self.prefixes, node[grows].tolist())
+            self.fusion.read(self.prefixes, np.where(lost, _NOBODY, node).flatten().tolist())
             self.gain[:rows] = self.gain[:rows][each, came]
             self.gain[:rows][grows] = self.fusion.gains(node[grows])
         self.last[:rows] = np.where(grows, symbol, self.last[:rows][each, came])
@@ -293,33 +295,60 @@ class _Fusion:
         self._state: dict[int, tuple[Any, int]] = {}
         self._gain: dict[int, NDArray[np.float64]] = {}  # α log p + β of each symbol, and α log p of EOS last
         start = self._model.start(None, None, batch=batch)
-        self._step(list(range(batch)), [BOS] * batch, start)
+        self._keep(range(batch), self._step([BOS] * batch, start))
 
     def read(self, prefixes: _Prefixes, nodes: Sequence[int]) -> None:
-        """Let the model read the last symbols of nodes that it has not seen; each parent was read before."""
+        """Let the model read the prefixes of a beam; those that it has not seen have a parent that it has seen.
+
+        States cannot be joined, so that prefixes whose parents were read together take one step, and others several.
+        Where that is more steps than the longest prefix has symbols, all prefixes are read again from the beginning, side
+        by side. Those of one length then share a state, and the next frames need few steps.
+        """
         groups: dict[int, list[int]] = {}
-        for node in dict.fromkeys(nodes):
-            if node not in self._state:
-                groups.setdefault(id(self._state[prefixes.parent[node]][0]), []).append(node)
+        fresh = [node for node in dict.fromkeys(nodes) if node >= 0 and node not in self._state]
+        for node in fresh:
+            groups.setdefault(id(self._state[prefixes.parent[node]][0]), []).append(node)
+        if len(groups) > 1 and len(groups) > max(prefixes.depth[node] for node in fresh):
+            self._read_again(prefixes, [node for node in dict.fromkeys(nodes) if node >= 0])
+            return
         for group in groups.values():
             parents = [self._state[prefixes.parent[node]] for node in group]
             rows = torch.tensor([row for _, row in parents], device=self._device)
             tokens = [int(self._ids[prefixes.symbol[node]]) for node in group]
-            self._step(group, tokens, parents[0][0].select(rows))
+            self._keep(group, self._step(tokens, parents[0][0].select(rows)))
 
-    def _step(self, nodes: Sequence[int], tokens: Sequence[int], state: Selectable) -> None:
+    def _read_again(self, prefixes: _Prefixes, nodes: Sequence[int]) -> None:
+        """Read whole prefixes, the longest first, so that the ones that go on are always the first rows."""
+        nodes = sorted(nodes, key=lambda node: -prefixes.depth[node])
+        texts = [[BOS, *(int(self._ids[symbol]) for symbol in prefixes.tokens(node))] for node in nodes]
+        state: Any = self._model.start(None, None, batch=len(nodes))
+        going = len(nodes)
+        for place in range(len(texts[0])):
+            step = self._step([text[place] for text in texts[:going]], state)
+            state, longer = step.state, sum(len(text) > place + 1 for text in texts[:going])
+            self._keep(nodes[longer:going], step, first=longer)
+            if longer < going:
+                state = state.select(torch.arange(longer, device=self._device))
+            going = longer
+
+    def _step(self, tokens: Sequence[int], state: Selectable) -> Step:
         step = self._model.step(torch.tensor(tokens, device=self._device), state)
-        log_probs = step.log_probs.double().cpu().numpy()
-        if self._ids.max() >= log_probs.shape[1]:
+        if self._ids.max() >= step.log_probs.shape[1]:
             raise ValueError(
-                f"ctc: a symbol is token {self._ids.max()} of the language model, which has {log_probs.shape[1]}"
+                f"ctc: a symbol is token {self._ids.max()} of the language model, which has {step.log_probs.shape[1]}"
             )
-        gain = (
-            self._alpha * log_probs[:, [*self._ids, EOS]] if self._alpha else np.zeros((len(nodes), len(self._ids) + 1))
-        )
+        return step
+
+    def _keep(self, nodes: Sequence[int], step: Step, first: int = 0) -> None:
+        """The state and the next log-probabilities of nodes, which are the rows of a step from `first` on."""
+        rows = np.arange(first, first + len(nodes))
+        gain = np.zeros((len(nodes), len(self._ids) + 1))
+        if self._alpha:
+            log_probs = step.log_probs.double().cpu().numpy()
+            gain = self._alpha * log_probs[rows[:, None], [*self._ids, EOS]]
         gain[:, :-1] += self._beta
-        for row, node in enumerate(nodes):
-            self._state[node], self._gain[node] = (step.state, row), gain[row]
+        for place, (node, row) in enumerate(zip(nodes, rows.tolist(), strict=True)):
+            self._state[node], self._gain[node] = (step.state, row), gain[place]
 
     def gains(self, nodes: Integers) -> Floats:
         """What one more symbol adds to the score of nodes [...]: [..., V]; 0 for an empty place."""
