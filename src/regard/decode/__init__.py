@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from regard.decode.forced import score
     from regard.decode.generation import generate
     from regard.decode.hypothesis import Hypothesis
+    from regard.decode.joint_ctc import JointCTC
     from regard.decode.penalties import Penalty
     from regard.decode.search import Search
     from regard.decode.unknown import replace_unknown
@@ -23,6 +24,7 @@ __all__ = [
     "Ensemble",
     "Generates",
     "Hypothesis",
+    "JointCTC",
     "LanguageModel",
     "Penalty",
     "Prefix",
@@ -47,6 +49,7 @@ __getattr__ = lazy(
         "Ensemble": "regard.decode.ensemble",
         "Generates": "regard.protocol",
         "Hypothesis": "regard.decode.hypothesis",
+        "JointCTC": "regard.decode.joint_ctc",
         "LanguageModel": "regard.decode.ctc",
         "Penalty": "regard.decode.penalties",
         "Prefix": "regard.decode.constraint",

@@ -301,8 +301,8 @@ class _Fusion:
         """Let the model read the prefixes of a beam; those that it has not seen have a parent that it has seen.
 
         States cannot be joined, so that prefixes whose parents were read together take one step, and others several.
-        Where that is more steps than the longest prefix has symbols, all prefixes are read again from the beginning, side
-        by side. Those of one length then share a state, and the next frames need few steps.
+        Where that is more steps than the longest prefix has symbols, all prefixes are read again from the beginning,
+        side by side. Those of one length then share a state, and the next frames need few steps.
         """
         groups: dict[int, list[int]] = {}
         fresh = [node for node in dict.fromkeys(nodes) if node >= 0 and node not in self._state]

@@ -66,7 +66,8 @@ def cider(hypotheses: Sequence[str], references: References, *, sigma: float = 6
     r"""CIDEr-D of a set of captions, between 0 and 10: cosines of TF-IDF vectors of n-grams, with clipped counts.
 
     .. math:: \mathrm{CIDEr\text{-}D}(h, R) = \frac{10}{4 |R|} \sum_{n=1}^4 \sum_{r \in R}
-              e^{-(|h| - |r|)^2 / 2\sigma^2} \frac{\min(g^n(h), g^n(r)) \cdot g^n(r)}{\lVert g^n(h) \rVert \, \lVert g^n(r) \rVert}
+              \frac{\min(g^n(h), g^n(r)) \cdot g^n(r)}{\lVert g^n(h) \rVert \, \lVert g^n(r) \rVert}
+              e^{-(|h| - |r|)^2 / 2\sigma^2}
 
     with g the vector of counts of n-grams times log(images / images with it in a reference).
 
