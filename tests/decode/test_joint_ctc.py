@@ -134,6 +134,14 @@ def test_without_weight_it_is_the_model() -> None:
     assert generate(model, source, lengths) == generate(model.model, source, lengths)
 
 
+def test_without_frames_the_only_output_is_the_empty_one() -> None:
+    (source, lengths), log_probs = sentences(2, SIZE), heard(2, 5)
+    for model in (joint(log_probs[:, :0], 0.5), joint(log_probs, 0.5, torch.tensor([0, 0]))):
+        assert [[made.output for made in row] for row in generate(model, source, lengths, Search(n_best=3))] == [
+            [()]
+        ] * 2
+
+
 def test_wrong_use_is_named() -> None:
     (source, lengths), log_probs = sentences(2, SIZE), heard(2, 8)
     with pytest.raises(ValueError, match=r"weight must lie between 0 .* got 1.5"):

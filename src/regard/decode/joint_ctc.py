@@ -14,7 +14,6 @@ from regard.specials import EOS, PAD
 # The logarithm of zero for an emission. Finite, so that sums over frames have no differences of infinities, and small
 # enough that its exponential is exactly 0 beside any real probability.
 _LOG_ZERO = -1e4
-_AT_ONCE = 1 << 22  # numbers of a block of rows
 
 Emissions = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor | None]]
 """Source and lengths -> log p(symbol in frame), [B, T, V], and the true number of frames, [B] or None for T."""
@@ -26,6 +25,7 @@ class PrefixScores:
 
     Attributes:
         emission: [B, T, V] log-probabilities in float64; padded frames are blanks for certain.
+        probs: [B, T, V], their exponentials.
         row: [N], the row of `emission` that each prefix is of.
         last: [N], its last symbol; -1 for the empty prefix.
         in_blank, in_symbol: [N, T + 1], the logarithm of the summed probability of all paths of the first t frames that
@@ -34,6 +34,7 @@ class PrefixScores:
     """
 
     emission: Tensor
+    probs: Tensor
     row: Tensor
     last: Tensor
     in_blank: Tensor
@@ -54,6 +55,7 @@ class PrefixScores:
         silent = torch.cat((emission.new_zeros(batch, 1), emission[:, :, blank].cumsum(1)), 1)  # [B, T + 1]
         return PrefixScores(
             emission,
+            emission.exp(),
             torch.arange(batch, device=emission.device),
             torch.full((batch,), -1, device=emission.device),
             silent,
@@ -64,18 +66,18 @@ class PrefixScores:
     def select(self, rows: Tensor) -> PrefixScores:
         """Keep, repeat or reorder the prefixes; the emissions stay where they are."""
         kept = (part.index_select(0, rows) for part in (self.row, self.last, self.in_blank, self.in_symbol, self.total))
-        return PrefixScores(self.emission, *kept)
+        return PrefixScores(self.emission, self.probs, *kept)
 
     def following(self, blank: int) -> Tensor:
         """log ψ of each prefix with each symbol added, [N, V], and of the prefix as the whole output at EOS."""
         before = torch.logaddexp(self.in_blank, self.in_symbol)  # [N, T + 1]
-        size = max(1, _AT_ONCE // max(1, self.emission[0].numel()))
-        found = torch.cat(
-            [
-                (self.emission[row] + part.unsqueeze(2)).logsumexp(1)  # [n, T, V] -> [n, V]
-                for row, part in zip(self.row.split(size), before[:, :-1].split(size), strict=True)
-            ]
-        )
+        # ψ of the prefix lies between its largest forward variable and T + 1 times that. Relative to it, the product of
+        # probabilities in float64 loses nothing but symbols below e^-700, which no search would take.
+        level = before.amax(1, keepdim=True).clamp(min=torch.finfo(before.dtype).min)
+        weights = (before[:, :-1] - level).exp()  # [N, T]
+        rows, counts = self.row.unique_consecutive(return_counts=True)
+        parts = zip(rows.tolist(), weights.split(counts.tolist()), strict=True)
+        found = torch.cat([part @ self.probs[row] for row, part in parts]).log() + level  # [N, V]
         if bool((self.last >= 0).any()):  # the last symbol again needs a blank between
             symbol = self.last.clamp(min=0).unsqueeze(1)
             again = (self.in_blank[:, :-1] + self._emitted(symbol[:, 0])).logsumexp(1, keepdim=True)

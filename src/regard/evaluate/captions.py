@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
 
 from regard.evaluate.accuracy import ratio
 from regard.evaluate.note_bleu import note_bleu_tally
 from regard.evaluate.sacre import splitter
 from regard.evaluate.score import Score
-from regard.evaluate.tally import Tally
+from regard.evaluate.tally import Floats, Tally
 from regard.evaluate.texts import References, paired_texts, text_signature
 
 _ORDERS = (1, 2, 3, 4)
@@ -26,7 +28,7 @@ _TOKEN = re.compile(
 # The COCO evaluation drops punctuation after lower-casing, which leaves brackets in: they are words of its n-grams.
 _BRACKETS = {"(": "-lrb-", ")": "-rrb-"}
 
-Grams = Counter[tuple[str, ...]]
+Integers = NDArray[np.int64]
 
 
 def caption_words(text: str) -> list[str]:
@@ -50,16 +52,13 @@ def cider_tally(
         raise ValueError(f"cider: sigma must be positive; got {sigma}")
     words = _splitter("cider", tokenize)
     grouped = paired_texts("cider", hypotheses, references)
-    truths = [[_grams(words(text)) for text in group] for group in grouped]
-    frequency: Grams = Counter(chain.from_iterable(set().union(*group) for group in truths))
-    weigh = _weighing(frequency, len(truths))
-    rows = []
-    for hypothesis, group in zip(hypotheses, truths, strict=True):
-        system = weigh(_grams(words(hypothesis)))
-        alike = [_similarity(system, weigh(grams), sigma) for grams in group]
-        rows.append((10.0 * math.fsum(alike) / len(alike), 1.0))
+    counts = np.array([len(group) for group in grouped])
+    captions = [words(text) for text in chain(hypotheses, *grouped)]
+    image = np.concatenate((np.arange(len(grouped)), np.repeat(np.arange(len(grouped)), counts)))
+    alike = _similarities(captions, image, len(grouped), sigma)
+    each = 10.0 * np.bincount(image[len(grouped) :], alike) / counts
     how = text_signature(grouped, lowercase=True, n=4, sigma=f"{sigma:g}", idf="references", tok=tokenize)
-    return Tally.of("CIDEr-D", rows, ratio, how)
+    return Tally("CIDEr-D", np.stack((each, np.ones(len(each))), 1), ratio, how)
 
 
 def cider(hypotheses: Sequence[str], references: References, *, sigma: float = 6.0, tokenize: str = "caption") -> Score:
@@ -149,44 +148,51 @@ def _splitter(metric: str, tokenize: str) -> Callable[[str], list[str]]:
     return caption_words if tokenize == "caption" else splitter(metric, tokenize, lowercase=True)
 
 
-def _grams(words: Sequence[str]) -> Grams:
-    """How often each n-gram of 1 to 4 words occurs."""
-    return Counter(tuple(words[at : at + n]) for n in _ORDERS for at in range(len(words) - n + 1))
+def _similarities(captions: Sequence[Sequence[str]], image: Integers, images: int, sigma: float) -> Floats:
+    """CIDEr-D of each reference with the hypothesis of its image, between 0 and 1: [R].
 
-
-class _Weighed:
-    """A caption as TF-IDF vectors: weights by n-gram, the norms of the orders, and the number of pairs of words."""
-
-    __slots__ = ("norms", "pairs", "weights")
-
-    def __init__(self, weights: dict[tuple[str, ...], float], pairs: int) -> None:
-        self.weights, self.pairs = weights, pairs
-        squares = [0.0] * (len(_ORDERS) + 1)
-        for gram, weight in weights.items():
-            squares[len(gram)] += weight * weight
-        self.norms = [math.sqrt(square) for square in squares]
-
-
-def _weighing(frequency: Grams, images: int) -> Callable[[Grams], _Weighed]:
-    """From counts of n-grams to weights; an n-gram of no reference weighs as much as one of a single image."""
-    highest = math.log(images)
-    rarity = {gram: highest - math.log(count) for gram, count in frequency.items()}
-
-    def weigh(grams: Grams) -> _Weighed:
-        weights = {gram: count * rarity.get(gram, highest) for gram, count in grams.items()}
-        return _Weighed(weights, sum(count for gram, count in grams.items() if len(gram) == 2))
-
-    return weigh
-
-
-def _similarity(system: _Weighed, reference: _Weighed, sigma: float) -> float:
-    """The mean of the four clipped cosines, times the penalty for another length; between 0 and 1."""
-    products = [0.0] * (len(_ORDERS) + 1)
-    for gram, weight in system.weights.items():
-        if (other := reference.weights.get(gram)) is not None:
-            products[len(gram)] += min(weight, other) * other
-    cosines = 0.0
+    Args:
+        captions: the hypotheses of all images, then R references.
+        image: [images + R], of each caption.
+        images: how many.
+        sigma: of the length penalty.
+    """
+    lengths = np.array([len(caption) for caption in captions])
+    numbers: dict[str, int] = {}
+    word = np.array([numbers.setdefault(one, len(numbers)) for one in chain(*captions)], dtype=np.int64)
+    caption = np.repeat(np.arange(len(captions)), lengths)
+    left = np.repeat(lengths.cumsum(), lengths) - np.arange(len(word))  # words from each place to the caption's end
+    start, gram = np.arange(len(word)), word
+    total = np.zeros(len(captions) - images)
     for n in _ORDERS:
-        if norm := system.norms[n] * reference.norms[n]:
-            cosines += products[n] / norm
-    return cosines / len(_ORDERS) * math.exp(-((system.pairs - reference.pairs) ** 2) / (2 * sigma**2))
+        if n > 1:  # the n-gram from each place is a number for its first n - 1 words and its last word
+            there = left[start] >= n
+            start = start[there]
+            gram = np.unique(gram[there] * len(numbers) + word[start + n - 1], return_inverse=True)[1]
+        if len(gram):
+            total += _cosines(caption[start], gram, image, images)
+    pairs = np.maximum(lengths - 1, 0)
+    longer = pairs[images:] - pairs[image[images:]]
+    penalty: Floats = np.exp(-(longer**2) / (2 * sigma**2))
+    return total / len(_ORDERS) * penalty
+
+
+def _cosines(caption: Integers, gram: Integers, image: Integers, images: int) -> Floats:
+    """The clipped cosines of one order, [R], from the caption and the number of each n-gram."""
+    kinds = int(gram.max()) + 1
+    key, count = np.unique(caption * kinds + gram, return_counts=True)  # each n-gram of each caption once
+    caption, gram = np.divmod(key, kinds)
+    first = int(np.searchsorted(caption, images))  # the n-grams of references begin here
+    in_image = np.unique(image[caption[first:]] * kinds + gram[first:]) % kinds
+    frequency = np.bincount(in_image, minlength=kinds)
+    weight = count * (math.log(images) - np.log(np.maximum(frequency, 1)))[gram]
+    norm = np.sqrt(np.bincount(caption, weight**2, minlength=len(image)))
+    # The weight of each reference's n-gram in the hypothesis of the same image: 0 where it does not occur.
+    wanted = image[caption[first:]] * kinds + gram[first:]
+    place = np.searchsorted(key[:first], wanted)
+    found = np.append(key[:first], -1)[place] == wanted
+    other = np.where(found, np.append(weight[:first], 0.0)[place], 0.0)
+    products = np.bincount(caption[first:], np.minimum(other, weight[first:]) * weight[first:], minlength=len(image))
+    norms = norm[images:] * norm[image[images:]]
+    cosines: Floats = np.divide(products[images:], norms, out=np.zeros_like(norms), where=norms > 0)
+    return cosines
