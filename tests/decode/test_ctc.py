@@ -174,8 +174,8 @@ def test_a_language_model_ranks_transcripts() -> None:
     ):
         expected = {}
         for tokens, likely in all_transcripts(row, 0).items():
-            said = [2, *(ids[symbol] for symbol in tokens), 3]
-            language = sum(float(model.log_probs[a, b]) for a, b in itertools.pairwise(said))
+            text = [2, *(ids[symbol] for symbol in tokens), 3]
+            language = sum(float(model.log_probs[a, b]) for a, b in itertools.pairwise(text))
             expected[tokens] = math.log(likely) + alpha * language + beta * len(tokens)
         assert {made.tokens for made in found} == set(expected)
         for made in found:
@@ -192,11 +192,11 @@ class Sourceless(Random):
 
 
 def test_a_recurrent_language_model_reads_each_prefix_from_its_parent() -> None:
-    model, log_probs = Sourceless(11), emissions(4, 17, 11, 1.5)
-    found = ctc_beam_search(log_probs, beam_size=6, n_best=6, language_model=LanguageModel(model, 0.6, 0.2))
+    model, log_probs, lengths = Sourceless(11), emissions(4, 17, 11, 1.5), torch.tensor([17, 5, 0, 11])
+    found = ctc_beam_search(log_probs, lengths, beam_size=6, n_best=6, language_model=LanguageModel(model, 0.6, 0.2))
     alone = [
-        ctc_beam_search(row[None], beam_size=6, n_best=6, language_model=LanguageModel(model, 0.6, 0.2))[0]
-        for row in log_probs
+        ctc_beam_search(row[None, :length], beam_size=6, n_best=6, language_model=LanguageModel(model, 0.6, 0.2))[0]
+        for row, length in zip(log_probs, lengths, strict=True)
     ]
     for made, other in zip(itertools.chain(*found), itertools.chain(*alone), strict=True):
         assert made.tokens == other.tokens

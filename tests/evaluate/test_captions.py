@@ -23,7 +23,7 @@ def test_cider_is_that_of_pycocoevalcap() -> None:
 
 
 def test_bleu_is_that_of_pycocoevalcap() -> None:
-    """Which adds 1e-15 to the matches and 1e-9 to the numbers of n-grams."""
+    """Theirs adds 1e-15 to the matches and 1e-9 to the numbers of n-grams."""
     assert [caption_bleu(HYPOTHESES, BOTH, order=n).value for n in (1, 2, 3, 4)] == pytest.approx(BLEU, rel=1e-10)
 
 

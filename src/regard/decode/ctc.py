@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.decode.ctc_viterbi import Floats, Integers, Spans, best_frames, checked
@@ -293,7 +292,8 @@ class _Fusion:
         self._ids = np.array(ids)
         self._device = device_of(self._model)
         self._state: dict[int, tuple[Any, int]] = {}
-        self._gain: dict[int, NDArray[np.float64]] = {}  # α log p + β of each symbol, and α log p of EOS last
+        self._gain: dict[int, Floats] = {}  # [V]: α log p + β of each symbol
+        self._end: dict[int, float] = {}  # α log p of EOS
         start = self._model.start(None, None, batch=batch)
         self._keep(range(batch), self._step([BOS] * batch, start))
 
@@ -304,18 +304,22 @@ class _Fusion:
         Where that is more steps than the longest prefix has symbols, all prefixes are read again from the beginning,
         side by side. Those of one length then share a state, and the next frames need few steps.
         """
+        live = [node for node in dict.fromkeys(nodes) if node >= 0]
+        fresh = [node for node in live if node not in self._state]
         groups: dict[int, list[int]] = {}
-        fresh = [node for node in dict.fromkeys(nodes) if node >= 0 and node not in self._state]
         for node in fresh:
             groups.setdefault(id(self._state[prefixes.parent[node]][0]), []).append(node)
         if len(groups) > 1 and len(groups) > max(prefixes.depth[node] for node in fresh):
-            self._read_again(prefixes, [node for node in dict.fromkeys(nodes) if node >= 0])
-            return
-        for group in groups.values():
-            parents = [self._state[prefixes.parent[node]] for node in group]
-            rows = torch.tensor([row for _, row in parents], device=self._device)
-            tokens = [int(self._ids[prefixes.symbol[node]]) for node in group]
-            self._keep(group, self._step(tokens, parents[0][0].select(rows)))
+            self._read_again(prefixes, live)
+        else:
+            for group in groups.values():
+                parents = [self._state[prefixes.parent[node]] for node in group]
+                rows = torch.tensor([row for _, row in parents], device=self._device)
+                tokens = [int(self._ids[prefixes.symbol[node]]) for node in group]
+                self._keep(group, self._step(tokens, parents[0][0].select(rows)))
+        # A prefix that was dropped is read again if it returns; states can be large.
+        self._state = {node: self._state[node] for node in live}
+        self._gain = {node: self._gain[node] for node in live}
 
     def _read_again(self, prefixes: _Prefixes, nodes: Sequence[int]) -> None:
         """Read whole prefixes, the longest first, so that the ones that go on are always the first rows."""
@@ -342,21 +346,21 @@ class _Fusion:
     def _keep(self, nodes: Sequence[int], step: Step, first: int = 0) -> None:
         """The state and the next log-probabilities of nodes, which are the rows of a step from `first` on."""
         rows = np.arange(first, first + len(nodes))
-        gain = np.zeros((len(nodes), len(self._ids) + 1))
+        gain, end = np.zeros((len(nodes), len(self._ids))), np.zeros(len(nodes))
         if self._alpha:
             log_probs = step.log_probs.double().cpu().numpy()
-            gain = self._alpha * log_probs[rows[:, None], [*self._ids, EOS]]
-        gain[:, :-1] += self._beta
+            gain, end = self._alpha * log_probs[rows[:, None], self._ids], self._alpha * log_probs[rows, EOS]
         for place, (node, row) in enumerate(zip(nodes, rows.tolist(), strict=True)):
-            self._state[node], self._gain[node] = (step.state, row), gain[place]
+            self._state[node] = step.state, row
+            self._gain[node], self._end[node] = gain[place] + self._beta, float(end[place])
 
     def gains(self, nodes: Integers) -> Floats:
-        """What one more symbol adds to the score of nodes [...]: [..., V]; 0 for an empty place."""
-        nothing = np.zeros(len(self._ids) + 1)
-        found = [self._gain.get(node, nothing)[:-1] for node in nodes.flatten().tolist()]
+        """Gain in score by one more symbol after nodes [...]: [..., V]; 0 for an empty place."""
+        nothing = np.zeros(len(self._ids))
+        found = [self._gain.get(node, nothing) for node in nodes.flatten().tolist()]
         return np.array(found, dtype=np.float64).reshape(*nodes.shape, len(self._ids))
 
     def ends(self, nodes: Integers) -> Floats:
-        """What the end adds to the score of nodes [...]."""
-        found = [float(self._gain[node][-1]) if node >= 0 else 0.0 for node in nodes.flatten().tolist()]
+        """Gain in score by the end of the text after nodes [...]; 0 for an empty place."""
+        found = [self._end.get(node, 0.0) for node in nodes.flatten().tolist()]
         return np.array(found).reshape(nodes.shape)

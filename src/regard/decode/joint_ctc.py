@@ -103,7 +103,7 @@ class PrefixScores:
 
 @dataclass(frozen=True)
 class Scored:
-    """The state of a model and the CTC scores of what it has said; `begun` once BOS was read."""
+    """The state of a model and the CTC scores of its output so far; `begun` once BOS was read."""
 
     inner: Selectable
     prefixes: PrefixScores
@@ -159,7 +159,7 @@ class JointCTC:
 
     @property
     def training(self) -> bool:
-        """Whether the model still applies dropout."""
+        """True while the model applies dropout."""
         return bool(getattr(self.model, "training", False))
 
     def parameters(self) -> Iterator[Tensor]:
