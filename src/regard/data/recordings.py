@@ -18,6 +18,7 @@ from regard.data.wav import WavError, read_wav
 Source = str | Path | bytes | NDArray[Any]
 _ZERO_CROSSINGS = 16  # of the interpolation filter, on each side; more are sharper and slower
 _ROLLOFF = 0.94  # where the filter begins to close, as a share of the lower Nyquist frequency
+_BLOCK = 1 << 15  # outputs that are computed together
 _KAISER = 9.0  # what lies beyond is damped by some 90 dB
 
 
@@ -84,7 +85,7 @@ def resample(samples: NDArray[np.float32], before: int, after: int) -> NDArray[n
               h(\tau) = \tfrac{2f}{r} \, \mathrm{sinc}(2 f \tau) \, w(\tau), \quad f = 0.94 \, \tfrac{\min(r, r')}{2}
 
     with rates r and r' and a Kaiser window w of 16 zero crossings on each side. With r'/r = p/q in lowest terms, only
-    p different filters occur: a bank of them runs over the samples with stride q.
+    p different filters occur: output n is the product of one of them with the samples around n r / r'.
 
     Args:
         samples: [T].
@@ -108,11 +109,13 @@ def resample(samples: NDArray[np.float32], before: int, after: int) -> NDArray[n
     step, phases = before // divisor, after // divisor
     bank, reach = _filters(step, phases)
     size = -(-len(samples) * phases // step)
-    rows = -(-size // phases)
-    padded = np.zeros((rows - 1) * step + bank.shape[1], np.float32)
-    padded[reach : reach + len(samples)] = samples[: len(padded) - reach]
-    windows = np.lib.stride_tricks.sliding_window_view(padded, bank.shape[1])[::step]  # [rows, taps], no copy
-    result: NDArray[np.float32] = (windows @ bank.T).reshape(-1)[:size]
+    padded = np.pad(samples, (reach, reach + 1))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, bank.shape[1])  # [T, taps], no copy
+    result = np.empty(size, np.float32)
+    for begin in range(0, size, _BLOCK):
+        numbers = np.arange(begin, min(begin + _BLOCK, size), dtype=np.int64)
+        before_it, phase = np.divmod(numbers * step, phases)  # the sample at or before each output, and how far beyond
+        result[begin : begin + _BLOCK] = np.einsum("nk,nk->n", windows[before_it], bank[phase])
     return result
 
 
@@ -121,11 +124,10 @@ def _filters(step: int, phases: int) -> tuple[NDArray[np.float32], int]:
     """The filter of each phase, [phases, taps], and how many samples before its own it begins."""
     cutoff = _ROLLOFF * min(1.0, phases / step)  # as a share of the Nyquist frequency before
     reach = math.ceil(_ZERO_CROSSINGS / cutoff)
-    places = np.arange(-reach, reach + step + 1)  # of the samples, beside that of the row's first output
-    distance = (np.arange(phases) * step / phases)[:, None] - places[None, :]  # [phases, taps]
+    places = np.arange(-reach, reach + 2)  # of the samples, beside the one at or before the output
+    distance = (np.arange(phases) / phases)[:, None] - places[None, :]  # [phases, taps]
     inside = np.clip(1.0 - (distance * cutoff / _ZERO_CROSSINGS) ** 2, 0.0, None)
-    window = np.i0(_KAISER * np.sqrt(inside)) / np.i0(_KAISER)
-    window[np.abs(distance * cutoff) > _ZERO_CROSSINGS] = 0.0
+    window = np.where(inside > 0.0, np.i0(_KAISER * np.sqrt(inside)) / np.i0(_KAISER), 0.0)
     bank = cutoff * np.sinc(cutoff * distance) * window
     return (bank / bank.sum(axis=1, keepdims=True)).astype(np.float32), reach  # a constant stays that constant
 
@@ -163,7 +165,7 @@ def _of_bytes(data: bytes, name: str) -> tuple[NDArray[np.float32], int, int]:
 def _by_soundfile(data: bytes, name: str) -> tuple[NDArray[np.float32], int, int]:
     try:
         import soundfile  # type: ignore[import-not-found,unused-ignore]
-    except ImportError:
+    except (ImportError, OSError):  # OSError: the package is there, its C library is not
         raise DataError(
             f"{name}: is not a WAV file; for FLAC, Ogg and MP3, pip install 'regard[audio]'"
         ) from None
