@@ -86,7 +86,9 @@ def test_arrays() -> None:
             read_recording(array, source_rate=rate, name="mine")
 
 
-@pytest.mark.parametrize(("before", "after"), [(8000, 16000), (44100, 8000), (16000, 8000), (22050, 16000), (8000, 7919)])
+@pytest.mark.parametrize(
+    ("before", "after"), [(8000, 16000), (44100, 8000), (16000, 8000), (22050, 16000), (8000, 7919)]
+)
 def test_a_sine_stays_that_sine(before: int, after: int) -> None:
     """1 kHz at any rate is the same function of time; at the ends it is cut by what lies outside."""
     result, truth = resample(sine(1000, before), before, after), sine(1000, after)

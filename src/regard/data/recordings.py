@@ -166,9 +166,7 @@ def _by_soundfile(data: bytes, name: str) -> tuple[NDArray[np.float32], int, int
     try:
         import soundfile  # type: ignore[import-not-found,unused-ignore]
     except (ImportError, OSError):  # OSError: the package is there, its C library is not
-        raise DataError(
-            f"{name}: is not a WAV file; for FLAC, Ogg and MP3, pip install 'regard[audio]'"
-        ) from None
+        raise DataError(f"{name}: is not a WAV file; for FLAC, Ogg and MP3, pip install 'regard[audio]'") from None
     try:
         samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
     except (RuntimeError, ValueError, TypeError) as problem:  # soundfile's own errors are RuntimeErrors
