@@ -164,14 +164,14 @@ def _of_bytes(source: str | Path | bytes, shape: PictureShape, name: str, change
 
 def _opened(data: bytes, name: str) -> Any:
     """The picture before it is decoded: only its header was read."""
-    from PIL import Image, JpegImagePlugin
+    from PIL import Image, JpegImagePlugin, UnidentifiedImageError
 
     if data.startswith(b"\xff\xd8\xff"):
         # Not `Image.open`: it refuses a large JPEG before there is a chance to reduce it.
         return JpegImagePlugin.JpegImageFile(io.BytesIO(data))
     try:
         return Image.open(io.BytesIO(data))
-    except Image.UnidentifiedImageError:
+    except UnidentifiedImageError:
         raise DataError(f"{name}: is not a picture in a format that Pillow knows") from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise DataError(f"{name}: has more than {MOST_PIXELS:,} pixels; reduce it first, or save it as JPEG") from None
@@ -202,9 +202,10 @@ def _turned(opened: Image) -> Image:
     from PIL import ImageOps
 
     try:
-        return ImageOps.exif_transpose(opened)
+        turned: Image = ImageOps.exif_transpose(opened)
     except Exception:  # a damaged EXIF block says nothing about the pixels
         return opened
+    return turned
 
 
 def _coloured(opened: Image, channels: int, name: str, changes: list[str]) -> Image:
@@ -218,7 +219,7 @@ def _coloured(opened: Image, channels: int, name: str, changes: list[str]) -> Im
     try:
         if opened.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in opened.info:
             layered = opened.convert("RGBA")
-            if layered.getchannel("A").getextrema()[0] < 255:
+            if np.asarray(layered.getchannel("A")).min() < 255:
                 changes.append("its transparent parts were drawn over white")
             white = Image.new("RGBA", layered.size, (255, 255, 255, 255))
             opened = Image.alpha_composite(white, layered)

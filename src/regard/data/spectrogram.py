@@ -127,8 +127,8 @@ def mel_filters(mels: int, transform: int, rate: int, low: float, high: float) -
     tensor([[0.0000, 0.7510, 0.4980, 0.0000, 0.0000],
             [0.0000, 0.0000, 0.5020, 0.7490, 0.0000]], dtype=torch.float64)
     """
-    ends = [2595.0 * math.log10(1.0 + hertz / 700.0) for hertz in (low, high)]
-    even = torch.linspace(*ends, mels + 2, dtype=torch.float64, device="cpu")
+    begin, end = (2595.0 * math.log10(1.0 + hertz / 700.0) for hertz in (low, high))
+    even = torch.linspace(begin, end, mels + 2, dtype=torch.float64, device="cpu")
     points = 700.0 * (10.0 ** (even / 2595.0) - 1.0)
     bins = torch.arange(transform // 2 + 1, dtype=torch.float64, device="cpu") * rate / transform
     left, peak, right = (points[i : i + mels].unsqueeze(1) for i in range(3))
