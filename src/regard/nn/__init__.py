@@ -12,6 +12,7 @@ from regard.nn.deep_lstmn import DeepLSTMN, DeepLSTMNState
 from regard.nn.doubly_stochastic import DoublyStochastic
 from regard.nn.external import ExternalMemory
 from regard.nn.fusion import DeepFusion, FusionState, FusionStep, ShallowFusion
+from regard.nn.glimpse import Glimpse, Located, LocationPolicy, StateBaseline, location_loss
 from regard.nn.global_fertility import GlobalFertility
 from regard.nn.graph import GraphAttention
 from regard.nn.hops import MemoryHops, SentenceEncoder, StoryEncoder
@@ -63,6 +64,7 @@ __all__ = [
     "Fertility",
     "FusionState",
     "FusionStep",
+    "Glimpse",
     "GlobalFertility",
     "GraphAttention",
     "Hard",
@@ -76,8 +78,10 @@ __all__ = [
     "Learned",
     "LocalM",
     "LocalP",
+    "Located",
     "Location",
     "LocationFeatures",
+    "LocationPolicy",
     "Markov",
     "Memory",
     "MemoryHops",
@@ -104,6 +108,7 @@ __all__ = [
     "Softmax",
     "SparseRows",
     "State",
+    "StateBaseline",
     "StoryEncoder",
     "StructuredSelfAttention",
     "Symmetry",
@@ -113,6 +118,7 @@ __all__ = [
     "TransformerLayer",
     "Watched",
     "checkpoint_gradients",
+    "location_loss",
     "pack",
     "packed_copy",
     "reverse_sequences",
