@@ -54,7 +54,7 @@ def test_a_crop_is_a_part_of_the_picture() -> None:
 
 
 def test_colours_by_hand() -> None:
-    """A picture of two greys, 0.2 and 0.6, has the mean 0.4: contrast f makes them 0.4 ± 0.2 f, brightness multiplies."""
+    """Two greys, 0.2 and 0.6, have the mean 0.4: contrast f makes them 0.4 ± 0.2 f, brightness multiplies."""
     grey = torch.tensor([0.2, 0.6], dtype=torch.float64).expand(200, 3, 2, 2)
     contrast = PictureAugmentation(contrast=0.5)(grey, range(200), seed=0, epoch=0)
     assert_close(contrast[:, 0, 0].sum(1), torch.full((200,), 0.8, dtype=torch.float64))

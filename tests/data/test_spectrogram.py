@@ -11,8 +11,8 @@ from regard.data.spectrogram import LogMel, Moments, deltas, mel_filters
 from tests.mechanism import assert_close
 
 # torchaudio 2.11.0: MelSpectrogram(sample_rate=8000, n_fft=256, win_length=200, hop_length=80, n_mels=13, center=False)
-# of `chord()` with a window in float64, but its filters in float32; the frames 0 and 3. It centres a window of 200 in 256 samples,
-# so its frame t begins 28 samples after ours.
+# of `chord()` with a window in float64, but its filters in float32; the frames 0 and 3. It centres a window
+# of 200 in 256 samples, so its frame t begins 28 samples after ours.
 TORCHAUDIO = (
     [0.0006135787597, 0.04212759139, 517.1448737, 682.7445377, 0.06794144244,
      148.0501326, 151.9486519, 0.0009817090227, 9.430394626e-06, 8.782789723e-07,

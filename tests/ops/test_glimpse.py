@@ -208,7 +208,7 @@ def test_loss_by_hand() -> None:
 
 
 def test_joined_steps_are_a_sample_of_hard_attention() -> None:
-    """The losses for hard attention take the draws of a policy, with a moving baseline in the place of a learned one."""
+    """The losses for hard attention take the draws of a policy, with a moving baseline for a learned one."""
     policy = LocationPolicy(5)
     steps = [policy(torch.randn(3, 5)) for _ in range(7)]
     sample = Located.join(steps)

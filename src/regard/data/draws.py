@@ -1,4 +1,4 @@
-"""Random numbers that are a function of a seed, an epoch and an example: a resumed run draws what the first run drew."""
+"""Random numbers as a function of seed, epoch and example: a resumed run draws what the first run drew."""
 
 from __future__ import annotations
 

@@ -34,7 +34,8 @@ def tones(
 ) -> NDArray[np.float32]:
     r"""The samples of a melody, float32 [T] within ±0.5.
 
-    .. math:: x(t) = \tfrac12 \, e(t) \, \frac{\sum_h d_h \sin(2 \pi h f t)}{\sum_h d_h}, \quad f = 440 \cdot 2^{(p - 69) / 12}
+    .. math:: x(t) = \tfrac12 \, e(t) \, \frac{\sum_h d_h \sin(2 \pi h f t)}{\sum_h d_h}, \quad
+              f = 440 \cdot 2^{(p - 69) / 12}
 
     with an envelope e that rises and falls within 8 ms. Harmonics that the rate cannot hold are left out.
 

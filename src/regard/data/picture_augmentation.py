@@ -25,7 +25,8 @@ class PictureAugmentation:
     Attributes:
         crop: the least share of each side that a crop keeps; the crop is stretched to the whole picture again. 1 crops
             nothing.
-        flip: half of the pictures are mirrored, left to right. Not for captions that say left and right, nor for digits.
+        flip: half of the pictures are mirrored, left to right. Not for digits, nor for
+            captions that say left and right.
         brightness: b: all values are multiplied by a number from 1 - b to 1 + b.
         contrast: c: distances from the picture's mean grey are multiplied by a number from 1 - c to 1 + c.
         saturation: s: distances of each pixel from its own grey are multiplied by a number from 1 - s to 1 + s.

@@ -159,7 +159,8 @@ def _of_bytes(source: str | Path | bytes, shape: PictureShape, name: str, change
         if "truncated" in str(problem) or isinstance(problem, EOFError):
             raise DataError(f"{name}: the picture is cut off; copy the file anew") from problem
         raise DataError(f"{name}: the picture is damaged ({problem}); copy the file anew") from problem
-    return opened
+    decoded: Image = opened
+    return decoded
 
 
 def _opened(data: bytes, name: str) -> Any:

@@ -15,7 +15,8 @@ from torch.nn import functional as F
 class LogMel:
     r"""Energies of a recording in bands that are spaced as hearing is, per frame, in logarithms.
 
-    .. math:: X_{tm} = \log \max\Bigl(\varepsilon,\, \sum_f M_{mf} \, |\mathrm{DFT}(w \odot x_{[tH,\, tH + W)})_f|^2\Bigr)
+    .. math:: X_{tm} = \log \max\Bigl(\varepsilon,\,
+              \sum_f M_{mf} \, |\mathrm{DFT}(w \odot x_{[tH,\, tH + W)})_f|^2\Bigr)
 
     Frame t is the W samples that begin at sample t H, times a periodic Hann window w. It is filled with zeros to the
     next power of two before the Fourier transform. M holds triangles between m + 2 points that are evenly spaced on the

@@ -33,7 +33,7 @@ class FrameEncoder(nn.Module):
         dropout: on the input of each layer and on the states.
 
     Shapes: source [B, T, F], lengths [B] -> `Encoded`: states [B, S, C], zero at padding; summary [B, C], the last
-    state of each direction; a mask of the new lengths; the state of each layer at its end, both directions side by side.
+    state of each direction; a mask of the new lengths; the last state of each layer, both directions side by side.
 
     Chan et al. 2016, "Listen, Attend and Spell", section 3.1, equations 3 and 5.
 
@@ -145,7 +145,8 @@ def joined_pairs(states: Tensor) -> Tensor:
     """
     if states.shape[1] % 2:
         states = torch.cat((states, torch.zeros_like(states[:, :1])), dim=1)
-    return states.unflatten(1, (-1, 2)).flatten(2)  # [B, T / 2, 2 C]
+    pairs: Tensor = states.unflatten(1, (-1, 2)).flatten(2)  # [B, T / 2, 2 C]
+    return pairs
 
 
 def halved(lengths: Tensor) -> Tensor:

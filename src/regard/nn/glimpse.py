@@ -98,7 +98,8 @@ class LocationPolicy(nn.Module):
     r"""Draws the next location from a Gaussian around a mean that the state decides.
 
     .. math:: \mu = \tanh(W h + b), \quad \tilde l \sim \mathcal{N}(\mu, \sigma^2 I), \quad
-              l = \mathrm{clip}(\tilde l, -1, 1), \quad \log p(\tilde l) = \sum_{i} \log \mathcal{N}(\tilde l_i; \mu_i, \sigma)
+              l = \mathrm{clip}(\tilde l, -1, 1), \\
+              \log p(\tilde l) = \sum_{i} \log \mathcal{N}(\tilde l_i; \mu_i, \sigma)
 
     The log-density is that of the draw before it is clipped to the picture: REINFORCE with it is unbiased for the
     policy that draws and clips. In evaluation the location is μ.
