@@ -196,6 +196,22 @@ def test_pictures_are_read_in_order_from_an_archive_and_bad_ones_say_so(tmp_path
     assert "3.png" in str(pictures[3])
 
 
+@pytest.mark.filterwarnings("ignore")  # Pillow warns of some damage that it can repair
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF"])
+def test_damaged_bytes_are_a_picture_or_a_sentence(kind: str) -> None:
+    random = np.random.default_rng(0)
+    good = encoded(Image.fromarray(random.integers(0, 256, (23, 29, 3), dtype=np.uint8)), kind)
+    for _ in range(60):
+        data = bytearray(good)
+        for place in random.integers(0, min(len(data), 400), 3):
+            data[place] = random.integers(256)
+        (result,) = read_pictures([bytes(data)], SHAPE, workers=0)
+        if isinstance(result, DataError):
+            assert str(result).startswith("the picture: ")
+        else:
+            assert result.pixels.shape == (3, 11, 13)
+
+
 @pytest.mark.parametrize("wrong", [{"height": 0}, {"channels": 4}, {"fit": "zoom"}])
 def test_a_shape_that_is_none(wrong: dict[str, Any]) -> None:
     key, value = next(iter(wrong.items()))

@@ -162,6 +162,20 @@ def test_what_is_no_recording(tmp_path: Path, data: bytes, word: str) -> None:
         read_recording(path)
 
 
+def test_damaged_bytes_are_a_recording_or_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "soundfile", None)
+    random, good = np.random.default_rng(0), wav(struct.pack("<9h", *range(9)))
+    for _ in range(2000):
+        data = bytearray(good[: random.integers(len(good) + 1)] if random.random() < 0.2 else good)
+        for place in random.integers(0, max(len(data), 1), 3 if data else 0):
+            data[place] = random.integers(256)
+        try:
+            said = str(read_recording(bytes(data), name="a.wav").note or "a.wav: ")
+        except DataError as problem:
+            said = str(problem)
+        assert said.startswith("a.wav: ")
+
+
 def test_other_formats_need_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "soundfile", None)
     with pytest.raises(DataError, match=r"a\.flac: .*regard\[audio\]"):

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import torch
 
+from regard.cuda_capture import recording
 from regard.models.conv_features import ConvFeatures
-from tests.mechanism import assert_close, check_gradients
+from tests.mechanism import assert_close, check_gradients, on_the_device
 
 
 def noise(model: torch.nn.Module) -> None:
@@ -123,6 +124,17 @@ def test_a_region_sees_what_is_near_it() -> None:
     assert_close(*model(picture).states[0, inner].double())
     placed = ConvFeatures(3, width=8, depth=1, stages=3)(picture).states[0, inner]
     assert (placed[0] - placed[1]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("norm", ["group", "batch"])
+@pytest.mark.parametrize("sized", [False, True])
+def test_it_can_be_recorded(norm: str, sized: bool) -> None:
+    """No number goes to Python or comes from there, in training with its gradient."""
+    model, pictures = ConvFeatures(3, width=4, depth=1, stages=2, scales=2, norm=norm), torch.rand(2, 3, 9, 11)
+    sizes = torch.tensor([[9, 11], [5, 7]]) if sized else None
+    with recording(), on_the_device():
+        encoded = model(pictures, sizes)
+        (encoded.states.sum() + encoded.summary.sum()).backward()
 
 
 @pytest.mark.parametrize(

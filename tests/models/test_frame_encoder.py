@@ -9,7 +9,7 @@ import torch
 
 from regard.cuda_capture import recording
 from regard.models.frame_encoder import FrameConvolutions, FrameEncoder, halved, joined_pairs
-from tests.mechanism import assert_close, check_gradients
+from tests.mechanism import assert_close, check_gradients, on_the_device
 
 KINDS: list[dict[str, Any]] = [
     {"pyramid": 0},
@@ -105,6 +105,15 @@ def test_a_convolution_sees_its_neighbours_only() -> None:
     same, lengths = FrameConvolutions(6, ())(frames, None)
     assert torch.equal(same, frames)
     assert lengths is None
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_it_can_be_recorded(kind: dict[str, Any]) -> None:
+    """No number goes to Python or comes from there, in training with its gradient."""
+    model, frames, lengths = FrameEncoder(11, hidden_dim=6, **kind), torch.randn(2, 17, 11), torch.tensor([17, 5])
+    with recording(), on_the_device():
+        encoded = model(frames, lengths)
+        (encoded.states.sum() + encoded.summary.sum()).backward()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.nn import Glimpse, Located, LocationPolicy, Reinforce, StateBaseline, location_loss
 from regard.ops import glimpse
-from tests.mechanism import assert_close, check_gradients
+from tests.mechanism import assert_close, check_gradients, on_the_device
 
 BOTH = pytest.mark.parametrize("differentiable", [False, True])
 
@@ -107,6 +107,20 @@ def test_the_cost_does_not_depend_on_the_size_of_the_picture(differentiable: boo
             glimpse(picture, torch.zeros(3, 2), size=8, scales=3, differentiable=differentiable)
         most.append(largest.numbers)
     assert most[0] == most[1] <= 3 * 32 * 32 * 2
+
+
+@BOTH
+def test_it_can_be_recorded(differentiable: bool) -> None:
+    """No number goes to Python or comes from there: a loop of glimpses is one CUDA graph."""
+    module, policy, pictures = (
+        Glimpse(1, size=4, differentiable=differentiable),
+        LocationPolicy(256),
+        torch.rand(2, 1, 9, 9),
+    )
+    location = torch.zeros(2, 2)
+    with on_the_device():
+        located = policy(module(pictures, location))
+        (module(pictures, located.location).sum() + located.log_prob.sum()).backward()
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

@@ -7,8 +7,10 @@ from regard.models.bert import Bert, BertEncoder
 from regard.models.bidirectional import Bidirectional
 from regard.models.build import build
 from regard.models.char_rnn import CharRNN, CharState
+from regard.models.conv_features import ConvFeatures
 from regard.models.decoder_state import DecoderState
 from regard.models.encoder import Encoded, Encoder
+from regard.models.frame_encoder import FrameEncoder
 from regard.models.generator import Advanced, EncoderDecoder, Feed, Generator
 from regard.models.graph import GAT, GraphTrace
 from regard.models.language_model import LanguageModel
@@ -43,11 +45,13 @@ __all__ = [
     "Bidirectional",
     "CharRNN",
     "CharState",
+    "ConvFeatures",
     "DecoderState",
     "Encoded",
     "Encoder",
     "EncoderDecoder",
     "Feed",
+    "FrameEncoder",
     "Generator",
     "GraphTrace",
     "LSTMNEncoder",

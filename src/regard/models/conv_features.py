@@ -250,8 +250,10 @@ def _inside(sizes: Tensor, shape: torch.Size) -> Tensor:
 def _places(shape: torch.Size, sizes: Tensor | None, like: Tensor) -> Tensor:
     """Centre (x, y) of each region in [-1, 1] and its width and height as shares of the picture, [B or 1, S, 4]."""
     rows, columns = (torch.arange(size, device=like.device, dtype=like.dtype) for size in shape)
-    whole = like.new_tensor([shape]) if sizes is None else sizes.clamp(min=1).to(like.dtype)
-    height, width = whole[:, :1], whole[:, 1:]  # [B, 1] each
+    if sizes is None:
+        height, width = like.new_full((1, 1), shape[0]), like.new_full((1, 1), shape[1])
+    else:
+        height, width = sizes.clamp(min=1).to(like.dtype).split(1, dim=1)  # [B, 1] each
     y, x = (2.0 * rows + 1.0) / height - 1.0, (2.0 * columns + 1.0) / width - 1.0  # [B, H], [B, W]
     down, along = y.unsqueeze(2).expand(-1, -1, len(columns)), x.unsqueeze(1).expand(-1, len(rows), -1)
     size = torch.cat((1.0 / width, 1.0 / height), 1)[:, None, None].expand(-1, len(rows), len(columns), -1)
