@@ -87,7 +87,7 @@ class LogMel:
         return self.mels * (1 + self.deltas)
 
     def frames(self, samples: int) -> int:
-        """How many frames a recording of so many samples has.
+        """Return the number of frames of a recording with this many samples.
 
         >>> [LogMel(rate=8000).frames(samples) for samples in (1, 200, 279, 280)]
         [1, 1, 1, 2]

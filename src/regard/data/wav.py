@@ -22,7 +22,7 @@ _MOST_CHANNELS, _MOST_RATE = 64, 1_000_000
 
 
 class WavError(ValueError):
-    """A phrase that says what is wrong with a file, without its name."""
+    """Error in a file, as a phrase without the name of the file."""
 
 
 class Wav(NamedTuple):

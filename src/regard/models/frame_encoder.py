@@ -82,7 +82,7 @@ class FrameEncoder(nn.Module):
         return Encoded(self.dropout(states), state.top, mask, state)
 
     def output_lengths(self, lengths: Tensor) -> Tensor:
-        """How many states sequences of these lengths have: what a CTC loss has to be given."""
+        """Return the number of states of sequences of these lengths, as a CTC loss needs it."""
         lengths = self.front.output_lengths(lengths)
         for _ in range(len(self.layers) - 1):
             lengths = halved(lengths)
@@ -130,7 +130,7 @@ class FrameConvolutions(nn.Module):
         return x.transpose(1, 2).flatten(2), lengths  # [B, T, C F]
 
     def output_lengths(self, lengths: Tensor) -> Tensor:
-        """How many frames are left of so many."""
+        """Return the lengths after all strides."""
         for stride in self.strides:
             lengths = _divided(lengths, stride)
         return lengths

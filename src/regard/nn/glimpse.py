@@ -16,7 +16,7 @@ from regard.ops.hard import Sample
 
 
 class Glimpse(nn.Module):
-    r"""What a retina sees, and where it looked, in one vector.
+    r"""Glimpse network: the patches of a retina and their location in one vector.
 
     .. math:: g = \mathrm{relu}\bigl(W_2 \, \mathrm{relu}(W_1 \rho(x, l)) + V_2 \, \mathrm{relu}(V_1 l)\bigr)
 
@@ -75,7 +75,7 @@ class Glimpse(nn.Module):
 
 
 class Located(NamedTuple):
-    """Where a policy looks next.
+    """The next location that a policy chose.
 
     Attributes:
         location: [B, 2] in [-1, 1]², without gradient.
@@ -159,7 +159,7 @@ class LocationPolicy(nn.Module):
 
 
 class StateBaseline(nn.Module):
-    r"""The reward that a state lets expect, b = w h + c, learned by least squares; no gradient reaches the state.
+    r"""Baseline of each step: the reward that its state predicts, b = w h + c; no gradient reaches the state.
 
     Args:
         input_dim: D, width of the state.
@@ -184,7 +184,7 @@ class StateBaseline(nn.Module):
 
 
 def location_loss(log_prob: Tensor, reward: Tensor, baseline: Tensor, *, reward_weight: float = 1.0) -> Tensor:
-    r"""What glimpses add to the loss of a classifier: REINFORCE with a baseline per step, and the baseline's own loss.
+    r"""Return the loss of a location policy and its baseline: REINFORCE plus squared error.
 
     .. math:: \frac{1}{B} \sum_{b,t} \Bigl[-\lambda \, (R_b - b_{bt})_{\text{const}} \log p(\tilde l_{bt})
               + \tfrac{1}{T} (R_b - b_{bt})^2 \Bigr]

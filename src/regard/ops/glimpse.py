@@ -23,7 +23,7 @@ CARD = Card(
 def glimpse(
     pictures: Tensor, location: Tensor, *, size: int, scales: int = 1, factor: int = 2, differentiable: bool = False
 ) -> Tensor:
-    r"""What a retina sees of a picture: sharp in the middle, coarse around it.
+    r"""Return patches around a location, each scale wider and coarser than the one before: the view of a retina.
 
     .. math:: \rho(x, l)_k = \mathrm{pool}_{f^k}\bigl(\mathrm{crop}(x, l, g f^k)\bigr), \quad k = 0, \dots, K - 1
 
@@ -110,7 +110,7 @@ def _interpolated(pictures: Tensor, location: Tensor, side: int) -> Tensor:
 
 
 def _edge(centre: Tensor, count: int, side: int) -> Tensor:
-    """Where a crop begins along one axis, in pixels from the edge of the picture."""
+    """Return the beginning of a crop along one axis, in pixels from the edge of the picture."""
     return (centre + 1.0) / 2.0 * count - side / 2.0
 
 
