@@ -61,8 +61,6 @@ class Bahdanau(EncoderDecoder[DecoderState]):
     (torch.Size([2, 6, 13]), torch.Size([2, 6, 7]))
     """
 
-    own_encoder_keys = ("bidirectional",)
-
     def __init__(
         self,
         encoder: nn.Module | int,

@@ -9,7 +9,6 @@ from typing import Any, get_type_hints
 
 from torch import nn
 
-from regard.constraints import encoder_is_own
 from regard.models import registry
 from regard.models.attending import Attending, nearest
 from regard.models.bidirectional import Bidirectional
@@ -159,10 +158,8 @@ def _record(what: str, made: type[Any], options: Mapping[str, Any]) -> Any:
 def _encoder_or_size(kind: str, made: type[nn.Module], size: int, given: dict[str, Any]) -> nn.Module | int:
     """The encoder of a model, taken out of its arguments; or the size of which an encoder-decoder builds its own."""
     options = given.pop("encoder", None)
-    if issubclass(made, EncoderDecoder):
-        if options is None:
-            return size
-        encoder_is_own(kind, [key for key in made.own_encoder_keys if key in given])
+    if issubclass(made, EncoderDecoder) and options is None:
+        return size
     if isinstance(options, nn.Module):
         return options
     options = mapping("encoder", {} if options is None else options)

@@ -54,7 +54,6 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
     """
 
     at_once = True
-    own_encoder_keys = ("bidirectional", "reverse")
 
     def __init__(
         self,

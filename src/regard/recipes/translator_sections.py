@@ -34,7 +34,9 @@ class EncodedSection(Model):
     def _readable(self) -> Self:
         if self.encoder is None:
             return self
-        encoder_is_own(self.kind, [key for key in self.own_encoder_keys if key in self.model_fields_set])
+        # A run's own recipe has all keys, so those that have their defaults are nobody's wish.
+        defaults = {key: type(self).model_fields[key].default for key in self.own_encoder_keys}
+        encoder_is_own(self.kind, [key for key, default in defaults.items() if getattr(self, key) != default])
         if getattr(self.encoder, "characters", None) is not None:
             raise ValueError("characters of an encoder is for the task 'tag', whose data have words")
         return self
