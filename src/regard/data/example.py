@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 from regard.data.fields.target_kinds import ONE_LABEL, TargetKind
 from regard.data.formats.encodings import lone_surrogate
@@ -70,6 +70,14 @@ class Examples(Protocol):
         """Everything but the files that decides what the examples are."""
 
     def __iter__(self) -> Iterator[Example]: ...
+
+
+@runtime_checkable
+class Checksummed(Protocol):
+    """Examples that are parts of one whole, such as a graph, and have checksums of their own."""
+
+    def sums(self) -> dict[str, str]:
+        """Return the checksums by part."""
 
 
 @dataclass(frozen=True)
