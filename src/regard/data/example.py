@@ -1,4 +1,4 @@
-"""What a reader gives, and what a reader is."""
+"""Example, and the readers that yield examples."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Examples(Protocol):
 
     @property
     def skipped(self) -> Skipped:
-        """What the last iteration left out."""
+        """Lines that the last iteration left out."""
 
     def settings(self) -> str:
         """Everything but the files that decides what the examples are."""
@@ -127,11 +127,11 @@ class Reader(ABC):
         return "" if self.max_line == LONGEST else f" {self.max_line}"
 
     def may_be_blank(self, name: str) -> bool:
-        """Whether a field with nothing in it is one."""
+        """Return whether an empty field is allowed."""
         return self.questions or (name == "label" and self.target_kind.blank)
 
     def asking(self, columns: Mapping[str, Any]) -> Self:
-        """Return a reader of what a model is asked alone.
+        """Return a reader of inputs alone, without answers.
 
         Args:
             columns: field to column, of formats with columns.
