@@ -1,46 +1,40 @@
-"""Recurrent cells: one step of an Elman network, a GRU, an LSTM."""
+"""Recurrent cells: one step of an Elman network, a GRU, an LSTM; and PyTorch's layers of them."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-KINDS = ("elman", "gru", "lstm")
+from regard.arguments import Share, Size, checked
+
+CellKind = Literal["elman", "gru", "lstm"]
+KINDS: tuple[CellKind, ...] = get_args(CellKind)
 
 
+@checked()
 @dataclass(frozen=True, kw_only=True)
 class Cells:
     """Configuration of recurrent layers: `Recurrent(3, 5, Cells(kind="lstm", num_layers=2))`.
 
     Attributes:
-        kind: `"elman"`, `"gru"` or `"lstm"`.
-        num_layers: how many layers lie on each other.
-        dropout: probability of dropping a channel on its way from one layer to the next (Zaremba: up, never along).
-        recurrent_dropout: probability of dropping a channel of h_{t-1} on its way into step t; the same channels at
-            all steps of a sequence, or nothing would be remembered for long.
-        variational: drop the same channels at all steps of a sequence between layers too (Gal & Ghahramani).
+        kind: recurrent cell: an Elman network, a GRU or an LSTM.
+        num_layers: number of stacked layers.
+        dropout: dropout between layers, not along the sequence (Zaremba et al. 2014).
+        recurrent_dropout: dropout of h_{t-1} on its way into step t, with the same channels at all steps of a sequence.
+        variational: drop the same channels at all steps between layers too (Gal & Ghahramani 2016).
     """
 
-    kind: str = "gru"
-    num_layers: int = 1
-    dropout: float = 0.0
-    recurrent_dropout: float = 0.0
+    kind: CellKind = "gru"
+    num_layers: Size = 1
+    dropout: Share = 0.0
+    recurrent_dropout: Share = 0.0
     variational: bool = False
-
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"recurrent cells are {', '.join(KINDS)}; got {self.kind!r}")
-        if self.num_layers < 1:
-            raise ValueError(f"recurrent layers: num_layers must be at least 1; got {self.num_layers}")
-        for name in ("dropout", "recurrent_dropout"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise ValueError(f"recurrent layers: {name} must lie in [0, 1); got {getattr(self, name)}")
 
 
 class CellState(NamedTuple):
@@ -148,3 +142,38 @@ def holding(kind: str, x: Tensor, inside: Tensor, weights: CellWeights) -> tuple
     gates = torch.cat([weights.input.new_full((size, 1), gate) for gate in _HELD[kind]])
     outside = (~inside).to(x.dtype).unsqueeze(2)
     return torch.cat((x, outside), dim=2), weights._replace(input=torch.cat((weights.input, gates), dim=1))
+
+
+class Elman(nn.RNNBase):
+    """`nn.RNN` with tanh."""
+
+    nonlinearity = "tanh"
+    forward = nn.RNN.forward
+
+    def __init__(self, input_size: int, hidden_size: int, **options: Any) -> None:
+        super().__init__("RNN_TANH", input_size, hidden_size, **options)
+
+
+class GRU(nn.RNNBase):
+    """`nn.GRU`."""
+
+    forward = nn.GRU.forward
+
+    def __init__(self, input_size: int, hidden_size: int, **options: Any) -> None:
+        super().__init__("GRU", input_size, hidden_size, **options)
+
+
+class LSTM(nn.RNNBase):
+    """`nn.LSTM`, whose checks know of its second state."""
+
+    forward = nn.LSTM.forward
+    get_expected_cell_size = nn.LSTM.get_expected_cell_size
+    check_forward_args = nn.LSTM.check_forward_args  # type: ignore[assignment]
+    permute_hidden = nn.LSTM.permute_hidden  # type: ignore[assignment]
+
+    def __init__(self, input_size: int, hidden_size: int, **options: Any) -> None:
+        super().__init__("LSTM", input_size, hidden_size, **options)
+
+
+LAYERS: dict[str, Callable[..., nn.RNNBase]] = {"elman": Elman, "gru": GRU, "lstm": LSTM}
+"""By kind of cell."""

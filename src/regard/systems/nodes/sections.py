@@ -9,36 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
-from regard.recipes.attention_section import Share, Size
 from regard.recipes.data_section import DataSection, Reading, Split
 from regard.recipes.data_sections import Files, SplitSection
 from regard.recipes.files import DataFile
-from regard.recipes.section import Model
 
 if TYPE_CHECKING:
     from regard.data.example import Examples
-    from regard.data.graphs import Graph, GraphSource
-
-
-class GATSection(Model):
-    """A graph attention network."""
-
-    kind: Literal["gat"]
-    """Says that it is this model."""
-    hidden_dim: Size = 8
-    """Width of one head."""
-    num_heads: Size = 8
-    """Heads of the hidden layers, side by side."""
-    output_heads: Size = 1
-    """Heads of the last layer, averaged."""
-    num_layers: Size = 2
-    """How many."""
-    residual: bool = False
-    """Whether a layer between the first and the last adds what it was given."""
-    dropout: Share = 0.6
-    """Of features and hidden states, of weights, and of what is read with them."""
-    negative_slope: float = 0.2
-    """Of the LeakyReLU of the energies."""
+    from regard.systems.nodes.graphs import Graph, GraphSource
 
 
 class GraphSection(DataSection):
@@ -55,7 +32,7 @@ class GraphSection(DataSection):
         return _read(source, stamps)
 
     def examples(self, split: Split, reading: Reading) -> Examples | None:
-        from regard.data.graphs import Members
+        from regard.systems.nodes.graphs import Members
 
         graph = self.graph()
         there = split in graph.parts and (split != "test" or len(graph.parts[split]) > 0)
@@ -95,7 +72,7 @@ class CommunitiesData(GraphSection):
     """Another seed, another graph."""
 
     def source(self) -> GraphSource:
-        from regard.data.graphs import Communities
+        from regard.systems.nodes.graphs import Communities
 
         return Communities(**self.model_dump(exclude={"format"}))
 
@@ -116,7 +93,7 @@ class PlanetoidData(GraphSection):
     """Whether the features of a node are made to sum to one."""
 
     def source(self) -> GraphSource:
-        from regard.data.graphs import Planetoid
+        from regard.systems.nodes.graphs import Planetoid
 
         return Planetoid((self.root or Path()) / self.file, self.normalise)
 
@@ -148,7 +125,7 @@ class GraphData(Files, GraphSection):
         return self
 
     def source(self) -> GraphSource:
-        from regard.data.graphs import GraphTables
+        from regard.systems.nodes.graphs import GraphTables
 
         root = self.root or Path()
         return GraphTables(
