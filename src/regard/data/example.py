@@ -74,10 +74,10 @@ class Examples(Protocol):
 
 @runtime_checkable
 class Checksummed(Protocol):
-    """Examples without files that know the checksums of their content."""
+    """Examples that are parts of one whole, such as a graph, and have checksums of their own."""
 
     def sums(self) -> dict[str, str]:
-        """Return checksums by part."""
+        """Return the checksums by part."""
 
 
 @dataclass(frozen=True)
