@@ -6,7 +6,6 @@ import pytest
 
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import load
-from regard.recipes.system import systems
 
 KINDS = ("bahdanau", "luong", "lstmn", "seq2seq", "simple_attention", "transformer")
 
@@ -16,7 +15,7 @@ KINDS = ("bahdanau", "luong", "lstmn", "seq2seq", "simple_attention", "transform
 def test_a_recipe_with_all_its_keys_is_read_again(kind: str, encoder: str) -> None:
     """As the folder of a run has it."""
     section = load("dates", [f"model={{kind: {kind}, encoder: {{kind: {encoder}}}}}"]).recipe.model
-    again = systems()["translate"].kinds[kind].model_validate(section.model_dump(mode="json"))
+    again = type(section).model_validate(section.model_dump(mode="json"))
     assert again == section
     assert section.arguments()["encoder"]["kind"] == encoder
 

@@ -119,7 +119,7 @@ def test_a_killed_run_resumes_to_the_same_numbers(folder: Path) -> None:
 def test_its_values_are_compared(folder: Path) -> None:
     shown = asked("compare", "scenes.yaml", "train.seed=1,2", "train.steps=4", "train.valid_every=4")
     assert "seed" in shown
-    assert "exact_match" in shown
+    assert "exact match" in shown
 
 
 def test_a_typo_names_line_and_key_before_pytorch_is_imported(folder: Path) -> None:
@@ -139,5 +139,5 @@ def test_a_bad_line_of_its_data_is_one_sentence(folder: Path) -> None:
     (folder / "bad.tsv").write_text("valid0.npy\tred square\nno tab here\n")
     (folder / "wide.tsv").write_text("wide.npy\tred square\n")
     np.save(folder / "wide.npy", np.zeros((3, 8, 9), np.float32))
-    assert "bad.tsv:2" in refused("train", "scenes.yaml", "data.valid=bad.tsv")
-    assert "wide.tsv:1" in refused("train", "scenes.yaml", "data.valid=wide.tsv")
+    assert "bad.tsv:2" in refused("train", "scenes.yaml", "run=bad", "data.valid=bad.tsv")
+    assert "wide.tsv:1" in refused("train", "scenes.yaml", "run=wide", "data.valid=wide.tsv")
