@@ -23,7 +23,7 @@ from torch import Tensor
 
 from benchmarks.additive_speed import SHAPES, eager_ms, error, graph_ms, inputs, plain_read
 from regard import Mask
-from regard.ops.additive import harmonic, harmonic_reference, one_kernel
+from regard.ops.additive import harmonic, harmonic_reference
 from regard.ops.additive.harmonic_fit import TOLERANCE, Fit, choose, fits
 from regard.ops.additive.launch import FeatureTile, HarmonicTile, choose_tile
 
@@ -204,7 +204,7 @@ def in_one_kernel(shape: Shape, turns: list[list[Tensor]]) -> list[str]:
     """The kernel that makes features on the way, where it can read; the promise is checked."""
     query, key, value, _ = turns[0]
     fit = choose(_PROMISE, TOLERANCE[torch.bfloat16], even=True)
-    if fit is None or not one_kernel.reads(query, key, value, None):
+    if fit is None or not harmonic.fits_one_kernel(query, key, value, None):
         return []
 
     def run(turn: int) -> Tensor:

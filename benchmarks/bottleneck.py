@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import regard
-from regard.data.lines import lines as read_lines
+from regard.data.formats.lines import lines as read_lines
 from regard.evaluate import metric
 
 LONGEST = 400

@@ -21,8 +21,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.cuda_capture import recording
-from regard.data.batch import Batch
-from regard.data.tokenizer import Tokenizer
+from regard.data.batching.batch import Batch
+from regard.data.fields.tokenizer import Tokenizer
 from regard.models import Attending, Bahdanau, Luong, SimpleAttention
 from regard.nn.rnn import without_tf32
 from regard.ops.attending_gru import attending_gru

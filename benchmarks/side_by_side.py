@@ -24,7 +24,7 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from regard.cpu_settings import reuse_freed_memory
 from regard.data import Batch
-from regard.data.feed import Feed, Place
+from regard.data.batching.feed import Feed, Place
 from regard.models.ntm import NTM, NTMState
 from regard.models.outputs import Predicted
 from regard.nn.rnn import RecurrentState

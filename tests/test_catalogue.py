@@ -20,7 +20,7 @@ ENTRIES = catalogue()
 
 # Modules of `ops` that define no mechanism: what mechanisms are made of.
 PARTS = {
-    "attended", "attending_gru", "card", "checks", "cross_entropy", "ctc_loss", "dropout", "inner_product", "kernels",
+    "attended", "attending_gru", "card", "checks", "cross_entropy", "dropout", "inner_product", "kernels",
     "unit_vectors", "weights",
 }  # fmt: skip
 

@@ -156,8 +156,7 @@ def _trained(run: Run, recipe: Recipe, task: Task) -> nn.Module:
 
 def _task(run: Run, recipe: Recipe) -> Task:
     """Return the task of a run, with its encoders."""
-    made = task_class(recipe.task)
-    return made.of(recipe, run.needed_encoders(recipe))
+    return task_class(recipe.task).of(recipe, run.needed_encoders(recipe))
 
 
 def _member(run: Run, first: Run, wanted: Recipe, task: Task) -> nn.Module:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from benchmarks import side_by_side
-from regard.data.feed import Place
+from regard.data.batching.feed import Place
 from regard.recipes.load import load
 from regard.runs.run import Run
 from regard.tasks.build import make_model

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.data import World
+from regard.systems.answering.world import World
 from tests.cli.command import asked, refused
 
 SMALL = (

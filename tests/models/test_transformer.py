@@ -93,5 +93,5 @@ def test_bad_values_are_named() -> None:
         TransformerLM(11, PRE, positions="relative")
     with pytest.raises(ValueError, match=r"tied must be one of .*; got 'some'"):
         Transformer(11, 13, PRE, tied="some")
-    with pytest.raises(ValueError, match="reaches place 7 does not fit a table for 6"):
+    with pytest.raises(ValueError, match="reaches position 7 does not fit a table for 6"):
         TransformerLM(TARGET, PRE, num_layers=1, positions="learned", max_length=6)(pairs()[2])

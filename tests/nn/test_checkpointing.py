@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import regard
-from regard.data.batch import Batch
+from regard.data.batching.batch import Batch
 from regard.models import TransformerLM
 from regard.models.build import build
 from regard.nn import Blocks, checkpoint_gradients

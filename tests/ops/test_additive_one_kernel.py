@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard import Mask
 from regard.ops import additive_attention
-from regard.ops.additive import harmonic_fit, harmonic_reference, one_kernel
+from regard.ops.additive import harmonic, harmonic_fit, harmonic_reference
 from regard.ops.additive.launch import choose as choose_launch
 from regard.ops.additive.tiles import Operands
 from tests.mechanism import error, magnitude
@@ -22,7 +22,7 @@ def hopper(_on_device: None) -> None:
     if torch.get_default_device().type != "cuda" or torch.cuda.get_device_capability()[0] != 9:
         pytest.skip("the kernel needs a Hopper GPU (--device cuda)")
     tensor = torch.zeros(1, 1, 1, 16, dtype=BF16)
-    if not one_kernel.reads(tensor, tensor, tensor, None):
+    if not harmonic.fits_one_kernel(tensor, tensor, tensor, None):
         pytest.skip("the kernel is written in the Gluon of Triton 3.6, which is not installed")
 
 
@@ -37,7 +37,7 @@ def attend(inputs: Inputs, mask: Mask | None, fit: harmonic_fit.Fit) -> tuple[Te
     from regard.ops.additive.one_kernel_call import OneKernelCall
 
     query, key, value, weight = (tensor.to(BF16) if tensor.dtype == torch.float64 else tensor for tensor in inputs)
-    assert one_kernel.reads(query, key, value, mask)
+    assert harmonic.fits_one_kernel(query, key, value, mask)
     launch = choose_launch(query.shape[3], key.shape[2], BF16, features=False, interpreted=False)
     operands = Operands(query, key, weight, None, None)
     return OneKernelCall(operands, value, mask, launch, fit, promised=True, save=True).read()
@@ -68,7 +68,7 @@ def test_what_it_does_not_read() -> None:
     """Nothing without a GPU, and nothing but bfloat16."""
     for dtype in (BF16, torch.float16, torch.float32):
         tensor = torch.zeros(1, 1, 3, 16, dtype=dtype, device="cpu")
-        assert not one_kernel.reads(tensor, tensor, tensor, None)
+        assert not harmonic.fits_one_kernel(tensor, tensor, tensor, None)
 
 
 @pytest.mark.usefixtures("hopper")
@@ -76,7 +76,7 @@ class TestKernel:
     def test_sizes_that_are_left_to_others(self) -> None:
         def read(keys: int, width: int, value: int, mask: Mask | None = None) -> bool:
             query, key = torch.zeros(1, 1, 3, width, dtype=BF16), torch.zeros(1, 1, keys, width, dtype=BF16)
-            return one_kernel.reads(query, key, torch.zeros(1, 1, keys, value, dtype=BF16), mask)
+            return harmonic.fits_one_kernel(query, key, torch.zeros(1, 1, keys, value, dtype=BF16), mask)
 
         assert read(512, 16, 128)
         assert read(512, 16, 128, Mask.causal() & Mask.padding([7]))

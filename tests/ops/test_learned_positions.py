@@ -61,9 +61,9 @@ def test_half_precision_stays_so() -> None:
 
 def test_past_the_end_is_an_error_with_both_numbers() -> None:
     places = Learned(max_length=5, dim=4)
-    with pytest.raises(ValueError, match="reaches place 6 does not fit a table for 5; build it with a larger"):
+    with pytest.raises(ValueError, match="reaches position 6 does not fit a table for 5; build it with a larger"):
         places(torch.randn(2, 6, 4))
-    with pytest.raises(ValueError, match="reaches place 6 does not fit a table for 5"):
+    with pytest.raises(ValueError, match="reaches position 6 does not fit a table for 5"):
         places(torch.randn(2, 1, 4), start=5)
 
 

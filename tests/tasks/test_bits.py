@@ -11,12 +11,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.episodes import Copy, Drawn, Ngrams
-from regard.data.feed import Place
+from regard.data.batching.feed import Place
 from regard.decode.search import Search
 from regard.models.ntm import NTM
 from regard.models.outputs import Predicted
 from regard.models.vector_rnn import VectorRNN
+from regard.systems.bits.episodes import Copy, Drawn, Ngrams
 from regard.systems.bits.feed import DrawnFeed
 from regard.systems.bits.task import Bits
 from tests.mechanism import assert_close

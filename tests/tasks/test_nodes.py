@@ -10,14 +10,14 @@ import torch
 from torch.nn import functional as F
 
 from regard.data import DataError, Labels
-from regard.data.batch import Batch
-from regard.data.feed import Place
-from regard.data.graphs import Graph, Members
+from regard.data.batching.batch import Batch
+from regard.data.batching.feed import Place
 from regard.decode.search import Search
 from regard.explain.panel import Network
 from regard.models import GAT
 from regard.specials import IGNORE
 from regard.systems.nodes.feed import GraphFeed
+from regard.systems.nodes.graphs import Graph, Members
 from regard.systems.nodes.task import Nodes
 from regard.tasks.ensemble import together
 from tests.mechanism import assert_close

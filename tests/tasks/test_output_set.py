@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import DataError
-from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.tasks.output_set import bounded, output_set
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.data import Batch, DataError, Glossary, Tokenizer
-from regard.data.batch import padded
+from regard.data import Batch, DataError, Tokenizer
+from regard.data.batching.batch import padded
 from regard.decode.search import Search
 from regard.models import MemoryTransformer, Stored, build
+from regard.systems.recall.glossary import Glossary
 from regard.systems.recall.task import Recalling
 from tests.mechanism import assert_close
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.data import Corpus, Jsonl, LabelSets, Numbers, Tokenizer, TokensField
-from regard.data.target_kinds import OneNumber, SeveralLabels
+from regard.data.fields.target_kinds import OneNumber, SeveralLabels
 from regard.decode.search import Search
 from regard.evaluate import label_set_f1
 from regard.models.build import build

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.data.batch import Batch
+from regard.data.batching.batch import Batch
 from regard.recipes.load import check, load
 from regard.recipes.yaml_document import Document
 from regard.runs.folder import RunError

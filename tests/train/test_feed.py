@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from regard.data import EOS, Corpus, DataError, Text, Tokenizer, TokensField
-from regard.data.feed import ExampleFeed, Feed, Place, StreamFeed
+from regard.data.batching.feed import ExampleFeed, Feed, Place, StreamFeed
 
 LINES = [" ".join(f"w{(7 * row + place) % 23}" for place in range(1 + row % 5)) for row in range(31)]
 

@@ -8,8 +8,8 @@ import torch
 
 from regard.data import Corpus, DataError, Tokenizer, TokensField
 from regard.data import Text as Lines
-from regard.data.feed import ExampleFeed, Place
-from regard.data.masking import Masking
+from regard.data.batching.feed import ExampleFeed, Place
+from regard.data.batching.masking import Masking
 from regard.specials import EOS, IGNORE, MASK
 from regard.systems.masked_language_model.feed import MaskedFeed, WindowFeed
 

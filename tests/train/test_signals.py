@@ -13,7 +13,7 @@ import pytest
 from regard.runs.checkpoint import Progress
 from regard.runs.run import Run
 from regard.tasks.measurement import Measured, measure
-from regard.train import validation
+from regard.train import validator
 from regard.train.checkpointing import Checkpointing
 from regard.train.screen import Screen
 from regard.train.signals import STOPPING, Interrupted, as_interrupts
@@ -80,7 +80,7 @@ def test_a_measurement_is_cut_short_and_taken_up_again(
             time.sleep(60)
         return measure(*arguments, **settings)
 
-    monkeypatch.setattr(validation, "measure", slow)
+    monkeypatch.setattr(validator, "measure", slow)
     begin = time.monotonic()
     screen = Stopping(signal.SIGTERM, -1)
     outcome = train(tmp_path, screen=screen)

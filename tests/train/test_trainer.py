@@ -12,8 +12,8 @@ import torch
 from rich.console import Console
 from torch import Tensor, nn
 
+from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import DataError
-from regard.data.tokenizer import Tokenizer
 from regard.evaluate.score import Score
 from regard.recipes.errors import RecipeError
 from regard.recipes.sections import EvaluateSection
@@ -280,7 +280,7 @@ def test_the_unigram_loss_counts_ends(tmp_path: Path) -> None:
     targets = trainer.setup.train.texts("target")
     tokens = [token for text in targets for token in [*text.split(), "</s>"]]
     shares = [tokens.count(token) / len(tokens) for token in set(tokens)]
-    assert trainer.validation.warnings.unigram_loss == pytest.approx(-sum(share * math.log(share) for share in shares))
+    assert trainer.validator.warnings.unigram_loss == pytest.approx(-sum(share * math.log(share) for share in shares))
 
 
 def test_a_prediction_as_json() -> None:

@@ -1,11 +1,11 @@
-"""Reads of a memory: the scores under a softmax."""
+"""Cases of reads under a mask: ours, plain PyTorch, its fused attention and FlexAttention."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,7 +15,64 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from regard import ops
 from regard.bench import plain
 from regard.bench.case import Case, Machine, Way
-from regard.bench.masking import Kind, Masking
+from regard.masks import Mask
+
+Kind = Literal["none", "causal", "padding", "window"]
+
+
+@dataclass(frozen=True)
+class Masking:
+    """One kind of mask for T queries and S keys.
+
+    Attributes:
+        kind: which.
+        queries: T.
+        keys: S.
+        lengths: [B], for padding.
+        width: W, for a window.
+    """
+
+    kind: Kind
+    queries: int
+    keys: int
+    lengths: Tensor
+    width: int
+
+    def ours(self) -> Mask | None:
+        """As a `Mask`."""
+        match self.kind:
+            case "none":
+                return None
+            case "causal":
+                return Mask.causal()
+            case "padding":
+                return Mask.padding(self.lengths)
+            case "window":
+                return Mask.window(self.width)
+
+    def allowed(self) -> Tensor | None:
+        """As booleans, made at each call as one does without a `Mask`: broadcastable to [B, H, T, S]."""
+        if self.kind == "none":
+            return None
+        key = torch.arange(self.keys, device=self.lengths.device)
+        if self.kind == "padding":
+            return (key < self.lengths.unsqueeze(1))[:, None, None, :]
+        place = torch.arange(self.keys - self.queries, self.keys, device=key.device).unsqueeze(1)
+        return key <= place if self.kind == "causal" else (key <= place) & (key > place - self.width)
+
+    def pairs(self) -> Callable[[Any, Any, Any, Any], Any] | None:
+        """As the function of (batch, head, query, key) that FlexAttention takes."""
+        shift, width, lengths = self.keys - self.queries, self.width, self.lengths
+        match self.kind:
+            case "none":
+                return None
+            case "causal":
+                return lambda batch, head, query, key: key <= query + shift
+            case "padding":
+                return lambda batch, head, query, key: key < lengths[batch]
+            case "window":
+                return lambda batch, head, query, key: (key <= query + shift) & (key > query + shift - width)
+
 
 _OURS: dict[str, Callable[..., ops.Attended]] = {
     "scaled_dot": ops.scaled_dot_attention,

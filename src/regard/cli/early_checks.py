@@ -36,7 +36,7 @@ def check_runs(
 
 def check_input(path: Path | None) -> None:
     """End the command if an input file is missing."""
-    from regard.data.lines import opened
+    from regard.data.formats.lines import opened
     from regard.data.problems import DataError
 
     if path is None or (path.exists() and not path.is_dir()):  # a pipe is opened only once, where it is read

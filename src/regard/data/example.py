@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
-from regard.data.encodings import lone_surrogate
-from regard.data.lines import LONGEST, Line, lines
+from regard.data.fields.target_kinds import ONE_LABEL, TargetKind
+from regard.data.formats.encodings import lone_surrogate
+from regard.data.formats.lines import LONGEST, Line, lines
 from regard.data.problems import DataError, Skipped, shortened
-from regard.data.target_kinds import ONE_LABEL, TargetKind
 
 Value = str | list[str]
 """A field that is read as text; a kind of field may take other values, as arrays."""

@@ -10,8 +10,8 @@ from typing import get_args
 
 import numpy as np
 
+from regard.data.batching.order import mixed
 from regard.data.example import Example
-from regard.data.order import mixed
 from regard.data.problems import DataError, Skipped
 from regard.data.split import Part, share
 

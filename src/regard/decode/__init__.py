@@ -7,7 +7,7 @@ from regard.lazy import lazy
 if TYPE_CHECKING:
     from regard.decode.constraint import Constrained, Constraint, Prefix, Trie
     from regard.decode.ensemble import Ensemble
-    from regard.decode.forced import score
+    from regard.decode.follow import score
     from regard.decode.generation import generate
     from regard.decode.hypothesis import Hypothesis
     from regard.decode.penalties import Penalty
@@ -48,7 +48,7 @@ __getattr__ = lazy(
         "Trie": "regard.decode.constraint",
         "generate": "regard.decode.generation",
         "replace_unknown": "regard.decode.unknown",
-        "score": "regard.decode.forced",
+        "score": "regard.decode.follow",
     },
 )
 

@@ -59,7 +59,7 @@ class _Beam:
 
     Attributes:
         rows: [b], the inputs they belong to.
-        sums: [b, G, w] sums of log-probabilities in float64; -inf for a place that is empty.
+        sums: [b, G, w] sums of log-probabilities in float64; -inf for a position that is empty.
         token: [b * K], what each read last.
         came: [b * K], their nodes in the trace.
         covered: [b, K, S] attention gathered so far, for the coverage penalty; None without one.
@@ -174,19 +174,19 @@ class _Finished:
 
     def add(self, rows: Tensor, accepted: Tensor, score: Tensor, n: int) -> None:
         """Finished at step n: where `accepted` [b, G, c], with `score` [b, G, c]."""
-        places = accepted.nonzero().tolist()
-        scores, inputs = score[accepted].tolist(), rows.tolist() if places else []
+        positions = accepted.nonzero().tolist()
+        scores, inputs = score[accepted].tolist(), rows.tolist() if positions else []
         _, groups, count = accepted.shape
-        for (place, group, rank), value in zip(places, scores, strict=True):
-            leaf = Leaf(inputs[place], n, (place * groups + group) * count + rank, True)
+        for (position, group, rank), value in zip(positions, scores, strict=True):
+            leaf = Leaf(inputs[position], n, (position * groups + group) * count + rank, True)
             self._ended[leaf.row][group].append((value, leaf))
 
     def cut(self, beam: _Beam, rows: Tensor, n: int) -> None:
         """Unfinished after n tokens: what is open in the chosen rows, [b] booleans."""
-        for place in rows.nonzero().flatten().tolist():
-            nodes = beam.came.view(len(beam.rows), -1)[place].tolist()
-            open_ = beam.sums[place].isfinite().flatten().tolist()
-            row = int(beam.rows[place])
+        for position in rows.nonzero().flatten().tolist():
+            nodes = beam.came.view(len(beam.rows), -1)[position].tolist()
+            open_ = beam.sums[position].isfinite().flatten().tolist()
+            row = int(beam.rows[position])
             self._cut[row] += [Leaf(row, n, node, False) for node, there in zip(nodes, open_, strict=True) if there]
 
     def ranked(self, trace: Trace, request: Request, search: Search) -> list[list[Hypothesis]]:
@@ -222,8 +222,8 @@ def _uncovered(request: Request, search: Search) -> Tensor | None:
         return None
     if request.source is None or request.lengths is None:
         raise ValueError("a coverage penalty needs sources with lengths; set coverage=0")
-    places = torch.arange(request.source.shape[1], device=request.device)
-    padding = places >= torch.tensor(request.lengths, device=request.device).unsqueeze(1)
+    positions = torch.arange(request.source.shape[1], device=request.device)
+    padding = positions >= torch.tensor(request.lengths, device=request.device).unsqueeze(1)
     return padding.double().unsqueeze(1).repeat(1, search.groups, 1)
 
 

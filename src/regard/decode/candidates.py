@@ -59,11 +59,11 @@ def _topk(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
         return top, index
     dealt = rows * columns
     _, column = _topk(values[..., :dealt].unflatten(-1, (rows, columns)).amax(-2), k)
-    places = torch.arange(0, dealt, columns, device=values.device).unsqueeze(-1) + column.unsqueeze(-2)
+    positions = torch.arange(0, dealt, columns, device=values.device).unsqueeze(-1) + column.unsqueeze(-2)
     rest = torch.arange(dealt, values.shape[-1], device=values.device).expand(*column.shape[:-1], -1)
-    places = torch.cat((places.flatten(-2), rest), -1)
-    top, index = values.gather(-1, places).topk(k, dim=-1)
-    return top, places.gather(-1, index)
+    positions = torch.cat((positions.flatten(-2), rest), -1)
+    top, index = values.gather(-1, positions).topk(k, dim=-1)
+    return top, positions.gather(-1, index)
 
 
 _DEALT = 20
@@ -113,10 +113,10 @@ def _expand(
     # The best of all are among the best of each: V is looked through once, in float32, and never copied.
     value, token = best(ranked, min(count + at_most, log_probs.shape[-1]))
     value = value.masked_fill(barred(token), -torch.inf)
-    _, place = best((sums.unsqueeze(-1) + value.double()).flatten(1), min(count, value[0].numel()))
-    beam = place // value.shape[-1]
-    token = token.flatten(1).gather(1, place)
-    log_prob = value.flatten(1).gather(1, place)
+    _, position = best((sums.unsqueeze(-1) + value.double()).flatten(1), min(count, value[0].numel()))
+    beam = position // value.shape[-1]
+    token = token.flatten(1).gather(1, position)
+    log_prob = value.flatten(1).gather(1, position)
     if avoid is not None:
         log_prob = torch.where(
             log_prob.isneginf(), log_prob, log_probs.flatten(1).gather(1, beam * log_probs.shape[-1] + token)

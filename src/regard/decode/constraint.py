@@ -85,9 +85,9 @@ class Trie:
         """Down one edge, or out of the tree."""
         keys, after = self._key.to(state.device), self._after.to(state.device)
         wanted = state * self._base + token
-        place = torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)
-        inside = (state >= 0) & (token < self._base) & (keys[place] == wanted)
-        return torch.where(inside, after[place], -1)
+        position = torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)
+        inside = (state >= 0) & (token < self._base) & (keys[position] == wanted)
+        return torch.where(inside, after[position], -1)
 
     def allowed(self, state: Tensor, size: int) -> Tensor:
         """The edges out of each node."""
@@ -132,9 +132,9 @@ class Prefix:
 
     def allowed(self, state: Tensor, size: int) -> Tensor:
         """The prefix's next token; all after its end."""
-        row, place = state.unbind(1)
-        token = self._tokens.to(state.device)[row, place.clamp(max=self._tokens.shape[1] - 1)]
-        free = place >= self._lengths.to(state.device)[row]
+        row, position = state.unbind(1)
+        token = self._tokens.to(state.device)[row, position.clamp(max=self._tokens.shape[1] - 1)]
+        free = position >= self._lengths.to(state.device)[row]
         return free.unsqueeze(1) | (token.unsqueeze(1) == torch.arange(size, device=state.device))
 
 

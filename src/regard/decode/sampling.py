@@ -19,8 +19,8 @@ def sample(model: Generates, request: Request, search: Search) -> list[list[Hypo
     """Draw `n_best` outputs for each input, in the order drawn; equal ones are not merged.
 
     Each sample has its own stream of random numbers, seeded by `search.seed`, the source itself and the sample's
-    number. So a source gets the same samples in any batch, at any place in it, with any padding; a language model
-    has no source, and the row's number takes its place.
+    number. So a source gets the same samples in any batch, at any position in it, with any padding; a language model
+    has no source, and the row's number takes its position.
     """
     limits = Limits.of(search, request)
     copies, origin = search.n_best, request.rows(search.n_best)

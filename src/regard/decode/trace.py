@@ -65,14 +65,14 @@ class Trace:
         made = []
         for leaf in leaves:
             path = _path(steps, leaf)
-            places = [first[step] + row for step, (_, _, row) in enumerate(path)]
+            positions = [first[step] + row for step, (_, _, row) in enumerate(path)]
             size = None if request.lengths is None else request.lengths[leaf.row]
             hypothesis = Hypothesis.of(
                 tuple(token for token, _, _ in path),
                 tuple(log_prob for _, log_prob, _ in path),
                 penalty,
                 finished=leaf.finished,
-                alignment=None if attention is None else attention[places, :size],
+                alignment=None if attention is None else attention[positions, :size],
             )
             made.append(hypothesis)
         return made

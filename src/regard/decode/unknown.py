@@ -41,13 +41,13 @@ def replace_unknown(
             f"replacing unknown words needs an alignment of at least {len(words)} output words by {len(source)} source "
             f"words; got shape {list(alignment.shape)}"
         )
-    places = [place for place, word in enumerate(source) if word not in skip]
+    positions = [position for position, word in enumerate(source) if word not in skip]
     replaced = list(words)
     for index, word in enumerate(words):
-        if word != unknown or not places:
+        if word != unknown or not positions:
             continue
-        weights = alignment[index, places]
+        weights = alignment[index, positions]
         if float(weights.max()) > 0:
-            copied = source[places[int(weights.argmax())]]
+            copied = source[positions[int(weights.argmax())]]
             replaced[index] = (dictionary or {}).get(copied, copied)
     return replaced

@@ -21,7 +21,7 @@ class Pair(Node):
 
     def __init__(self, left: Node, right: Node) -> None:
         self._sides = (left, right)
-        self.by_place = left.by_place or right.by_place
+        self.by_position = left.by_position or right.by_position
 
     def __repr__(self) -> str:
         return f" {self.sign} ".join(
@@ -57,8 +57,8 @@ class Pair(Node):
     def embed(self, before: int, size: int, after: int, *, free: bool) -> Node:
         # Beside a side that knows about new keys (a window), one that does not leaves them to it.
         left, right = self._sides
-        left_free = self.neutral if right.by_place and not left.by_place else free
-        right_free = self.neutral if left.by_place and not right.by_place else free
+        left_free = self.neutral if right.by_position and not left.by_position else free
+        right_free = self.neutral if left.by_position and not right.by_position else free
         return type(self)(
             left.embed(before, size, after, free=left_free), right.embed(before, size, after, free=right_free)
         )
@@ -130,7 +130,7 @@ class Not(Node):
 
     def __init__(self, inner: Node) -> None:
         self.inner = inner
-        self.by_place = inner.by_place
+        self.by_position = inner.by_position
 
     def __repr__(self) -> str:
         return f"~({self.inner!r})" if isinstance(self.inner, Pair) else f"~{self.inner!r}"

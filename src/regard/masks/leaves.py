@@ -55,7 +55,7 @@ class Padding(Node):
         return self._compared(torch.ge, grid)
 
     def _compared(self, compare: Comparison, grid: Grid) -> Tensor:
-        """Places beside lengths, [B, 1, 1, s]."""
+        """Positions beside lengths, [B, 1, 1, s]."""
         plain = type(self._lengths) is Tensor and self._lengths.is_cpu and not torch.compiler.is_compiling()
         if not plain or grid.some_cols is not None:
             return compare(grid.cols, self._lengths.view(-1, 1, 1, 1))
@@ -96,9 +96,9 @@ class Padding(Node):
 
 
 class Window(Node):
-    """Keys in (place + ahead - width, place + ahead]; without a width, all keys up to place + ahead: causal."""
+    """Keys in (position + ahead - width, position + ahead]; without a width all up to position + ahead: causal."""
 
-    by_place = True
+    by_position = True
 
     def __init__(self, width: int | None, ahead: int) -> None:
         self._width = width
@@ -116,12 +116,12 @@ class Window(Node):
 
     @property
     def first(self) -> int | None:
-        """Keys after place + first are seen; None without a width."""
+        """Keys after position + first are seen; None without a width."""
         return None if self._width is None else self._ahead - self._width
 
     @property
     def last(self) -> int:
-        """Keys up to and with place + last are seen."""
+        """Keys up to and with position + last are seen."""
         return self._ahead
 
     def check(self, shape: Shape) -> None:

@@ -44,8 +44,8 @@ class Spans(NamedTuple):
 
     Attributes:
         lengths: [B] integers: keys before these; None for no limit.
-        first: keys after place + first only; None for no limit.
-        last: keys up to and with place + last only; None for no limit.
+        first: keys after position + first only; None for no limit.
+        last: keys up to and with position + last only; None for no limit.
         rest: any other mask; None for nothing else.
     """
 
@@ -91,12 +91,12 @@ class Mask(Memo):
 
     @staticmethod
     def causal() -> Mask:
-        """A query sees the keys up to its own place: j <= i + S - T."""
+        """A query sees the keys up to its own position: j <= i + S - T."""
         return Mask(Window(None, 0))
 
     @staticmethod
     def window(width: int, *, ahead: int = 0) -> Mask:
-        """A query sees exactly `width` keys (fewer at the ends), `ahead` of which come after its own place.
+        """A query sees exactly `width` keys (fewer at the ends), `ahead` of which come after its own position.
 
         `Mask.window(W)` is causal: W keys, the last one the query's own. `Mask.window(2 * D + 1, ahead=D)` is centred
         on the query.
@@ -200,7 +200,7 @@ class Mask(Memo):
         return Blocks(~some.expand(size), every.expand(size))
 
     def spans(self, shape: Shape) -> Spans:
-        """The mask as lengths, a window around each query's place, and what neither can say.
+        """The mask as lengths, a window around each query's position, and what neither can say.
 
         >>> mask = Mask.causal() & Mask.window(3, ahead=1) & Mask.of(torch.tensor([True, False]))
         >>> mask.spans((1, 1, 2, 2))
@@ -231,7 +231,7 @@ class Mask(Memo):
         What is recorded or compiled cannot look at booleans, and trusts them.
         """
         lengths = self.lengths(batch, keys)
-        if lengths is None or self.by_place or not self._is_padding(batch, keys, lengths):
+        if lengths is None or self.by_position or not self._is_padding(batch, keys, lengths):
             raise MaskShapeError(f"only padding fits here, Mask.padding(lengths); got {self!r}")
         return lengths
 
@@ -241,8 +241,8 @@ class Mask(Memo):
         if is_recording() or all(isinstance(part, Padding) for part in conjuncts(self._node)):
             self._node.check(shape)
             return True
-        places = torch.arange(keys, device=self._device())
-        return bool((self.allowed(shape)[:, 0, 0] == (places < lengths[:, None])).all())
+        positions = torch.arange(keys, device=self._device())
+        return bool((self.allowed(shape)[:, 0, 0] == (positions < lengths[:, None])).all())
 
     def serves_every_query(self, shape: Shape) -> bool:
         """Return whether every query surely has a key to attend to; False where only a look at all pairs can tell.
@@ -267,9 +267,9 @@ class Mask(Memo):
         )
 
     @property
-    def by_place(self) -> bool:
-        """True if a query's place matters, as in causal masks and windows."""
-        return self._node.by_place
+    def by_position(self) -> bool:
+        """True if a query's position matters, as in causal masks and windows."""
+        return self._node.by_position
 
     def row(self, index: int, queries: int) -> Mask:
         """The mask that query `index` of `queries` has, for reading it alone.
@@ -290,7 +290,7 @@ class Mask(Memo):
     def embed(self, before: int, size: int, after: int) -> Mask:
         """The same mask on a longer memory: it speaks of keys `before` to `before + size`, the others are free.
 
-        Causal and window masks speak of places, not of keys: they stay as they are, aligned to the new end.
+        Causal and window masks speak of positions, not of keys: they stay as they are, aligned to the new end.
         """
         return Mask(self._node.embed(before, size, after, free=True))
 

@@ -52,7 +52,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Edges:
-    """First and last (inclusive) query place and key index of each block: [t, 1] and [1, s]."""
+    """First and last (inclusive) query position and key index of each block: [t, 1] and [1, s]."""
 
     shape: Shape
     block: tuple[int, int]
@@ -65,8 +65,8 @@ class Edges:
 class Node(abc.ABC):
     """A part of a mask: a leaf, or an operator over other parts. Immutable, printable, comparable."""
 
-    by_place: bool = False
-    """True if a query's place on the key axis matters, as in causal masks and windows."""
+    by_position: bool = False
+    """True if a query's position on the key axis matters, as in causal masks and windows."""
 
     @abc.abstractmethod
     def check(self, shape: Shape) -> None:

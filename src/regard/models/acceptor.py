@@ -15,8 +15,7 @@ from regard.models.encoded import AnyEncoder, Encoded, width_of
 from regard.models.outputs import NOTHING, Predicted
 from regard.models.split_pair import Parted
 from regard.nn.dropout import Dropout
-from regard.nn.matrix_layers import Factored, Pruned
-from regard.nn.structured import StructuredSelfAttention
+from regard.nn.structured import Factored, Pruned, StructuredSelfAttention
 from regard.ops.attended import Attended
 from regard.ops.structured import frobenius_penalty
 

@@ -17,7 +17,7 @@ from regard.models.pairing import Pairing
 from regard.models.seq2seq import run
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
-from regard.nn.pointer_sentinel import PointerSentinel
+from regard.nn.pointers import PointerSentinel
 from regard.nn.rnn import Recurrent, RecurrentState
 from regard.protocol import Step
 

@@ -2,7 +2,6 @@
 
 from regard.nn.aligners import Addressing, Aligned, Aligner, Hard, LinearAligner, LocalM, LocalP, Slots, Softmax
 from regard.nn.attention import Attention
-from regard.nn.attention_over_attention import AttentionOverAttention
 from regard.nn.cells import Cells
 from regard.nn.checkpointing import checkpoint_gradients
 from regard.nn.coattention import Coattention
@@ -16,10 +15,9 @@ from regard.nn.graph import GraphAttention
 from regard.nn.hops import MemoryHops, SentenceEncoder, StoryEncoder
 from regard.nn.key_value import KeyValue
 from regard.nn.lstmn import LSTMN, LSTMNCell, LSTMNState, LSTMNStep
-from regard.nn.matrix_layers import Factored, Pruned
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
-from regard.nn.pointer_sentinel import PointerSentinel
+from regard.nn.pointers import AttentionOverAttention, PointerSentinel
 from regard.nn.positions import Learned, Sinusoidal
 from regard.nn.reader import Reader, Watched
 from regard.nn.reinforce import MovingBaseline, Reinforce
@@ -29,7 +27,7 @@ from regard.nn.scores import Additive, Bilinear, Concat, Cosine, Dot, Location, 
 from regard.nn.sparse_rows import SparseRows
 from regard.nn.state import Past, State
 from regard.nn.structure_losses import DoublyStochastic, GlobalFertility, Symmetry
-from regard.nn.structured import StructuredSelfAttention
+from regard.nn.structured import Factored, Pruned, StructuredSelfAttention
 from regard.nn.tape import Heads, Tape, Touched
 from regard.nn.terms import Fertility, History, LocationFeatures, Markov, Position, RecurrentTerm, Term
 from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer

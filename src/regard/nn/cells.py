@@ -1,15 +1,15 @@
-"""Recurrent cells: one step of an Elman network, a GRU, an LSTM."""
+"""Recurrent cells: one step of an Elman network, a GRU, an LSTM; and PyTorch's layers of them."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.arguments import Share, Size, checked
 
@@ -142,3 +142,38 @@ def holding(kind: str, x: Tensor, inside: Tensor, weights: CellWeights) -> tuple
     gates = torch.cat([weights.input.new_full((size, 1), gate) for gate in _HELD[kind]])
     outside = (~inside).to(x.dtype).unsqueeze(2)
     return torch.cat((x, outside), dim=2), weights._replace(input=torch.cat((weights.input, gates), dim=1))
+
+
+class Elman(nn.RNNBase):
+    """`nn.RNN` with tanh."""
+
+    nonlinearity = "tanh"
+    forward = nn.RNN.forward
+
+    def __init__(self, input_size: int, hidden_size: int, **options: Any) -> None:
+        super().__init__("RNN_TANH", input_size, hidden_size, **options)
+
+
+class GRU(nn.RNNBase):
+    """`nn.GRU`."""
+
+    forward = nn.GRU.forward
+
+    def __init__(self, input_size: int, hidden_size: int, **options: Any) -> None:
+        super().__init__("GRU", input_size, hidden_size, **options)
+
+
+class LSTM(nn.RNNBase):
+    """`nn.LSTM`, whose checks know of its second state."""
+
+    forward = nn.LSTM.forward
+    get_expected_cell_size = nn.LSTM.get_expected_cell_size
+    check_forward_args = nn.LSTM.check_forward_args  # type: ignore[assignment]
+    permute_hidden = nn.LSTM.permute_hidden  # type: ignore[assignment]
+
+    def __init__(self, input_size: int, hidden_size: int, **options: Any) -> None:
+        super().__init__("LSTM", input_size, hidden_size, **options)
+
+
+LAYERS: dict[str, Callable[..., nn.RNNBase]] = {"elman": Elman, "gru": GRU, "lstm": LSTM}
+"""By kind of cell."""

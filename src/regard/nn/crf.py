@@ -35,7 +35,7 @@ class CRF(nn.Module):
         order: sequences that are ruled out in answers (`marginals`, `path`); what is learned from is never ruled out,
             so that data with a mistake have a finite loss. None for none.
 
-    Parameters: `transitions` A [K, K], `start` b [K], `end` c [K]; all 0 at first, a softmax at each place.
+    Parameters: `transitions` A [K, K], `start` b [K], `end` c [K]; all 0 at first, a softmax at each position.
 
     Shapes: emissions [B, T, K] -> logits or marginals [B, T, K], labels [B, T].
 
@@ -72,12 +72,12 @@ class CRF(nn.Module):
         Args:
             emissions: [B, T, K].
             labels: [B, T], the right ones; negative where they are not known.
-            mask: the places that there are; None for all.
+            mask: the positions that there are; None for all.
         """
         return linear_chain_conditionals(emissions, self.transitions, labels, self.start, self.end, mask=mask)
 
     def marginals(self, emissions: Tensor, mask: Mask | None = None) -> LinearChain:
-        """log Z and the probability of each label at each place."""
+        """log Z and the probability of each label at each position."""
         return linear_chain(emissions, *self._ordered(), mask=mask)
 
     def path(self, emissions: Tensor, mask: Mask | None = None) -> BestPath:

@@ -9,8 +9,7 @@ from torch.nn import functional as F
 from regard.nn.checks import mapped
 from regard.nn.reader import Watched
 from regard.ops.attended import Attended
-from regard.ops.ctc import CTCAlignment, ctc_alignment, ctc_attention, ctc_lengths
-from regard.ops.ctc_loss import ctc_losses
+from regard.ops.ctc import CTCAlignment, ctc_alignment, ctc_attention, ctc_lengths, ctc_losses
 from regard.ops.softmax import statistics_dtype
 
 

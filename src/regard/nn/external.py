@@ -86,7 +86,7 @@ class ExternalMemory:
                 f"an external memory is read by a dot, scaled dot, bilinear or plain additive score with softmax; got "
                 f"{type(attention.score).__name__} with {type(attention.align).__name__}"
             )
-        if self.own is not None and self.own.memory.mask is not None and self.own.memory.mask.by_place:
+        if self.own is not None and self.own.memory.mask is not None and self.own.memory.mask.by_position:
             raise ValueError("beside an external memory the source has padding and no other mask")
         queries = attention.score.queries(query)
         state = State() if state is None else state
@@ -201,8 +201,8 @@ def _merged(parts: Sequence[_Part]) -> Tensor:
     """The parts of a memory as one read: each context counts by the share of its part in the softmax."""
     shares = masked_softmax(torch.cat([part.total for part in parts], dim=-1))
     context = parts[0].context * shares[..., :1]
-    for place, part in enumerate(parts[1:], start=1):
-        context = context + part.context * shares[..., place : place + 1]
+    for position, part in enumerate(parts[1:], start=1):
+        context = context + part.context * shares[..., position : position + 1]
     return context
 
 

@@ -27,7 +27,7 @@ class SentenceEncoder(nn.Module):
         vocab_size: V.
         dim: d.
         padding_id: the null word, which fills sentences up behind: it embeds to zero and gets no gradient.
-        position_encoding: whether words are weighted by their place (l_j); without it l = 1.
+        position_encoding: whether words are weighted by their position (l_j); without it l = 1.
 
     Parameters: `embedding` A [V, d].
 
@@ -65,7 +65,7 @@ class StoryEncoder(nn.Module):
         dim: d.
         max_sentences: how many ages are told apart.
         padding_id: the null word.
-        position_encoding: whether words are weighted by their place.
+        position_encoding: whether words are weighted by their position.
 
     Parameters: `sentence.embedding` A [V, d], `time` T [max_sentences, d], row 0 for the most recent sentence.
 
@@ -112,7 +112,7 @@ class MemoryHops(nn.Module):
         tying: `"adjacent"` or `"layerwise"`.
         max_sentences: how far back the memory goes.
         padding_id: the null word.
-        position_encoding: whether words are weighted by their place.
+        position_encoding: whether words are weighted by their position.
         noise: rate of empty memories in training; 0 for none.
 
     Parameters: `encoders`, K + 1 of them (adjacent: A¹, C¹, ..., C^K) or 2 (layer-wise: A, C); layer-wise also

@@ -257,7 +257,7 @@ class _Placed:
     Args:
         reads: one a word.
         old: words on the tape before the first.
-        none: [B, 0, S], the weights of no read, with a place for each word there was and will be.
+        none: [B, 0, S], the weights of no read, with a position for each word there was and will be.
         outside: [B, T], True at padding, which looks at nothing; None without.
     """
 
@@ -276,8 +276,8 @@ class _Placed:
             weights = weights.masked_fill(self._outside[:, row].unsqueeze(2), 0.0)
         return weights.unsqueeze(1).index_select(1, head)
 
-    def _row(self, place: int) -> Tensor:
-        weights, end = self._reads[place].weights(), self._old + place
+    def _row(self, position: int) -> Tensor:
+        weights, end = self._reads[position].weights(), self._old + position
         return F.pad(weights, (end - weights.shape[-1], self._none.shape[-1] - end))
 
 

@@ -9,14 +9,14 @@ from regard.nn.checks import positive
 from regard.ops.learned_positions import learned_positions
 from regard.ops.sinusoidal import sinusoidal_positions
 
-_KEPT = 1024  # places
+_KEPT = 1024  # positions
 
 
 class Sinusoidal(nn.Module):
     """Adds sinusoidal positions: x_t + PE_{start + t}.
 
-    No parameters and no longest sequence. The first places are kept once they were made, since a decoder asks for them
-    one by one; what lies beyond is made anew at every call.
+    No parameters and no longest sequence. The first positions are cached, since a decoder asks for them one by one;
+    later ones are computed at every call.
 
     Args:
         dim: width C of the vectors.
@@ -37,7 +37,7 @@ class Sinusoidal(nn.Module):
         self._kept: Tensor | None = None
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
-        """x [B, T, C] and the place of its first vector -> [B, T, C]."""
+        """x [B, T, C] and the position of its first vector -> [B, T, C]."""
         _check_width("sinusoidal", x, self.dim)
         return x + self._places(start, start + x.shape[1], x.device).to(x.dtype)
 
@@ -62,14 +62,14 @@ class Learned(nn.Module):
         dim: width C of the vectors.
 
     Parameters: `table` P [L, C]: small sinusoids at first (standard deviation 0.02), so that the words speak before the
-    places, and places that are near are alike. From noise, attention has to learn first which place is next to which.
+    positions, and near positions are alike. From noise, attention has to learn first which position is next to which.
 
     Shapes: x [B, T, C] -> [B, T, C].
 
     Gehring et al. 2017, section 3.1; see `regard.ops.learned_positions`.
 
-    >>> places = Learned(max_length=9, dim=4)
-    >>> places(torch.zeros(2, 3, 4), start=6).shape
+    >>> positions = Learned(max_length=9, dim=4)
+    >>> positions(torch.zeros(2, 3, 4), start=6).shape
     torch.Size([2, 3, 4])
     """
 
@@ -87,7 +87,7 @@ class Learned(nn.Module):
         self.table.copy_(2**0.5 * spread * sinusoidal_positions(*self.table.shape))
 
     def forward(self, x: Tensor, *, start: int = 0) -> Tensor:
-        """x [B, T, C] and the place of its first vector -> [B, T, C]."""
+        """x [B, T, C] and the position of its first vector -> [B, T, C]."""
         _check_width("learned_positions", x, self.table.shape[1])
         return x + learned_positions(self.table, x.shape[1], start).to(x.dtype)
 

@@ -13,9 +13,8 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.cuda_capture import is_recording
-from regard.nn.cells import CellKind, Cells, CellState, CellWeights, cell_step, holding, layer_run
+from regard.nn.cells import LAYERS, CellKind, Cells, CellState, CellWeights, cell_step, holding, layer_run
 from regard.nn.cpu_decode.cell import PackedCell
-from regard.nn.rnn_layers import LAYERS
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ from regard.ops.attended import Attended
 
 
 def rotate(x: Tensor, start: int = 0, *, base: float = 10000.0) -> Tensor:
-    r"""Turn each pair of channels of a vector by an angle that grows with its place.
+    r"""Turn each pair of channels of a vector by an angle that grows with its position.
 
     .. math:: (x_{2i}, x_{2i+1}) \mapsto (x_{2i} \cos\theta - x_{2i+1} \sin\theta,\;
               x_{2i} \sin\theta + x_{2i+1} \cos\theta), \quad \theta = pos \cdot base^{-2i/D}
 
     Args:
         x: [..., T, D], D even.
-        start: the place of the first vector.
+        start: the position of the first vector.
         base: how much slower the last pair turns than the first.
 
     Returns:
@@ -37,9 +37,9 @@ def rotate(x: Tensor, start: int = 0, *, base: float = 10000.0) -> Tensor:
     if dim % 2:
         raise ValueError(f"rotary positions turn pairs of channels, so a head's width must be even; got {dim}")
     maker = torch.device("cpu") if x.device.type == "mps" else x.device  # which has no float64
-    places = torch.arange(start, start + length, dtype=torch.float64, device=maker)
+    positions = torch.arange(start, start + length, dtype=torch.float64, device=maker)
     speeds = base ** -(torch.arange(0, dim, 2, dtype=torch.float64, device=maker) / dim)
-    angles = torch.outer(places, speeds)
+    angles = torch.outer(positions, speeds)
     precise = x.to(torch.promote_types(x.dtype, torch.float32))
     cos, sin = angles.cos().to(x.device, precise.dtype), angles.sin().to(x.device, precise.dtype)
     even, odd = precise[..., 0::2], precise[..., 1::2]
@@ -92,7 +92,7 @@ class Rotary(Score):
         return self.score.start(memory)
 
     def _turned(self, query: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        # Only distances count, so places may be numbered from the front of whatever is remembered.
+        # Only distances count, so positions may be numbered from the front of whatever is remembered.
         first = memory.size - query.shape[2]
         return (
             rotate(query, first, base=self.base),

@@ -104,7 +104,7 @@ class SharedMemory:
     def _together(self, reader: Reader) -> bool:
         """Return whether reads differ by the query alone, and no watcher expects each sequence's own read."""
         mask = self.memory.mask
-        return side_by_side(reader) and not reader._watchers and (mask is None or not mask.by_place)
+        return side_by_side(reader) and not reader._watchers and (mask is None or not mask.by_position)
 
 
 def side_by_side(reader: Reader) -> bool:

@@ -1,10 +1,12 @@
-"""Structured self-attention."""
+"""Structured self-attention, and layers over its matrix: factors of two matrices, units of one row or column."""
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.nn.checks import positive
 from regard.nn.reader import Watched
 from regard.ops.attended import Attended
 from regard.ops.checks import present
@@ -46,7 +48,94 @@ class StructuredSelfAttention(Watched):
         dropout = self.dropout if self.training else 0.0
         tokens = (
             None if mask is None else Mask.keys(present(hidden, mask))
-        )  # hops are no places: a mask speaks of tokens
+        )  # hops are no positions: a mask speaks of tokens
         return self.show(
             structured_attention(hidden, self.inner_map.weight, self.outer_map.weight, tokens, dropout=dropout)
         )
+
+
+class Factored(nn.Module):
+    r"""Relation of two texts: each row of their embeddings as factors, multiplied.
+
+    .. math:: F_i = (m_i W_i) \odot (m'_i W'_i)
+
+    A product says whether both have a factor, which no sum of two vectors does. Each row has maps of its own.
+
+    Args:
+        rows: r.
+        columns: C.
+        factors: k, how many of each row.
+
+    Parameters: `first_map` W and `second_map` W' [r, C, k]; no biases. They begin even in ±√(3 / C), which keeps the
+    size of a state: a product of two small numbers would hide both from each other's gradient.
+    Shapes: two of [B, r, C] -> [B, r, k].
+
+    Lin et al. 2017, section 4.3, after the gated auto-encoder of Memisevic 2013, "Learning to Relate Images".
+
+    >>> Factored(3, 5, factors=2)(torch.randn(7, 3, 5), torch.randn(7, 3, 5)).shape
+    torch.Size([7, 3, 2])
+    """
+
+    def __init__(self, rows: int, columns: int, *, factors: int) -> None:
+        super().__init__()
+        positive("Factored", rows=rows, columns=columns, factors=factors)
+        spread = (3 / columns) ** 0.5
+        self.first_map = nn.Parameter(torch.empty(rows, columns, factors).uniform_(-spread, spread))
+        self.second_map = nn.Parameter(torch.empty(rows, columns, factors).uniform_(-spread, spread))
+
+    def forward(self, first: Tensor, second: Tensor) -> Tensor:
+        mine, yours = (
+            torch.einsum("brc,rck->brk", rows, table)
+            for rows, table in ((first, self.first_map), (second, self.second_map))
+        )
+        return mine * yours
+
+    def extra_repr(self) -> str:
+        rows, columns, factors = self.first_map.shape
+        return f"{rows}, {columns}, factors={factors}"
+
+
+class Pruned(nn.Module):
+    r"""A hidden layer over a matrix M whose units see one row of it, or one column.
+
+    .. math:: M^v_i = m_i V_i + b_i, \quad M^h_j = M_{\cdot j}^\top U_j + d_j
+
+    A layer that is connected to all of M has r·C weights a unit, here a unit of M^v has C of them and one of M^h has r:
+    r·C·(p + q) in all. Rows of an embedding are different reads of a sentence, columns the same state read differently.
+
+    Args:
+        rows: r.
+        columns: C.
+        row_units: p, units of each row.
+        column_units: q, units of each column.
+
+    Parameters: `by_row` V [r, C, p], `by_column` U [C, r, q], `bias` [r·p + C·q].
+    Shapes: [B, r, C] -> [B, r·p + C·q], rows first.
+
+    Lin et al. 2017, appendix A.
+
+    >>> Pruned(3, 5, row_units=2, column_units=1)(torch.randn(7, 3, 5)).shape
+    torch.Size([7, 11])
+    """
+
+    def __init__(self, rows: int, columns: int, *, row_units: int, column_units: int) -> None:
+        super().__init__()
+        positive("Pruned", rows=rows, columns=columns, row_units=row_units, column_units=column_units)
+        self.output_dim = rows * row_units + columns * column_units
+        self.by_row = nn.Parameter(_begun(rows, columns, row_units))
+        self.by_column = nn.Parameter(_begun(columns, rows, column_units))
+        self.bias = nn.Parameter(torch.zeros(self.output_dim))
+
+    def forward(self, matrix: Tensor) -> Tensor:
+        along = torch.einsum("brc,rcp->brp", matrix, self.by_row)
+        across = torch.einsum("brc,crq->bcq", matrix, self.by_column)
+        return torch.cat((along.flatten(1), across.flatten(1)), dim=1) + self.bias
+
+    def extra_repr(self) -> str:
+        (rows, columns, row_units), column_units = self.by_row.shape, self.by_column.shape[2]
+        return f"{rows}, {columns}, row_units={row_units}, column_units={column_units}"
+
+
+def _begun(groups: int, inputs: int, units: int) -> Tensor:
+    """Weights of so many layers side by side, each as `nn.Linear` begins."""
+    return torch.empty(groups, inputs, units).uniform_(-(inputs**-0.5), inputs**-0.5)

@@ -98,7 +98,7 @@ class Joined(NamedTuple):
 
 
 class Heads(Watched):
-    r"""Heads that find places on a tape; the first R of them read there, the others erase and add.
+    r"""Heads that find positions on a tape; the first R of them read there, the others erase and add.
 
     .. math:: w = \mathrm{address}(x, M), \quad r_h = \sum_i w_h(i)\, M_i, \quad
               e = \sigma(W_e x), \quad a = \tanh(W_a x), \quad

@@ -228,7 +228,7 @@ class TransformerLayer(Checkpointed):
         if isinstance(source, ExternalMemory):
             return False
         mask = source.memory.mask
-        return not self.cross._watchers and (mask is None or not mask.by_place)
+        return not self.cross._watchers and (mask is None or not mask.by_position)
 
     def _step(self, packed: PackedLayer, x: Tensor, state: LayerState) -> LayerStep:
         assert not isinstance(state.source, ExternalMemory), "a packed step reads sources alone"

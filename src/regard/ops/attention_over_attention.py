@@ -44,7 +44,7 @@ class AttendedOver(NamedTuple):
 def attention_over_attention(
     document: Tensor, query: Tensor, document_mask: Mask | None = None, query_mask: Mask | None = None
 ) -> AttendedOver:
-    r"""Each query word votes for places in the document, and the document says how much each vote counts.
+    r"""Each query word votes for positions in the document, and the document says how much each vote counts.
 
     .. math:: M = H_D H_Q^\top, \quad \alpha(t) = \mathrm{softmax}_i(M_{it}), \quad
               \beta(i) = \mathrm{softmax}_t(M_{it}), \quad \bar\beta = \frac{1}{|D|} \sum_i \beta(i), \quad

@@ -83,8 +83,10 @@ def present(sequence: Tensor, mask: Mask | None) -> Tensor:
     batch, length, _ = sequence.shape
     if mask is None:
         return torch.ones(batch, length, dtype=torch.bool, device=sequence.device)
-    if mask.by_place:
-        raise MaskShapeError(f"there are no queries with places here: only padding or keys can be masked; got {mask!r}")
+    if mask.by_position:
+        raise MaskShapeError(
+            f"there are no queries with positions here: only padding or keys can be masked; got {mask!r}"
+        )
     return mask.allowed((batch, 1, 1, length), device=sequence.device)[:, 0, 0].expand(batch, length)
 
 

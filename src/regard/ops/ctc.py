@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -148,12 +148,12 @@ def _forward_backward(
     """log p(path passes each state at each frame, y), [B, T, 2U + 1], and log p(y), [B]."""
     before = _shift(symbols, 2, blank)
     leap = torch.where((symbols != blank) & (symbols != before), 0.0, _LOG_ZERO).to(emitted.dtype)
-    place = torch.arange(symbols.shape[1], device=symbols.device)
+    position = torch.arange(symbols.shape[1], device=symbols.device)
     last = 2 * target_lengths.unsqueeze(1)
-    ends = (place == last) | (place == last - 1)
+    ends = (position == last) | (position == last - 1)
     # Before the first frame a path stands in the first blank without having emitted it; from there both the blank
     # and the first label can come next.
-    alpha = torch.where(place == 0, 0.0, _LOG_ZERO).to(emitted.dtype).expand_as(ends)
+    alpha = torch.where(position == 0, 0.0, _LOG_ZERO).to(emitted.dtype).expand_as(ends)
     beta = torch.where(ends, 0.0, _LOG_ZERO).to(emitted.dtype)
     alphas, betas = [alpha], [beta]
     for t in range(emitted.shape[1]):
@@ -179,7 +179,7 @@ def _states(targets: Tensor, target_lengths: Tensor, blank: int) -> Tensor:
 
 
 def _shift(row: Tensor, by: int, fill: float = _LOG_ZERO) -> Tensor:
-    """Each row moved to the right by `by` places (to the left if negative), what enters being `fill`."""
+    """Each row moved to the right by `by` positions (to the left if negative), what enters being `fill`."""
     width = row.shape[1]
     if by > 0:
         return F.pad(row, (by, 0), value=fill)[:, :width]
@@ -200,7 +200,7 @@ def ctc_lengths(
 
     >>> ctc_lengths(torch.zeros(1, 4, 3), torch.tensor([[1, 3]]), None, None, blank=0)
     Traceback (most recent call last):
-    ValueError: ctc: sequence 0 has the symbol 3 at place 1; there are 3 symbols, 0 to 2, and 0 is the blank
+    ValueError: ctc: sequence 0 has the symbol 3 at position 1; there are 3 symbols, 0 to 2, and 0 is the blank
     """
     if log_probs.dim() != 3 or targets.dim() != 2 or targets.shape[0] != log_probs.shape[0]:
         raise ValueError(
@@ -218,9 +218,9 @@ def ctc_lengths(
         return of_frames, of_targets
     wrong = outside.nonzero()
     if len(wrong):
-        row, place = wrong[0].tolist()
+        row, position = wrong[0].tolist()
         raise ValueError(
-            f"ctc: sequence {row} has the symbol {int(labels[row, place])} at place {place}; "
+            f"ctc: sequence {row} has the symbol {int(labels[row, position])} at position {position}; "
             f"there are {symbols} symbols, 0 to {symbols - 1}, and {blank} is the blank"
         )
     return of_frames, of_targets
@@ -237,3 +237,57 @@ def _lengths(name: str, lengths: Tensor | None, batch: int, longest: int, device
     elif batch and not 0 <= int(lengths.min()) <= int(lengths.max()) <= longest:
         raise ValueError(f"ctc: {name}_lengths must lie between 0 and {longest}; got {lengths.tolist()}")
     return lengths.to(device)
+
+
+def ctc_losses(log_probs: Tensor, targets: Tensor, frames: Tensor, labels: Tensor, *, blank: int) -> Tensor:
+    """-log p(y | x) of each sequence, [B]; 0 for transcripts that the frames are too few for.
+
+    Args:
+        log_probs: [B, T, V], in float32 or float64.
+        targets: [B, U].
+        frames: [B], true frames.
+        labels: [B], true labels.
+        blank: which symbol is the blank.
+
+    >>> one = torch.ones(1, dtype=torch.long)
+    >>> ctc_losses(torch.full((1, 2, 2), 0.5).log(), one[None], 2 * one, one, blank=0).neg().exp()
+    tensor([0.7500])
+    """
+    if torch.compiler.is_compiling():
+        losses: Tensor = _loss_and_slope(log_probs, targets, frames, labels, blank)[0]
+        return losses
+    by_frame = log_probs.transpose(0, 1)  # [T, B, V]
+    return F.ctc_loss(by_frame, targets, frames, labels, blank=blank, reduction="none", zero_infinity=True)
+
+
+@torch.library.custom_op("regard::ctc_loss_and_slope", mutates_args=())
+def _loss_and_slope(
+    log_probs: Tensor, targets: Tensor, frames: Tensor, labels: Tensor, blank: int
+) -> tuple[Tensor, Tensor]:
+    """Losses [B] and their gradients [B, T, V], as one operation that a compiler does not look into.
+
+    It cannot: the kernel leaves as many numbers for its own backward pass as its longest transcript is long.
+    """
+    aten = torch.ops.aten
+    given = (log_probs.transpose(0, 1), targets, frames, labels)  # [T, B, V] first
+    losses, paths = aten._ctc_loss(*given, blank, True)
+    # A loss is of its own sequence alone, so that the slope of their sum has the slopes of all.
+    slope = aten._ctc_loss_backward(torch.ones_like(losses), *given, losses, paths, blank, True)
+    return losses.masked_fill(losses.isinf(), 0.0), slope.transpose(0, 1).contiguous()
+
+
+@_loss_and_slope.register_fake
+def _(log_probs: Tensor, targets: Tensor, frames: Tensor, labels: Tensor, blank: int) -> tuple[Tensor, Tensor]:
+    return log_probs.new_empty(log_probs.shape[0]), log_probs.new_empty(log_probs.shape)
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    ctx.save_for_backward(output[1])
+
+
+def _backward(ctx: Any, grad_losses: Tensor, grad_slope: Tensor) -> tuple[Tensor | None, ...]:
+    (slope,) = ctx.saved_tensors
+    return slope * grad_losses[:, None, None], None, None, None, None
+
+
+_loss_and_slope.register_autograd(_backward, setup_context=_keep)

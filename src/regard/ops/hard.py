@@ -1,4 +1,4 @@
-"""Hard attention (Xu et al. 2015): look at one place, drawn at random, and learn where by REINFORCE."""
+"""Hard attention (Xu et al. 2015): look at one position, drawn at random, and learn where by REINFORCE."""
 
 from __future__ import annotations
 

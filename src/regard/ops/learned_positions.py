@@ -18,20 +18,20 @@ CARD = Card(
 
 
 def learned_positions(table: Tensor, length: int, start: int = 0) -> Tensor:
-    r"""One trained vector a place: rows `start` to `start + length` of a table.
+    r"""One trained vector a position: rows `start` to `start + length` of a table.
 
     .. math:: PE_{pos} = P_{pos}
 
     Args:
         table: P [L, C], L the longest sequence that can be told apart.
-        length: T, how many places.
-        start: the first place, so that a decoder with a cache goes on where it was.
+        length: T, how many positions.
+        start: the first position, so that a decoder with a cache goes on where it was.
 
     Returns:
         [T, C], a view of the table.
 
     Raises:
-        ValueError: past the end of the table. There is no vector for such a place, and no right one to make up.
+        ValueError: past the end of the table. There is no vector for such a position, and no right one to make up.
 
     Gehring et al. 2017, "Convolutional Sequence to Sequence Learning", section 3.1. Vaswani et al. 2017, table 3 row
     (E), found them to do as well as sinusoids.
@@ -47,7 +47,7 @@ def learned_positions(table: Tensor, length: int, start: int = 0) -> Tensor:
         raise ValueError(f"learned_positions: length and start must be at least 0; got {length} and {start}")
     if start + length > table.shape[0]:
         raise ValueError(
-            f"learned_positions: a sequence that reaches place {start + length} does not fit a table for "
+            f"learned_positions: a sequence that reaches position {start + length} does not fit a table for "
             f"{table.shape[0]}; build it with a larger max_length, or use sinusoidal positions"
         )
     return table[start : start + length]

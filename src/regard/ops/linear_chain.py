@@ -29,8 +29,8 @@ class LinearChain(NamedTuple):
     """The distribution over all label sequences.
 
     Attributes:
-        log_partition: [B], log Z, the log-sum-exp of the scores of all sequences; 0 without any place.
-        marginals: [B, T, K], the probability that place t has label k; 0 where there is no place.
+        log_partition: [B], log Z, the log-sum-exp of the scores of all sequences; 0 without any position.
+        marginals: [B, T, K], the probability that position t has label k; 0 where there is no position.
     """
 
     log_partition: Tensor
@@ -41,7 +41,7 @@ class BestPath(NamedTuple):
     """The likeliest label sequence.
 
     Attributes:
-        labels: [B, T]; 0 where there is no place.
+        labels: [B, T]; 0 where there is no position.
         score: [B], its score, of which log p is `score - log_partition`.
     """
 
@@ -63,12 +63,12 @@ def linear_chain(
               p(y \mid x) = \frac{\exp s(y)}{Z}, \quad Z = \sum_{y'} \exp s(y')
 
     Args:
-        emissions: [B, T, K], e: the score of each label at each place.
+        emissions: [B, T, K], e: the score of each label at each position.
         transitions: [K, K], A: the score of the second label behind the first; -inf forbids it.
         start: [K], b, of the first label; None for 0.
         end: [K], c, of the last label; None for 0.
-        mask: the places that there are; None for all. The labels of others do not exist: the chain links the places on
-            both sides of them.
+        mask: the positions that there are; None for all. The labels of others do not exist: the chain links the
+            positions on both sides of them.
 
     Returns:
         LinearChain, in float32 for half-precision inputs. Both parts are differentiable.
@@ -112,7 +112,7 @@ def linear_chain_conditionals(
     .. math:: \log p(y \mid x) = \sum_t \log p(y_t \mid y_{t-1}, x), \quad
               p(y_t = k \mid y_{t-1}, x) \propto \exp(A(y_{t-1}, k) + e_t(k) + \beta_t(k))
 
-    with :math:`\beta_t(k)` the log-sum-exp of the scores of all that can follow label k of place t. So a chain is
+    with :math:`\beta_t(k)` the log-sum-exp of the scores of all that can follow label k of position t. So a chain is
     learned like any text: by the cross-entropy of each label, smoothed or weighted as such.
 
     Args:
@@ -124,7 +124,7 @@ def linear_chain_conditionals(
         mask: or None.
 
     Returns:
-        Logits [B, T, K]; those where there is no place mean nothing.
+        Logits [B, T, K]; those where there is no position mean nothing.
 
     >>> emissions, transitions = torch.tensor([[[3.0, 1.0], [1.0, 1.0]]]), torch.tensor([[1.0, 1.0], [1.0, 0.0]])
     >>> logits = linear_chain_conditionals(emissions.log(), transitions.log(), torch.tensor([[0, 1]]))
@@ -180,7 +180,7 @@ def linear_chain_path(
 
 
 class _Given(NamedTuple):
-    """Arguments that fit: emissions [B, T, K], transitions [K, K], start and end [K], and `real` [B, T], the places."""
+    """Checked arguments: emissions [B, T, K], transitions [K, K], start and end [K], and `real` [B, T]."""
 
     emissions: Tensor
     transitions: Tensor
@@ -216,7 +216,7 @@ class _Given(NamedTuple):
 
 
 def _places(mask: Mask | None, batch: int, size: int, device: torch.device) -> Tensor:
-    """[B, T], True at each place that there is."""
+    """[B, T], True at each position that there is."""
     if mask is None:
         return torch.ones(batch, size, dtype=torch.bool, device=device)
     allowed = mask.allowed((batch, 1, 1, size), device=device)
@@ -224,7 +224,7 @@ def _places(mask: Mask | None, batch: int, size: int, device: torch.device) -> T
 
 
 def _forward(given: _Given) -> tuple[list[Tensor], Tensor]:
-    """The log-sum-exp of the scores up to each place by its label, T of [B, K]; and that of the last place."""
+    """The log-sum-exp of the scores up to each position by its label, T of [B, K]; and that of the last position."""
     alpha = given.emissions.new_zeros(len(given.emissions), given.emissions.shape[2])
     begun = given.real.new_zeros(len(alpha), 1)
     alphas = []
@@ -238,7 +238,7 @@ def _forward(given: _Given) -> tuple[list[Tensor], Tensor]:
 
 
 def _backward(given: _Given) -> list[Tensor]:
-    """The log-sum-exp of the scores of all that follows each place by its label, T of [B, K]."""
+    """The log-sum-exp of the scores of all that follows each position by its label, T of [B, K]."""
     beta = given.end.expand(len(given.emissions), -1)
     betas = []
     for t in reversed(range(given.size)):
@@ -249,9 +249,9 @@ def _backward(given: _Given) -> list[Tensor]:
 
 
 def _labels_before(labels: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
-    """[B, T], the label of the place before each; and where there is none."""
-    place = torch.arange(labels.shape[1], device=labels.device)
-    latest = torch.where(real, place, -1).cummax(1).values  # the last place up to each
+    """[B, T], the label of the position before each; and where there is none."""
+    position = torch.arange(labels.shape[1], device=labels.device)
+    latest = torch.where(real, position, -1).cummax(1).values  # the last position up to each
     before = torch.cat((torch.full_like(latest[:, :1], -1), latest[:, :-1]), dim=1)
     return labels.gather(1, before.clamp(min=0)), before < 0
 
@@ -262,6 +262,6 @@ def _followed_back(label: Tensor, pointers: list[Tensor], real: Tensor) -> Tenso
     for t in reversed(range(len(pointers))):
         there = real[:, t]
         labels.append(torch.where(there, label, 0))
-        # The pointer of the first place leads nowhere, and nothing looks at where it leads.
+        # The pointer of the first position leads nowhere, and nothing looks at where it leads.
         label = torch.where(there, pointers[t].gather(1, label.unsqueeze(1)).squeeze(1), label)
     return torch.stack(labels[::-1], 1) if labels else label.new_zeros(real.shape)

@@ -15,7 +15,7 @@ from regard.ops.softmax import softmax_attention
 CARD = Card(
     name="location",
     family="score",
-    equation="e = W q, one row of W for each place",
+    equation="e = W q, one row of W for each position",
     paper="Luong, Pham & Manning 2015, eq. 8 and footnote 6",
     cost="T·S·D + T·S·Dv",
     op="location_attention",
@@ -24,12 +24,12 @@ CARD = Card(
 
 
 def location_score(query: Tensor, weight: Tensor, keys: int) -> Tensor:
-    """e_ts = w_s . q_t for the first L places, -inf from place L on.
+    """e_ts = w_s . q_t for the first L positions, -inf from position L on.
 
     Args:
         query: [B, H, T, D].
-        weight: [H, L, D], one row for each place.
-        keys: S, how many places there are to attend to.
+        weight: [H, L, D], one row for each position.
+        keys: S, how many positions there are to attend to.
 
     Returns:
         Energies [B, H, T, S], in float32 for half-precision inputs.
@@ -49,12 +49,12 @@ def location_score(query: Tensor, weight: Tensor, keys: int) -> Tensor:
 def location_attention(
     query: Tensor, value: Tensor, weight: Tensor, mask: Mask | None = None, *, dropout: float = 0.0
 ) -> Attended:
-    r"""Location attention: the query alone says which *places* to look at; what stands there plays no part.
+    r"""Location attention: the query alone says which *positions* to look at; what stands there plays no part.
 
     .. math:: e_t = W q_t \in \mathbb{R}^L, \quad a_t = \mathrm{softmax}(e_{t,1:S}), \quad
               c_t = \sum_s a_{ts}\, \mathrm{value}_s
 
-    W has a row for each of L places, so the alignment has a fixed length. For a shorter source only its first S
+    W has a row for each of L positions, so the alignment has a fixed length. For a shorter source only its first S
     entries are used; in a longer one the words past L are ignored: their weight is exactly 0. The paper does not say
     whether the first S entries are normalised again. Here the softmax is over the entries that remain, so that the
     weights sum to one and padding changes nothing.

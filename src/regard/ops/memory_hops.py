@@ -159,8 +159,8 @@ def position_encoding(words: Tensor | int, dim: int, *, size: int | None = None)
     size = (int(count.max()) if count.numel() else 0) if size is None else size
     j = torch.arange(1, size + 1, device=count.device, dtype=torch.float32).unsqueeze(1)
     k = torch.arange(1, dim + 1, device=count.device, dtype=torch.float32)
-    place = j / count.clamp(min=1)[..., None, None]  # [..., j, 1]
-    weight = (1 - place) - (k / dim) * (1 - 2 * place)
+    position = j / count.clamp(min=1)[..., None, None]  # [..., j, 1]
+    weight = (1 - position) - (k / dim) * (1 - 2 * position)
     return weight.masked_fill(j > count[..., None, None], 0.0)
 
 
@@ -216,7 +216,7 @@ def insert_empty(story: Tensor, sentences: Tensor, rate: float, *, padding_id: i
     real = torch.arange(size, device=story.device) < sentences.unsqueeze(1)
     after = (torch.rand(batch, size, device=story.device) < rate) & real
     added = after.sum(1)
-    place = torch.arange(size, device=story.device) + after.cumsum(1) - after.long()
+    position = torch.arange(size, device=story.device) + after.cumsum(1) - after.long()
     longest = size + (int(added.max()) if batch and size else 0)
     words = story.new_full((batch, longest, story.shape[2]), padding_id)
-    return Story(words.scatter(1, place.unsqueeze(2).expand_as(story), story), sentences + added)
+    return Story(words.scatter(1, position.unsqueeze(2).expand_as(story), story), sentences + added)

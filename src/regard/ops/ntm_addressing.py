@@ -109,13 +109,13 @@ def circular_shift(weights: Tensor, shift: Tensor, mask: Mask | None = None) -> 
 
 
 def _turned(weights: Tensor, mask: Mask, reach: int) -> list[Tensor]:
-    """The weighting moved by -reach ... reach places on the ring of the rows that `mask` allows."""
+    """The weighting moved by -reach ... reach positions on the ring of the rows that `mask` allows."""
     batch, heads, queries, rows = weights.shape
     allowed = mask.allowed((batch, heads, queries, rows), device=weights.device)
     allowed = allowed.expand(*allowed.shape[:3], rows)
     ring = (~allowed).to(torch.uint8).argsort(dim=-1, stable=True)  # the allowed rows in order, then the others
-    place, size = allowed.cumsum(-1) - 1, allowed.sum(-1, keepdim=True).clamp(min=1)
-    sources = (ring.gather(-1, (place - offset).remainder(size)) for offset in range(-reach, reach + 1))
+    position, size = allowed.cumsum(-1) - 1, allowed.sum(-1, keepdim=True).clamp(min=1)
+    sources = (ring.gather(-1, (position - offset).remainder(size)) for offset in range(-reach, reach + 1))
     return [weights.gather(-1, source.expand_as(weights)).masked_fill(~allowed, 0.0) for source in sources]
 
 

@@ -53,5 +53,5 @@ def position_features(
         raise ValueError(f"position_term: lengths must be [B], one a sentence; got shape {list(lengths.shape)}")
     query = torch.arange(step, step + queries, device=lengths.device).view(1, 1, -1, 1)
     key = torch.arange(keys, device=lengths.device).view(1, 1, 1, -1)
-    places = (query, key, lengths.view(-1, 1, 1, 1))
-    return torch.stack(torch.broadcast_tensors(*(place.to(dtype).log1p() for place in places)), dim=-1)
+    positions = (query, key, lengths.view(-1, 1, 1, 1))
+    return torch.stack(torch.broadcast_tensors(*(position.to(dtype).log1p() for position in positions)), dim=-1)

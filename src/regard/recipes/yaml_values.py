@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from regard.data.encodings import lone_surrogate
+from regard.data.formats.encodings import lone_surrogate
 from regard.data.problems import shortened
 from regard.recipes.errors import RecipeError
 

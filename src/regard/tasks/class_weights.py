@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.labels import Labels
+from regard.data.fields.labels import Labels
 from regard.data.problems import DataError
 from regard.evaluate.texts import unknown
 from regard.memo import Memo

@@ -13,8 +13,8 @@ from rich.markup import escape
 from torch import Tensor
 
 from regard.data.example import Value
+from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import TextError, shortened
-from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.perplexity import perplexity
@@ -124,11 +124,11 @@ class InputOutput(abc.ABC):
         no_head(head)
         with taped(model, "encoder") as tapes:
             (found,) = self.predict(model, [text], search)[0][:1]
-        drawn, texts = found.drawn(), text.split("\t")  # two texts have a tab between
+        drawn, texts = found.drawn(), found.source.split("\t")  # two texts have a tab between
         title = f"{' | '.join(map(isolated, texts))} → {isolated(found.text)}"
         shown = [] if drawn is None else [Panel(title, drawn[0], rows=drawn[1], columns=found.source_tokens)]
         if len(texts) == 1:
-            shown += tape_panels(tapes, text if shown else title, found.source_tokens)
+            shown += tape_panels(tapes, found.source if shown else title, found.source_tokens)
         if not shown:
             raise ValueError("the model attends to nothing that could be drawn")
         return shown

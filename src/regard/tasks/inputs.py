@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from regard.data.encodings import lone_surrogate
 from regard.data.example import Bad, line_number
-from regard.data.lines import LONGEST, bounded_lines, lines
+from regard.data.formats.encodings import lone_surrogate
+from regard.data.formats.lines import LONGEST, bounded_lines, lines
 from regard.data.problems import TextError, shortened
 from regard.recipes.errors import RecipeError
 from regard.recipes.file_data import (

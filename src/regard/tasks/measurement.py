@@ -10,7 +10,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from regard.data.feed import Feed, Place
+from regard.data.batching.feed import Feed, Place
 from regard.data.problems import DataError
 from regard.decode.generation import Engine
 from regard.evaluate.class_scores import ClassScores

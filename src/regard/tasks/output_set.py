@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from regard.data.lines import lines
+from regard.data.fields.tokenizer import Tokenizer
+from regard.data.formats.lines import lines
 from regard.data.problems import DataError, shortened
-from regard.data.tokenizer import Tokenizer
 from regard.decode.constraint import Trie
 from regard.decode.search import Search
 from regard.specials import UNK

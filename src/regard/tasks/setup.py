@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from regard.data.feed import ExampleFeed, Feed
+from regard.data.batching.feed import ExampleFeed, Feed
 from regard.data.problems import DataError
 from regard.evaluate.metrics import Metric
 from regard.evaluate.texts import paired_texts

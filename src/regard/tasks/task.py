@@ -11,17 +11,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.data.batch import Batch, padded
-from regard.data.bpe_dropout import BPEDropout
-from regard.data.corpus import Corpus
+from regard.data.batching.batch import Batch, padded
+from regard.data.batching.bpe_dropout import BPEDropout
+from regard.data.batching.corpus import Corpus
+from regard.data.batching.feed import ExampleFeed, Feed, StreamFeed
 from regard.data.example import Example, Examples
-from regard.data.feed import ExampleFeed, Feed, StreamFeed
 from regard.data.fields.encoder import Encoder
 from regard.data.fields.field import Field
-from regard.data.joined import SECOND, Joined
+from regard.data.fields.target_kinds import ONE_LABEL
+from regard.data.fields.tokenizer import Tokenizer
+from regard.data.formats.joined import SECOND, Joined
 from regard.data.problems import DataError
-from regard.data.target_kinds import ONE_LABEL
-from regard.data.tokenizer import Tokenizer
 from regard.recipes.data_section import Reading
 from regard.recipes.sections import Recipe
 from regard.specials import EOS, PAD, UNK

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from regard.data.example import Examples, Value
+from regard.data.fields.tokenizer import Tokenizer
+from regard.data.fields.tokenizer_import import import_tokenizer
 from regard.data.fields.tokens import TokensField
-from regard.data.tokenizer import Tokenizer
-from regard.data.tokenizer_import import import_tokenizer
 from regard.recipes.checks import has_learned_positions
 from regard.recipes.data_sections import TextData
 from regard.recipes.sections import Recipe, TokenizerPart

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from regard.checksum import sums_of
 from regard.data.fingerprint import content, fingerprint
-from regard.data.graphs import Members
 from regard.runs.checkpoint import Checkpoints, Progress, average
 from regard.runs.folder import RunError
+from regard.systems.nodes.graphs import Members
 from regard.tasks.setup import Setup
 from regard.tasks.splits import Split
 from regard.tensor_fit import misfit

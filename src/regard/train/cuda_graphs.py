@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.cuda_capture import recording
-from regard.data.batch import Batch
+from regard.data.batching.batch import Batch
 from regard.data.fields.padding import Padding
 from regard.nn.aligners import Hard
 from regard.nn.checkpointing import Checkpointed

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from regard.data.batch import Batch
-from regard.data.feed import ExampleFeed, Feed, Place
+from regard.data.batching.batch import Batch
+from regard.data.batching.feed import ExampleFeed, Feed, Place
 from regard.recipes.sections import Recipe
 from regard.tasks.setup import Setup
 from regard.train.objective import Objective

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer, RMSprop
 
-from regard.data.batch import Batch
+from regard.data.batching.batch import Batch
 from regard.recipes.sections import Recipe, TrainSection
 from regard.tasks.task import Task
 from regard.train.schedule import Constant, Cosine, InverseSqrt, Noam, Plateau, Schedule, Steps

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from regard.data.labels import Labels
+from regard.data.fields.labels import Labels
 from regard.recipes.sections import Recipe
 from regard.recipes.system import systems
 from regard.runs.folder import RunError, check_task, content_of, task_of

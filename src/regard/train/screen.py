@@ -16,7 +16,7 @@ from rich.progress import (
 )
 from torch import nn
 
-from regard.data.feed import Feed
+from regard.data.batching.feed import Feed
 from regard.evaluate.score import shown
 from regard.recipes.sections import Recipe
 from regard.runs.checkpoint import Progress as Place

@@ -9,7 +9,7 @@ import torch
 from accelerate.utils import broadcast_object_list
 from pydantic import BaseModel
 
-from regard.data.feed import Place
+from regard.data.batching.feed import Place
 from regard.recipes.sections import Recipe
 from regard.runs.budget import Budget
 from regard.runs.checkpoint import Progress

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from regard.data.feed import Place
+from regard.data.batching.feed import Place
 from regard.data.generated import ENDLESS
 from regard.recipes.sections import Recipe
 from regard.runs.checkpoint import Progress
@@ -21,7 +21,7 @@ from regard.train.session import Session
 from regard.train.signals import MeasurementStopped
 from regard.train.speed import RemainingTime, fitted
 from regard.train.updater import Updated, Updater
-from regard.train.validation import Validation
+from regard.train.validator import Validator
 from regard.train.warnings import before_training
 
 
@@ -58,7 +58,7 @@ class Trainer(Session):
                 with self.time.on("preparation"):
                     self.fix_steps(fitted(self.updater, recipe.train.minutes))
         self.log = TrainingLog(self)
-        self.validation = Validation(self, self.log)
+        self.validator = Validator(self, self.log)
         self.checkpointing = Checkpointing(self)
         self.remaining = RemainingTime(self)
 
@@ -76,7 +76,7 @@ class Trainer(Session):
                 signal, due = done.signal, self._advance(group[-1], done, progress)
             if progress.unvalidated and signal is None:
                 with self.time.on("validations"):
-                    signal = self.validation.validate(progress)
+                    signal = self.validator.validate(progress)
             ended = self._ended(progress)
             if due or ended or signal is not None:
                 with self.time.on("checkpoints"):
@@ -158,7 +158,7 @@ class Trainer(Session):
         self.screen.end()
         try:
             with self.time.on("final measurements"):
-                valid, test = self.validation.final(self.checkpointing.final_model())
+                valid, test = self.validator.final(self.checkpointing.final_model())
         except MeasurementStopped:
             return Outcome(progress, "interrupted", None, None)
         if self.recipe.train.average > 1:  # the best model was measured before

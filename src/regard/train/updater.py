@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from regard.data import Batch
-from regard.data.feed import Place
-from regard.data.order import mixed
+from regard.data.batching.feed import Place
+from regard.data.batching.order import mixed
 from regard.runs.checkpoint import Progress
 from regard.runs.sharded_tensors import whole
 from regard.tasks.nan_locator import NotFiniteError, locate, which_of

@@ -11,7 +11,7 @@ import numpy as np
 from torch import nn
 
 from regard.data.example import Value
-from regard.data.tokenizer import Tokenizer
+from regard.data.fields.tokenizer import Tokenizer
 from regard.recipes.sections import Recipe
 from regard.specials import UNK
 from regard.tasks.measurement import Measured

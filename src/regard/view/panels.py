@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regard.explain.panel import Network, Panel
-from regard.view.network import draw_network, plain_name
 from regard.view.page import page
 from regard.view.text import check_suffix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
+from regard.view.text import visible
 
 _CELL, _LEAST, _MOST = 0.2, 1.0, 12.0  # inches of a cell; of a panel's sides, at least and at most
 _NETWORK = 7.0  # inches of a network's sides
@@ -114,3 +113,49 @@ def _sides(panel: Panel) -> tuple[float, float]:
 
 def _side(cells: int) -> float:
     return min(_MOST, max(_LEAST, _CELL * cells))
+
+
+_THICKEST = 7.0  # points of the line for weight 1
+_NODE, _ASKED = 260, 520  # areas of a node, in square points
+_COLOURS = 20  # groups that are told apart
+
+
+def draw_network(axis: Axes, network: Network) -> None:
+    """Nodes at their places, coloured by group; lines as thick as the weight by which one end reads the other.
+
+    A loop, a node that reads itself, is a ring around it. Who reads the first node, the one that was asked for, is not
+    drawn: its lines are what it reads.
+    """
+    from matplotlib import colormaps
+    from matplotlib.collections import LineCollection
+
+    weights = network.values.detach().float().cpu()
+    places = network.places.tolist()
+    lines, widths = [], []
+    for reader, read in (weights > 0).nonzero().tolist():
+        if reader != read and read != 0:
+            lines.append([places[reader], places[read]])
+            widths.append(_THICKEST * float(weights[reader, read]))
+    axis.add_collection(LineCollection(lines, linewidths=widths, colors="0.45", zorder=1, capstyle="round"))
+    groups = sorted(set(network.groups) - {""})
+    palette = colormaps["tab10" if len(groups) <= 10 else "tab20"]
+    colours = ["white" if group == "" else palette(groups.index(group) % _COLOURS) for group in network.groups]
+    x, y = zip(*places, strict=True)
+    sizes = [_ASKED] + [_NODE] * (len(places) - 1)
+    rings = [0.6 + _THICKEST * float(weight) for weight in weights.diagonal()]
+    axis.scatter(x, y, s=sizes, c=colours, edgecolors="0.3", linewidths=rings, zorder=2)
+    for name, (across, up) in zip(network.rows, places, strict=True):
+        axis.annotate(plain_name(name), (across, up), ha="center", va="center", fontsize=7, zorder=3)
+    for group in groups:
+        axis.scatter([], [], s=60, color=palette(groups.index(group) % _COLOURS), label=plain_name(group))
+    if groups:
+        axis.legend(title="label", fontsize=7, title_fontsize=7, loc="upper right", frameon=False)
+    axis.set_title(plain_name(network.title), fontsize=9, loc="left")
+    axis.set_aspect("equal")
+    axis.margins(0.12)
+    axis.axis("off")
+
+
+def plain_name(name: str) -> str:
+    """A name in which matplotlib finds no formula and no control character."""
+    return visible(name).replace("$", r"\$")

@@ -13,9 +13,9 @@ from regard.data.fields.column import Column, Encoded, Ints, Part, flat
 from regard.data.fields.field import Field
 from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding, nested, table
 from regard.data.fields.record import NamedTexts
+from regard.data.fields.sentences import encoded_sentences
 from regard.data.fields.tokens import Learner, learn_words
 from regard.data.problems import DataError
-from regard.data.sentences import encoded_sentences
 from regard.specials import IGNORE, PAD
 
 
@@ -44,7 +44,7 @@ class GraphField(Field[NamedTexts]):
     Attributes:
         learner: from texts of nodes to their tokenizer.
 
-    >>> from regard.data.tokenizer import Tokenizer
+    >>> from regard.data.fields.tokenizer import Tokenizer
     >>> field = GraphField(NamedTexts(("likes",), Tokenizer.train(["Ada Bob"], kind="words")))
     >>> {name: part.values.tolist() for name, part in field.encode([(["Ada", "Bob"], [(0, 1, "likes")])]).items()}
     {'ids': [4, 3, 5, 3], 'edges': [[0, 1]], 'labels': [2]}

@@ -13,12 +13,12 @@ from typing import Any, ClassVar, Self
 from regard.data.fields.column import Column, Encoded, Ints, Part, flat
 from regard.data.fields.encoder import Encoder
 from regard.data.fields.field import Field
+from regard.data.fields.labels import names_of
 from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding, nested, table
+from regard.data.fields.sentences import encoded_sentences
+from regard.data.fields.tokenizer import Tokenizer
 from regard.data.fields.tokens import Learner, learn_words
-from regard.data.labels import names_of
 from regard.data.problems import DataError
-from regard.data.sentences import encoded_sentences
-from regard.data.tokenizer import Tokenizer
 from regard.specials import PAD, UNK
 
 Record = Mapping[str, str]

@@ -11,9 +11,9 @@ import numpy as np
 from regard.data.fields.column import Column, Encoded, Ints, Part, flat
 from regard.data.fields.field import Field
 from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding, nested
+from regard.data.fields.sentences import encoded_sentences
+from regard.data.fields.tokenizer import Tokenizer
 from regard.data.fields.tokens import Learner, learn_words
-from regard.data.sentences import encoded_sentences
-from regard.data.tokenizer import Tokenizer
 from regard.specials import EOS, PAD
 
 

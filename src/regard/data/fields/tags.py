@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from regard.data.fields.column import Column, Ints, Part
+from regard.data.fields.labels import LabelField
 from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding, table
-from regard.data.labels import LabelField
 from regard.specials import IGNORE
 
 
@@ -14,7 +14,7 @@ from regard.specials import IGNORE
 class TagsField(LabelField):
     """A label per word: ids [B, T] padded with -100, and their number per text [B].
 
-    >>> from regard.data.labels import Labels
+    >>> from regard.data.fields.labels import Labels
     >>> TagsField(Labels(("DT", "NN"))).encode([["DT", "NN"], []])["ids"].counts
     array([2, 0])
     """

@@ -9,7 +9,7 @@ from typing import Any
 from regard.data.fields.column import Column, Encoded, Ints, Part, flat
 from regard.data.fields.field import Field
 from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding, table
-from regard.data.tokenizer import Tokenizer
+from regard.data.fields.tokenizer import Tokenizer
 from regard.specials import PAD
 
 Learner = Callable[[Iterable[Any]], Tokenizer]

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from regard.masks import Mask
-from regard.ops.additive.rebuilt_weights import rebuilt
-from regard.ops.additive.tiles import Operands, tiles
+from regard.ops.additive.tiles import Operands, rebuilt, tiles
 from regard.ops.attended import Attended
 from regard.ops.kernels import apply_once, narrow, only_once
 from regard.ops.softmax import full_precision

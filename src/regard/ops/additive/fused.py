@@ -13,8 +13,7 @@ from torch import Tensor
 from regard.masks import Mask
 from regard.ops.additive import blocked
 from regard.ops.additive.launch import Launch, choose
-from regard.ops.additive.rebuilt_weights import rebuilt
-from regard.ops.additive.tiles import Operands
+from regard.ops.additive.tiles import Operands, rebuilt
 from regard.ops.attended import Attended
 from regard.ops.kernels import DTYPES, apply_once, check_kernels, narrow, only_once
 

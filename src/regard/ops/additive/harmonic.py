@@ -7,6 +7,7 @@ inputs and outputs: 4N bytes for each entry of query and key, or none where one 
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
@@ -14,14 +15,14 @@ import torch
 from torch import Tensor
 
 from regard.masks import Mask
-from regard.ops.additive import blocked, fused, harmonic_reference, one_kernel
+from regard.ops.additive import blocked, fused, harmonic_reference
 from regard.ops.additive.harmonic_fit import LIMIT, TOLERANCE, Fit, choose, widest
 from regard.ops.additive.launch import HarmonicTile, Launch
 from regard.ops.additive.launch import choose as choose_launch
-from regard.ops.additive.rebuilt_weights import rebuilt
-from regard.ops.additive.tiles import Operands
+from regard.ops.additive.tiles import Operands, rebuilt
 from regard.ops.attended import Attended
-from regard.ops.kernels import apply_once, check_kernels, narrow, only_once
+from regard.ops.inner_product.sdpa import capability
+from regard.ops.kernels import apply_once, check_kernels, narrow, only_once, runnable
 
 _WHAT = "additive: the harmonic implementation"
 _HALF = (torch.float16, torch.bfloat16)
@@ -43,12 +44,12 @@ def attention(
     Without `span` the largest |q + k| is measured, which the CPU waits for; where no fit covers it, the exact kernels
     read instead, with a warning. With `span` nothing waits, and the promise is checked on the device: queries that
     break it, and others of their head, have a context of NaN. `tile` overrides the rule. Where one kernel reads
-    (`one_kernel.reads`), roundings add up to Σ|v| Σ_n |c_n| (3n² + 2n + 2) 2^-12 instead.
+    (`fits_one_kernel`), roundings add up to Σ|v| Σ_n |c_n| (3n² + 2n + 2) 2^-12 instead.
     """
     for tensor in (query, key, value):
         interpreted = check_kernels(_WHAT, tensor.device, tensor.dtype, _HALF, 'use impl="fused" or "blocked"')
     tolerance = TOLERANCE[query.dtype] if tolerance is None else tolerance
-    even = tile is None and one_kernel.reads(query, key, value, mask)
+    even = tile is None and fits_one_kernel(query, key, value, mask)
     fit = _measured(query, key, tolerance, even=even) if span is None else _promised(span, tolerance, even=even)
     if fit is None:
         return fused.attention(query, key, value, weight, mask, features=None, feature_weight=None)
@@ -128,3 +129,39 @@ class _Attention(torch.autograd.Function):
         grads, grad_value = call.gradients(grad_context, level, torch.ones_like(level), delta)
         grad_query, grad_key, grad_weight = narrow((grads.query, grads.key, grads.weight), (query, key, weight))
         return grad_query, grad_key, grad_value.to(value.dtype), grad_weight, None, None, None, None, None
+
+
+# Features that lie in memory are written once and read by many: with 2,048 keys that is nothing, with 512 it is 40% of
+# the time. Made anew for every tile of 128 queries and 256 keys they cost little beside the products that wait for
+# them, and only where a program has one tile are there registers for both.
+_KEYS = 512
+_UNITS = 16
+_VALUES = 128
+_TRITON = (3, 6)
+"""Whose Gluon the kernel is written in: it is experimental, and changes from one version to the next."""
+
+
+def fits_one_kernel(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> bool:
+    """Return whether the kernel can read this: bfloat16, up to 512 keys, 16 n units, no dense mask, on Hopper."""
+    batch, heads, queries, width = query.shape
+    keys = key.shape[2]
+    if not all(tensor.dtype == torch.bfloat16 for tensor in (query, key, value)) or not runnable(query, key, value):
+        return False
+    sizes = 0 < keys <= _KEYS and queries > 0 and batch * heads > 0 and width > 0 and width % _UNITS == 0
+    if not sizes or not 0 < value.shape[3] <= _VALUES or not (_is_even(query) and _is_even(key)):
+        return False
+    spans = None if mask is None else mask.spans((batch, heads, queries, keys))
+    return (spans is None or spans.rest is None) and capability(query.device)[0] == 9 and _has_gluon()
+
+
+def _is_even(rows: Tensor) -> bool:
+    """Return whether units lie next to each other, and rows begin at multiples of 16 bytes."""
+    *strides, last = rows.stride()
+    return last == 1 and rows.data_ptr() % 16 == 0 and all(stride % 8 == 0 for stride in strides)
+
+
+@functools.cache
+def _has_gluon() -> bool:
+    import triton
+
+    return tuple(map(int, triton.__version__.split(".")[:2])) == _TRITON and not triton.knobs.runtime.interpret

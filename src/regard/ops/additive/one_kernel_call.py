@@ -17,7 +17,7 @@ _ROWS, _KEYS, _WARPS = ROWS.value, KEYS.value, WARPS.value
 
 
 class OneKernelCall(Call):
-    """`read` in one kernel; `gradients` by the exact kernels, as in any `Call`. `one_kernel.reads` says when.
+    """`read` in one kernel; `gradients` by the exact kernels, as in any `Call`. `fits_one_kernel` says when.
 
     Args:
         operands: query, key and weight.

@@ -45,7 +45,7 @@ def attending_gru(
         inputs: x [T, B, 3D], what the words bring to the gates (r, z, n), input bias included.
         hidden: h_0 [B, D].
         key: k [B, S, A], projected.
-        value: u [B, S, 3D], what each place of the memory brings to the gates.
+        value: u [B, S, 3D], what each position of the memory brings to the gates.
         allowed: [B, S], True where the memory may be read; a row of False reads nothing.
         joint_weight: M [A + 3D, D], the map of queries above the recurrent weights.
         joint_bias: m [A + 3D].

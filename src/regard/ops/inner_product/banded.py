@@ -25,11 +25,11 @@ _GAIN = 2  # pairs that a window must save to pay for laying out the keys: half 
 
 @dataclass(frozen=True)
 class Band:
-    """A window as blocks: query t, which stands at key t + S - T, sees `width` keys from its place + `first` + 1 on.
+    """A window as blocks: query t, which stands at key t + S - T, sees `width` keys from its position + `first` + 1 on.
 
     Attributes:
         shape: [B, H, T, S].
-        first: keys after place + first are seen.
+        first: keys after position + first are seen.
         width: how many.
         lengths: [B], keys from these on are padding; None for no limit.
     """
@@ -50,7 +50,7 @@ class Band:
         >>> Band.of(Mask.window(600), (1, 1, 1024, 1024)) is None
         True
         """
-        if mask is None or not mask.by_place:
+        if mask is None or not mask.by_position:
             return None
         lengths, first, last, rest = mask.spans(shape)
         if first is None or last is None or last <= first or rest is not None:
@@ -75,7 +75,7 @@ class Band:
 
     @property
     def start(self) -> int:
-        """The first key of the first slab; negative if there are places before the memory."""
+        """The first key of the first slab; negative if there are positions before the memory."""
         return self.shape[3] - self.shape[2] + self.first + 1
 
     def slabs(self, memory: Tensor) -> Tensor:
@@ -100,10 +100,10 @@ class Band:
 
     def allowed(self, device: torch.device) -> Tensor:
         """Pairs of each block and its slab that may attend, [B * n, 1, block, slab]."""
-        place = torch.arange(self.slab, device=device)
-        ahead = place - torch.arange(self.block, device=device).unsqueeze(1)
+        position = torch.arange(self.slab, device=device)
+        ahead = position - torch.arange(self.block, device=device).unsqueeze(1)
         near = (ahead >= 0) & (ahead < self.width)
-        key = place + (self.start + self.block * torch.arange(self.blocks, device=device)).unsqueeze(1)
+        key = position + (self.start + self.block * torch.arange(self.blocks, device=device)).unsqueeze(1)
         end = torch.full((1,), self.shape[3], device=device) if self.lengths is None else self.lengths.to(device)
         there = (key >= 0) & (key < end[:, None, None].clamp(max=self.shape[3]))
         return (there.unsqueeze(2) & near).expand(self.shape[0], -1, -1, -1).flatten(0, 1).unsqueeze(1)
@@ -184,17 +184,17 @@ def _no_flash(read: Read, band: Band) -> str | None:
     if query.dtype not in (torch.float16, torch.bfloat16) or read.dropout:
         return f"has half precision and no dropout; got {query.dtype} and {read.dropout}"
     if band.lengths is not None or not band.first < 0 <= band.first + band.width:
-        return "needs a window with the query's own place in it, not padded"
+        return "needs a window with the query's own position in it, not padded"
     if not query.shape[3] == value.shape[3] <= _WIDEST or query.shape[3] % 8:
         return f"needs one width, a multiple of 8 up to {_WIDEST}; got {query.shape[3]} and {value.shape[3]}"
     return None if capability(query.device) >= _CAPABILITY else f"needs a GPU of capability {_CAPABILITY[0]}"
 
 
 def _by_flash(query: Tensor, key: Tensor, value: Tensor, band: Band, scale: float) -> Tensor:
-    """The window in flash attention's own terms: so many keys before a query's place, and so many after it."""
-    by_place = (aligned(tensor).transpose(1, 2) for tensor in (query, key, value))
+    """The window in flash attention's own terms: so many keys before a query's position, and so many after it."""
+    by_position = (aligned(tensor).transpose(1, 2) for tensor in (query, key, value))
     context: Tensor = torch.ops.aten._flash_attention_forward(
-        *by_place, None, None, query.shape[2], key.shape[2], 0.0, False, False, scale=scale,
+        *by_position, None, None, query.shape[2], key.shape[2], 0.0, False, False, scale=scale,
         window_size_left=-band.first - 1, window_size_right=band.first + band.width,
     )[0]  # fmt: skip
     return context.transpose(1, 2)

@@ -213,7 +213,7 @@ def _known_bias(mask: Mask, shape: Shape, query: Tensor) -> tuple[Tensor, Tensor
 
     Booleans where it would be large, and while windows are recorded: a causal mask may outlive what is recorded.
     """
-    if mask.by_place and (is_recording() or shape[0] * shape[2] * shape[3] > HELD_PAIRS):
+    if mask.by_position and (is_recording() or shape[0] * shape[2] * shape[3] > HELD_PAIRS):
         forbidden, empty = whole_rows(mask, shape, query.device)
         return ~forbidden, empty
     return mask.latest(_bias, (shape, query.device, query.dtype), lambda: _bias(mask, shape, query))

@@ -12,14 +12,14 @@ import torch
 from rich.text import Text
 from torch import Tensor, nn
 
-from regard.data.batch import Batch, padded
-from regard.data.corpus import Corpus
+from regard.data.batching.batch import Batch, padded
+from regard.data.batching.corpus import Corpus
 from regard.data.example import Examples, Value
 from regard.data.fields.field import Field
 from regard.data.fields.padding import nested
+from regard.data.fields.sentences import Sentences, encoded_sentences
 from regard.data.fields.story import StoryField
-from regard.data.sentences import Sentences, encoded_sentences
-from regard.data.tokenizer import Tokenizer
+from regard.data.fields.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.explain.panel import Panel
 from regard.models.outputs import Predicted, log_softmax

@@ -13,13 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.batch import Batch
-from regard.data.corpus import Corpus
-from regard.data.episodes import Algorithm, Asked, Drawn
-from regard.data.episodes.algorithm import bits_text
-from regard.data.episodes.drawn import TOGETHER
+from regard.data.batching.batch import Batch
+from regard.data.batching.corpus import Corpus
+from regard.data.batching.feed import Feed
 from regard.data.example import Examples
-from regard.data.feed import Feed
 from regard.data.fields.field import Field
 from regard.data.generated import ENDLESS
 from regard.data.problems import DataError, TextError
@@ -30,6 +27,9 @@ from regard.explain.panel import Panel
 from regard.models.ntm import NTM
 from regard.models.outputs import Predicted
 from regard.recipes.sections import Recipe
+from regard.systems.bits.episodes import Algorithm, Asked, Drawn
+from regard.systems.bits.episodes.algorithm import bits_text
+from regard.systems.bits.episodes.drawn import TOGETHER
 from regard.systems.bits.feed import DrawnFeed
 from regard.systems.bits.sections import EpisodeData
 from regard.tasks.input_output import no_head

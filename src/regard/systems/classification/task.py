@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from regard.data.batch import Batch
-from regard.data.corpus import Corpus
+from regard.data.batching.batch import Batch
+from regard.data.batching.corpus import Corpus
 from regard.data.example import Example, Value
-from regard.data.joined import SECOND
+from regard.data.fields.target_kinds import ONE_LABEL, OneLabel
+from regard.data.fields.tokenizer import Tokenizer
+from regard.data.formats.joined import SECOND
 from regard.data.problems import DataError, TextError, shortened
-from regard.data.target_kinds import ONE_LABEL, OneLabel
-from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.texts import References

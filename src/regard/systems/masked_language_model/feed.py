@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 
 from regard.data import Batch, Corpus, DataError, Tokenizer
-from regard.data.feed import Feed, Place
-from regard.data.masking import Masking
-from regard.data.order import mixed, permutation
+from regard.data.batching.feed import Feed, Place
+from regard.data.batching.masking import Masking
+from regard.data.batching.order import mixed, permutation
 from regard.specials import EOS, IGNORE
 
 FIXED = 0

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.batch import Batch
-from regard.data.feed import ExampleFeed, Feed
-from regard.data.masking import Masking
+from regard.data.batching.batch import Batch
+from regard.data.batching.feed import ExampleFeed, Feed
+from regard.data.batching.masking import Masking
+from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import TextError, shortened
-from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.evaluate.perplexity import perplexity
 from regard.evaluate.score import Score

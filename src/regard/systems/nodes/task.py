@@ -14,14 +14,12 @@ import torch
 from rich.text import Text
 from torch import Tensor, nn
 
-from regard.data.batch import Batch
-from regard.data.corpus import Corpus
+from regard.data.batching.batch import Batch
+from regard.data.batching.corpus import Corpus
+from regard.data.batching.feed import Feed
 from regard.data.example import Examples
-from regard.data.feed import Feed
 from regard.data.fields.field import Field
-from regard.data.graphs import Graph, Members
-from regard.data.graphs.graph import Ints
-from regard.data.labels import LabelField, Labels
+from regard.data.fields.labels import LabelField, Labels
 from regard.data.problems import DataError
 from regard.decode.search import Search
 from regard.explain.panel import Network, Panel
@@ -33,6 +31,8 @@ from regard.protocol import device_of
 from regard.recipes.sections import Recipe
 from regard.specials import IGNORE
 from regard.systems.nodes.feed import GraphFeed
+from regard.systems.nodes.graphs import Graph, Members
+from regard.systems.nodes.graphs.graph import Ints
 from regard.systems.nodes.sections import GraphSection
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.loss import Loss, token_loss

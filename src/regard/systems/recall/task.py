@@ -12,12 +12,12 @@ import torch
 from rich.text import Text
 from torch import Tensor, nn
 
-from regard.data.batch import Batch, padded
+from regard.data.batching.batch import Batch, padded
 from regard.data.example import Example, Examples
 from regard.data.fields.field import Field
-from regard.data.lines import lines
+from regard.data.fields.tokenizer import Tokenizer
+from regard.data.formats.lines import lines
 from regard.data.problems import DataError
-from regard.data.tokenizer import Tokenizer
 from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search

@@ -12,15 +12,15 @@ import torch
 from rich.text import Text
 from torch import Tensor, nn
 
-from regard.data.batch import Batch, padded
-from regard.data.corpus import Corpus
+from regard.data.batching.batch import Batch, padded
+from regard.data.batching.corpus import Corpus
+from regard.data.batching.mixture import Mixture
+from regard.data.batching.windows import Cutting, Window, Windows, word_numbers
 from regard.data.example import Examples, Value
 from regard.data.fields.field import Field
 from regard.data.fields.span import SpanField
-from regard.data.mixture import Mixture
+from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import TextError, shortened
-from regard.data.tokenizer import Tokenizer
-from regard.data.windows import Cutting, Window, Windows, word_numbers
 from regard.decode.search import Search
 from regard.evaluate.squad import same
 from regard.explain.panel import Panel

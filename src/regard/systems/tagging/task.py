@@ -12,13 +12,13 @@ from rich.console import RenderableType
 from rich.text import Text
 from torch import Tensor, nn
 
-from regard.data.batch import Batch
+from regard.data.batching.batch import Batch
 from regard.data.example import Examples
 from regard.data.fields.field import Field
+from regard.data.fields.labels import Labels
+from regard.data.fields.spelling import LETTERS, SpellingField, Spelt, letters_of
 from regard.data.fields.tags import TagsField
-from regard.data.labels import Labels
-from regard.data.spelling import LETTERS, SpellingField, Spelt, letters_of
-from regard.data.tokenizer import Tokenizer
+from regard.data.fields.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.models.outputs import Predicted, log_softmax
 from regard.recipes.data_section import Reading

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from regard.data.batch import Batch
+from regard.data.batching.batch import Batch
 from regard.data.example import Examples
 from regard.data.fields.field import Field
-from regard.data.tokenizer import Tokenizer
+from regard.data.fields.tokenizer import Tokenizer
 from regard.decode import generate
 from regard.decode.constraint import Trie
 from regard.decode.hypothesis import Hypothesis
@@ -24,6 +24,7 @@ from regard.explain.panel import Panel
 from regard.models.bidirectional import Bidirectional
 from regard.models.generator import EncoderDecoder
 from regard.models.lstmn import LSTMNSeq2Seq
+from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.models.outputs import Predicted
 from regard.protocol import device_of
 from regard.recipes.section import own_keys
@@ -152,7 +153,8 @@ class Translation(Task):
             return self.unrolling(model.forward_model)
         if not isinstance(model, EncoderDecoder):
             return None
-        return "at once" if model.at_once else "steps"
+        stepwise = not model.at_once or isinstance(model.encoder, LSTMNEncoder)
+        return "steps" if stepwise else "at once"
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         encoded = self.source.encode_all(list(texts)) if texts else []

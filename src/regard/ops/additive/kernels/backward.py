@@ -11,9 +11,18 @@ h = 1 - 2/d, and two neighbours share a reciprocal, 1/d1 = d2 / (d1 d2).
 import triton
 import triton.language as tl
 
-from regard.ops.additive.kernels.device import exponential, hyperbolic_tangent, multiply, reciprocal
+from regard.ops.additive.kernels.device import (
+    allowed_pairs,
+    exponential,
+    hyperbolic_tangent,
+    key_count,
+    meets,
+    multiply,
+    reciprocal,
+    some,
+    whole,
+)
 from regard.ops.additive.kernels.energy import energies, feature_tile, mapped, weight_sum
-from regard.ops.additive.kernels.pairs import allowed_pairs, key_count, meets, some, whole
 
 
 @triton.jit

@@ -3,9 +3,8 @@
 import triton
 import triton.language as tl
 
-from regard.ops.additive.kernels.device import exponential, multiply
+from regard.ops.additive.kernels.device import allowed_pairs, exponential, key_count, multiply, some, whole
 from regard.ops.additive.kernels.energy import energies, feature_tile, weight_size, weight_sum
-from regard.ops.additive.kernels.pairs import allowed_pairs, key_count, some, whole
 
 
 @triton.jit

@@ -8,9 +8,8 @@ Rows of all groups lie below each other, padded to whole tiles, so that tiles ar
 import triton
 import triton.language as tl
 
-from regard.ops.additive.kernels.device import multiply
+from regard.ops.additive.kernels.device import allowed_pairs, key_count, multiply
 from regard.ops.additive.kernels.features import largest_weight
-from regard.ops.additive.kernels.pairs import allowed_pairs, key_count
 
 
 @triton.jit

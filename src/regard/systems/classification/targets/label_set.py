@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.data.corpus import Corpus
+from regard.data.batching.corpus import Corpus
 from regard.data.example import Value
-from regard.data.label_sets import LabelSets
+from regard.data.fields.label_sets import LabelSets
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.label_sets import label_set_counts
 from regard.evaluate.texts import References

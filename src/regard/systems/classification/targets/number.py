@@ -9,8 +9,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from regard.data.corpus import Corpus
-from regard.data.numbers import Numbers
+from regard.data.batching.corpus import Corpus
+from regard.data.fields.numbers import Numbers
 from regard.ops.softmax import statistics_dtype
 from regard.systems.classification.targets.target import Answer, Target
 from regard.tasks.class_weights import ClassWeights

@@ -8,9 +8,9 @@ from typing import ClassVar, NamedTuple
 
 from torch import Tensor
 
-from regard.data.corpus import Corpus
+from regard.data.batching.corpus import Corpus
 from regard.data.example import Value
-from regard.data.labels import Labels
+from regard.data.fields.labels import Labels
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.texts import References
 from regard.tasks.class_weights import ClassWeights
