@@ -15,26 +15,71 @@ from functools import cache, wraps
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field
-from pydantic.fields import FieldInfo
-
 from regard.nearest import nearest
 
 PartKind = Literal["model", "encoder", "encoder_decoder", "score", "aligner", "term"]
 LARGEST = 2**24
 """Largest size; a larger one is a slip of the finger, and its square exceeds PyTorch's integers."""
 
-Size = Annotated[int, Field(ge=1, le=LARGEST)]
+
+@dataclass(frozen=True)
+class Bounds:
+    """The range of a number.
+
+    Attributes:
+        ge, gt, le, lt: limits that it is at least, above, at most and below; None for none.
+
+    >>> str(Bounds(ge=0, lt=1)), str(Bounds(ge=1, le=LARGEST)), str(Bounds(gt=0))
+    ('lie in [0, 1)', 'be at least 1', 'be above 0')
+    """
+
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+
+    @classmethod
+    def of(cls, metadata: tuple[Any, ...]) -> Bounds:
+        """Return the range among metadata of an annotation."""
+        return next((one for one in metadata if isinstance(one, cls)), cls())
+
+    def hold(self, value: Any) -> bool:
+        """Return whether a value lies inside; NaN lies in no range."""
+        if value is None or isinstance(value, str) or self == Bounds():
+            return True
+        return (
+            (self.ge is None or value >= self.ge)
+            and (self.gt is None or value > self.gt)
+            and (self.le is None or value <= self.le)
+            and (self.lt is None or value < self.lt)
+        )
+
+    def __str__(self) -> str:
+        low, high = self.ge if self.gt is None else self.gt, self.le if self.lt is None else self.lt
+        below = "" if high is None or high == LARGEST else f"be {'at most' if self.lt is None else 'below'} {high:,g}"
+        if low is None:
+            return below
+        if below:
+            return f"lie in {'[' if self.gt is None else '('}{low:g}, {high:,g}{']' if self.lt is None else ')'}"
+        return f"be {'at least' if self.gt is None else 'above'} {low:g}"
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        """Return the schema of a number in this range, for keys of recipes; pydantic itself is not imported here."""
+        limits = {"ge": self.ge, "gt": self.gt, "le": self.le, "lt": self.lt}
+        return {**handler(source), **{name: limit for name, limit in limits.items() if limit is not None}}
+
+
+Size = Annotated[int, Bounds(ge=1, le=LARGEST)]
 """A width or a number of things, at least one."""
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Bounds(ge=0)]
 """A number of things, perhaps none."""
-Share = Annotated[float, Field(ge=0, lt=1)]
+Share = Annotated[float, Bounds(ge=0, lt=1)]
 """A probability of dropping something, below 1."""
-Probability = Annotated[float, Field(ge=0, le=1)]
+Probability = Annotated[float, Bounds(ge=0, le=1)]
 """A probability."""
-Factor = Annotated[float, Field(ge=0)]
+Factor = Annotated[float, Bounds(ge=0)]
 """A weight in a sum, at least 0."""
-Scale = Annotated[float, Field(gt=0)]
+Scale = Annotated[float, Bounds(gt=0)]
 """A number above 0."""
 
 
@@ -65,7 +110,7 @@ class Choice:
     only: tuple[str, ...] = ()
 
 
-EmbeddingScale = Annotated[float, Field(gt=0), InRecipe(None)]
+EmbeddingScale = Annotated[float, Bounds(gt=0), InRecipe(None)]
 """Largest initial entry of an embedding; a recipe leaves it to the tokenizer: 1 for characters, 0.1 otherwise."""
 Spec = str | Mapping[str, Any]
 """A part by its name, or by a mapping with `name` and its own arguments."""
@@ -171,54 +216,6 @@ def check_value(what: str, value: Any, annotation: Any) -> None:
     for bounds in fitting:
         if not bounds.hold(value):
             raise ValueError(f"{what} must {bounds}; got {value}")
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """The range of a number.
-
-    Attributes:
-        ge, gt, le, lt: limits that it is at least, above, at most and below; None for none.
-
-    >>> str(Bounds(ge=0, lt=1)), str(Bounds(ge=1, le=LARGEST)), str(Bounds(gt=0))
-    ('lie in [0, 1)', 'be at least 1', 'be above 0')
-    """
-
-    ge: float | None = None
-    gt: float | None = None
-    le: float | None = None
-    lt: float | None = None
-
-    @classmethod
-    def of(cls, metadata: tuple[Any, ...]) -> Bounds:
-        """Return the range that metadata of an annotation state."""
-        found: dict[str, float] = {}
-        for one in metadata:
-            for entry in one.metadata if isinstance(one, FieldInfo) else (one,):
-                for name in ("ge", "gt", "le", "lt"):
-                    if getattr(entry, name, None) is not None:
-                        found[name] = getattr(entry, name)
-        return cls(**found)
-
-    def hold(self, value: Any) -> bool:
-        """Return whether a value lies inside; NaN lies in no range."""
-        if value is None or isinstance(value, str) or self == Bounds():
-            return True
-        return (
-            (self.ge is None or value >= self.ge)
-            and (self.gt is None or value > self.gt)
-            and (self.le is None or value <= self.le)
-            and (self.lt is None or value < self.lt)
-        )
-
-    def __str__(self) -> str:
-        low, high = self.ge if self.gt is None else self.gt, self.le if self.lt is None else self.lt
-        below = "" if high is None or high == LARGEST else f"be {'at most' if self.lt is None else 'below'} {high:,g}"
-        if low is None:
-            return below
-        if below:
-            return f"lie in {'[' if self.gt is None else '('}{low:g}, {high:,g}{']' if self.lt is None else ')'}"
-        return f"be {'at least' if self.gt is None else 'above'} {low:g}"
 
 
 def marker(annotation: Any, kind: type[M]) -> M | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import sys
 import typing
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,9 +16,13 @@ from regard.arguments import Bounds, Choice, InRecipe, NotInRecipe, PartKind, Sh
 from regard.models import build
 from regard.models.shapes_only import shapes_only
 from regard.parts import PARTS, imported
+from regard.recipes import plugins
 from regard.recipes.argument_sections import section_of
+from regard.recipes.errors import RecipeError
+from regard.recipes.load import check
 from regard.recipes.section import Section
 from regard.recipes.source import class_source, entries
+from regard.recipes.yaml_document import Document
 
 ALL = [(kind, name) for kind, names in PARTS.items() for name in names]
 everything = pytest.mark.parametrize(("kind", "name"), ALL, ids=[f"{kind}-{name}" for kind, name in ALL])
@@ -241,3 +246,42 @@ def test_calls_are_held_to_the_annotations() -> None:
 def test_entries_of_several_paragraphs() -> None:
     text = "A.\n\nArgs:\n    one: first\n        line.\n    two, three: the others: both.\n\nMore: not one.\n"
     assert entries(text) == {"one": "First line.", "two": "The others: both.", "three": "The others: both."}
+
+
+OWN = """
+from regard.recipes.system import System
+from regard.systems.translation.sections import DigitsData
+
+SYSTEM = System(name="own", task="own_system:Task", data=(DigitsData,), models={"net": "own_nets:Net"})
+"""
+RECIPE = """\
+plugins: [own_system]
+task: own
+data: {format: digits}
+model:
+  kind: net
+  width: 5
+train: {steps: 1}
+"""
+
+
+def test_a_model_of_a_plugin_has_keys_like_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_system.py").write_text(OWN)
+    (tmp_path / "own_nets.py").write_text(NEW)
+    path = tmp_path / "own.yaml"
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(plugins, "_imported", {})
+    path.write_text(RECIPE)
+    assert check(Document.read(path), model=False).recipe.model.arguments() == {"width": 5}
+    for line, parts in (
+        ("  widht: 5", ("line 6", "no key 'model.widht'", "did you mean width?")),
+        ("  width: 0", ("line 6", "model.width is 0", "greater than or equal to 1")),
+        ("  mode: slow", ("line 6", "model.mode is 'slow'", "fast, exact")),
+        ("  cells: {num_layer: 2}", ("line 6", "no key 'model.cells.num_layer'", "did you mean num_layers?")),
+    ):
+        path.write_text(RECIPE.replace("  width: 5", line))
+        with pytest.raises(RecipeError) as problem:
+            check(Document.read(path), model=False)
+        assert all(part in str(problem.value) for part in parts), str(problem.value)
+    assert "own_nets" not in sys.modules
+    del sys.modules["own_system"]
