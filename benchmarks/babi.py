@@ -29,7 +29,7 @@ import torch
 from torch import Tensor
 
 from regard.data import Stories
-from regard.data.order import permutation
+from regard.data.batching.order import permutation
 from regard.ops.memory_hops import position_encoding
 
 MEMORY, BATCH, NOISE, CLIP, RATE, SPREAD = 50, 32, 0.1, 40.0, 0.01, 0.1

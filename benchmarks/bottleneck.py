@@ -8,7 +8,7 @@ be asked, so that the last ones are longer than all that was learned.
     python benchmarks/bottleneck.py draw runs/joined_seq2seq runs/joined_bahdanau \
         --source tok/test_2016_flickr.lc.norm.tok.de --target tok/test_2016_flickr.lc.norm.tok.en
 
-The whole commands stand in docs/results.md. Cho et al. 2014, "On the Properties of Neural Machine Translation:
+The whole commands stand in docs/notebook/results.md. Cho et al. 2014, "On the Properties of Neural Machine Translation:
 Encoder-Decoder Approaches", figure 4; Bahdanau, Cho & Bengio 2015, figure 2.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import regard
-from regard.data.lines import lines as read_lines
+from regard.data.formats.lines import lines as read_lines
 from regard.evaluate import metric
 
 LONGEST = 400

@@ -29,11 +29,11 @@ from torch import Tensor, nn
 
 from benchmarks import opennmt
 from benchmarks.worker import CLOCKS, Timed, Worker
+from regard.cpu_settings import reuse_freed_memory
 from regard.decode import Search, generate
 from regard.models import build
 from regard.nn import pack
 from regard.specials import BOS, EOS, PAD
-from regard.train import malloc
 
 WORDS, LENGTH, DIM, HEADS, HIDDEN, LAYERS, PLACES = 8000, 20, 256, 4, 1024, 3, 512
 FORBIDDEN = (PAD, BOS, EOS)
@@ -112,7 +112,7 @@ def make_run(name: str) -> Find:
     if name == theirs("transformer"):
         run = partial(found_by, make_marian())
     elif name in OURS:
-        malloc.keep()
+        reuse_freed_memory()
         run = partial(found, pack(make_models(None)[name]))
     else:
         kind = next(one for one in RECURRENT if theirs(one) == name)

@@ -24,12 +24,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data import Labels
-from regard.data.graphs import Graph, Planetoid
 from regard.models import GAT
 from regard.nn import GraphAttention
 from regard.nn.sparse_rows import SparseRows
 from regard.recipes.load import load
 from regard.recipes.sections import Recipe
+from regard.systems.nodes.graphs import Graph, Planetoid
 from regard.systems.nodes.task import Nodes
 from regard.train.early_stopping import judge
 
@@ -96,11 +96,11 @@ def _logits(model: GAT, batch: Any) -> Tensor:
 
 
 def _right(logits: Tensor, batch: Any) -> float:
-    return 100 * float((logits[batch.asked].argmax(-1) == batch.label).float().mean())
+    return 100 * float((logits[batch["asked"]].argmax(-1) == batch["label"]).float().mean())
 
 
 def _loss(logits: Tensor, batch: Any) -> float:
-    return float(F.cross_entropy(logits[batch.asked], batch.label))
+    return float(F.cross_entropy(logits[batch["asked"]], batch["label"]))
 
 
 def table(name: str, rows: list[Row]) -> str:

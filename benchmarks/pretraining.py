@@ -26,7 +26,7 @@ import numpy as np
 from regard.compare.comparison import compare
 from regard.compare.pool import Pool
 from regard.compare.trial import Trial
-from regard.data.order import permutation
+from regard.data.batching.order import permutation
 
 PRETRAINED = "bert_wikitext2"
 LABELS: tuple[int | None, ...] = (500, 1000, None)

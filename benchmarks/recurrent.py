@@ -21,8 +21,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.cuda_capture import recording
-from regard.data.batch import Batch
-from regard.data.tokenizer import Tokenizer
+from regard.data.batching.batch import Batch
+from regard.data.fields.tokenizer import Tokenizer
 from regard.models import Attending, Bahdanau, Luong, SimpleAttention
 from regard.nn.rnn import without_tf32
 from regard.ops.attending_gru import attending_gru
@@ -30,7 +30,7 @@ from regard.specials import BOS, EOS, PAD
 from regard.systems.translation.task import Translation
 from regard.tasks.loss import token_loss
 from regard.train.cuda_graphs import CudaGraphs, Graphs, Recorder
-from regard.train.update import Objective
+from regard.train.objective import Objective
 
 CUDA = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if CUDA else "cpu")
@@ -197,14 +197,14 @@ def parts() -> list[Row]:
     made = objective("Bahdanau, GRU")
     model, batch = made.model, some_batch(BATCH, WORDS, WORDS, full=True)
     assert isinstance(model, Bahdanau)
-    target = batch.target[:, 1:]
+    target = batch["target"][:, 1:]
 
     def leaf(*shape: int) -> Tensor:
         return (0.1 * torch.randn(shape, device=DEVICE)).requires_grad_()
 
     def encode(*, back: bool) -> None:
         with recording():
-            encoded = model.encoder(batch.source, batch.source_lengths)
+            encoded = model.encoder(batch["source"], batch["source_lengths"])
         if back:
             torch.autograd.grad(encoded.states.sum(), list(model.encoder.parameters()))
 

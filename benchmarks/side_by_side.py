@@ -22,8 +22,9 @@ from rich.progress import track
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
+from regard.cpu_settings import reuse_freed_memory
 from regard.data import Batch
-from regard.data.feed import Feed, Place
+from regard.data.batching.feed import Feed, Place
 from regard.models.ntm import NTM, NTMState
 from regard.models.outputs import Predicted
 from regard.nn.rnn import RecurrentState
@@ -31,11 +32,11 @@ from regard.nn.state import State
 from regard.nn.tape import Joined, Tape
 from regard.recipes.sections import Recipe
 from regard.runs.run import Run
-from regard.tasks.setup import Setup, make_model, prepare
+from regard.tasks.build import make_model
+from regard.tasks.setup import Setup, prepare
 from regard.tasks.task import Task
-from regard.train import malloc
 from regard.train.cuda_graphs import Graphs
-from regard.train.update import Objective, make_optimizer, make_schedule
+from regard.train.objective import Objective, make_optimizer, make_schedule
 
 Joint = tuple[Tensor, Tensor]
 """The maps of all heads as one: weight and bias."""
@@ -120,7 +121,7 @@ class SideBySide(Objective):
             said: Any = lambda inputs: Predicted(logits)  # noqa: E731
             return self.task.loss(said, batch).total
 
-        found: Tensor = vmap(loss)(self.said(batch.inputs))
+        found: Tensor = vmap(loss)(self.said(batch["inputs"]))
         return found
 
     def said(self, inputs: Tensor) -> Tensor:
@@ -163,7 +164,7 @@ def train(recipes: Sequence[Recipe], runs: Path, device: torch.device, *, compil
         compiled: whether a step is compiled, see `SideBySide`.
     """
     if device.type == "cpu":
-        malloc.keep()
+        reuse_freed_memory()
     with tempfile.TemporaryDirectory() as cache:
         setup = prepare(recipes[0], Path(cache))
     models = SideBySide(list(begun(recipes, setup.task)), setup.task, compiled=compiled).to(device)

@@ -170,9 +170,9 @@ def gate(trainer: Trainer) -> None:
     batch = trainer.feed.batch(next(iter(trainer.feed.after(0, 0)))).to(DEVICE)
     model: Any = trainer.model.eval()
     with torch.no_grad():
-        logits = model(batch.source, batch.source_lengths, batch.target[:, :-1]).logits
+        logits = model(batch["source"], batch["source_lengths"], batch["target"][:, :-1]).logits
         wanted = F.cross_entropy(
-            logits.flatten(0, 1), batch.target[:, 1:].flatten(), ignore_index=PAD, label_smoothing=SMOOTHING,
+            logits.flatten(0, 1), batch["target"][:, 1:].flatten(), ignore_index=PAD, label_smoothing=SMOOTHING,
             reduction="sum",
         )  # fmt: skip
         got = trainer.task.loss(model, batch, update=0).total
@@ -187,7 +187,7 @@ def ours(trainer: Trainer) -> System:
     places = trainer.feed.after(0, 0)
 
     def update() -> int:
-        tokens = trainer.update([next(places)], progress).tokens
+        tokens = trainer.updater.update([next(places)], progress).tokens
         progress.step += 1
         return tokens
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from regard.memo import Keeping
+from regard.memo import Memo
 
 
 def test_one_result_is_held_for_each_reader() -> None:
-    value, made = Keeping(), []
+    value, made = Memo(), []
 
     def latest(reader: str, key: int) -> int:
         def make() -> int:

@@ -6,7 +6,7 @@ from regard.lazy import lazy
 
 if TYPE_CHECKING:
     from regard import nn, ops
-    from regard.explain import capture
+    from regard.explain.capture import capture
     from regard.masks import Mask
     from regard.predictor import load
     from regard.registry import register

@@ -12,7 +12,7 @@ _BLOCK = 1 << 20
 
 
 class DamageError(ValueError):
-    """A file whose bytes are not those that were written."""
+    """File whose bytes are not those that were written."""
 
 
 def checksum(path: Path) -> str:
@@ -53,7 +53,7 @@ def check(path: Path) -> None:
 
 
 def sums_of(folder: Path) -> dict[str, list[str]]:
-    """The checksums that each file of a folder may have: one, or two while it is replaced.
+    """Return the checksums that each file of a folder may have: one, or two while it is replaced.
 
     Raises:
         DamageError: they cannot be read.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def heads_divide(dim: int, num_heads: int) -> None:
     """A Transformer's width is divided among its heads."""
@@ -53,6 +55,30 @@ def embeddings_tie(dim: int, embedding_dim: int) -> None:
             f"tied embeddings need the output layer's input to be as wide as an embedding; "
             f"got {dim} and an embedding_dim of {embedding_dim}"
         )
+
+
+def encoder_is_own(model: str, keys: Sequence[str]) -> None:
+    """Keys of the encoder that a model builds itself have no effect beside another one."""
+    if keys:
+        raise ValueError(
+            f"{keys[0]} describes the encoder that {model} builds itself, and here it has another one; "
+            f"leave {keys[0]} out, or set it inside encoder"
+        )
+
+
+def embeddings_are_own(tied: str) -> None:
+    """Source and target share an embedding where a Transformer has both."""
+    if tied == "all":
+        raise ValueError(
+            "tied 'all' shares the target embedding with the Transformer's own encoder, and here it has another one; "
+            "set tied to output or none"
+        )
+
+
+def window_is_odd(window: int) -> None:
+    """A convolution reads as many neighbours on the left as on the right."""
+    if window < 1 or window % 2 == 0:
+        raise ValueError(f"window must be odd, as many neighbours on either side; got {window}")
 
 
 def shifts_balance(shifts: int) -> None:

@@ -1,4 +1,4 @@
-"""Whether what runs now is being recorded, to be replayed later with other numbers."""
+"""CUDA-graph capture: a flag for code that depends on values on the device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _recording: ContextVar[bool] = ContextVar("recording", default=False)
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """Inside, nothing may depend on numbers that lie on the device: lengths stay there, and padding is computed too.
+    """Mark a capture: code inside depends on no values on the device; lengths stay there, padding is computed.
 
     What comes out is the same up to rounding.
 
@@ -31,5 +31,5 @@ def recording() -> Iterator[None]:
 
 
 def is_recording() -> bool:
-    """Whether this runs inside `recording`, or is traced by `torch.compile` or `torch.export`."""
+    """Return True inside `recording`, and when traced by `torch.compile` or `torch.export`."""
     return torch.compiler.is_compiling() or _recording.get()

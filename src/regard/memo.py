@@ -1,4 +1,4 @@
-"""Values that keep what others make of them."""
+"""Memo: caches of objects derived from an immutable value."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import torch
 T = TypeVar("T")
 
 
-class Keeping:
-    """What is made of a value that does not change is made once, and goes when the value goes.
+class Memo:
+    """Caches objects derived from an immutable value, for that value's lifetime.
 
-    >>> value = Keeping()
+    >>> value = Memo()
     >>> value.once("a reader", lambda given: [given]) is value.once("a reader", lambda given: [])
     True
     """
 
     def once(self, reader: object, make: Callable[[Self], T]) -> T:
-        """What `make` makes of this for a reader, made when it is first asked for and then kept."""
+        """Return what `make` derives from this value for a reader, computed on first use."""
         if torch.compiler.is_compiling():
             return make(self)
         if reader not in self._made:
@@ -28,7 +28,7 @@ class Keeping:
         return cast(T, self._made[reader])
 
     def latest(self, reader: object, key: object, make: Callable[[], T]) -> T:
-        """What `make` makes for a reader's last key: made again for another key, so that one result is held at most.
+        """Return what `make` derives for a reader's last key: computed again for another key, one result at most.
 
         Traced code does without: what is made there belongs to the graph.
         """

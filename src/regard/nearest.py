@@ -1,4 +1,4 @@
-"""The nearest of some names: "did you mean ...?"."""
+"""Nearest name for a misspelt one: "did you mean ...?"."""
 
 from __future__ import annotations
 

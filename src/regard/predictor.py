@@ -1,4 +1,4 @@
-"""A trained run, ready to answer."""
+"""Predictor: a trained run in evaluation mode."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from regard.protocol import device_of
 from regard.recipes.sections import Recipe
 from regard.runs.folder import RunError, check_task
 from regard.runs.run import Run
-from regard.tasks.askable import check_askable
+from regard.tasks.build import make_model
 from regard.tasks.ensemble import together
+from regard.tasks.inputs import check_inputs
 from regard.tasks.output_set import bounded
 from regard.tasks.prediction import Prediction
 from regard.tasks.registry import task_class
-from regard.tasks.setup import make_model
 from regard.tasks.task import Task
 
 Only = Iterable[str] | Path | Trie
@@ -36,7 +36,7 @@ Only = Iterable[str] | Path | Trie
 
 @dataclass(frozen=True, repr=False)
 class Predictor:
-    """The model of a run with its tokenizers, labels and search; in evaluation mode.
+    """Model of a run with its task and search, in evaluation mode.
 
     Attributes:
         run: the folder it came from.
@@ -72,18 +72,18 @@ class Predictor:
     def n_best(self, inputs: Any, n: int, *, only: Only | None = None, **settings: Any) -> list[list[Prediction]]:
         """Return up to `n` answers to each input, best first."""
         asked = [self.task.parse(one) for one in _listed(inputs)]
-        check_askable(asked, self.recipe.decode.max_text)
+        check_inputs(asked, self.recipe.decode.max_text)
         model, search = self._held(only, self._search(n, settings))
         answerable = [not self.task.is_blank(one) for one in asked]
         found = iter(self.task.predict(model, list(compress(asked, answerable)), search))
         return [next(found) if able else [_blank(str(one))] for one, able in zip(asked, answerable, strict=True)]
 
     def allowed(self, only: Iterable[str] | Path) -> Trie:
-        """A set of translations, read once, for `only` of many calls."""
+        """Return a set of outputs, read once, for `only` of many calls."""
         return self.task.output_set(only)
 
     def _held(self, only: Only | None, search: Search) -> tuple[Any, Search]:
-        """The model, held to some outputs if that is asked for, and the search for them."""
+        """Return the model, restricted to a set of outputs if there is one, and the search for them."""
         if only is None:
             return self.engine or self._quick, search
         if self.engine is not None:
@@ -93,11 +93,11 @@ class Predictor:
 
     @cached_property
     def _quick(self) -> Any:
-        """The model as it answers: on a CPU its weights are laid out for that once, which rounds otherwise."""
+        """Model for inference: on a CPU with weights packed once, which changes rounding."""
         return packed_copy(self.model) if device_of(self.model).type == "cpu" else self.model
 
     def _search(self, n: int, settings: dict[str, Any]) -> Search:
-        """The recipe's, with what a call says; labels and tags are ranked, not searched for."""
+        """Return the recipe's search with the settings of a call; labels and tags are ranked, not searched for."""
         known = [field.name for field in fields(Search)]
         for name in settings:
             if name not in known:
@@ -119,7 +119,7 @@ def load(
     engine: str = "own",
     compute: str | None = None,
 ) -> Predictor:
-    """The model of a run, to be asked; or the models of several runs as one.
+    """Load the model of a run, or those of several runs as an ensemble.
 
     Args:
         path: the run's folder, `runs/dates`.
@@ -127,7 +127,7 @@ def load(
             they say is likely. Recipe and search are the first's.
         device: where it computes; None for a GPU if there is one.
         overrides: of its recipe: `["decode.beam_size=10"]`.
-        engine: who looks for answers: `"own"`, or `"ctranslate2"` for encoder-decoder Transformers (docs/decoding.md).
+        engine: of the search: `"own"`, or `"ctranslate2"` for encoder-decoder Transformers (docs/guide/decoding.md).
         compute: the engine's type of numbers, `"int8"`; None for float32.
 
     Raises:
@@ -138,28 +138,33 @@ def load(
     """
     run = Run(Path(path))
     recipe = run.recipe(overrides)
-    task = task_class(recipe.task).of(recipe, run.needed_encoders())
-    models = [_trained(run, recipe, task), *(_member(Run(Path(other)), run, task) for other in others)]
+    task = _task(run, recipe)
+    models = [_trained(run, recipe, task), *(_member(Run(Path(other)), run, recipe, task) for other in others)]
     model = together(models, mean=task.averaged).to(device or _best_device()).eval()
     if others and engine != "own":
         raise ValueError(f"the engine {engine} runs one model; leave the engine or the other runs out")
     made = make_engine(engine, model, compute=compute, device=device)
-    return Predictor(run, recipe, model, task.ready(model), recipe.search(), made)
+    return Predictor(run, recipe, model, task.bind(model), recipe.search(), made)
 
 
 def _trained(run: Run, recipe: Recipe, task: Task) -> nn.Module:
-    """The best model of a run."""
+    """Return the best model of a run."""
     model = make_model(recipe, task)
     run.load_model(model)
     return model
 
 
-def _member(run: Run, first: Run, task: Task) -> nn.Module:
-    """The model of a run that answers together with the first."""
+def _task(run: Run, recipe: Recipe) -> Task:
+    """Return the task of a run, with its encoders."""
+    return task_class(recipe.task).of(recipe, run.needed_encoders(recipe))
+
+
+def _member(run: Run, first: Run, wanted: Recipe, task: Task) -> nn.Module:
+    """Return the model of a run that joins an ensemble."""
     recipe = run.recipe(["decode={}"])  # its own way of answering does not count
-    check_task(run.folder, first.recipe().task)
-    mine = task_class(recipe.task).of(recipe, run.needed_encoders())
-    if (why := task.apart(mine)) is not None:
+    check_task(run.folder, wanted.task)
+    mine = _task(run, recipe)
+    if (why := task.incompatibility(mine)) is not None:
         raise RunError(f"{run.folder} and {first.folder} {why}")
     return _trained(run, recipe, mine)
 
@@ -169,11 +174,11 @@ def _best_device() -> str:
 
 
 def _listed(inputs: Any) -> list[Any]:
-    """One input or several as a list."""
+    """Return one input or several as a list."""
     several = isinstance(inputs, Iterable) and not isinstance(inputs, str | bytes | Mapping)
     return list(inputs) if several else [inputs]
 
 
 def _blank(text: str) -> Prediction:
-    """The answer to a blank text."""
+    """Return the answer to a blank text."""
     return Prediction(text, "", 0.0, source_tokens=(), tokens=(), log_probs=())

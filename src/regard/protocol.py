@@ -1,4 +1,4 @@
-"""What a model must offer to generate: `start`, `step`, and a state that can be selected from."""
+"""Protocol of generating models: `start`, `step`, and a state that can be selected from."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from regard.ops.weights import Weights
 
 
 class Selectable(Protocol):
-    """A state whose rows can be kept, repeated and reordered: all that a beam asks of it."""
+    """State whose rows can be kept, repeated and reordered, as beam search does."""
 
     def select(self, rows: Tensor) -> Self:
-        """The state of these rows; `rows`: [B'] indices."""
+        """Return the state of these rows; `rows`: [B'] indices."""
         ...
 
 
 class Step(NamedTuple):
-    """What a model says after one more token.
+    """Output of a model after one more token.
 
     Attributes:
         log_probs: [B, V] in float32, the log-softmax of the next token.
@@ -33,19 +33,19 @@ class Step(NamedTuple):
 
 
 class Generates(Protocol):
-    """A model that generates. Everything in `regard.decode` works on these two methods alone."""
+    """Generating model. Everything in `regard.decode` works on these two methods alone."""
 
     def start(self, source: Tensor | None, lengths: Tensor | None, *, batch: int | None = None) -> Selectable:
         """Encode the source, [B, S] ids or [B, S, C] features with `lengths` [B]; a language model gets `batch`."""
         ...
 
     def step(self, token: Tensor, state: Any) -> Step:
-        """Read one token a row, [B] ids, BOS first, and say what may come next."""
+        """Read one token per row, [B] ids, BOS first; return the distribution of the next token."""
         ...
 
 
 def attention(step: Step) -> Tensor | None:
-    """The weights of one step as [B, S] in float32, averaged over heads; None without attention."""
+    """Return the weights of one step as [B, S] in float32, averaged over heads; None without attention."""
     if step.attended is None:
         return None
     weights = step.attended.weights().float()
@@ -53,6 +53,6 @@ def attention(step: Step) -> Tensor | None:
 
 
 def device_of(model: object) -> torch.device:
-    """Where the model's parameters are; the default device for one without."""
+    """Return the device of a model's parameters; the default device for one without."""
     parameters = getattr(model, "parameters", tuple)
     return next((parameter.device for parameter in parameters()), torch.get_default_device())

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Registered:
-    """A class or a function that has a name in recipes.
+    """Class or function with a name in recipes.
 
     Attributes:
         kind: what it is.
@@ -54,7 +54,7 @@ def register(name: str, *, higher_is_better: bool = True, compares: str = "texts
 
     >>> register("Length Ratio")(lambda hypotheses, references: None)
     Traceback (most recent call last):
-    ValueError: 'Length Ratio' is no name: small letters, digits and '_', a letter first
+    ValueError: 'Length Ratio' is not a valid name: lower-case letters, digits and '_', beginning with a letter
     """
 
     def give(made: T) -> T:
@@ -63,7 +63,9 @@ def register(name: str, *, higher_is_better: bool = True, compares: str = "texts
         if kind is None:
             raise ValueError(f"{name}: {made!r} is no subclass of Score, Aligner or Reader, and no function")
         if not re.fullmatch(r"[a-z]\w*", name):
-            raise ValueError(f"{name!r} is no name: small letters, digits and '_', a letter first")
+            raise ValueError(
+                f"{name!r} is not a valid name: lower-case letters, digits and '_', beginning with a letter"
+            )
         new = Registered(kind, name, made, higher_is_better, compares)
         old = _REGISTERED.get((kind, name))
         if old is not None and (old.module, old.made.__qualname__) != (new.module, new.made.__qualname__):

@@ -1,4 +1,4 @@
-"""The four ids that every vocabulary begins with, and the fifth of some: known to data, models and decoders alike."""
+"""Special ids that every vocabulary begins with, and the mask of some."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import torch
 from benchmarks.graphs import Row, learn, recipe_of, table
 
-from regard.data.graphs import Communities
-from tests.data.test_graphs import npz
+from regard.systems.nodes.graphs import Communities
+from tests.systems.nodes.test_graphs import npz
 
 SMALL = Communities(communities=2, nodes=60, inside=5, outside=0.5, features=4, signal=9, valid_size=20, test_size=20)
 

@@ -10,10 +10,11 @@ import pytest
 import torch
 
 from benchmarks import side_by_side
-from regard.data.feed import Place
+from regard.data.batching.feed import Place
 from regard.recipes.load import load
 from regard.runs.run import Run
-from regard.tasks.setup import make_model, prepare
+from regard.tasks.build import make_model
+from regard.tasks.setup import prepare
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
 

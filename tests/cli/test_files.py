@@ -111,7 +111,7 @@ def test_wrong_options_are_one_sentence(options: tuple[str, ...], sentence: str,
 
 
 def test_options_of_a_file_need_one(reviews: Path) -> None:
-    assert "are of a file; give it with --file FILE" in refused("predict", reviews, "a text", "--format", "table")
+    assert "give it with --file FILE" in refused("predict", reviews, "a text", "--format", "table")
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_predictions_are_kept_line_by_line(reviews: Path, held: Path, tmp_path: 
         (("FILE", "--format", "columns"), "--format is 'columns'; it can be labelled, table, jsonl"),
         (("FILE", "FILE"), "2 files are the source and the target of data in pairs"),
         (("FOLDER/nothing.csv",), "nothing.csv: there is no such file"),
-        (("--source", "body"), "are of a file; name it behind the run"),
+        (("--source", "body"), "give the file after the run"),
         (("FILE", "--source", "body", "--target", "kind", "--predictions", "FOLDER"), "FOLDER"),
     ],
 )

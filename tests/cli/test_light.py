@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import regard.train
 from tests.cli.command import asked
 from tests.train.tiny import TEXT
 
@@ -20,6 +22,7 @@ done = CliRunner(env={"COLUMNS": "160"}).invoke(app, json.loads(sys.argv[1]))
 print(json.dumps([done.exit_code, done.output, [name for name in json.loads(sys.argv[2]) if name in sys.modules]]))
 """
 COMPILER = ["torch._dynamo", "torch._inductor", "torch.distributed.tensor", "torch.distributed.fsdp", "sympy"]
+TRAINING = ["regard.train", *(f"regard.train.{one.name}" for one in pkgutil.iter_modules(regard.train.__path__))]
 UNUSED = [*COMPILER, "accelerate", "matplotlib", "sacrebleu", "babel", "tensorboard"]
 
 
@@ -99,3 +102,22 @@ def test_wrong_arguments_are_told_without_torch(
     assert status == 2
     assert part in output
     assert imported == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["predict", "RUN", "1 2 3"],
+        ["evaluate", "RUN", "--split", "valid"],
+        ["evaluate", "RUN", "--predictions", "FOLDER/predictions.jsonl", "--against", "RUN"],
+        ["view", "RUN", "1 2 3", "--output", "FOLDER/view.html"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_inference_imports_nothing_of_training(
+    trained: tuple[list[str], str], tmp_path: Path, command: list[str]
+) -> None:
+    places = {"RUN": str(Path(trained[0][3]) / "a"), "FOLDER": str(tmp_path)}
+    arguments = [places.get(one, one.replace("FOLDER", str(tmp_path))) for one in command]
+    status, output, imported = said(arguments, ["regard.predictor", *TRAINING])
+    assert (status, imported) == (0, ["regard.predictor"]), output

@@ -9,7 +9,7 @@ import pytest
 
 import regard
 from tests.cli.command import asked, refused
-from tests.data.test_graphs import npz
+from tests.systems.nodes.test_graphs import npz
 
 SMALL = (
     "data.nodes=80",

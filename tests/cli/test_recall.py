@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.data import Glossary
+from regard.systems.recall.glossary import Glossary
 from tests.cli.command import asked, refused
 
 SMALL = ("data.words=16", "data.train_size=128", "data.valid_size=12", "data.test_size=12", "train.batch.sentences=16")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.data import Diaries
+from regard.systems.spans.diaries import Diaries
 from tests.cli.command import asked, refused
 
 ENCODER = "{kind: bert, dim: 16, num_heads: 2, num_layers: 1, max_length: 80}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.data import World
+from regard.systems.answering.world import World
 from tests.cli.command import asked, refused
 
 SMALL = (
@@ -83,7 +83,7 @@ def test_answers_that_training_never_had_are_measured_as_wrong(tmp_path: Path) -
     assert "finished" in asked("train", "babi", *where, *short)
     assert json.loads(asked("evaluate", str(tmp_path / "babi"), "--json"))["accuracy"] <= 9 / 11
     told.write_text("1 Ada left.\n2 Where is Ada?\tnowhere\n")
-    assert "nothing that is measured is in the vocabulary" in refused("evaluate", str(tmp_path / "babi"))
+    assert "no token of the evaluation data is in the vocabulary" in refused("evaluate", str(tmp_path / "babi"))
 
 
 def test_networks_of_other_hops_answer_together(run: str, tmp_path: Path) -> None:

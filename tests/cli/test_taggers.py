@@ -105,7 +105,8 @@ def test_letters_are_kept_beside_the_words(words: str) -> None:
     model = regard.load(words)
     train = prepared(model.recipe, "train", model.task.encoders, Path(words).parent / ".cache")
     assert train is not None
-    assert train.corpus.kinds == {"text": "tokens", "letters": "spelling", "tags": "tags"}
+    kinds = {name: type(kind).__name__ for name, kind in train.corpus.kinds.items()}
+    assert kinds == {"text": "TokensField", "letters": "SpellingField", "tags": "TagsField"}
     found = examples(model.recipe, "train")
     assert found is not None
     assert next(iter(found)).fields["letters"] == next(iter(found)).fields["text"]

@@ -9,7 +9,7 @@ import pytest
 
 import regard
 from regard.cli import app
-from regard.data import Reviews
+from regard.systems.classification.reviews import Reviews
 from tests.cli.command import RUN, asked, refused
 
 RECIPE = """\

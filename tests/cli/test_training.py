@@ -115,13 +115,13 @@ def test_alignments_are_drawn(run: str) -> None:
     ("arguments", "sentence"),
     [
         (["--decode", "beam_sise=3"], "the command line: there is no key 'decode.beam_sise'; did you mean beam_size?"),
-        (["--decode", "n_best=3"], "--decode n_best: how many answers are given is --n-best"),
+        (["--decode", "n_best=3"], "--decode n_best is set by --n-best; use that option"),
         (
             ["--decode", "beam_size=0"],
             "the command line: decode: n_best and beam_size are at least 1; got 1 and 0",
         ),
         (["--n-best", "3"], 'n_best=3 with strategy "greedy", which gives one hypothesis; use "beam" or "sample"'),
-        (["--file", "a.txt"], "texts and --file together; give one of them"),
+        (["--file", "a.txt"], "both texts and --file are given; give one of them"),
         (["--output", "no/where.txt"], "no/where.txt: cannot be written: there is no folder no"),
     ],
 )

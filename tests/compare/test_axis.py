@@ -32,7 +32,7 @@ def test_one_value_stays_as_it_was_written(text: str) -> None:
     ("assignments", "sentence"),
     [
         (["a=1"], "there is nothing to compare; give a key several values: train.seed=1,2,3"),
-        (["a=1,2", "a=3"], "'a' is given twice; write its values behind one another: a=ONE,OTHER"),
+        (["a=1,2", "a=3"], "'a' is given twice; separate its values by commas: a=ONE,OTHER"),
         (["a=1e-3,0.001"], "a has the value 0.001 twice; leave one of them out"),
         (["a=1,2", "run=b"], "'run=b': a comparison names its runs; give it a name with --name NAME"),
     ],

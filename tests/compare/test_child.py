@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from regard.compare.clock import Clock
+from regard.compare.trial import Clock
 from tests.train.tiny import TEXT
 
 

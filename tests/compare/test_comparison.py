@@ -50,7 +50,7 @@ def test_a_wrong_value_is_named(assignments: list[str], sentence: str) -> None:
 
 @pytest.mark.parametrize("name", ["a/b", "..", ".hidden", "a b"])
 def test_a_name_is_a_folder(name: str) -> None:
-    with pytest.raises(RecipeError, match="is no name for a folder; use letters"):
+    with pytest.raises(RecipeError, match="is not valid for a folder; use letters"):
         compare("dates", ["train.seed=1,2"], Path("runs"), name)
 
 

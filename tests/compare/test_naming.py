@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from regard.compare.naming import short_keys, slugs
+from regard.compare.comparison import short_keys, slugs
 
 
 def test_a_key_is_as_short_as_it_can_be() -> None:

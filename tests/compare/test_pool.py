@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from regard.compare import pool as pools
-from regard.compare.clock import Clock
 from regard.compare.pool import Pool
+from regard.compare.trial import Clock
 from regard.runs.files import write_json
 from tests.compare.made_up import comparison
 

@@ -7,9 +7,11 @@ import re
 
 import pytest
 
-from regard.data import DataError, Dates, Digits
-from regard.data.date_formats import LANGUAGES, Format, formats
+from regard.data import DataError
 from regard.data.split import Part
+from regard.systems.translation.date_formats import LANGUAGES, Format, formats
+from regard.systems.translation.dates import Dates
+from regard.systems.translation.digits import Digits
 
 PARTS: tuple[Part, ...] = ("train", "valid", "test")
 

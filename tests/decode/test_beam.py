@@ -316,7 +316,7 @@ def test_wrong_requests() -> None:
         generate(Markov(GARDEN))
     with pytest.raises(ValueError, match="for each of the 2 sources"):
         generate(Random(11), source, torch.tensor([1, 99]))
-    with pytest.raises(ValueError, match="need a source"):
+    with pytest.raises(ValueError, match="need sources with lengths"):
         generate(Markov(GARDEN), batch=1, search=Search(max_ratio=2.0))
     with pytest.raises(ValueError, match="a coverage penalty needs a model that attends"):
         generate(Markov(GARDEN), source, lengths, Search(coverage=0.1))

@@ -1,4 +1,4 @@
-"""The README is true: its commands are CI's, its table is the catalogue, its links lead somewhere."""
+"""The README is true: its commands are those of CI, its recipe trains, its links lead somewhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 from typer.testing import CliRunner
 
 from regard.cli.app import app
-from regard.cli.mechanisms import markdown
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -27,10 +26,8 @@ def test_the_second_command_is_what_ci_runs_to_the_letter() -> None:
     assert "bash .ci/run" in (ROOT / ".github" / "workflows" / "ci.yml").read_text()
 
 
-def test_the_table_is_the_catalogue() -> None:
-    table = re.search(r"<!-- mechanisms: .*? -->\n(.*?)<!-- end of mechanisms -->", README, re.DOTALL)
-    assert table is not None
-    assert table[1].strip() == markdown(), "run: regard mechanisms --markdown"
+def test_it_is_short() -> None:
+    assert len(README.splitlines()) <= 110
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -38,6 +35,13 @@ def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text())
     missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
     assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_anchors_are_headings(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", page.read_text())
+    targets = [(page.parent / link if link else page, anchor) for link, anchor in links if "://" not in link]
+    assert not [anchor for target, anchor in targets if target.suffix == ".md" and anchor not in anchors(target)]
 
 
 def test_the_recipe_and_its_commands_do_what_they_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,3 +61,10 @@ def test_the_recipe_and_its_commands_do_what_they_say(tmp_path: Path, monkeypatc
     listed = CliRunner().invoke(app, [*shlex.split(lines[3]), "--dry-run"])
     assert listed.exit_code == 0, listed.output
     assert len(re.findall("pooling=", listed.output)) == 9
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of the headings of a page, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in plain}

@@ -61,10 +61,10 @@ def test_a_decoder_is_the_fusion(fusion: str) -> None:
     """Deep fusion reads both tapes of the encoder; shallow fusion its states, and feeds what was read back."""
     model, (source, lengths, target) = LSTMNSeq2Seq(SOURCE, TARGET, **WIDTHS, fusion=fusion).double(), pairs()
     predicted = model(source, lengths, target)
-    encoded, tapes = model.encoder.with_tapes(source, lengths)
+    encoded = model.encoder(source, lengths)
     decoder, fed = model.decoder, torch.zeros(3, 1, 0).double()
     if isinstance(decoder, DeepFusion):
-        state = decoder.start(tapes.top)
+        state = decoder.start(encoded.state.top)
     else:
         assert isinstance(decoder, ShallowFusion)
         state, fed = decoder.start(encoded.states, encoded.mask), torch.zeros(3, 1, 8).double()

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import regard
-from regard.data.batch import Batch
+from regard.data.batching.batch import Batch
 from regard.models import TransformerLM
 from regard.models.build import build
 from regard.nn import Blocks, checkpoint_gradients
@@ -74,7 +74,7 @@ class Sum(nn.Module):
         self.model = model
 
     def forward(self, batch: Batch, update: int) -> Tensor:
-        logits: Tensor = self.model(batch.text).logits
+        logits: Tensor = self.model(batch["text"]).logits
         return logits.sum()
 
 

@@ -14,8 +14,8 @@ from regard.cli import app
 from regard.predictor import load
 from regard.runs.folder import RunError
 from regard.runs.run import Run
+from regard.tasks.measurement import measure
 from regard.tasks.splits import prepared
-from regard.train.validation import measure
 from tests.cli.command import RUN, refused
 from tests.train.tiny import TEXT, metrics, train, without_checksums
 

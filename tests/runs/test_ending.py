@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from regard.recipes.load import load
-from regard.runs.ending import save_summary, saved_summary
+from regard.runs.folder import save_summary, saved_summary
 
 RECIPE = load("dates", model=False).recipe
 

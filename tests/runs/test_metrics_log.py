@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import regard.train.validation
+import regard.tasks.measurement
 from regard.cli import app
 from regard.evaluate.perplexity import perplexity
 from regard.runs.metrics_log import MetricsLog
-from regard.train.validation import Measured
+from regard.tasks.measurement import Measured
 from tests.train.tiny import train
 
 
@@ -40,7 +40,7 @@ def test_what_is_not_finite_is_null_and_comes_back(tmp_path: Path) -> None:
 def test_evaluate_says_it_in_both_languages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     train(tmp_path / "run", "train.steps=1")
     bad = Measured(800.0, {"perplexity": perplexity(2400.0, 3)}, (), None)
-    monkeypatch.setattr(regard.train.validation, "measure", lambda *_, **__: bad)
+    monkeypatch.setattr(regard.tasks.measurement, "measure", lambda *_, **__: bad)
     done = CliRunner().invoke(app, ["evaluate", str(tmp_path / "run"), "--json"])
     assert strictly(done.output)["perplexity"] is None
     done = CliRunner().invoke(app, ["evaluate", str(tmp_path / "run")])

@@ -30,7 +30,7 @@ from regard.data import (
     Text,
     Tokenizer,
 )
-from regard.data.graphs import GraphTables, Planetoid
+from regard.systems.nodes.graphs import GraphTables, Planetoid
 from regard.systems.translation.dictionary import read_dictionary
 from regard.tasks.output_set import output_set
 from tests.system.mutation import damaged, is_sentence, json_text, reshaped, within

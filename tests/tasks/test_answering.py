@@ -66,12 +66,12 @@ def test_an_answer_that_training_never_had_is_wrong_and_not_unknown() -> None:
 
 def test_a_story_that_cannot_be_read_is_said_so() -> None:
     model = Says(0.5, 0.3, 0.2)
-    assert answering().doubts(model, ["a b. Where is c?", "x y. Where is z?"]) == []
-    assert answering().doubts(model, ["x y. q?"]) == [
+    assert answering().input_warnings(model, ["a b. Where is c?", "x y. Where is z?"]) == []
+    assert answering().input_warnings(model, ["x y. q?"]) == [
         "no word of 'x y q' is in the vocabulary of this run: its answer says nothing"
     ]
     model.memory_size = 2
-    (said,) = answering().doubts(model, ["a. b. c. Where is a?", "a. b. Where is a?"])
+    (said,) = answering().input_warnings(model, ["a. b. c. Where is a?", "a. b. Where is a?"])
     assert said.startswith("a story of 3 sentences is longer than the memory of 2")
 
 

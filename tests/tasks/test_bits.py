@@ -11,12 +11,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.episodes import Copy, Drawn, Ngrams
-from regard.data.feed import Place
+from regard.data.batching.feed import Place
 from regard.decode.search import Search
 from regard.models.ntm import NTM
 from regard.models.outputs import Predicted
 from regard.models.vector_rnn import VectorRNN
+from regard.systems.bits.episodes import Copy, Drawn, Ngrams
 from regard.systems.bits.feed import DrawnFeed
 from regard.systems.bits.task import Bits
 from tests.mechanism import assert_close
@@ -41,27 +41,28 @@ def test_the_loss_is_that_of_the_bits_that_are_asked_for() -> None:
     """Each bit is said with probability 3/4, so it costs -log 3/4, whatever is said where nothing is asked."""
     batch = COPY.draw(7, 1).batch(first=0).to(torch.get_default_device())
     loss = Bits(COPY).loss(Knowing(0.25), batch)
-    assert loss.tokens == int(batch.asked.sum()) * 3
+    assert loss.tokens == int(batch["asked"].sum()) * 3
     assert loss.total.item() == pytest.approx(-loss.tokens * math.log(0.75), rel=1e-5)
     assert loss.total.requires_grad
     assert not loss.nll.requires_grad
     by_hand = sum(
-        F.binary_cross_entropy_with_logits(Knowing(0.25)(batch.inputs).logits[b, t], batch.targets[b, t]).item() * 3
+        F.binary_cross_entropy_with_logits(Knowing(0.25)(batch["inputs"]).logits[b, t], batch["targets"][b, t]).item()
+        * 3
         for b in range(7)
-        for t in range(batch.inputs.shape[1])
-        if batch.asked[b, t]
+        for t in range(batch["inputs"].shape[1])
+        if batch["asked"][b, t]
     )
     assert loss.total.item() == pytest.approx(by_hand, rel=1e-5)
 
 
 def test_gradients_come_from_nothing_else() -> None:
     batch = COPY.draw(2, 3).batch(first=0).to(torch.get_default_device())
-    logits = torch.randn(*batch.targets.shape, requires_grad=True)
+    logits = torch.randn(*batch["targets"].shape, requires_grad=True)
     model: Any = lambda inputs: Predicted(logits)  # noqa: E731
     Bits(COPY).loss(model, batch).total.backward()
     assert logits.grad is not None
-    assert (logits.grad[~batch.asked] == 0).all()
-    assert (logits.grad[batch.asked] != 0).all()
+    assert (logits.grad[~batch["asked"]] == 0).all()
+    assert (logits.grad[batch["asked"]] != 0).all()
 
 
 def test_answers_are_the_likelier_bits_in_the_order_of_the_questions() -> None:
@@ -143,7 +144,7 @@ def test_the_feed_draws_without_end_and_divides_among_processes() -> None:
     parts = [feed.batch(Place(0, 3), rank, 4) for rank in range(4)]
     assert [part.size for part in parts] == [2, 2, 1, 1]
     assert sum(part.tokens for part in parts) == whole.tokens
-    assert torch.equal(parts[1].inputs, whole.inputs[1::4])
+    assert torch.equal(parts[1]["inputs"], whole["inputs"][1::4])
     assert str(feed) == "batches of 6 sequences, drawn without end"
 
 
@@ -153,5 +154,5 @@ def test_a_split_is_gone_through_once() -> None:
     assert feed.per_epoch == 3
     found = [feed.batch(Place(0, number)) for number in range(3)]
     assert [batch.size for batch in found] == [16, 16, 5]
-    texts = [COPY.question(row.numpy()) for batch in found for row in batch.inputs]
+    texts = [COPY.question(row.numpy()) for batch in found for row in batch["inputs"]]
     assert texts == [example.fields["source"] for example in drawn]  # what is measured is what is asked

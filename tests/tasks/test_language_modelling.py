@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.data import Batch, Tokenizer
-from regard.data.batch import padded
+from regard.data.batching.batch import padded
 from regard.decode import Search
 from regard.models.build import build
 from regard.models.outputs import Predicted

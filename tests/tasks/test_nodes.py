@@ -10,14 +10,14 @@ import torch
 from torch.nn import functional as F
 
 from regard.data import DataError, Labels
-from regard.data.batch import Batch
-from regard.data.feed import Place
-from regard.data.graphs import Graph, Members
+from regard.data.batching.batch import Batch
+from regard.data.batching.feed import Place
 from regard.decode.search import Search
 from regard.explain.panel import Network
 from regard.models import GAT
 from regard.specials import IGNORE
 from regard.systems.nodes.feed import GraphFeed
+from regard.systems.nodes.graphs import Graph, Members
 from regard.systems.nodes.task import Nodes
 from regard.tasks.ensemble import together
 from tests.mechanism import assert_close
@@ -54,12 +54,12 @@ def test_the_loss_is_that_of_the_nodes_that_are_asked_for() -> None:
     expected = F.cross_entropy(logits(model)[[3, 1]], torch.tensor([1, 0]), reduction="sum")
     assert_close(loss.total, expected, tolerance=1e-5)
     assert (loss.tokens, TASK.sizes, TASK.unit) == (2, (3, 2), "node")
-    assert TASK.floor == pytest.approx(np.log(3) - 2 / 3 * np.log(2))
+    assert TASK.unigram_loss(None) == pytest.approx(np.log(3) - 2 / 3 * np.log(2))
 
 
 def test_a_label_that_was_never_learned_does_not_count() -> None:
     batch = asked(4, 0)
-    assert batch.label.tolist() == [IGNORE, 1]
+    assert batch["label"].tolist() == [IGNORE, 1]
     assert batch.tokens == 1
     assert_close(TASK.loss(network(), batch).total, TASK.loss(network(), asked(0)).total)
 
@@ -91,9 +91,9 @@ def test_answers_are_ranked_with_whom_they_read() -> None:
 def test_an_isolated_node_reads_itself_and_is_remarked() -> None:
     (answer,) = TASK.predict(network(), ["tim"], Search())[0]
     assert (answer.source_tokens, answer.alignment.tolist()) == (("tim",), [[1.0]])  # type: ignore[union-attr]
-    assert TASK.remarks() == ["1 of 5 nodes have no edge: they read only themselves"]
+    assert TASK.data_warnings(network(), None) == ["1 of 5 nodes have no edge: they read only themselves"]
     whole = replace(GRAPH, edges=np.array([[0, 1, 2, 3, 4], [1, 2, 3, 4, 0]]))
-    assert Nodes(whole, TASK.encoders).remarks() == []
+    assert Nodes(whole, TASK.encoders).data_warnings(network(), None) == []
 
 
 def test_a_node_that_is_not_there_is_one_sentence() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import DataError
-from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.tasks.output_set import bounded, output_set
 
@@ -27,8 +27,8 @@ def test_a_list_and_a_file_are_the_same_set(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "texts: there is no output that would be allowed; give one or more"),
-        (b"a cat\n\nthe house\n", "texts:2: nothing that could be said; leave it out"),
+        (b"", "texts: the set of outputs is empty; give one or more"),
+        (b"a cat\n\nthe house\n", "texts:2: the output is empty; leave it out"),
         (b"a cat\nan owl\n", "texts:2: 'an owl' has words that the model does not know; leave it out"),
         (b"a cat\n\xe9\n", "texts:2: not UTF-8; convert it with iconv -t utf-8"),
     ],
@@ -43,8 +43,8 @@ def test_what_cannot_be_said_is_named_by_file_and_line(content: bytes, sentence:
 @pytest.mark.parametrize(
     ("outputs", "sentence"),
     [
-        ([], "only: there is no output that would be allowed; give one or more"),
-        (["a cat", " "], "only, text 2: nothing that could be said; leave it out"),
+        ([], "only: the set of outputs is empty; give one or more"),
+        (["a cat", " "], "only, text 2: the output is empty; leave it out"),
         (["a cat", 3], "only, text 2: 3 is not a text"),
         ("a cat", "only: 'a cat' is one text; give a list of texts, or a Path to a file of them"),
     ],

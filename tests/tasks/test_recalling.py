@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.data import Batch, DataError, Glossary, Tokenizer
-from regard.data.batch import padded
+from regard.data import Batch, DataError, Tokenizer
+from regard.data.batching.batch import padded
 from regard.decode.search import Search
 from regard.models import MemoryTransformer, Stored, build
+from regard.systems.recall.glossary import Glossary
 from regard.systems.recall.task import Recalling
 from tests.mechanism import assert_close
 
@@ -41,20 +42,20 @@ def batch(size: int) -> Batch:
 
 def test_the_memory_of_a_batch_is_its_facts_and_of_a_split_all_of_them() -> None:
     mine = model()
-    ready = recalling().ready(mine, EXAMPLES)
+    ready = recalling().bind(mine, EXAMPLES)
     assert ready.stored is not None
     assert ready.stored.texts == tuple(str(one.fields["fact"]) for one in EXAMPLES)
     whole, alone = recalling().loss(mine, batch(12)), ready.loss(mine, batch(12))
     assert_close(whole.total, alone.total, tolerance=1e-4)
     assert whole.tokens == 36
     assert (recalling().loss(mine, batch(3)).nll - ready.loss(mine, batch(3)).nll).abs() > 1e-4
-    assert recalling().ready(mine) == recalling()
+    assert recalling().bind(mine) == recalling()
 
 
 @pytest.mark.parametrize("reads", ["both", "memory"])
 def test_an_answer_says_which_texts_it_looked_at(reads: str) -> None:
     mine = model(reads=reads)
-    ready = recalling().ready(mine, EXAMPLES)
+    ready = recalling().bind(mine, EXAMPLES)
     texts = [str(one.fields["source"]) for one in EXAMPLES[:3]]
     answers = ready.predict(mine, texts, Search(strategy="beam", beam_size=3, n_best=2, max_length=4), batch=2)
     for text, ranked in zip(texts, answers, strict=True):
@@ -66,7 +67,7 @@ def test_an_answer_says_which_texts_it_looked_at(reads: str) -> None:
     assert (best.source_tokens[0] == "(the question)") == (reads == "both")
     (panel,) = ready.panels(mine, texts[0], Search(strategy="greedy", max_length=4))
     assert panel.values.shape == (len(panel.rows), len(panel.columns))
-    few = recalling().ready(mine, EXAMPLES[:2]).predict(mine, texts, Search(strategy="greedy", max_length=4))
+    few = recalling().bind(mine, EXAMPLES[:2]).predict(mine, texts, Search(strategy="greedy", max_length=4))
     assert len(few[0][0].source_tokens) == (3 if reads == "both" else 2)
 
 
@@ -75,11 +76,11 @@ def test_texts_and_stored_states_are_the_same_memory(tmp_path: Path) -> None:
     file.write_text("\n\n".join(str(one.fields["fact"]) for one in EXAMPLES) + "\n", encoding="utf-8")
     recalling().store(mine, file).save(states)
     searched = [
-        one.ready(mine).predict(mine, [str(EXAMPLES[0].fields["source"])], Search(strategy="greedy", max_length=4))
+        one.bind(mine).predict(mine, [str(EXAMPLES[0].fields["source"])], Search(strategy="greedy", max_length=4))
         for one in (recalling(file), recalling(states))
     ]
     assert searched[0] == searched[1]
-    assert len(recalling(states).ready(mine).stored) == 12
+    assert len(recalling(states).bind(mine).stored) == 12
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
@@ -88,15 +89,15 @@ def test_what_is_refused(tmp_path: Path) -> None:
         recalling().predict(mine, ["taro"], Search())
     file.write_text("\n \n")
     with pytest.raises(DataError, match=r"facts.txt: there is nothing to remember; write a text on each line"):
-        recalling(file).ready(mine)
+        recalling(file).bind(mine)
     file.write_text(f"unseen words here\n{EXAMPLES[0].fields['source']} is unseen\n")
     with pytest.raises(DataError, match=r"facts.txt: 5 of 6 words are unknown to this run's tokenizer"):
-        recalling(file).ready(mine)
+        recalling(file).bind(mine)
     with pytest.raises(DataError, match=r"none.txt: there is no such file"):
-        recalling(tmp_path / "none.txt").ready(mine)
+        recalling(tmp_path / "none.txt").bind(mine)
     stored = Stored(torch.zeros(2, 16), torch.tensor([2]), ("a b",), "another")
     stored.save(tmp_path / "other.safetensors")
     with pytest.raises(ValueError, match="was stored by another model, whose states say nothing to this one"):
-        recalling(tmp_path / "other.safetensors").ready(mine)
+        recalling(tmp_path / "other.safetensors").bind(mine)
     with pytest.raises(ValueError, match="answered by one model with its own memory; leave other runs out"):
-        recalling().ready(torch.nn.Linear(2, 2))
+        recalling().bind(torch.nn.Linear(2, 2))

@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.data.batch import Batch
 from regard.models import Advanced, Attending, DecoderState, EncoderDecoder, Transformer
 from regard.models.embeddings import drop_words
 from regard.nn import RecurrentState
@@ -98,18 +97,13 @@ def test_scheduled_sampling_feeds_the_models_own_words(teacher: float, share: fl
     given[:, 0] = BOS
     given[:, 15:] = PAD
     model = Parrot()
-    predicted = Exposure().sampled(model, batch_of(given), given, teacher)
+    predicted = Exposure().sampled(model, given, None, given, teacher)
     fed = torch.cat(model.fed, dim=1)
     assert predicted.logits.shape == (300, 20, 8)
     assert bool((fed[:, 0] == BOS).all())
     assert bool((fed[:, 15:] == PAD).all())
     assert float((fed[:, 1:15] == 5).float().mean()) == pytest.approx(share, abs=0.03)
     assert set(fed[:, 1:15].unique().tolist()) <= {5, 6}
-
-
-def batch_of(source: Tensor, lengths: Tensor | None = None) -> Batch:
-    lengths = torch.full((len(source),), source.shape[1]) if lengths is None else lengths
-    return Batch({"source": source, "source_lengths": lengths}, tuple(range(len(source))), 1)
 
 
 HARD = Attending(align={"name": "hard", "expectation_probability": 0.0})
@@ -128,7 +122,7 @@ each = pytest.mark.parametrize(("make", "extras"), MODELS.values(), ids=MODELS)
 def test_nothing_is_lost_by_sampling(make: Callable[[], Any], extras: set[str]) -> None:
     """What was attended to and what is added to the loss are there, of the words that were fed."""
     model, (source, lengths, target) = make(), pairs()
-    predicted = Exposure().sampled(model, batch_of(source, lengths), target, 0.0)
+    predicted = Exposure().sampled(model, source, lengths, target, 0.0)
     assert predicted.logits.shape == (3, 7, TARGET)
     assert set(predicted.extras) == extras
     assert (predicted.attended is None) == (model(source, lengths, target).attended is None)
@@ -140,7 +134,7 @@ def test_nothing_is_lost_by_sampling(make: Callable[[], Any], extras: set[str]) 
 def test_feeding_the_right_words_is_teacher_forcing(make: Callable[[], Any], extras: set[str]) -> None:
     model, (source, lengths, target) = make().double().eval(), pairs()
     forced = model(source, lengths, target)
-    predicted = Exposure().sampled(model, batch_of(source, lengths), target, 1.0)
+    predicted = Exposure().sampled(model, source, lengths, target, 1.0)
     assert_close(predicted.logits, forced.logits, tolerance=1e-10)
     if forced.attended is not None:
         assert_close(predicted.attended.weights(), forced.attended.weights(), tolerance=1e-10)
@@ -150,7 +144,7 @@ def test_feeding_the_right_words_is_teacher_forcing(make: Callable[[], Any], ext
 
 def test_sampled_words_carry_no_gradient_but_what_follows_them_does() -> None:
     model, (source, lengths, target) = bahdanau(fertility=4), pairs()
-    predicted = Exposure().sampled(model, batch_of(source, lengths), target, 0.5)
+    predicted = Exposure().sampled(model, source, lengths, target, 0.5)
     (predicted.logits.logsumexp(-1).sum() + predicted.extras["fertility"].sum()).backward()
     assert [name for name, gradient in named_gradients(model) if gradient is None or not gradient.any()] == []
 
@@ -160,4 +154,4 @@ def test_what_is_no_number_reaches_the_loss() -> None:
     model, (source, lengths, target) = bahdanau(), pairs()
     with torch.no_grad():
         model.output_map.bias.fill_(math.nan)
-    assert Exposure().sampled(model, batch_of(source, lengths), target, 0.0).logits.isnan().all()
+    assert Exposure().sampled(model, source, lengths, target, 0.0).logits.isnan().all()

@@ -12,8 +12,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data import Corpus, Jsonl, LabelSets, Numbers, Tokenizer
-from regard.data.target_kinds import OneNumber, SeveralLabels
+from regard.data import Corpus, Jsonl, LabelSets, Numbers, Tokenizer, TokensField
+from regard.data.fields.target_kinds import OneNumber, SeveralLabels
 from regard.decode.search import Search
 from regard.evaluate import label_set_f1
 from regard.models.build import build
@@ -95,8 +95,9 @@ def corpus(folder: Path, lines: list[str], kind: SeveralLabels | OneNumber) -> C
     path.write_text("\n".join(lines))
     reader = Jsonl(path, {"text": "t", "label": "l"}, target_kind=kind)
     words = Tokenizer.train(["x"], kind="words")
-    encoder = kind.learn(example.fields["label"] for example in reader)
-    return Corpus.build(reader, {"text": words, "label": encoder}, folder / "cache")
+    label = kind.field()
+    label = label.with_encoder(label.learn(example.fields["label"] for example in reader))
+    return Corpus.build(reader, {"text": TokensField(words), "label": label}, folder / "cache")
 
 
 def test_the_floor_is_the_loss_of_an_answer_that_looks_at_nothing(tmp_path: Path) -> None:
@@ -106,9 +107,9 @@ def test_the_floor_is_the_loss_of_an_answer_that_looks_at_nothing(tmp_path: Path
     chances = (0.5, 0.25, 0.25)
     wanted = torch.tensor([[0, IGNORE], [0, 1], [IGNORE, IGNORE], [2, IGNORE]])
     loss = sets().loss(odds(*chances).expand(4, 3), wanted)[0] / 4
-    assert sets().floor(several, "label") == pytest.approx(float(loss))
+    assert sets().unigram_loss(several, "label") == pytest.approx(float(loss))
     numbers = corpus(tmp_path, [f'{{"t": "x", "l": {one}}}' for one in (1, 2, 6)], OneNumber())
-    assert NumberTarget(Numbers(3.0, 1.0)).floor(numbers, "label") == pytest.approx(1.0)
+    assert NumberTarget(Numbers(3.0, 1.0)).unigram_loss(numbers, "label") == pytest.approx(1.0)
 
 
 WORDS = Tokenizer.train(["a gem", "far too long"], kind="words")
@@ -169,4 +170,4 @@ def test_updates_of_sets_and_numbers_are_not_recorded(kind: str) -> None:
     words = Tokenizer.train(["a b"], kind="words")
     acceptor = build("acceptor", words.size, encoder.size, encoder={"kind": "rnn", "hidden_dim": 4})
     made = Classification({"text": words, "label": encoder}, target_of=lambda _: target)
-    assert made.pace(acceptor) is None
+    assert made.unrolling(acceptor) is None

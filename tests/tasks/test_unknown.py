@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from regard.data.fields.tokenizer import Kind, Tokenizer
 from regard.data.problems import DataError
-from regard.data.tokenizer import Kind, Tokenizer
 from regard.decode.search import Search
 from regard.ops.weights import Weights
 from regard.protocol import Step

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.data.feed import ExampleFeed, Place
+from regard.data.batching.feed import ExampleFeed, Place
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
 from regard.recipes.yaml_document import Document

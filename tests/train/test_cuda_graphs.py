@@ -12,17 +12,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.data.batch import Batch
+from regard.data.batching.batch import Batch
 from regard.recipes.load import check, load
 from regard.recipes.yaml_document import Document
 from regard.runs.folder import RunError
 from regard.runs.run import Run
+from regard.specials import IGNORE
+from regard.tasks.setup import prepare
 from regard.train import cuda_graphs
-from regard.train.cuda_graphs import CudaGraphs, Graphs, obstacle, recorded_sizes, waited_for
+from regard.train.cuda_graphs import CudaGraphs, Graphs, blank, obstacle, recorded_sizes, rounded, waited_for
+from regard.train.objective import Objective
 from regard.train.screen import Screen
 from regard.train.state_io import named_tensors
 from regard.train.trainer import Trainer
-from regard.train.update import Objective
 from tests.mechanism import assert_close, on_the_device
 from tests.train.tiny import metrics, recipe, train
 
@@ -199,7 +201,7 @@ def test_machines_with_a_tape_are_recorded_length_by_length(controller: str, tmp
         assert_close(total, expected[0].detach(), tolerance=1e-5)
         for ours, theirs in zip(gradients, expected[2], strict=True):
             assert_close(ours, theirs, tolerance=1e-5)
-    assert recordings(made) == len({batch.inputs.shape for batch in found})
+    assert recordings(made) == len({batch["inputs"].shape for batch in found})
 
 
 TEXT_MODELS = {
@@ -276,6 +278,46 @@ def test_labels_of_texts_are_recorded(encoder: str, tmp_path: Path) -> None:
             assert_close(ours, theirs, tolerance=1e-5)
 
 
+def sizes_by_name(batch: Batch) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Sizes by the rules of the time when they followed from the names of fields: graphs of today stay as they are."""
+    found = {name: tuple(tensor.shape) for name, tensor in batch.tensors.items()}
+    if "source" in found:
+        (rows, source), read = found["source"], found["target"][1] - 1
+        rows = rounded(rows)
+        found |= {"source": (rows, rounded(source)), "target": (rows, rounded(read) + 1)}
+        found |= {name: (rows,) for name in found if name.endswith("_lengths")}
+    elif "label" in found:
+        (rows, read), rows = found["text"], rounded(found["text"][0])
+        found |= {"text": (rows, rounded(read)), "text_lengths": (rows,), "label": (rows,)}
+    elif "text_lengths" in found:
+        (rows, read), rows = found["text"], rounded(found["text"][0])
+        found |= {"text": (rows, rounded(read - 1) + 1), "text_lengths": (rows,)}
+    return tuple(found.items())
+
+
+@pytest.mark.parametrize("system", ["pairs", "texts", "windows", "labels", "episodes"])
+def test_sizes_are_those_that_names_of_fields_gave(system: str, tmp_path: Path) -> None:
+    few = ["data.train_size=60", "data.valid_size=8", "data.test_size=8", "train.batch={sentences: 7}"]
+    made = {
+        "pairs": lambda: recipe("train.batch.sentences=13"),
+        "texts": lambda: recipe(*text_settings(tmp_path, "lstm", "{sentences: 7}")),
+        "windows": lambda: recipe(*text_settings(tmp_path, "lstm", "{sentences: 7, window: 5}")),
+        "labels": lambda: load("sentence_opinions", few).recipe,
+        "episodes": lambda: check(Document.parse(MACHINE.replace("CONTROLLER", "lstm"), "machine.yaml")).recipe,
+    }[system]()
+    feed = prepare(made, tmp_path / "cache").feed
+    places = feed.after(0, 0)
+    found = [feed.batch(next(places)) for _ in range(5)]
+    for batch in found:
+        assert recorded_sizes(batch) == sizes_by_name(batch)
+        filled = blank(batch, recorded_sizes(batch), torch.device("cpu"))
+        fillers = {"label": IGNORE}
+        assert all((tensor == fillers.get(name, 0)).all() for name, tensor in filled.tensors.items())
+        assert filled.size == len(next(iter(filled.tensors.values())))
+    grown = any(recorded_sizes(batch) != tuple((name, tuple(batch[name].shape)) for name in batch) for batch in found)
+    assert grown == (system in ("pairs", "texts", "labels"))
+
+
 def test_large_models_that_learn_all_words_at_once_need_no_recording(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,7 +340,7 @@ def test_on_a_gpu_a_note_says_why_nothing_is_recorded(override: str, said: list[
     notes: list[str] = []
     made.screen.notice = notes.append  # type: ignore[method-assign]
     made.accelerator = SimpleNamespace(device=torch.device("cuda"), num_processes=1)
-    assert made._graphs() is None
+    assert made._cuda_graphs() is None
     assert len(notes) == len(said)
     assert all(part in note for part, note in zip(said, notes, strict=True))
 

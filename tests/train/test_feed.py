@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.data import EOS, Corpus, DataError, Text, Tokenizer
-from regard.data.feed import ExampleFeed, Feed, Place, StreamFeed
+from regard.data import EOS, Corpus, DataError, Text, Tokenizer, TokensField
+from regard.data.batching.feed import ExampleFeed, Feed, Place, StreamFeed
 
 LINES = [" ".join(f"w{(7 * row + place) % 23}" for place in range(1 + row % 5)) for row in range(31)]
 
@@ -18,14 +18,14 @@ LINES = [" ".join(f"w{(7 * row + place) % 23}" for place in range(1 + row % 5)) 
 def corpus(tmp_path: Path) -> Corpus:
     (tmp_path / "text").write_text("\n".join(LINES) + "\n")
     words = Tokenizer.train(LINES, kind="words")
-    return Corpus.build(Text(tmp_path / "text"), {"text": words}, tmp_path / "cache")
+    return Corpus.build(Text(tmp_path / "text"), {"text": TokensField(words, begin=True, end=True)}, tmp_path / "cache")
 
 
 @pytest.fixture(params=["examples", "stream"])
 def feed(request: pytest.FixtureRequest, corpus: Corpus) -> Feed:
     if request.param == "stream":
-        return StreamFeed(corpus, rows=5, window=4, ends=True)
-    return ExampleFeed(corpus, framed=("text",), counted="text", tokens=30, sentences=None, seed=3)
+        return StreamFeed(corpus, "text", rows=5, window=4, ends=True)
+    return ExampleFeed(corpus, counted="text", tokens=30, sentences=None, seed=3)
 
 
 def test_places_go_on_from_anywhere(feed: Feed) -> None:
@@ -46,33 +46,33 @@ def test_processes_share_every_batch(feed: Feed, world: int) -> None:
         whole = feed.batch(place)
         parts = [feed.batch(place, rank, world) for rank in range(world)]
         assert sum(part.tokens for part in parts) == whole.tokens == feed.tokens(place)
-        rows = {index: whole.text[row] for row, index in enumerate(whole.indices)}
+        rows = {index: whole["text"][row] for row, index in enumerate(whole.indices)}
         assert sorted(index for part in parts for index in part.indices) == sorted(rows)
         for part in parts:
             assert part.begins == whole.begins
             for row, index in enumerate(part.indices):
-                assert torch.equal(part.text[row], rows[index][: part.text.shape[1]])
+                assert torch.equal(part["text"][row], rows[index][: part["text"].shape[1]])
 
 
 def test_windows_go_on_where_the_one_before_stopped(corpus: Corpus) -> None:
-    feed = StreamFeed(corpus, rows=5, window=4, ends=True)
+    feed = StreamFeed(corpus, "text", rows=5, window=4, ends=True)
     windows = [feed.batch(Place(0, number)) for number in range(feed.per_epoch)]
     assert [window.begins for window in windows] == [True] + [False] * (feed.per_epoch - 1)
     for before, after in pairwise(windows):
-        assert torch.equal(before.text[:, -1], after.text[:, 0])  # the last that is wanted is the first that is given
-    rows = torch.cat([windows[0].text[:, :1], *(window.text[:, 1:] for window in windows)], dim=1)
+        assert torch.equal(before["text"][:, -1], after["text"][:, 0])  # the last wanted is the first given
+    rows = torch.cat([windows[0]["text"][:, :1], *(window["text"][:, 1:] for window in windows)], dim=1)
     ids, offsets = corpus.ids("text").tolist(), corpus.offsets("text").tolist()
     lines = [[*ids[begin:end], EOS] for begin, end in pairwise(offsets)]
     text = [token for line in lines for token in line]
     assert rows.flatten().tolist() == text[: rows.numel()]
     assert len(text) - rows.numel() < 5
     again = feed.batch(Place(9, 2))
-    assert torch.equal(again.text, windows[2].text)
+    assert torch.equal(again["text"], windows[2]["text"])
 
 
 def test_texts_without_ends(corpus: Corpus) -> None:
-    feed = StreamFeed(corpus, rows=1, window=1000, ends=False)
-    assert feed.batch(Place(0, 0)).text[0].tolist() == corpus.ids("text").tolist()
+    feed = StreamFeed(corpus, "text", rows=1, window=1000, ends=False)
+    assert feed.batch(Place(0, 0))["text"][0].tolist() == corpus.ids("text").tolist()
 
 
 def test_a_feed_says_what_it_is(feed: Feed) -> None:
@@ -82,4 +82,4 @@ def test_a_feed_says_what_it_is(feed: Feed) -> None:
 
 def test_too_many_rows_for_the_text(corpus: Corpus) -> None:
     with pytest.raises(DataError, match=r"a text of \d+ tokens is too short for 500 rows"):
-        StreamFeed(corpus, rows=500, window=4, ends=True)
+        StreamFeed(corpus, "text", rows=500, window=4, ends=True)

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from regard.recipes.sections import Recipe
-from regard.tasks.setup import Setup, make_model, prepare
+from regard.tasks.build import make_model
+from regard.tasks.setup import Setup, prepare
+from regard.train.dry_run import plan, room
 from regard.train.footprint import forecast, large_places
-from regard.train.plan import plan, room
-from regard.train.update import Objective, make_optimizer
+from regard.train.objective import Objective, make_optimizer
 from tests.train.tiny import recipe
 
 TRANSFORMER = "model={kind: transformer, num_layers: 2, dim: 16, num_heads: 2, dropout: 0.1}"
@@ -80,7 +81,7 @@ def test_the_largest_batch_is_the_one_with_the_most_cells_or_pairs(tmp_path: Pat
     shapes = []
     for position in range(setup.feed.per_epoch):
         batch = setup.feed.batch(next(setup.feed.after(0, position)))
-        rows, width = batch.size, batch.source.shape[1] + batch.target.shape[1]
+        rows, width = batch.size, batch["source"].shape[1] + batch["target"].shape[1]
         shapes.append((rows * width, rows * width**2))
     chosen = [shapes[place.position] for place in large_places(setup.feed)]
     assert max(cells for cells, _ in chosen) == max(cells for cells, _ in shapes)
@@ -99,7 +100,7 @@ def test_windows_of_a_text_are_all_as_large(tmp_path: Path) -> None:
     setup = prepare(given, tmp_path / "cache")
     model = make_model(given, setup.task)
     needed = forecast(given, setup, model)
-    assert list(needed.batch.text.shape) == [16, 13]
+    assert list(needed.batch["text"].shape) == [16, 13]
     assert needed.activations == pytest.approx(kept_by_a_step(given, setup, model, 0), rel=0.03)
 
 

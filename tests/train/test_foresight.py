@@ -12,7 +12,7 @@ from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
 from regard.recipes.yaml_document import Document
 from regard.tasks.setup import prepare
-from regard.train.plan import plan
+from regard.train.dry_run import plan
 from tests.train.tiny import TEXT, recipe, train
 
 LEARNED = "kind: transformer, dim: 16, num_heads: 2, num_layers: 1, positions: learned, max_length: "

@@ -40,7 +40,7 @@ def train(folder: Path, *overrides: str) -> tuple[str, bool]:
     trainer = Trainer(recipe, Run(folder), screen=heard)
     with torch.device("cpu"):
         trainer.fit()
-    linear = bool(Run(trainer.checkpoints.last()[-1]).tensors()["linear"])
+    linear = bool(Run(trainer.checkpointing.checkpoints.last()[-1]).tensors()["linear"])
     assert any("linear start is over" in notice for notice in heard.notices) != linear
     return (folder / "metrics.jsonl").read_text(), linear
 

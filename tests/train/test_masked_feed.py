@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from regard.data import Corpus, DataError, Tokenizer
+from regard.data import Corpus, DataError, Tokenizer, TokensField
 from regard.data import Text as Lines
-from regard.data.feed import ExampleFeed, Place
-from regard.data.masking import Masking
+from regard.data.batching.feed import ExampleFeed, Place
+from regard.data.batching.masking import Masking
 from regard.specials import EOS, IGNORE, MASK
 from regard.systems.masked_language_model.feed import MaskedFeed, WindowFeed
 
@@ -23,12 +23,12 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> tuple[Corpus, Tokenizer]:
     (folder / "text.txt").write_text("\n".join(lines) + "\n")
     examples = Lines(folder / "text.txt")
     words = Tokenizer.train(lines, kind="words", masked=True)
-    return Corpus.build(examples, {"text": words}, folder / "cache"), words
+    return Corpus.build(examples, {"text": TokensField(words)}, folder / "cache"), words
 
 
 def rows(feed: WindowFeed, epoch: int) -> list[list[int]]:
     places = [Place(epoch, number) for number in range(feed.per_epoch)]
-    return [row for place in places for row in feed.batch(place).text.tolist()]
+    return [row for place in places for row in feed.batch(place)["text"].tolist()]
 
 
 def test_windows_are_the_text_in_pieces(read: tuple[Corpus, Tokenizer]) -> None:
@@ -50,7 +50,7 @@ def test_windows_are_the_text_in_pieces(read: tuple[Corpus, Tokenizer]) -> None:
 def test_a_short_text_is_one_window(read: tuple[Corpus, Tokenizer]) -> None:
     corpus, _ = read
     feed = WindowFeed(corpus, rows=4, window=1000)
-    assert feed.batch(Place(0, 0)).text.shape == (1, 97)
+    assert feed.batch(Place(0, 0))["text"].shape == (1, 97)
     assert "1 batches an epoch" in str(feed)
     with pytest.raises(DataError, match="windows of 3 tokens are too short"):
         WindowFeed(corpus, rows=2, window=3, pairs=True)
@@ -62,8 +62,8 @@ def test_two_parts_belong_together_or_not(read: tuple[Corpus, Tokenizer]) -> Non
     seen = []
     for epoch in range(12):
         batch = feed.batch(Place(epoch, 0))
-        assert batch.text.shape == (7, 13)
-        for row, other in zip(batch.text.tolist(), batch.next.tolist(), strict=True):
+        assert batch["text"].shape == (7, 13)
+        for row, other in zip(batch["text"].tolist(), batch["next"].tolist(), strict=True):
             cut = row.index(EOS)
             assert 3 <= cut <= 9
             assert (row[cut + 1] == row[cut - 1] + 1) is (other == 0)
@@ -80,12 +80,12 @@ def test_masks_change_with_the_epoch_and_come_again(read: tuple[Corpus, Tokenize
     feed, again = masked(read), masked(read)
     place = Place(2, 1)
     batch = feed.batch(place)
-    assert torch.equal(batch.text, again.batch(place).text)
-    assert (batch.wanted != IGNORE).sum(1).tolist() == [3, 3, 3, 3]
+    assert torch.equal(batch["text"], again.batch(place)["text"])
+    assert (batch["wanted"] != IGNORE).sum(1).tolist() == [3, 3, 3, 3]
     assert feed.tokens(place) == batch.tokens == 12
-    assert (batch.text == MASK).any()
-    plain = feed.inner.batch(place).text
-    assert torch.equal(torch.where(batch.wanted == IGNORE, batch.text, batch.wanted), plain)
+    assert (batch["text"] == MASK).any()
+    plain = feed.inner.batch(place)["text"]
+    assert torch.equal(torch.where(batch["wanted"] == IGNORE, batch["text"], batch["wanted"]), plain)
 
 
 def test_processes_share_a_batch_and_its_masks(read: tuple[Corpus, Tokenizer]) -> None:
@@ -94,15 +94,15 @@ def test_processes_share_a_batch_and_its_masks(read: tuple[Corpus, Tokenizer]) -
     parts = [feed.batch(place, rank, 3) for rank in range(3)]
     assert sum(part.tokens for part in parts) == feed.tokens(place)
     for rank, part in enumerate(parts):
-        assert torch.equal(part.text, whole.text[rank::3])
-        assert torch.equal(part.wanted, whole.wanted[rank::3])
+        assert torch.equal(part["text"], whole["text"][rank::3])
+        assert torch.equal(part["wanted"], whole["wanted"][rank::3])
 
 
 def test_texts_one_by_one(read: tuple[Corpus, Tokenizer]) -> None:
     corpus, words = read
-    texts = ExampleFeed(corpus, framed=(), counted="text", tokens=None, sentences=5, seed=2)
+    texts = ExampleFeed(corpus, counted="text", tokens=None, sentences=5, seed=2)
     feed = MaskedFeed(texts, Masking(whole_words=True), words, seed=2)
     batch = feed.batch(Place(0, 0))
-    assert batch.text_lengths.max() <= 7
-    assert (batch.wanted != IGNORE).sum(1).min() == 1
+    assert batch["text_lengths"].max() <= 7
+    assert (batch["wanted"] != IGNORE).sum(1).min() == 1
     assert next(feed.after(0, 1)) == Place(0, 1)

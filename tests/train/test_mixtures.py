@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.data.feed import ExampleFeed
+from regard.data.batching.feed import ExampleFeed
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe

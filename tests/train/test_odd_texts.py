@@ -11,7 +11,7 @@ from regard.recipes.load import check
 from regard.recipes.sections import Recipe
 from regard.recipes.yaml_document import Document
 from regard.tasks.setup import prepare
-from regard.train.odd_texts import odd_texts
+from regard.train.warnings import odd_texts
 
 TEXT = """
 task: {task}

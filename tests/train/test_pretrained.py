@@ -11,7 +11,7 @@ from rich.table import Table
 
 from regard.runs.folder import RunError
 from regard.runs.run import Run
-from regard.train.plan import plan
+from regard.train.dry_run import plan
 from regard.train.screen import Screen
 from tests.train.tiny import metrics, recipe, train
 
@@ -57,7 +57,7 @@ def test_what_the_first_run_has_not_begins_anew_and_is_named(base: Path, tmp_pat
         (("model.hidden_dim=17",), r"is \[.*\], and \[.*\] is needed; give the model the widths of that run"),
         (
             ("model={kind: seq2seq, embedding_dim: 16, hidden_dim: 16}",),
-            "which this model has not; begin with a run of",
+            "which this model lacks; set init to a run of",
         ),
     ],
 )

@@ -17,7 +17,7 @@ from regard.recipes.sections import Recipe
 from regard.recipes.yaml_document import Document
 from regard.runs.folder import RunError
 from regard.runs.run import Run
-from regard.train.plan import plan
+from regard.train.dry_run import plan
 from regard.train.screen import Screen
 from regard.train.trainer import Outcome, Trainer
 
@@ -259,4 +259,4 @@ def test_so_is_a_vocabulary_that_lacks_most_words_of_its_own_text(tmp_path: Path
     train(CLASSIFY, tmp_path / "run", table, "tokenizer.min_frequency=2", screen=screen)
     noted = [said for said in screen.said if "unknown" in said]
     assert "67% of the tokens of train (text) are unknown to the tokenizer; lower tokenizer.min_frequency" in noted[0]
-    assert "tokens of valid (text) are unknown to the tokenizer; look whether these are texts like" in noted[1]
+    assert "tokens of valid (text) are unknown to the tokenizer; check that these texts are like" in noted[1]

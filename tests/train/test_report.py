@@ -22,11 +22,11 @@ from regard.runs.checkpoint import Progress
 from regard.runs.run import Run
 from regard.systems.tagging.task import Tagging
 from regard.systems.translation.task import Translation
+from regard.tasks.measurement import Measured
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Task
 from regard.train.report import report, summary
 from regard.train.trainer import Outcome
-from regard.train.validation import Measured
 from tests.train.tiny import recipe, train
 
 RIGHT = Prediction("1 2", "1 2", -0.1, ("1", "2"), ("1", "2"), (-0.1, -0.1), torch.eye(2), reference="1 2")

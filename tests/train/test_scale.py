@@ -17,7 +17,7 @@ from regard.specials import BOS
 from regard.systems.classification.task import Classification
 from regard.systems.language_model.task import LanguageModelling
 from regard.systems.translation.task import Translation
-from regard.tasks.setup import make_model
+from regard.tasks.build import make_model
 from regard.tasks.task import Task
 
 CHARACTERS = Tokenizer.train(["abcdefgh"], kind="characters")
@@ -86,7 +86,8 @@ def test_the_scale_of_a_recipe_is_kept(task: str, model: str) -> None:
 def test_models_without_a_scale_are_as_they_were() -> None:
     for name in shipped():
         section = load_section(name)
-        if not any("scale" in type(part).model_fields for part in (section, getattr(section, "encoder", section))):
+        parts = (section, getattr(section, "encoder", None) or section)
+        if not any("scale" in type(part).model_fields for part in parts):
             assert section.arguments(scale=1.0) == section.arguments()
 
 

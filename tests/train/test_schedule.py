@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from regard.train.objective import make_schedule
 from regard.train.schedule import Constant, Cosine, InverseSqrt, Noam, Plateau, Schedule, Steps
-from regard.train.update import make_schedule
 from tests.train.tiny import recipe
 
 

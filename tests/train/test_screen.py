@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from torch import nn
 
-from regard.data.feed import Feed
+from regard.data.batching.feed import Feed
 from regard.runs.checkpoint import Progress
 from regard.train import screen as module
 from regard.train.screen import Screen

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-import regard.train.trainer as module
+from regard.runs.checkpoint import Progress
 from regard.runs.run import Run
+from regard.tasks.measurement import Measured, measure
+from regard.train import validator
+from regard.train.checkpointing import Checkpointing
 from regard.train.screen import Screen
 from regard.train.signals import STOPPING, Interrupted, as_interrupts
-from regard.train.validation import Measured, measure
 from tests.train.test_resuming import started
 from tests.train.tiny import metrics, train
 
@@ -78,7 +80,7 @@ def test_a_measurement_is_cut_short_and_taken_up_again(
             time.sleep(60)
         return measure(*arguments, **settings)
 
-    monkeypatch.setattr(module, "measure", slow)
+    monkeypatch.setattr(validator, "measure", slow)
     begin = time.monotonic()
     screen = Stopping(signal.SIGTERM, -1)
     outcome = train(tmp_path, screen=screen)
@@ -96,15 +98,15 @@ def test_time_makes_checkpoints_that_change_nothing(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter(range(0, 10**9, 100))
-    monkeypatch.setattr(module.time, "monotonic", lambda: float(next(clock)))  # each look is 100 seconds later
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))  # each look is 100 seconds later
     kept: list[int] = []
-    save = module.Trainer._checkpoint
+    save = Checkpointing.save
 
-    def noted(self: module.Trainer, progress: module.Progress) -> None:
+    def noted(self: Checkpointing, progress: Progress) -> None:
         kept.append(progress.step)
         save(self, progress)
 
-    monkeypatch.setattr(module.Trainer, "_checkpoint", noted)
+    monkeypatch.setattr(Checkpointing, "save", noted)
     train(tmp_path / "five", "train.checkpoint_every=500")
     assert len(kept) > 5
     assert kept != [40]

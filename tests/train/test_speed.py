@@ -16,8 +16,7 @@ from regard.recipes.errors import RecipeError
 from regard.runs.budget import Budget
 from regard.runs.run import Run
 from regard.train import speed as module
-from regard.train import trainer as loop
-from regard.train.plan import plan
+from regard.train.dry_run import plan
 from regard.train.screen import Screen
 from regard.train.speed import Speed, advice, measured_speed
 from regard.train.trainer import Trainer
@@ -45,7 +44,7 @@ def test_as_many_updates_as_fit(update: float, validation: float, final: float, 
 def test_measuring_leaves_no_trace(tmp_path: Path) -> None:
     trainer = Trainer(recipe(COSINE), Run(tmp_path / "measured"), screen=Screen(quiet=True))
     before = {name: tensor.clone() for name, tensor in trainer.model.state_dict().items()}
-    speed = measured_speed(trainer, 0.05)
+    speed = measured_speed(trainer.updater, 0.05)
     assert min(speed.update, speed.validation) > 0
     assert speed.final == pytest.approx(2 * speed.validation)  # valid and test are of the same length
     assert all(torch.equal(before[name], tensor) for name, tensor in trainer.model.state_dict().items())
@@ -111,7 +110,7 @@ def test_a_dry_run_says_how_long_it_would_take() -> None:
 
 
 def test_what_is_left_is_said_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "_WORTH_A_LOOK", 0.0)
+    monkeypatch.setattr(module, "_WORTH_ANNOUNCING", 0.0)
     screen, said = Screen(), io.StringIO()
     screen.console = Console(file=said, highlight=False, force_terminal=False, width=80)
     train(tmp_path, "train.steps=30", "train.valid_every=25", screen=screen)

@@ -24,9 +24,9 @@ from regard.recipes.errors import RecipeError
 from regard.runs.files import read_tensors, write_tensors
 from regard.runs.run import Run
 from regard.specials import BOS, EOS
+from regard.tasks.measurement import Measured, measure
 from regard.tasks.setup import prepare
 from regard.tasks.splits import Split
-from regard.train.validation import Measured, measure
 from tests.train.test_resuming import Interrupting
 from tests.train.tiny import TEXT, metrics, recipe, train, without_checksums
 

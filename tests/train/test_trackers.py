@@ -14,7 +14,7 @@ from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
 from regard.recipes.yaml_document import Document
 from regard.runs.run import Run
-from regard.train.trackers import Trackers
+from regard.train.log import Trackers
 from tests.train.tiny import TEXT, metrics, recipe, train
 
 NAMES = ("wandb", "mlflow", "trackio", "tensorboard")

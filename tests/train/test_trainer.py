@@ -12,8 +12,8 @@ import torch
 from rich.console import Console
 from torch import Tensor, nn
 
+from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import DataError
-from regard.data.tokenizer import Tokenizer
 from regard.evaluate.score import Score
 from regard.recipes.errors import RecipeError
 from regard.recipes.sections import EvaluateSection
@@ -22,15 +22,15 @@ from regard.runs.files import read_tensors
 from regard.runs.folder import RunError
 from regard.runs.metrics_log import MetricsLog
 from regard.runs.run import Run
+from regard.tasks.measurement import Measured, measure
+from regard.tasks.nan_locator import NotFiniteError
 from regard.tasks.prediction import Prediction
-from regard.train.nan_locator import NotFiniteError
-from regard.train.notices import Notices
-from regard.train.plan import plan
+from regard.train.dry_run import plan
 from regard.train.report import report, summary
 from regard.train.screen import Screen
-from regard.train.tf32 import rounded_products
 from regard.train.trainer import Trainer
-from regard.train.validation import Measured, measure
+from regard.train.updater import tf32_products
+from regard.train.warnings import LearningWarnings
 from tests.train.tiny import metrics, recipe, train
 
 
@@ -86,7 +86,7 @@ def test_tf32_is_for_updates_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """On a GPU; here the setting alone is looked at. Validation is exact, and nobody else's setting changes."""
     seen: list[str] = []
     monkeypatch.setattr(torch, "set_float32_matmul_precision", seen.append)
-    with rounded_products(torch.device("cuda"), allowed=precision == "tf32"):
+    with tf32_products(torch.device("cuda"), allowed=precision == "tf32"):
         assert seen == (["high"] if precision == "tf32" else [])
     assert seen[-1] == "highest"
     train(tmp_path / precision, "train.steps=2", f"train.precision={precision}")
@@ -261,26 +261,26 @@ def measured(loss: float, flatness: float | None) -> Measured:
     return Measured(loss, {"perplexity": Score("perplexity", math.exp(loss), "", 1)}, (), flatness)
 
 
-def test_notices() -> None:
-    notices = Notices(floor=2.0)
-    assert notices.after(5, 100, measured(9.0, 1.0)) == []  # too early to say
-    assert notices.after(50, 100, measured(1.0, 0.3)) == []
-    assert notices.after(50, 100, measured(1.0, None)) == []
-    (low,) = notices.after(50, 100, measured(1.95, 0.3))
-    assert "the loss 1.95 is hardly below the unigram floor 2.00" in low
-    assert notices.after(60, 100, measured(1.95, 0.3)) == []  # each thing once
-    (flat,) = notices.after(50, 100, measured(1.0, 0.97))
+def test_warnings_of_learning() -> None:
+    warnings = LearningWarnings(unigram_loss=2.0)
+    assert warnings.after(5, 100, measured(9.0, 1.0)) == []  # too early to say
+    assert warnings.after(50, 100, measured(1.0, 0.3)) == []
+    assert warnings.after(50, 100, measured(1.0, None)) == []
+    (low,) = warnings.after(50, 100, measured(1.95, 0.3))
+    assert "the loss 1.95 is not clearly below the unigram loss 2.00" in low
+    assert warnings.after(60, 100, measured(1.95, 0.3)) == []  # each thing once
+    (flat,) = warnings.after(50, 100, measured(1.0, 0.97))
     assert "attention is flat (97% of the entropy" in flat
-    (by_heart,) = Notices(floor=2.0).after(50, 100, measured(2.4, 0.3), 0.1)
-    assert "its loss is 0.10 there and 2.40 in validation" in by_heart
+    (overfitted,) = LearningWarnings(unigram_loss=2.0).after(50, 100, measured(2.4, 0.3), 0.1)
+    assert "its loss is 0.10 on training data and 2.40 in validation" in overfitted
 
 
-def test_the_unigram_floor_counts_ends(tmp_path: Path) -> None:
+def test_the_unigram_loss_counts_ends(tmp_path: Path) -> None:
     trainer = Trainer(recipe(), Run(tmp_path), screen=Screen(quiet=True))
     targets = trainer.setup.train.texts("target")
     tokens = [token for text in targets for token in [*text.split(), "</s>"]]
     shares = [tokens.count(token) / len(tokens) for token in set(tokens)]
-    assert trainer.notices.floor == pytest.approx(-sum(share * math.log(share) for share in shares))
+    assert trainer.validator.warnings.unigram_loss == pytest.approx(-sum(share * math.log(share) for share in shares))
 
 
 def test_a_prediction_as_json() -> None:
@@ -327,7 +327,7 @@ def test_lines_that_were_left_out_are_named(tmp_path: Path) -> None:
 
 
 def test_a_model_that_no_memory_holds_is_not_made_to_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.train.plan.memory", lambda: 1000)
+    monkeypatch.setattr("regard.train.dry_run.memory", lambda: 1000)
     *tables, said = plan(recipe())
     assert len(tables) == 1
     assert str(said).startswith("[bold red]too large:[/] 1.0 KiB of memory are free, and the weights alone need ")

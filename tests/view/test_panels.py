@@ -10,7 +10,7 @@ import pytest
 import torch
 from matplotlib import figure as figures
 
-from regard.data.batch import Batch
+from regard.data.batching.batch import Batch
 from regard.decode.search import Search
 from regard.explain.panel import Panel
 from regard.recipes.sections import Recipe

@@ -1,4 +1,4 @@
-"""The command `regard`, one file a subcommand."""
+"""Command line `regard`, one file per subcommand."""
 
 from regard.cli.app import app
 from regard.cli.main import main

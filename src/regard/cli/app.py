@@ -1,4 +1,4 @@
-"""The command line's root."""
+"""Root of the command line, with all its commands."""
 
 from __future__ import annotations
 

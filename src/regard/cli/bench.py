@@ -1,4 +1,4 @@
-"""`regard bench`: ours beside plain PyTorch and its fused attention, on this machine."""
+"""`regard bench`: this library beside plain PyTorch and its fused attention, on this machine."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def command(
 
 
 def _gate(findings: Sequence[Finding]) -> int:
-    """How many were looked at, if all passed; otherwise the end, with those that did not."""
+    """Return the number of checks if all passed; end the command otherwise, with those that failed."""
     red = [finding for finding in findings if not finding.passed]
     if red:
         show(*(f"[red]red[/] {escape(str(finding))}" for finding in red))
@@ -65,7 +65,7 @@ def _gate(findings: Sequence[Finding]) -> int:
 
 
 def _write(rows: Sequence[Row], machine: Machine, findings: int, out: Path) -> None:
-    """The table on the screen; the numbers and the picture into the folder."""
+    """Print the table; write the numbers and the picture into the folder."""
     from regard.bench.table import draw, on_screen, summary
     from regard.runs.files import written
 

@@ -77,7 +77,7 @@ def _train(pool: Pool) -> None:
 
 
 def _write(comparison: Comparison, pool: Pool) -> None:
-    """The table on the screen; the page, the CSV and the picture into the comparison's folder."""
+    """Print the table; write the page, the CSV and the picture into the comparison's folder."""
     from regard.compare.picture import draw
     from regard.compare.result import rows
     from regard.compare.table import as_csv, columns, markdown, on_screen

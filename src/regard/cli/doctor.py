@@ -1,4 +1,4 @@
-"""`regard doctor`: what this machine can run, and what is missing."""
+"""`regard doctor`: checks of machine and packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The findings of `regard doctor`: machine, packages, and the fast implementations beside the definition."""
+"""Checks of `regard doctor`: machine, packages, and fast implementations against the definition."""
 
 from __future__ import annotations
 
@@ -9,19 +9,23 @@ import platform
 import re
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import torch
 
+import regard
 from regard import Mask, __version__, ops
-from regard.cli.pinned import newer, pinned_versions
 from regard.ops.attended import Attended
 
+_PACKAGE = Path(regard.__file__).parent
+_CONSTRAINTS = (_PACKAGE / "constraints.txt", _PACKAGE.parents[1] / "constraints.txt")
+"""Of an installed package, and of a checkout."""
 _PINNED = "pip install -c constraints.txt has the tested one"
 
 
 class Finding(NamedTuple):
-    """One line of the examination."""
+    """Result of one check."""
 
     verdict: Literal["ok", "note", "missing"]
     what: str
@@ -29,7 +33,7 @@ class Finding(NamedTuple):
 
 
 def examine(*, run: bool = True) -> list[Finding]:
-    """All findings; with `run` also that the fast implementations agree with the reference on each device."""
+    """Return all findings; with `run` also those of fast implementations on each device."""
     findings = [
         Finding("ok", "regard", __version__),
         Finding("ok", "Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
@@ -79,7 +83,7 @@ def _triton() -> Finding:
 
 
 def _packages() -> Iterator[Finding]:
-    """Each missing dependency, each one that is newer than what is tested, and each extra."""
+    """Yield missing dependencies, those newer than the tested version, and the extras."""
     tested = pinned_versions()
     extras: dict[str, list[str]] = {}
     for requirement in importlib.metadata.requires("regard") or []:
@@ -123,7 +127,7 @@ _RUNS: dict[str, tuple[_Run, tuple[str, ...]]] = {
 
 
 def _self_checks(device: torch.device) -> Iterator[Finding]:
-    """Each fast implementation against the definition in float64, on a batch with a fully masked sequence."""
+    """Compare fast implementations with the definition in float64, on a batch with a fully masked sequence."""
     generator = torch.Generator().manual_seed(0)
     wide = torch.randn(3, 2, 65, 32, generator=generator, dtype=torch.float64)
     narrow = wide.float().to(device)
@@ -136,3 +140,24 @@ def _self_checks(device: torch.device) -> Iterator[Finding]:
             took = 1e3 * (time.perf_counter() - begin)
             fact = f"{impl} on {device}: largest error {error:.1e} in float32, {took:.0f} ms"
             yield Finding("ok" if error < 1e-4 else "missing", mechanism, fact)
+
+
+def pinned_versions() -> dict[str, str]:
+    """Return the tested version of each package, by its name in lower case; nothing if the file is gone."""
+    found = next((path for path in _CONSTRAINTS if path.exists()), None)
+    text = "" if found is None else found.read_text(encoding="utf-8")
+    return {name.lower(): version for name, version in re.findall(r"^([\w.-]+)==(\S+)$", text, re.MULTILINE)}
+
+
+def newer(installed: str, tested: str) -> bool:
+    """Return True if a version is of a later minor release than the tested one.
+
+    >>> newer("2.15.0+cpu", "2.13.0"), newer("2.13.1", "2.13.0"), newer("3", "2.13.0"), newer("2.9.1", "2.13.0")
+    (True, False, True, False)
+    """
+    return _release(installed) > _release(tested)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    numbers = re.match(r"\d+(\.\d+)?", version)
+    return tuple(map(int, numbers[0].split("."))) if numbers else ()

@@ -1,4 +1,4 @@
-"""Checks of arguments that need no PyTorch, and so come before it is imported."""
+"""Checks of arguments that need no PyTorch, made before it is imported."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def check_runs(
 
 
 def check_input(path: Path | None) -> None:
-    """End the command if a file to read is not there."""
-    from regard.data.lines import opened
+    """End the command if an input file is missing."""
+    from regard.data.formats.lines import opened
     from regard.data.problems import DataError
 
     if path is None or (path.exists() and not path.is_dir()):  # a pipe is opened only once, where it is read
@@ -48,7 +48,7 @@ def check_input(path: Path | None) -> None:
 
 
 def check_output(path: Path | None) -> None:
-    """End the command if a file cannot be written for want of a folder, before anything is computed."""
+    """End the command if the folder of an output file is missing, before anything is computed."""
     if path is None:
         return
     if path.is_dir():

@@ -1,4 +1,4 @@
-"""`regard evaluate`: what a trained model is worth."""
+"""`regard evaluate`: loss and metrics of a trained model."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from regard.cli.screen import fail, notice, show
 if TYPE_CHECKING:
     from regard.evaluate.bootstrap import Comparison
     from regard.predictor import Predictor
+    from regard.tasks.measurement import Measured
     from regard.tasks.splits import Split
-    from regard.train.validation import Measured
 
 
 def command(
@@ -65,7 +65,7 @@ def command(
 
     layout = Layout(form, tuple(source or ()), target, header, encoding, bad_lines)
     if not files and (layout.format or layout.columns):
-        fail("--format, --source, --target and --header are of a file; name it behind the run")
+        fail("--format, --source, --target and --header describe a file; give the file after the run")
     if missing := next((file for file in files or [] if not file.exists()), None):
         fail(f"{missing}: there is no such file")
     others = (*(ensemble or []), *([] if against is None else [against]))
@@ -75,17 +75,17 @@ def command(
     from regard.evaluate.score import shown, strict
     from regard.predictor import load
     from regard.runs.files import DiskError
+    from regard.runs.predictions_file import check_answers, write_predictions
     from regard.runs.run import Run
-    from regard.tasks.measured_data import measured_on
+    from regard.tasks.inputs import file_overrides
+    from regard.tasks.measurement import measure
+    from regard.tasks.nan_locator import NotFiniteError
     from regard.tasks.splits import prepared
-    from regard.train.nan_locator import NotFiniteError
-    from regard.train.predictions_file import check_answers, write_predictions
-    from regard.train.validation import measure
     from regard.view.classes import class_table, confusion_table
 
     try:
         split = "test" if files else split
-        overrides = measured_on(Run(run).recipe(), files or [], layout)
+        overrides = file_overrides(Run(run).recipe(), files or [], layout)
         overrides += [f"data.{one}" for one in data or []] + [f"decode.{one}" for one in decode or []]
         remembered = [one for one in overrides if one.startswith("decode.memory=")]  # data, not a search: for both
         loaded = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
@@ -139,14 +139,14 @@ def command(
 
 
 def _differences(mine: Predictor, split: Split, measured: Measured, other: Predictor) -> dict[str, Comparison]:
-    """Each metric's change from the other run to this one, on the same questions."""
-    from regard.train.validation import asked
+    """Return the change of each metric from the other run to this one, on the same inputs."""
+    from regard.tasks.measurement import inputs_and_references
 
     metrics = mine.recipe.metrics
     if not metrics:
         raise ValueError("--against compares answers by their metrics; a language model has none")
-    questions, references = asked(mine.task, split, mine.recipe)
-    task = other.task.ready(other.model, split.examples)
+    questions, references = inputs_and_references(mine.task, split, mine.recipe)
+    task = other.task.bind(other.model, split.examples)
     before = [answers[0].text for answers in task.predict(other.model, questions, other.search)]
     after = [answer.text for answer in measured.predictions]
     return {metric.label: metric.compare(before, after, references) for metric in metrics}

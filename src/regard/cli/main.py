@@ -1,4 +1,4 @@
-"""The command's entry: what goes wrong outside of any command is one sentence too."""
+"""Entry of the command line: errors outside of any command end as one message too."""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ _TITLES: dict[Family, str] = {
 def command(
     name: Annotated[str | None, typer.Argument(help="Mechanism to show with its documentation.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Markdown table, as in the README.")] = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Markdown table, as in docs/mechanisms/README.md.")
+    ] = False,
 ) -> None:
     """List the attention mechanisms with equation, paper, cost and implementations."""
     from regard.ops.card import catalogue
@@ -54,7 +56,7 @@ def command(
 
 
 def _named(name: str, entries: list[Entry]) -> Entry:
-    """The mechanism of this name, or of its module's; case and hyphens do not matter."""
+    """Return the mechanism of a name, or of its module's; case and hyphens do not matter."""
     plain = name.lower().replace("-", "_").replace(" ", "_")
     known = {entry.card.module.lower(): entry for entry in entries} | {entry.card.name: entry for entry in entries}
     if plain not in known:
@@ -66,15 +68,15 @@ def _named(name: str, entries: list[Entry]) -> Entry:
 
 
 def markdown() -> str:
-    """The README's table: mechanism, paper, equation, file, implementations."""
+    """Return the table of docs/mechanisms/README.md: mechanism, family, paper, equation, file, implementations."""
     from regard.ops.card import catalogue
 
-    rows = ["| mechanism | paper | equation | file | implementations |", "|---|---|---|---|---|"]
+    rows = ["| mechanism | family | paper | equation | file | implementations |", "|---|---|---|---|---|---|"]
     for card, source in catalogue():
-        page = f"[{card.name}](docs/mechanisms/{card.name}.md)"
-        file = f"[`{source}`](src/regard/{source})"
+        page = f"[{card.name}]({card.name}.md)"
+        file = f"[`{source}`](../../src/regard/{source})"
         equation = f"`{card.equation}`".replace("|", "\\|")
-        rows.append(f"| {page} | {card.paper} | {equation} | {file} | {card.ways()} |")
+        rows.append(f"| {page} | {card.family} | {card.paper} | {equation} | {file} | {card.ways()} |")
     return "\n".join(rows)
 
 

@@ -1,4 +1,4 @@
-"""Memory that ran out, of the machine or of a GPU, as one sentence."""
+"""Messages about memory that ran out, of the machine or of a GPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SIGNS = ("not enough memory", "can't allocate memory", "out of memory", "bad al
 
 
 def ran_out(problem: BaseException) -> bool:
-    """Return True for an error that says that memory was asked for and is not there.
+    """Return True for an error of an allocation that failed.
 
     PyTorch has a type for GPUs only; on the CPU it raises a RuntimeError with such a text.
 
@@ -26,7 +26,7 @@ def ran_out(problem: BaseException) -> bool:
 
 
 def training_advice(recipe: Recipe, newest: int | None) -> str:
-    """Return what to change in a recipe, and what is kept.
+    """Return a message on what to change in a recipe, and what is kept.
 
     Args:
         recipe: what is trained.

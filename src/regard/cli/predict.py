@@ -1,4 +1,4 @@
-"""`regard predict`: ask a trained model."""
+"""`regard predict`: answers of a trained model."""
 
 from __future__ import annotations
 
@@ -65,30 +65,26 @@ def command(
     from regard.recipes.file_data import Layout
 
     if texts and file is not None:
-        fail("texts and --file together; give one of them")
+        fail("both texts and --file are given; give one of them")
     layout = Layout(form, tuple(source or ()), None, header, encoding)
     if file is None and layout != Layout():
-        fail("--format, --source, --header and --encoding are of a file; give it with --file FILE")
+        fail("--format, --source, --header and --encoding describe a file; give it with --file FILE")
     if any(one.partition("=")[0].strip() == "n_best" for one in decode or []):
-        fail("--decode n_best: how many answers are given is --n-best")
+        fail("--decode n_best is set by --n-best; use that option")
     overrides = [f"decode.{one}" for one in decode or []]
     check_runs(run, ensemble or [], overrides=overrides)
     check_input(file)
     check_input(only)
     check_output(output)
 
-    import torch
-
+    from regard.cpu_settings import tune_cpu
     from regard.data.problems import Skipped
     from regard.predictor import load
     from regard.tasks.inputs import answered
-    from regard.train import malloc
-    from regard.train.threads import choose
 
     try:
         predictor = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
-        torch.set_num_threads(choose(predictor.model))
-        malloc.keep()
+        tune_cpu(predictor.model)
         trie = None if only is None else predictor.allowed(only)
         shown = visible if output is None and not as_json and sys.stdout.isatty() else str  # a pipe gets what is said
         draw = _drawing(predictor.task) if alignment else _nothing
@@ -98,7 +94,9 @@ def command(
         apart = "\n" if n_best > 1 and not as_json else ""  # a blank line tells the answers to two inputs apart
         with _opened(output) as out:
             while chunk := list(islice(inputs, size)):
-                for doubt in predictor.task.doubts(predictor.model, [one.text for one in chunk if not one.problem]):
+                for doubt in predictor.task.input_warnings(
+                    predictor.model, [one.text for one in chunk if not one.problem]
+                ):
                     notice(doubt)
                 for one, answers in answered(chunk, lambda asked: predictor.n_best(asked, n_best, only=trie)):
                     out.write(between)
@@ -119,7 +117,7 @@ def command(
 
 
 def _inputs(predictor: Predictor, given: list[str] | None, file: Path | None, layout: Layout) -> Iterator[Input]:
-    """What is asked: texts of the command line, a file, or standard input."""
+    """Return the inputs: texts of the command line, a file, or standard input."""
     from regard.recipes.file_data import LINES, tabular
     from regard.tasks.inputs import file_inputs, input_format, standard_input, texts
 
@@ -129,12 +127,12 @@ def _inputs(predictor: Predictor, given: list[str] | None, file: Path | None, la
         return standard_input()
     by_name = layout.format is None and len(predictor.task.input_fields) == 1 and tabular(file)
     if by_name and input_format(predictor.recipe, file, layout) == LINES:
-        notice(f"each line of {file} is asked as a text; --format table or jsonl, and --source COLUMN, read columns")
+        notice(f"each line of {file} is one input; for columns give --format table or jsonl, and --source COLUMN")
     return file_inputs(predictor.recipe, predictor.task, file, layout)
 
 
 def _pass_over(one: Input, skipped: Skipped, bad_lines: str) -> None:
-    """Count an input that cannot be answered, or end the command; what was answered before it is written."""
+    """Count an input without an answer, or end the command after writing the answers before it."""
     said = str(one.problem) if one.where is None else f"{one.where}: {one.problem}"
     if bad_lines == "refuse":
         said = said.replace("data.encoding=", "--encoding ")
@@ -144,7 +142,7 @@ def _pass_over(one: Input, skipped: Skipped, bad_lines: str) -> None:
 
 @contextmanager
 def _opened(path: Path | None) -> Iterator[TextIO]:
-    """Where answers go."""
+    """Open the output."""
     if path is None:
         yield sys.stdout
         return
@@ -170,7 +168,7 @@ def _json_problem(one: Input) -> str:
 
 
 def _text(answers: list[Prediction], n_best: int, draw: Callable[[Prediction], str]) -> str:
-    """A line for each answer, with its score in front where there are several, and a drawing below."""
+    """Return a line per answer, with its score in front where there are several, and a drawing below."""
     parts = []
     for one in answers:
         line = " ".join(one.text.splitlines())
@@ -181,7 +179,7 @@ def _text(answers: list[Prediction], n_best: int, draw: Callable[[Prediction], s
 
 
 def _drawing(task: Task) -> Callable[[Prediction], str]:
-    """Where each piece looked, or that it cannot have looked anywhere."""
+    """Return a function that draws the attention of an answer, or says that there is none."""
 
     def drawn(answer: Prediction) -> str:
         found = task.drawing(answer)
@@ -193,5 +191,5 @@ def _drawing(task: Task) -> Callable[[Prediction], str]:
 
 
 def _nothing(answer: Prediction) -> str:
-    """No drawing."""
+    """Return no drawing."""
     return ""

@@ -1,4 +1,4 @@
-"""`regard runs`: the runs of a folder."""
+"""`regard runs`: list, compare or remove the runs of a folder."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def command(
 
 
 def _folder(name: str, runs: Path) -> Path:
-    """The run of a path, or of a name in the folder of runs."""
+    """Return the run of a path, or of a name in the folder of runs."""
     from regard.runs.folder import recipe_file
 
     among = runs / name
@@ -99,7 +99,7 @@ def _table(found: Sequence[Listed]) -> Table:
 
 
 def _metrics(found: Sequence[Listed]) -> Table:
-    """A row per run, a column per metric of any of them."""
+    """Return a table with a row per run and a column per metric."""
     names = list(dict.fromkeys(name for one in found for name in one.metrics or {}))
     table = Table()
     for column in ("run", "updates", "split", *names):

@@ -1,4 +1,4 @@
-"""What commands print with: tables on standard output, one clear sentence on standard error."""
+"""Output of commands: tables on standard output, messages on standard error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PIPE_WIDTH = 160
 
 
 def console() -> Console:
-    """Standard output, as wide as the terminal."""
+    """Return standard output, as wide as the terminal."""
     screen = Console()
     if not screen.is_terminal and "COLUMNS" not in os.environ:
         screen.width = _PIPE_WIDTH
@@ -32,7 +32,7 @@ def show(*what: RenderableType) -> None:
 
 
 def drawn(*what: RenderableType) -> str:
-    """Return tables or lines as they are printed, with their colours."""
+    """Return tables or lines as printed, with their colours."""
     screen = Console(file=StringIO(), force_terminal=True, color_system="standard", highlight=False, width=_PIPE_WIDTH)
     with screen.capture() as capture:
         for part in what:
@@ -41,11 +41,11 @@ def drawn(*what: RenderableType) -> str:
 
 
 def notice(sentence: str) -> None:
-    """Something to know, beside what is printed."""
+    """Print a note on standard error."""
     Console(stderr=True, soft_wrap=True).print(f"[yellow]note:[/] {escape(sentence)}")
 
 
 def fail(sentence: str) -> NoReturn:
-    """End the command with one sentence and exit status 2."""
+    """End the command with a message and exit status 2."""
     Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(sentence)}")
     raise typer.Exit(2)

@@ -1,4 +1,4 @@
-"""`regard train`: from a recipe to a model."""
+"""`regard train`: train or resume a run."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def command(
 
 
 def _ended(folder: Path, recipe: Recipe, *, shows: bool) -> bool:
-    """Show the summary of a run that ended by this very recipe."""
-    from regard.runs.ending import saved_summary
+    """Print the summary of a run that ended with this recipe; return True if there is one."""
+    from regard.runs.folder import saved_summary
 
     summary = saved_summary(folder, recipe)
     if summary is not None and shows:
@@ -73,11 +73,11 @@ def _ended(folder: Path, recipe: Recipe, *, shows: bool) -> bool:
 
 
 def _train(recipe: Recipe, folder: Path, *, dry_run: bool, changed_data: bool) -> None:
-    from regard.runs.ending import save_summary
     from regard.runs.files import DiskError
+    from regard.runs.folder import save_summary
     from regard.runs.run import Run
-    from regard.train.nan_locator import NotFiniteError
-    from regard.train.plan import plan
+    from regard.tasks.nan_locator import NotFiniteError
+    from regard.train.dry_run import plan
     from regard.train.report import report, summary
     from regard.train.trainer import Trainer
 

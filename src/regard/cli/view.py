@@ -1,4 +1,4 @@
-"""`regard view`: a picture of what a model attends to, or of what it keeps."""
+"""`regard view`: picture of the attention or the memory of a model."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def command(
         fail(str(problem))
 
     from regard.predictor import load
-    from regard.tasks.askable import check_askable
+    from regard.tasks.inputs import check_inputs
     from regard.view.panels import draw
 
     try:
         loaded = load(run, overrides=overrides)
         task = loaded.task
         parsed = task.parse(text)
-        check_askable([parsed], loaded.recipe.decode.max_text)
+        check_inputs([parsed], loaded.recipe.decode.max_text)
         if task.is_blank(parsed):
             fail("the text is empty; give one whose answer can be drawn")
         panels = task.panels(loaded.model, parsed, loaded.search, head=head)

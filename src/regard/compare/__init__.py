@@ -1,1 +1,1 @@
-"""One recipe with several values of any key, side by side."""
+"""Comparison of a recipe with several values of any key, side by side."""

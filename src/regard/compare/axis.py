@@ -1,4 +1,4 @@
-"""What is varied: a key with several values."""
+"""Axes of a comparison: keys with several values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SEED = "train.seed"
 
 @dataclass(frozen=True)
 class Axis:
-    """A key of a recipe and the values that it takes in turn.
+    """Key of a recipe with its values.
 
     Attributes:
         key: the path of the key, `model.attention`.
@@ -27,7 +27,7 @@ class Axis:
 
 
 def axes(assignments: list[str]) -> tuple[list[Axis], list[str]]:
-    """The assignments that give a key several values, and those that give it one.
+    """Split assignments into axes, with several values, and plain assignments.
 
     Values are separated by commas. They are the items of a YAML list without its brackets, so that a comma inside of
     brackets, braces or quotes does not separate: `[a, b]` is one value, `[a, b], [c]` are two.
@@ -48,7 +48,7 @@ def axes(assignments: list[str]) -> tuple[list[Axis], list[str]]:
         if key == "run":
             raise RecipeError(f"{assignment!r}: a comparison names its runs; give it a name with --name NAME")
         if key in seen:
-            raise RecipeError(f"{key!r} is given twice; write its values behind one another: {key}=ONE,OTHER")
+            raise RecipeError(f"{key!r} is given twice; separate its values by commas: {key}=ONE,OTHER")
         seen.add(key)
         values = _items(text)
         if len(values) > 1:
@@ -62,7 +62,7 @@ def axes(assignments: list[str]) -> tuple[list[Axis], list[str]]:
 
 
 def _items(text: str) -> tuple[str, ...]:
-    """The values of a text as they are written; what is no YAML list is one value, whose problem the recipe names."""
+    """Return the values of a text as written; a text that is no YAML list is one value, which the recipe checks."""
     try:
         node = yaml.compose(f"[{text}]", Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError):

@@ -1,4 +1,4 @@
-"""How a comparison stands, while it runs."""
+"""Board: state of a comparison while it runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROOM = 6  # lines of a terminal that are not for runs
 
 
 class Board:
-    """A line for each run on a terminal; elsewhere a line whenever a run begins or ends."""
+    """Table with a line per run on a terminal; elsewhere a line whenever a run begins or ends."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -46,7 +46,7 @@ class Board:
         self._seen = list(pool.states)
 
     def stopping(self) -> None:
-        """A signal has come."""
+        """Print that a signal came."""
         with suppress(OSError):  # the terminal may be what was closed
             self._live.stop()
             self.console.print(
@@ -55,7 +55,7 @@ class Board:
 
 
 def _drawn(pool: Pool, room: int) -> RenderableType:
-    """As many runs as there is room for: those in training, then those that failed, wait, are done."""
+    """Return as many runs as fit: those in training, then those that failed, wait, are done."""
     order = {number: list(_STYLES).index(state) for number, state in enumerate(pool.states)}
     shown = sorted(sorted(order, key=lambda number: order[number])[: max(1, room)])
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
@@ -72,7 +72,7 @@ def _said(pool: Pool, number: int) -> str:
 
 
 def _place(trial: Trial) -> str:
-    """How far a run has come, and its last validation."""
+    """Return the progress of a run, and its last validation."""
     rows = list(Run(trial.folder).metrics)
     step = rows[-1]["step"] if rows else 0
     updates = Run(trial.folder).updates(trial.recipe)

@@ -1,4 +1,4 @@
-"""`python -m regard.compare.child FOLDER ...`: `regard train ...` for as long as somebody holds its standard input."""
+"""`python -m regard.compare.child FOLDER ...`: `regard train ...` until its standard input is closed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 from threading import Thread
 
-from regard.compare.clock import Clock
+from regard.compare.trial import Clock
 from regard.runs.folder import RunError
 from regard.runs.lock import PATIENCE, locked
 
 
 def main(folder: str, *arguments: str) -> None:
-    """Train; when standard input ends, because it was closed or its holder was killed, do what Ctrl-C does."""
+    """Train; when standard input ends, because it was closed or its holder was killed, act as on Ctrl-C."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would ignore it
     Thread(target=_interrupt_at_the_end_of_input, daemon=True).start()
     sys.argv = ["regard", "train", *arguments]

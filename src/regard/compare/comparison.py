@@ -1,24 +1,28 @@
-"""All runs of a comparison."""
+"""Comparison: all combinations of the values of some keys."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shlex
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 from regard.compare.axis import SEED, Axis, axes
-from regard.compare.naming import plain, short_keys, slugs
 from regard.compare.trial import Trial
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import load
 from regard.recipes.sections import Recipe
 
+_LONGEST = 100  # characters of the name of a run
+
 
 @dataclass(frozen=True)
 class Comparison:
-    """One recipe with every combination of the values of some keys.
+    """Recipe with every combination of the values of some keys.
 
     Attributes:
         folder: the folder of all its runs, and of its results.
@@ -34,7 +38,7 @@ class Comparison:
 
     @property
     def heads(self) -> dict[str, str]:
-        """A short name for the key of each axis but the seed."""
+        """Short names of the keys of all axes but the seed."""
         keys = [axis.key for axis in self.axes]
         return {key: short for key, short in zip(keys, short_keys(keys), strict=True) if key != SEED}
 
@@ -77,7 +81,7 @@ def compare(recipe: str, assignments: list[str], runs: Path, name: str | None = 
     heads = short_keys(keys)
     name = name or plain("-".join((Path(recipe).stem, "compare", *heads)))
     if not re.fullmatch(r"\w[\w.-]*", name):
-        raise RecipeError(f"the name {name!r} is no name for a folder; use letters, digits, '.', '-' and '_'")
+        raise RecipeError(f"the name {name!r} is not valid for a folder; use letters, digits, '.', '-' and '_'")
     combinations = list(product(*(axis.values for axis in varied)))
     trials = []
     for values, slug in zip(combinations, slugs(keys, combinations), strict=True):
@@ -94,7 +98,7 @@ def compare(recipe: str, assignments: list[str], runs: Path, name: str | None = 
 
 
 def _checked(name: str, fixed: list[str], overrides: list[str], label: str, *, model: bool) -> Recipe:
-    """The recipe of one combination; a problem that the values have no part in is said without them."""
+    """Return the recipe of one combination; errors that its values do not cause are reported without them."""
     try:
         return load(name, overrides, model=model).recipe
     except RecipeError as problem:
@@ -104,3 +108,51 @@ def _checked(name: str, fixed: list[str], overrides: list[str], label: str, *, m
             if str(other) == str(problem):
                 raise
         raise RecipeError(f"with {label}: {problem}") from None
+
+
+def short_keys(keys: Sequence[str]) -> list[str]:
+    """Return the end of each key that no other key shares.
+
+    >>> short_keys(["model.attention", "model.encoder.dim", "model.decoder.dim"])
+    ['attention', 'encoder.dim', 'decoder.dim']
+    """
+    return [_short(key, [other for other in keys if other != key]) for key in keys]
+
+
+def _short(key: str, others: Sequence[str]) -> str:
+    parts = key.split(".")
+    ends = (".".join(parts[-length:]) for length in range(1, len(parts) + 1))
+    return next((end for end in ends if not any(f".{other}".endswith(f".{end}") for other in others)), key)
+
+
+def plain(text: str) -> str:
+    """Letters, digits, dots and hyphens of a text.
+
+    >>> plain("{score: dot, align: local_p}"), plain("-1.5"), plain("'a/b'")
+    ('score-dot-align-local_p', '-1.5', 'a-b')
+    """
+    return re.sub(r"[^\w.-]+", "-", text.strip("[]{}\"' ").replace(": ", "-")).rstrip("-.")
+
+
+def slugs(keys: Sequence[str], combinations: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return a name per combination of values; a digest distinguishes names that would be equal or are cut.
+
+    >>> slugs(["model.attention", "train.seed"], [("dot", "1"), ("dot", "2")])
+    ['attention-dot_seed-1', 'attention-dot_seed-2']
+    >>> slugs(["model.sizes"], [("[1, 2]",), ("{1: 2}",)])
+    ['sizes-1-2_3a316d', 'sizes-1-2_8f1081']
+    """
+    heads = short_keys(keys)
+    names = [
+        "_".join(f"{plain(head)}-{plain(value)}" for head, value in zip(heads, values, strict=True))
+        for values in combinations
+    ]
+    often = Counter(name[:_LONGEST].lower() for name in names)  # some file systems do not tell a from A
+    return [
+        name if len(name) <= _LONGEST and often[name.lower()] == 1 else f"{name[:_LONGEST]}_{_digest(values)}"
+        for name, values in zip(names, combinations, strict=True)
+    ]
+
+
+def _digest(values: tuple[str, ...]) -> str:
+    return hashlib.sha256("\n".join(values).encode()).hexdigest()[:6]

@@ -1,4 +1,4 @@
-"""The picture of a comparison: how each row learned, and where it ended."""
+"""Picture of a comparison: learning curve and final result of each row."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WIDE = 20.0
 
 
 class _Look(NamedTuple):
-    """How a row is drawn in both panels."""
+    """Colour and mark of a row in both panels."""
 
     label: str
     colour: str
@@ -63,7 +63,7 @@ def draw(comparison: Comparison, rows: Sequence[Row], path: Path) -> None:
 
 
 def _measures(comparison: Comparison, rows: Sequence[Row]) -> list[str]:
-    """What is drawn, one below the other: what selects the model, and the metrics that were measured."""
+    """Return the measures to draw: the selecting one, then the metrics."""
     recipe = comparison.trials[0].recipe
     known = {name for _, name in measured(rows)}
     asked = (*recipe.select[1:], *(metric.label for metric in recipe.metrics))
@@ -85,7 +85,7 @@ def _curves(axis: Axes, curves: Sequence[dict[int, Spread]], looks: Sequence[_Lo
 
 
 def _dots(axis: Axes, spreads: Sequence[Spread | None], looks: Sequence[_Look]) -> None:
-    """The rows from top to bottom: its name on the left, its number on the right, in the colour of its curve."""
+    """Draw the rows from top to bottom: name, number, and a dot in the colour of its curve."""
     for place, (spread, look) in enumerate(zip(spreads, looks, strict=True)):
         if spread is not None:
             axis.errorbar(

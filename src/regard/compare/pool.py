@@ -1,4 +1,4 @@
-"""Training several runs, some at a time, each in a process of its own."""
+"""Pool of processes that train several runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PAUSE = 0.2
 
 
 class Pool:
-    """Trains the runs that are not finished; one that fails leaves the others alone.
+    """Trains the runs that are not finished; a failed one does not affect the others.
 
     Attributes:
         trials: all of them, in order.
@@ -63,7 +63,7 @@ class Pool:
             raise
 
     def _begin_and_settle(self) -> bool:
-        """Note which processes have ended and start the next ones; False when there is nothing left."""
+        """Collect ended processes and start the next ones; return False when none is left."""
         for number, process in list(self._active.items()):
             if process.poll() is not None:
                 self._settle(number, self._active.pop(number))
@@ -114,12 +114,12 @@ def _input(process: subprocess.Popen[bytes]) -> IO[bytes]:
 
 
 def _cores() -> int:
-    """Those that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _reason(trial: Trial, status: int) -> str:
-    """Why a run failed: its sentence, or the last line that it printed, or the signal that ended it."""
+    """Return why a run failed: its error message, its last line of output, or the signal that ended it."""
     if status < 0:
         return f"ended by {signal.Signals(-status).name}; see {trial.log}"
     lines = [line.strip() for line in trial.log.read_text(encoding="utf-8", errors="replace").splitlines()]

@@ -1,4 +1,4 @@
-"""What came of the runs of a comparison."""
+"""Results of the runs of a comparison."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from regard.compare.clock import Clock
 from regard.compare.pool import Pool
-from regard.compare.trial import Trial
+from regard.compare.trial import Clock, Trial
 from regard.evaluate.metrics import named
 from regard.predictor import load
 from regard.runs.metrics_log import AVERAGED
@@ -20,14 +19,14 @@ _LOWER = ("loss", "perplexity", "bits_per_character")
 
 
 class Spread(NamedTuple):
-    """The mean of some numbers and their standard deviation (n - 1); None for a single number."""
+    """Mean and standard deviation (n - 1) of some numbers; no deviation for a single number."""
 
     mean: float
     deviation: float | None
 
     @staticmethod
     def of(values: Iterable[float]) -> Spread | None:
-        """Of no numbers there is none.
+        """Return the spread of numbers; None of no numbers.
 
         >>> Spread.of([1.0, 2.0, 3.0]), Spread.of([5.0]), Spread.of([])
         (Spread(mean=2.0, deviation=1.0), Spread(mean=5.0, deviation=None), None)
@@ -40,7 +39,7 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """A run that has finished.
+    """Result of a finished run.
 
     Attributes:
         trial: which one.
@@ -61,7 +60,7 @@ class Result:
 
     @staticmethod
     def of(trial: Trial) -> Result:
-        """Read from the run's folder."""
+        """Return the spread of numbers; None of no numbers."""
         rows = list(Run(trial.folder).metrics)
         curve = [(row["step"], _values(row)) for row in rows if row["split"] == "valid"]
         best = kept(trial.recipe.select, [values for _, values in curve])
@@ -89,11 +88,11 @@ class Row:
     problem: str
 
     def measure(self, split: str, name: str) -> Spread | None:
-        """A measure over the seeds."""
+        """Return the spread of a measure over the seeds."""
         return Spread.of(result.measures[split, name] for result in self.results if (split, name) in result.measures)
 
     def curve(self, name: str) -> dict[int, Spread]:
-        """A measure at each validation, over the seeds that came so far."""
+        """Return the spread of a measure at each validation, over the seeds that have one."""
         found: dict[int, list[float]] = {}
         for result in self.results:
             for step, values in result.curve:
@@ -103,7 +102,7 @@ class Row:
 
 
 def rows(pool: Pool) -> list[Row]:
-    """The rows of the table, in the order given."""
+    """Return the rows of the table, in the order of the trials."""
     members: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for number, trial in enumerate(pool.trials):
         members.setdefault(trial.group, []).append(number)
@@ -120,7 +119,7 @@ def measured(found: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def higher_is_better(name: str) -> bool | None:
-    """Which way is up; None for a measure that is not known."""
+    """Return True for a metric that grows as a model improves; None for an unknown measure."""
     if name in _LOWER:
         return False
     metric = named(name)

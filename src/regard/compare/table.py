@@ -1,4 +1,4 @@
-"""The table of a comparison: on the screen, in Markdown, in CSV."""
+"""Table of a comparison: on the screen, in Markdown, in CSV."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from regard.compare.result import Row, Spread, higher_is_better, measured
 
 
 class Cell(NamedTuple):
-    """A text, and whether it is the best of its column."""
+    """Text of a cell; `best` marks the best of its column."""
 
     text: str
     best: bool = False
 
 
 class Column(NamedTuple):
-    """A heading and a cell for each row; numbers stand on the right."""
+    """Heading with a cell per row; numbers are right-aligned."""
 
     heading: str
     cells: list[Cell]
@@ -32,7 +32,7 @@ class Column(NamedTuple):
 
 
 def columns(comparison: Comparison, rows: Sequence[Row]) -> list[Column]:
-    """The values of the axes, what each model costs, what was measured, and why a row has nothing."""
+    """Return the columns: values of the axes, cost of each model, measures, and reasons of failures."""
     found = [
         Column(head, [Cell(row.values[key]) for row in rows], number=False) for key, head in comparison.heads.items()
     ]
@@ -60,7 +60,7 @@ def on_screen(comparison: Comparison, found: Sequence[Column]) -> Table:
 
 
 def markdown(comparison: Comparison, found: Sequence[Column]) -> str:
-    """A page with the command, the table and the picture."""
+    """Return a page with the command, the table and the picture."""
     lines = [
         f"# {comparison.folder.name}",
         "",
@@ -83,7 +83,7 @@ def markdown(comparison: Comparison, found: Sequence[Column]) -> str:
 
 
 def as_csv(comparison: Comparison, rows: Sequence[Row]) -> str:
-    """A line for each run that finished, seeds one by one, numbers as they were measured."""
+    """Return a line per finished run, seeds one by one, with unrounded numbers."""
     names = measured(rows)
     keys = [axis.key for axis in comparison.axes]
     text = io.StringIO()
@@ -122,7 +122,7 @@ def _measures(heading: str, values: Sequence[Spread | None], higher: bool | None
 
 
 def _counts(heading: str, values: Sequence[Spread | None]) -> Column:
-    """Whole numbers, with a deviation only where there is one."""
+    """Return whole numbers, with a deviation only where there is one."""
     texts = [
         "–" if value is None else _with_deviation(value if value.deviation else Spread(value.mean, None), ",.0f")
         for value in values

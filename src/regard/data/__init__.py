@@ -5,40 +5,40 @@ from typing import TYPE_CHECKING
 from regard.lazy import lazy
 
 if TYPE_CHECKING:
-    from regard.data.batch import Batch, Collator
-    from regard.data.batches import Batches
-    from regard.data.cmudict import Cmudict
-    from regard.data.columns import Columns
-    from regard.data.conllu import Conllu
-    from regard.data.corpus import Corpus
-    from regard.data.dates import Dates
-    from regard.data.diaries import Diaries
-    from regard.data.digits import Digits
-    from regard.data.endings import Endings
+    from regard.data.batching.batch import Batch, Collator
+    from regard.data.batching.batches import Batches
+    from regard.data.batching.corpus import Corpus
+    from regard.data.batching.mixture import Mixture
+    from regard.data.batching.stream import Stream, Window
     from regard.data.example import Example, Examples, Reader
-    from regard.data.glossary import Glossary
-    from regard.data.hub import Hub
-    from regard.data.joined import Joined
-    from regard.data.jsonl import Jsonl
-    from regard.data.label_sets import LabelSets
-    from regard.data.labelled import Labelled
-    from regard.data.labels import Labels
-    from regard.data.mixture import Mixture
-    from regard.data.numbers import Numbers
-    from regard.data.opinions import Opinions
-    from regard.data.pairs import Pairs
+    from regard.data.fields.field import Field
+    from regard.data.fields.graph import GraphField
+    from regard.data.fields.label_sets import LabelSetField, LabelSets
+    from regard.data.fields.labels import LabelField, Labels
+    from regard.data.fields.numbers import NumberField, Numbers
+    from regard.data.fields.record import RecordField
+    from regard.data.fields.sentences import Sentences
+    from regard.data.fields.span import SpanField
+    from regard.data.fields.spelling import SpellingField
+    from regard.data.fields.story import StoryField
+    from regard.data.fields.tags import TagsField
+    from regard.data.fields.tokenizer import Tokenizer
+    from regard.data.fields.tokens import TokensField
+    from regard.data.fields.vectors import VectorsField
+    from regard.data.formats.cmudict import Cmudict
+    from regard.data.formats.columns import Columns
+    from regard.data.formats.conllu import Conllu
+    from regard.data.formats.hub import Hub
+    from regard.data.formats.joined import Joined
+    from regard.data.formats.jsonl import Jsonl
+    from regard.data.formats.labelled import Labelled
+    from regard.data.formats.pairs import Pairs
+    from regard.data.formats.spans import Spans, Squad
+    from regard.data.formats.stories import Stories
+    from regard.data.formats.table import Table
+    from regard.data.formats.text import Text
     from regard.data.problems import DataError, Skipped
-    from regard.data.reviews import Reviews
-    from regard.data.sentences import Sentences
-    from regard.data.spans import Spans, Squad
     from regard.data.split import Slice, Split
-    from regard.data.stories import Stories
-    from regard.data.stream import Stream, Window
-    from regard.data.table import Table
-    from regard.data.tales import Tales
-    from regard.data.text import Text
-    from regard.data.tokenizer import Tokenizer
-    from regard.data.world import World
     from regard.specials import BOS, EOS, IGNORE, PAD, SPECIALS, UNK
 
 __all__ = [
@@ -56,39 +56,42 @@ __all__ = [
     "Conllu",
     "Corpus",
     "DataError",
-    "Dates",
-    "Diaries",
-    "Digits",
-    "Endings",
     "Example",
     "Examples",
-    "Glossary",
+    "Field",
+    "GraphField",
     "Hub",
     "Joined",
     "Jsonl",
+    "LabelField",
+    "LabelSetField",
     "LabelSets",
     "Labelled",
     "Labels",
     "Mixture",
+    "NumberField",
     "Numbers",
-    "Opinions",
     "Pairs",
     "Reader",
-    "Reviews",
+    "RecordField",
     "Sentences",
     "Skipped",
     "Slice",
+    "SpanField",
     "Spans",
+    "SpellingField",
     "Split",
     "Squad",
     "Stories",
+    "StoryField",
     "Stream",
     "Table",
-    "Tales",
+    "TagsField",
     "Text",
     "Tokenizer",
+    "TokensField",
+    "VectorsField",
     "Window",
-    "World",
 ]
 
 __getattr__ = lazy(
@@ -100,47 +103,50 @@ __getattr__ = lazy(
         "PAD": "regard.specials",
         "SPECIALS": "regard.specials",
         "UNK": "regard.specials",
-        "Batch": "regard.data.batch",
-        "Batches": "regard.data.batches",
-        "Cmudict": "regard.data.cmudict",
-        "Collator": "regard.data.batch",
-        "Columns": "regard.data.columns",
-        "Conllu": "regard.data.conllu",
-        "Corpus": "regard.data.corpus",
+        "Batch": "regard.data.batching.batch",
+        "Batches": "regard.data.batching.batches",
+        "Cmudict": "regard.data.formats.cmudict",
+        "Collator": "regard.data.batching.batch",
+        "Columns": "regard.data.formats.columns",
+        "Conllu": "regard.data.formats.conllu",
+        "Corpus": "regard.data.batching.corpus",
         "DataError": "regard.data.problems",
-        "Dates": "regard.data.dates",
-        "Diaries": "regard.data.diaries",
-        "Digits": "regard.data.digits",
-        "Endings": "regard.data.endings",
         "Example": "regard.data.example",
         "Examples": "regard.data.example",
-        "Glossary": "regard.data.glossary",
-        "Hub": "regard.data.hub",
-        "Joined": "regard.data.joined",
-        "Mixture": "regard.data.mixture",
-        "Jsonl": "regard.data.jsonl",
-        "Labelled": "regard.data.labelled",
-        "LabelSets": "regard.data.label_sets",
-        "Labels": "regard.data.labels",
-        "Numbers": "regard.data.numbers",
-        "Opinions": "regard.data.opinions",
-        "Pairs": "regard.data.pairs",
+        "Field": "regard.data.fields.field",
+        "GraphField": "regard.data.fields.graph",
+        "LabelField": "regard.data.fields.labels",
+        "LabelSetField": "regard.data.fields.label_sets",
+        "NumberField": "regard.data.fields.numbers",
+        "RecordField": "regard.data.fields.record",
+        "SpanField": "regard.data.fields.span",
+        "SpellingField": "regard.data.fields.spelling",
+        "StoryField": "regard.data.fields.story",
+        "TagsField": "regard.data.fields.tags",
+        "TokensField": "regard.data.fields.tokens",
+        "VectorsField": "regard.data.fields.vectors",
+        "Hub": "regard.data.formats.hub",
+        "Joined": "regard.data.formats.joined",
+        "Mixture": "regard.data.batching.mixture",
+        "Jsonl": "regard.data.formats.jsonl",
+        "Labelled": "regard.data.formats.labelled",
+        "LabelSets": "regard.data.fields.label_sets",
+        "Labels": "regard.data.fields.labels",
+        "Numbers": "regard.data.fields.numbers",
+        "Pairs": "regard.data.formats.pairs",
         "Reader": "regard.data.example",
-        "Reviews": "regard.data.reviews",
-        "Sentences": "regard.data.sentences",
+        "Sentences": "regard.data.fields.sentences",
         "Skipped": "regard.data.problems",
         "Slice": "regard.data.split",
-        "Spans": "regard.data.spans",
+        "Spans": "regard.data.formats.spans",
         "Split": "regard.data.split",
-        "Squad": "regard.data.spans",
-        "Stories": "regard.data.stories",
-        "Stream": "regard.data.stream",
-        "Table": "regard.data.table",
-        "Tales": "regard.data.tales",
-        "Text": "regard.data.text",
-        "Tokenizer": "regard.data.tokenizer",
-        "Window": "regard.data.stream",
-        "World": "regard.data.world",
+        "Squad": "regard.data.formats.spans",
+        "Stories": "regard.data.formats.stories",
+        "Stream": "regard.data.batching.stream",
+        "Table": "regard.data.formats.table",
+        "Text": "regard.data.formats.text",
+        "Tokenizer": "regard.data.fields.tokenizer",
+        "Window": "regard.data.batching.stream",
     },
 )
 

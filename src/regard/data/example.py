@@ -8,21 +8,21 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
-from regard.data.agreement import disagreement
-from regard.data.lines import LONGEST, Line, lines
+from regard.data.fields.target_kinds import ONE_LABEL, TargetKind
+from regard.data.formats.encodings import lone_surrogate
+from regard.data.formats.lines import LONGEST, Line, lines
 from regard.data.problems import DataError, Skipped, shortened
-from regard.data.surrogates import lone_surrogate
-from regard.data.target_kinds import ONE_LABEL, TargetKind
 
 Value = str | list[str]
+"""A field that is read as text; a kind of field may take other values, as arrays."""
 COLUMNS = "data.source and data.target to columns that are there"
 _WORDS = 400  # characters of a reason, which quotes what may be a whole file
 
 
 class Example(NamedTuple):
-    """One example: its fields by name, and where it stands (`file:line`)."""
+    """One example: its fields by name, whose values their kinds know how to encode, and its place (`file:line`)."""
 
-    fields: dict[str, Value]
+    fields: dict[str, Any]
     where: str
 
     @property
@@ -167,10 +167,11 @@ class Reader(ABC):
         return item if why is None else Bad(item.where, why)
 
 
-def _unwritable(values: Mapping[str, Value]) -> str | None:
-    """Return the first field with half of a surrogate pair, as a sentence; None if there is none."""
+def _unwritable(values: Mapping[str, Any]) -> str | None:
+    """Return the first text with half of a surrogate pair, as a sentence; None if there is none."""
     for name, value in values.items():
-        if lone_surrogate(value if isinstance(value, str) else "".join(value)) is not None:
+        text = "".join(one for one in value if isinstance(one, str)) if isinstance(value, list) else value
+        if isinstance(text, str) and lone_surrogate(text) is not None:
             return f"the field {name!r} has half of a surrogate pair (as JSON's \\ud800), which is not a character"
     return None
 
@@ -179,3 +180,30 @@ def good_lines(path: Path, encoding: str, longest: int = LONGEST) -> Iterator[Li
     """The lines of a file; those that are too long or cannot be decoded as `Bad`."""
     for line in lines(path, encoding, longest):
         yield line if line.problem is None else Bad(f"{path}:{line.number}", line.problem)
+
+
+def disagreement(fields: Mapping[str, Any]) -> str | None:
+    """Return a sentence on tags that do not fit their words; None if they fit.
+
+    A sentence has as many tags as words; a tag is one word, because answers are written with spaces between.
+
+    >>> disagreement({"text": ["He", "reckons"], "tags": ["PRP"]})
+    'there are 2 words and 1 tags; each word needs one'
+    """
+    return _tags(fields["text"], fields["tags"]) if {"text", "tags"} <= fields.keys() else None
+
+
+def _tags(words: str | list[str], tags: str | list[str]) -> str | None:
+    if isinstance(words, str) or isinstance(tags, str):
+        return "words and tags must be two lists, a tag for each word"
+    for kind, values in (("word", words), ("tag", tags)):
+        for value in values:
+            if not _word(value):
+                return f"the {kind} {value!r} is empty or has white space in it"
+    if len(words) != len(tags):
+        return f"there are {len(words)} words and {len(tags)} tags; each word needs one"
+    return None
+
+
+def _word(value: str) -> bool:
+    return value.split() == [value]

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from regard.data.lines import opened
+from regard.data.formats.lines import opened
 from regard.data.problems import DataError
 
 _BLOCK = 1 << 20

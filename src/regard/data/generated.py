@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
+
+from regard.data.batching.order import mixed
 from regard.data.example import Example
 from regard.data.problems import DataError, Skipped
 from regard.data.split import Part, share
+
+SYLLABLES = tuple(f"{consonant}{vowel}" for consonant in "bdfgklmnprstvz" for vowel in "aeiou")
+"""Of invented words."""
+ENDLESS = 2**62
+"""Size of a split that is drawn without end, more than are ever drawn."""
 
 
 class Generated(abc.ABC):
@@ -70,3 +79,11 @@ class Generated(abc.ABC):
         """Whether a text belongs to this split: 80% of all are in "train", 10% each in the others, by their hash."""
         place = share(text, self.kind)
         return self.split == ("valid" if place < 0.1 else "test" if place < 0.2 else "train")
+
+
+@cache
+def adjectives() -> tuple[str, ...]:
+    """Return all words of two syllables in a fixed order: those at odd places praise, the others blame."""
+    words = [first + second for first in SYLLABLES for second in SYLLABLES]
+    order = np.argsort(mixed(np.arange(len(words), dtype=np.uint64), 7), kind="stable")
+    return tuple(words[place] for place in order.tolist())

@@ -56,7 +56,7 @@ class Split(_Part):
         test: the share of test.
         salt: another text, another split.
 
-    >>> from regard.data import Digits
+    >>> from regard.systems.translation.digits import Digits
     >>> parts = [len(list(Split(Digits("copy", size=1000), part, by="source"))) for part in ("train", "valid", "test")]
     >>> sum(parts), parts[0] > 850
     (1000, True)
@@ -102,7 +102,7 @@ class Split(_Part):
 class Slice(_Part):
     """The examples from one share of the way to another, in order: for running text, `Slice(text, 0.9, 1.0)`.
 
-    >>> from regard.data import Digits
+    >>> from regard.systems.translation.digits import Digits
     >>> len(list(Slice(Digits("copy", size=10), 0.0, 0.9)))
     9
     """

@@ -221,7 +221,7 @@ def _uncovered(request: Request, search: Search) -> Tensor | None:
     if not search.coverage:
         return None
     if request.source is None or request.lengths is None:
-        raise ValueError("a coverage penalty needs a source; set coverage=0")
+        raise ValueError("a coverage penalty needs sources with lengths; set coverage=0")
     positions = torch.arange(request.source.shape[1], device=request.device)
     padding = positions >= torch.tensor(request.lengths, device=request.device).unsqueeze(1)
     return padding.double().unsqueeze(1).repeat(1, search.groups, 1)

@@ -19,8 +19,9 @@ class Request:
     """A batch of inputs: sources with their true lengths, or, for a language model, a number of rows.
 
     Attributes:
-        source: [B, S] ids or [B, S, C] features; None for a language model.
-        lengths: the true length of each source; None for a language model.
+        source: [B, S] ids, [B, S, C] features or [B, C, H, W] images, whatever the model's encoder takes; None for a
+            language model.
+        lengths: the true length of each source; None for images, which have none, and for a language model.
         batch: B.
         device: where the model's tokens live.
     """
@@ -39,9 +40,13 @@ class Request:
             if batch is None or batch < 0:
                 raise ValueError(f"without a source, say how many rows to generate: batch >= 0; got {batch}")
             return Request(None, None, batch, device_of(model))
-        if source.dim() not in (2, 3):
-            raise ValueError(f"a source is [B, S] ids or [B, S, C] features; got shape {list(source.shape)}")
+        if source.dim() < 2:
+            raise ValueError(f"a source is a batch, [B, S] ids for example; got shape {list(source.shape)}")
         rows, size = source.shape[:2]
+        if source.dim() > 3:
+            if lengths is not None:
+                raise ValueError(f"lengths are of [B, S] ids or [B, S, C] features; the source is {list(source.shape)}")
+            return Request(source, None, rows, source.device)
         if lengths is None:
             return Request(source, (size,) * rows, rows, source.device)
         if lengths.shape != (rows,) or (rows and not 0 <= int(lengths.min()) <= int(lengths.max()) <= size):
@@ -55,7 +60,9 @@ class Request:
         if self.source is None:
             state = model.start(None, None, batch=self.batch)
         else:
-            state = model.start(self.source, torch.tensor(self.lengths, dtype=torch.long, device=self.device))
+            lengths = self.lengths
+            known = None if lengths is None else torch.tensor(lengths, dtype=torch.long, device=self.device)
+            state = model.start(self.source, known)
         return state if copies == 1 else state.select(self.rows(copies))
 
     def rows(self, copies: int = 1) -> Tensor:
@@ -83,7 +90,7 @@ class Limits:
         shortest, longest = [search.min_length] * request.batch, [search.max_length] * request.batch
         if search.min_ratio or search.max_ratio:
             if lengths is None:
-                raise ValueError("min_ratio and max_ratio need a source; use min_length and max_length")
+                raise ValueError("min_ratio and max_ratio need sources with lengths; use min_length and max_length")
             if search.min_ratio:
                 shortest = [max(search.min_length, math.ceil(search.min_ratio * length)) for length in lengths]
             if search.max_ratio:

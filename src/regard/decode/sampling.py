@@ -88,6 +88,7 @@ def _draws(request: Request, search: Search, limits: Limits) -> Tensor:
 
 def _content(request: Request, row: int) -> bytes:
     """Content of a row, whatever batch it is in: its source without the padding."""
-    if request.source is None or request.lengths is None:
+    if request.source is None:
         return str(row).encode()
-    return repr(request.source[row, : request.lengths[row]].tolist()).encode()
+    size = None if request.lengths is None else request.lengths[row]
+    return repr(request.source[row, :size].tolist()).encode()

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.models.transformer import Transformer
-from regard.models.transformer_encoder import PlacedWords
+from regard.models.transformer_encoder import PlacedWords, TransformerEncoder
 from regard.nn.multi_head import MultiHead
 from regard.nn.positions import Learned
 from regard.nn.rotary import Rotary
@@ -68,25 +68,50 @@ class Layout:
                 f"the engine ctranslate2 runs encoder-decoder Transformers; {type(model).__name__} is none, "
                 "leave the engine out"
             )
-        score, layer = _score(model), _layers(model.encoder.layers)[0]
+        encoder = _own_encoder(model)
+        score, layer = _score(encoder), _layers(encoder.layers)[0]
         weights = {name: weight.detach().float().cpu() for name, weight in _weights(model)}
         tables = [weights[name] for name in weights if name.endswith("position_encodings/encodings")]
         return Layout(
-            num_layers=len(model.encoder.layers),
+            num_layers=len(encoder.layers),
             num_heads=score.num_heads,
             pre_norm=not layer.post,
             activation=next(name for name, function in ACTIVATIONS.items() if function is layer.activation),
             epsilon=layer.hidden_norm.eps,
             rotary_base=score.base if isinstance(score, Rotary) else None,
             places=min((len(table) - 1 for table in tables), default=None),
-            sizes=(model.encoder.words.table.num_embeddings, model.words.table.num_embeddings),
+            sizes=(encoder.words.table.num_embeddings, model.words.table.num_embeddings),
             weights=weights,
         )
 
 
-def _score(model: Transformer) -> Score:
-    """Score of the encoder's self-attention; all attentions of a Transformer have one kind of score."""
-    score = _layers(model.encoder.layers)[0].attention.score
+def _own_encoder(model: Transformer) -> TransformerEncoder:
+    """The encoder of a Transformer, if its layers and positions are those of the decoder, as CTranslate2 has them."""
+    encoder = model.encoder
+    if not isinstance(encoder, TransformerEncoder) or _described(encoder) != _described(model):
+        raise ValueError(
+            "the engine ctranslate2 runs Transformers with an encoder of their own; this one has another encoder, "
+            "leave the engine out"
+        )
+    if encoder.words.places is None and not isinstance(_layers(encoder.layers)[0].attention.score, Rotary):
+        raise ValueError("the engine ctranslate2 runs Transformers with positions; this one has none, leave it out")
+    return encoder
+
+
+def _described(part: Transformer | TransformerEncoder) -> tuple[object, ...]:
+    """What CTranslate2 assumes to be equal in encoder and decoder."""
+    layers = _layers(part.decoder.layers if isinstance(part, Transformer) else part.layers)
+    layer, words = layers[0], part.words
+    score = layer.attention.score
+    return (
+        *(len(layers), score.num_heads, type(score), layer.post, layer.activation, layer.hidden_norm.eps),
+        *(words.table.embedding_dim, layer.inner_map.out_features, type(words.places)),
+    )
+
+
+def _score(encoder: TransformerEncoder) -> Score:
+    """How the encoder attends to itself; all attentions of a Transformer have one kind of score."""
+    score = _layers(encoder.layers)[0].attention.score
     inner = score.score if isinstance(score, Rotary) else score
     if not isinstance(inner, ScaledDot):
         raise ValueError(
@@ -101,8 +126,9 @@ def _layers(layers: nn.ModuleList) -> list[TransformerLayer]:
 
 
 def _weights(model: Transformer) -> Iterator[tuple[str, Tensor]]:
-    yield from _words("encoder", "embeddings_0", model.encoder.words)
-    yield from _stack("encoder", model.encoder.layers, model.encoder.norm)
+    encoder = _own_encoder(model)
+    yield from _words("encoder", "embeddings_0", encoder.words)
+    yield from _stack("encoder", encoder.layers, encoder.norm)
     yield from _words("decoder", "embeddings", model.words)
     yield from _stack("decoder", model.decoder.layers, model.decoder.norm)
     yield from _linear("decoder/projection", model.output_map)

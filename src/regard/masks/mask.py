@@ -21,7 +21,7 @@ from regard.cuda_capture import is_recording
 from regard.masks.composed import Either, Not, both, conjuncts
 from regard.masks.leaves import Dense, Padding, Window
 from regard.masks.node import Edges, Grid, MaskShapeError, Node, Shape
-from regard.memo import Keeping
+from regard.memo import Memo
 
 
 class Blocks(NamedTuple):
@@ -55,7 +55,7 @@ class Spans(NamedTuple):
     rest: Mask | None
 
 
-class Mask(Keeping):
+class Mask(Memo):
     """Pairs that may attend: an immutable boolean expression over (batch, head, query, key).
 
     >>> mask = Mask.padding([2, 3]) & Mask.causal()

@@ -1,4 +1,4 @@
-"""Whole models, one file a system."""
+"""Whole models: encoders, decoders and what is built of them."""
 
 from regard.models.acceptor import Acceptor
 from regard.models.attending import Attending
@@ -7,8 +7,10 @@ from regard.models.bert import Bert, BertEncoder
 from regard.models.bidirectional import Bidirectional
 from regard.models.build import build
 from regard.models.char_rnn import CharRNN, CharState
+from regard.models.conv_encoder import ConvEncoder
 from regard.models.decoder_state import DecoderState
-from regard.models.encoder import Encoded, Encoder
+from regard.models.encoded import Encoded
+from regard.models.encoder import Encoder
 from regard.models.generator import Advanced, EncoderDecoder, Feed, Generator
 from regard.models.graph import GAT, GraphTrace
 from regard.models.language_model import LanguageModel
@@ -43,6 +45,7 @@ __all__ = [
     "Bidirectional",
     "CharRNN",
     "CharState",
+    "ConvEncoder",
     "DecoderState",
     "Encoded",
     "Encoder",

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.models import registry
 from regard.models.embeddings import WordDropout
-from regard.models.encoder import Encoded
+from regard.models.encoded import Encoded, width_of
 from regard.models.outputs import NOTHING, Predicted
-from regard.models.reading import ReadingEncoder
 from regard.models.split_pair import Parted
 from regard.nn.checks import positive
 from regard.nn.dropout import Dropout
@@ -20,13 +20,14 @@ from regard.ops.structured import frobenius_penalty
 POOLINGS = ("last", "mean", "max", "attention")
 
 
+@registry.model("acceptor")
 class Acceptor(nn.Module):
     r"""A text as one vector, or as r of them, and a label from it.
 
     .. math:: M = \mathrm{pool}(h_1 \dots h_T), \quad p(\text{label}) = \mathrm{softmax}(W f(M) + b)
 
     Args:
-        encoder: `Encoder`, `TransformerEncoder` or `BertEncoder`.
+        encoder: any module that returns `Encoded`.
         num_classes: how many labels.
         pooling: `"last"` (the encoder's summary), `"mean"` or `"max"` over the words, or `"attention"`: r weighted
             means with weights softmax(W₂ tanh(W₁ Hᵀ)). All but attention have one row.
@@ -55,7 +56,7 @@ class Acceptor(nn.Module):
 
     def __init__(
         self,
-        encoder: ReadingEncoder,
+        encoder: nn.Module,
         num_classes: int,
         *,
         pooling: str = "attention",
@@ -77,7 +78,7 @@ class Acceptor(nn.Module):
         self.word_dropout = WordDropout(word_dropout)
         self.encoder = encoder
         self.pooling, self.penalty = pooling, penalty
-        width, rows = encoder.output_dim, num_hops if pooling == "attention" else 1
+        width, rows = width_of(self, encoder), num_hops if pooling == "attention" else 1
         self.attention = (
             StructuredSelfAttention(width, attention_dim or width, rows) if pooling == "attention" else None
         )

@@ -155,7 +155,7 @@ class Attending:
 
 
 def _plugged(kind: Kind) -> dict[str, Any]:
-    """What plug-ins registered, by name."""
+    """Return the parts of a kind that plug-ins registered, by name."""
     return {name: one.made for name, one in registered(kind).items()}
 
 

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from regard.constraints import encoder_is_own
 from regard.cuda_capture import is_recording
 from regard.masks import Mask
+from regard.models import registry
 from regard.models.attending import Attender, Attending, Factory, attender
+from regard.models.attending_loop import loop_fits, unroll_in_loop
+from regard.models.bridge import first_state
 from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import Words, is_word, output_layer, word_counts
-from regard.models.encoder import Encoded, Encoder
-from regard.models.generator import Advanced, EncoderDecoder, Feed, needs_source, padded_lengths
+from regard.models.encoded import Encoded, width_of
+from regard.models.encoder import Encoder
+from regard.models.generator import Advanced, EncoderDecoder, Feed
 from regard.models.outputs import Predicted
-from regard.nn.aligners import Softmax
-from regard.nn.attention import Attention
 from regard.nn.cells import Cells
 from regard.nn.dropout import Dropout
-from regard.nn.rnn import Recurrent, RecurrentState
-from regard.nn.scores import Additive
+from regard.nn.rnn import Recurrent
 from regard.nn.shared_memory import SharedMemory
 from regard.nn.structure_losses import GlobalFertility
-from regard.ops.attending_gru import attending_gru
-from regard.ops.softmax import weigh_values
-from regard.ops.weights import Weights
 
 
+@registry.model("bahdanau")
 class Bahdanau(EncoderDecoder[DecoderState]):
     r"""RNNsearch: the *previous* decoder state asks, and the answer goes into the next one.
 
@@ -37,23 +34,26 @@ class Bahdanau(EncoderDecoder[DecoderState]):
               t_i = \mathrm{maxout}_2(U_o s_i + V_o E y_{i-1} + C_o c_i), \quad p(y_i) = \mathrm{softmax}(W_o t_i)
 
     Args:
-        source_size: how many source words.
-        target_size: V, how many target words.
+        encoder: any module that returns `Encoded`; or a number of source words, and the model builds the paper's, a
+            recurrent one in both directions.
+        target_size: V, number of target words.
         embedding_dim: width of the embeddings.
-        hidden_dim: D, width of the decoder and of each direction of the encoder.
+        hidden_dim: D, width of the decoder and of each direction of the own encoder.
+        bidirectional: own encoder: read both directions, as in the paper; otherwise its states are of width D.
         readout_dim: width of t after the maxout; None for `embedding_dim`.
-        attention: a reader, or (query width D, key width 2D) -> reader, see `Attending`; None for the paper's additive
+        attention: a reader, or (query width D, key width C) -> reader, see `Attending`; None for the paper's additive
             score of width D. Multi-head, key-value, Cohn's terms, local and hard attention all come in here.
-        cells: what the recurrent layers are made of; with several, the uppermost asks.
-        dropout: on embeddings, encoder states and t.
-        tied: whether W_o is the target embedding; it needs `readout_dim` = `embedding_dim`.
+        cells: kind, number and dropout of the recurrent layers; with several, the uppermost asks.
+        dropout: on embeddings, states of the own encoder and t.
+        tied: W_o is the target embedding; it needs `readout_dim` = `embedding_dim`.
         scale: the largest entry of an embedding at first. Small ones make rare words little noise; of few symbols, all
             of them frequent, such as characters, a model learns sooner with 1.
         fertility: width of the hidden layer of Cohn's global fertility; None for none. Its negative log-likelihood
             of each sentence, [B], is then the extra `"fertility"`.
 
     Bahdanau, Cho & Bengio 2015, section 3 and appendix A.2. The output layer reads s_i, as equation 4 of the paper
-    has it. A torch GRU has a second bias for each gate, which the paper has not.
+    has it. A torch GRU has a second bias for each gate, which the paper has not. The first state is made of the
+    backward half of the own encoder's summary, as in the paper, and of the whole summary of any other encoder.
 
     >>> model = Bahdanau(11, 13, embedding_dim=3, hidden_dim=5)
     >>> predicted = model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 6).long())
@@ -61,13 +61,16 @@ class Bahdanau(EncoderDecoder[DecoderState]):
     (torch.Size([2, 6, 13]), torch.Size([2, 6, 7]))
     """
 
+    own_encoder_keys = ("bidirectional",)
+
     def __init__(
         self,
-        source_size: int,
+        encoder: nn.Module | int,
         target_size: int,
         *,
         embedding_dim: int = 256,
         hidden_dim: int = 512,
+        bidirectional: bool = True,
         readout_dim: int | None = None,
         attention: Attender | Factory | None = None,
         cells: Cells | str = "gru",
@@ -77,44 +80,50 @@ class Bahdanau(EncoderDecoder[DecoderState]):
         fertility: int | None = None,
     ) -> None:
         super().__init__()
-        self.encoder = Encoder(
-            source_size,
-            embedding_dim=embedding_dim,
-            hidden_dim=2 * hidden_dim,
-            cells=cells,
-            bidirectional=True,
-            dropout=dropout,
-            scale=scale,
-        )
+        own = isinstance(encoder, int)
+        if isinstance(encoder, int):
+            encoder = Encoder(
+                encoder,
+                embedding_dim=embedding_dim,
+                hidden_dim=2 * hidden_dim if bidirectional else hidden_dim,
+                cells=cells,
+                bidirectional=bidirectional,
+                dropout=dropout,
+                scale=scale,
+            )
+        else:
+            encoder_is_own("bahdanau", [] if bidirectional else ["bidirectional"])
+        self.encoder = encoder
+        source_dim = width_of(self, encoder)
         self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)
-        self.attention, context = attender(attention, hidden_dim, 2 * hidden_dim, Attending(hidden_dim=hidden_dim))
+        self.attention, context = attender(attention, hidden_dim, source_dim, Attending(hidden_dim=hidden_dim))
         self.layers = Recurrent(embedding_dim + context, hidden_dim, cells)
-        self.bridge = nn.Linear(hidden_dim, self.layers.cells.num_layers * hidden_dim)
+        summary = hidden_dim if own else source_dim
+        self.bridge = nn.Linear(summary, self.layers.cells.num_layers * hidden_dim)
         readout = embedding_dim if readout_dim is None else readout_dim
         self.readout = nn.Linear(hidden_dim + embedding_dim + context, 2 * readout)
         self.dropout = Dropout(dropout)
         self.output_map = output_layer(readout, self.words, tied=tied)
-        self.fertility = None if fertility is None else GlobalFertility(2 * hidden_dim, fertility)
+        self.fertility = None if fertility is None else GlobalFertility(source_dim, fertility)
 
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> DecoderState:
-        words = needs_source(self, source)
-        return self._start(self.encoder(words, padded_lengths(words, lengths)))
+        return self._start(self.encode(source, lengths).without_full_mask())
 
     def forward(
         self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: Feed | None = None
     ) -> Predicted:
-        encoded: Encoded = self.encoder(needs_source(self, source), source_lengths)
+        encoded = self.encode(source, source_lengths)
         predicted = self.unroll(target, self._start(encoded), feed)
         if self.fertility is None or predicted.attended is None:
             return predicted
         coverage = predicted.attended.coverage(lengths=word_counts(target))  # the row behind them is of EOS
-        coverage = coverage if coverage.dim() == 2 else coverage.mean(1)
-        loss = self.fertility(coverage, encoded.states, Mask.of(is_word(source).unsqueeze(1)))
+        coverage = coverage if coverage.dim() == 2 else coverage.mean(1)  # [B, S]
+        loss = self.fertility(coverage, encoded.states, _fertile(source, encoded))
         return predicted._replace(extras={**predicted.extras, "fertility": loss})
 
     def unroll(self, tokens: Tensor, state: DecoderState, feed: Feed | None = None) -> Predicted:
-        if feed is None and tokens.shape[1] and is_recording() and self._plain():
-            return self._in_one_loop(tokens, state)
+        if feed is None and tokens.shape[1] and is_recording() and loop_fits(self):
+            return unroll_in_loop(self, tokens, state)
         return super().unroll(tokens, state, feed)
 
     def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
@@ -133,51 +142,12 @@ class Bahdanau(EncoderDecoder[DecoderState]):
         return logits
 
     def _start(self, encoded: Encoded) -> DecoderState:
-        backward = encoded.summary[:, self.layers.hidden_dim :]
-        first = torch.tanh(self.bridge(backward)).unflatten(1, (-1, self.layers.hidden_dim))
         memory = self.attention.remember(encoded.states, mask=encoded.mask)
-        return DecoderState(self.layers.start(len(first), first), SharedMemory(memory), self.attention.start(memory))
+        layers = first_state(self.layers, self.bridge, encoded)
+        return DecoderState(layers, SharedMemory(memory), self.attention.start(memory))
 
-    def _plain(self) -> bool:
-        """Whether the decoder is that of the paper, whose loop is an op of its own: `regard.ops.attending_gru`."""
-        reader, cells = self.attention, self.layers.cells
-        return (
-            type(reader) is Attention
-            and reader.impl is None
-            and type(reader.score) is Additive
-            and type(reader.align) is Softmax
-            and not (len(reader.score.terms) or reader.dropout or cells.recurrent_dropout)
-            and (cells.kind, cells.num_layers) == ("gru", 1)
-        )
 
-    def _in_one_loop(self, tokens: Tensor, state: DecoderState) -> Predicted:
-        """Teacher forcing with all that does not depend on the step outside the loop; the same up to rounding."""
-        assert isinstance(self.attention, Attention)
-        assert isinstance(self.attention.score, Additive)
-        words, width = self.embed(tokens, state), self.words.table.embedding_dim
-        from_inputs, from_state, input_bias, state_bias = self.layers.weights(0)
-        asks = self.attention.score.query_map
-        assert asks is not None
-        ask_bias = asks.weight.new_zeros(len(asks.weight)) if asks.bias is None else asks.bias
-        memory = state.shared.memory
-        batch, _, size, _ = memory.key.shape
-        values = memory.value.squeeze(1)
-        allowed = torch.ones(batch, size, dtype=torch.bool, device=tokens.device)
-        if memory.mask is not None:
-            allowed = allowed & memory.mask.allowed((batch, 1, 1, size), device=tokens.device)[:, 0, 0]
-        hidden, weights = attending_gru(
-            F.linear(words.transpose(0, 1), from_inputs[:, :width], input_bias),
-            state.layers.top,
-            memory.key.squeeze(1),
-            F.linear(values, from_inputs[:, width:]),
-            allowed,
-            torch.cat((asks.weight, from_state)),
-            torch.cat((ask_bias, state_bias)),
-            self.attention.score.weight.squeeze(0),
-        )
-        hidden, weights = hidden.transpose(0, 1), weights.transpose(0, 1)
-        assert state.read is not None
-        read = replace(state.read, step=state.read.step + tokens.shape[1])
-        after = DecoderState(RecurrentState(hidden[:, -1:]), state.memory, read)
-        seen = Weights.of(weights.unsqueeze(1), has_heads=False)
-        return Predicted(self.output(hidden, words, weigh_values(weights, values)), after, seen)
+def _fertile(source: Tensor, encoded: Encoded) -> Mask | None:
+    """The states that have a fertility: of ids those of words, neither BOS nor EOS; of other sources all present."""
+    ids = not source.is_floating_point() and source.shape == encoded.states.shape[:2]
+    return Mask.of(is_word(source).unsqueeze(1)) if ids else encoded.mask

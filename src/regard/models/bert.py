@@ -7,7 +7,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.masks import Mask
-from regard.models.encoder import Encoded
+from regard.models import registry
+from regard.models.embeddings import check_ids
+from regard.models.encoded import Encoded
 from regard.models.outputs import NOTHING, Predicted
 from regard.nn.checks import positive
 from regard.nn.positions import Learned
@@ -49,6 +51,7 @@ class BertWords(nn.Module):
         return vectors
 
 
+@registry.encoder("bert", norm="post", activation="gelu", epsilon=1e-12)
 class BertEncoder(nn.Module):
     """BERT without its heads, for whatever reads a text: it puts `<s>` and `</s>` around the text itself.
 
@@ -98,7 +101,7 @@ class BertEncoder(nn.Module):
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
         """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
-        ids, ends = framed(source, lengths)
+        ids, ends = framed(check_ids(self, source), lengths)
         mask = None if ends is None else Mask.padding(ends)
         states: Tensor = self.words(ids)
         for layer in self.layers:
@@ -114,6 +117,7 @@ class BertEncoder(nn.Module):
         return first if self.pool_map is None else torch.tanh(self.pool_map(first))
 
 
+@registry.model("bert")
 class Bert(nn.Module):
     r"""The encoder with the heads it is pretrained by: hidden words, and whether two texts belong together.
 
@@ -179,7 +183,7 @@ def framed(source: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | Non
 
 
 def segments(ids: Tensor) -> Tensor:
-    """Which text each id is of: 0 up to the first `</s>`, 1 behind it.
+    """Return the number of the text that each id belongs to: 0 up to the first `</s>`, 1 behind it.
 
     >>> segments(torch.tensor([[2, 5, 3, 6, 7, 3]])).tolist()
     [[0, 0, 0, 1, 1, 1]]

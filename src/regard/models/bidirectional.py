@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.models import registry
 from regard.models.embeddings import word_counts
 from regard.models.generator import EncoderDecoder, Feed
 from regard.models.outputs import Predicted
@@ -38,6 +39,7 @@ class Turned(NamedTuple):
     target_words: Tensor
 
 
+@registry.model("bidirectional")
 class Bidirectional(nn.Module):
     r"""X→Y and Y→X side by side, rewarded where their alignments agree.
 

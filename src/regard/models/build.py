@@ -9,74 +9,22 @@ from typing import Any, get_type_hints
 
 from torch import nn
 
-from regard.models.acceptor import Acceptor
+from regard.constraints import encoder_is_own
+from regard.models import registry
 from regard.models.attending import Attending, nearest
-from regard.models.bahdanau import Bahdanau
-from regard.models.bert import Bert, BertEncoder
 from regard.models.bidirectional import Bidirectional
 from regard.models.char_rnn import CharRNN
 from regard.models.characters import Characters
 from regard.models.config_values import check_values, mapping
-from regard.models.encoder import Encoder
 from regard.models.generator import EncoderDecoder
-from regard.models.graph import GAT
-from regard.models.language_model import LanguageModel
-from regard.models.lstmn import LSTMNSeq2Seq
-from regard.models.lstmn_encoder import LSTMNEncoder
-from regard.models.lstmn_lm import LSTMNLM
-from regard.models.luong import Luong
-from regard.models.memory_network import MemoryNetwork
-from regard.models.memory_transformer import MemoryTransformer
-from regard.models.ntm import NTM
-from regard.models.pointer_lm import PointerLM
-from regard.models.seq2seq import Seq2Seq
-from regard.models.simple_attention import SimpleAttention
-from regard.models.span_reader import SpanReader
-from regard.models.transducer import Transducer
-from regard.models.transformer import Transformer, TransformerLM
-from regard.models.transformer_encoder import TransformerEncoder
-from regard.models.vector_rnn import VectorRNN
 from regard.nn.cells import KINDS as CELLS
 from regard.nn.cells import Cells
 from regard.nn.transformer_layer import Blocks
 
-ENCODER_DECODERS: dict[str, type[EncoderDecoder[Any]]] = {
-    "bahdanau": Bahdanau,
-    "lstmn": LSTMNSeq2Seq,
-    "luong": Luong,
-    "seq2seq": Seq2Seq,
-    "simple_attention": SimpleAttention,
-    "transformer": Transformer,
-}
-MODELS: dict[str, type[nn.Module]] = {
-    **ENCODER_DECODERS,
-    "acceptor": Acceptor,
-    "bert": Bert,
-    "char_rnn": CharRNN,
-    "gat": GAT,
-    "language_model": LanguageModel,
-    "lstmn_lm": LSTMNLM,
-    "memory_network": MemoryNetwork,
-    "memory_transformer": MemoryTransformer,
-    "ntm": NTM,
-    "pointer_lm": PointerLM,
-    "rnn": VectorRNN,
-    "span_reader": SpanReader,
-    "transducer": Transducer,
-    "transformer_lm": TransformerLM,
-}
-ENCODERS: dict[str, type[nn.Module]] = {
-    "rnn": Encoder,
-    "lstmn": LSTMNEncoder,
-    "transformer": TransformerEncoder,
-    "bert": BertEncoder,
-}
-DEFAULTS: dict[str, dict[str, Any]] = {
-    "rnn": {"embedding_dim": 128, "hidden_dim": 256, "bidirectional": True},
-    "bert": {"norm": "post", "activation": "gelu", "epsilon": 1e-12},
-}
-"""What encoders have if nothing is said, where their classes say something else or nothing."""
-KINDS = (*sorted((*MODELS, "bidirectional")),)
+MODELS = registry.models()
+ENCODERS = registry.encoders()
+ENCODER_DECODERS = {kind: made for kind, made in MODELS.items() if issubclass(made, EncoderDecoder)}
+KINDS = (*MODELS,)
 
 _OF_A_SCORE = frozenset(("score", "hidden_dim", "terms", "max_length"))
 
@@ -86,16 +34,16 @@ def build(kind: str, source_size: int, target_size: int | None = None, **argumen
 
     Args:
         kind: one of `KINDS`.
-        source_size: how many source words; of a language model, how many words; of a machine, the width of an input;
+        source_size: number of source words; of a language model, number of words; of a machine, the width of an input;
             of a network on a graph, the width of a node's features.
-        target_size: how many target words; of an acceptor how many classes, of a transducer how many tags. A language
-            model has none, nor has BERT, nor a reader of spans.
+        target_size: number of target words; of an acceptor number of classes, of a transducer number of tags. A
+            language model has none, nor has BERT, nor a reader of spans.
         arguments: the model's own, as plain values: `cells` is a name or a mapping of `Cells`, `characters` of
             `Characters`; `attention` the name of
             a score or a mapping of `Attending`; the fields of `Blocks` stand beside a Transformer's other arguments;
-            `encoder` of an acceptor, a transducer or a reader of spans is a mapping with `kind` `"rnn"`, `"lstmn"`,
-            `"transformer"` or `"bert"`, of BERT one without a kind; `model` of `"bidirectional"` is a mapping with
-            `kind` and arguments, for both directions.
+            `encoder` is a mapping with `kind`, one of `ENCODERS`, and its arguments, or a module that returns
+            `Encoded`; without it an encoder-decoder builds its own, and other models take recurrent layers; that of
+            BERT is a BERT; `model` of `"bidirectional"` is a mapping with `kind` and arguments, for both directions.
 
     Raises:
         ValueError: a name or an argument that does not exist, with the nearest that does; sizes that do not fit.
@@ -109,8 +57,7 @@ def build(kind: str, source_size: int, target_size: int | None = None, **argumen
     """
     if kind not in KINDS:
         raise ValueError(nearest("model", kind, KINDS))
-    made = Bidirectional if kind == "bidirectional" else MODELS[kind]
-    return construct(kind, made, source_size, target_size, arguments)
+    return construct(kind, MODELS[kind], source_size, target_size, arguments)
 
 
 def construct(
@@ -118,7 +65,7 @@ def construct(
 ) -> nn.Module:
     """Return a model of a class, with arguments as plain values.
 
-    Its constructor takes the sizes first: an `encoder`, which is made of the size of the source, or that size itself;
+    Its constructor takes the sizes first: an `encoder`, which is built for the size of the source, or that size;
     then the size of the target, if it has one.
 
     Args:
@@ -137,8 +84,7 @@ def construct(
     ]
     for place, name in enumerate(first):
         if name == "encoder":
-            options = mapping("encoder", given.pop("encoder", {}))
-            sizes.append(_encoder(source_size, {"kind": "bert"} | options if made is Bert else options))
+            sizes.append(_encoder_or_size(kind, made, source_size, given))
         else:
             sizes.append(source_size if place == 0 else _needed(kind, target_size))
     if target_size is not None and len(first) < 2:
@@ -210,12 +156,25 @@ def _record(what: str, made: type[Any], options: Mapping[str, Any]) -> Any:
     return made(**options)
 
 
+def _encoder_or_size(kind: str, made: type[nn.Module], size: int, given: dict[str, Any]) -> nn.Module | int:
+    """The encoder of a model, taken out of its arguments; or the size of which an encoder-decoder builds its own."""
+    options = given.pop("encoder", None)
+    if issubclass(made, EncoderDecoder):
+        if options is None:
+            return size
+        encoder_is_own(kind, [key for key in made.own_encoder_keys if key in given])
+    if isinstance(options, nn.Module):
+        return options
+    options = mapping("encoder", {} if options is None else options)
+    return _encoder(size, {"kind": "bert"} | options if kind == "bert" else options)
+
+
 def _encoder(size: int, options: Mapping[str, Any]) -> nn.Module:
     arguments = dict(options)
     kind = str(arguments.pop("kind", "rnn"))
     if kind not in ENCODERS:
         raise ValueError(nearest("encoder", kind, ENCODERS))
-    return _made(f"encoder {kind!r}", ENCODERS[kind], (size,), DEFAULTS.get(kind, {}) | arguments)
+    return _made(f"encoder {kind!r}", ENCODERS[kind], (size,), registry.encoder_defaults(kind) | arguments)
 
 
 def _both(source_size: int, target_size: int, arguments: Mapping[str, Any]) -> Bidirectional:
@@ -228,9 +187,8 @@ def _both(source_size: int, target_size: int, arguments: Mapping[str, Any]) -> B
         if name != "gamma":
             raise ValueError(nearest("argument of the model 'bidirectional' called", name, ("gamma", "model")))
     check_values("model 'bidirectional'", rest, {"gamma": float})
-    what, made = f"model {kind!r}", ENCODER_DECODERS[kind]
-    there = _made(what, made, (source_size, target_size), options)
-    back = _made(what, made, (target_size, source_size), options)
+    there = construct(kind, ENCODER_DECODERS[kind], source_size, target_size, options)
+    back = construct(kind, ENCODER_DECODERS[kind], target_size, source_size, options)
     assert isinstance(there, EncoderDecoder)
     assert isinstance(back, EncoderDecoder)
     return Bidirectional(there, back, **rest)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.models import registry
 from regard.models.embeddings import Words, output_layer
 from regard.models.generator import Advanced, Generator, needs_batch
 from regard.models.outputs import Predicted
@@ -30,7 +31,7 @@ SelfScore = Callable[[int, int], Score]
 
 @dataclass(frozen=True)
 class CharState:
-    """Where a `CharRNN` stands.
+    """State of a `CharRNN`: all that its next step needs.
 
     Attributes:
         layers: its recurrent layers.
@@ -50,6 +51,7 @@ class CharState:
         return CharState(self.layers.detach(), memory)
 
 
+@registry.model("char_rnn")
 class CharRNN(Generator[CharState]):
     r"""A language model over characters; with attention, each state reads those before it.
 
@@ -120,7 +122,7 @@ class CharRNN(Generator[CharState]):
         return CharState(layers, memory)
 
     def carry(self, state: CharState) -> CharState:
-        """What the next window of a text begins with: the state without history; the memory only if it is bounded."""
+        """State for the next window of a text: without history, and with the memory only if it is bounded."""
         layers = replace(state.layers.detach(), noise=())
         if state.memory is None or self.window is not None:
             return CharState(layers, state.detach().memory)
@@ -155,5 +157,5 @@ class CharRNN(Generator[CharState]):
 
 
 def _last(memory: Memory, window: int | None) -> Memory:
-    """What a window of this width can still reach."""
+    """The part of a memory that a window of this width can still reach."""
     return memory if window is None else Memory(memory.key[:, :, -window:], memory.value[:, :, -window:])

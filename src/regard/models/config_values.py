@@ -1,4 +1,4 @@
-"""Whether a plain value is what an argument takes."""
+"""Checks of plain values against the types of arguments."""
 
 from __future__ import annotations
 

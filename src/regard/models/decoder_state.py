@@ -1,4 +1,4 @@
-"""Where a recurrent decoder stands."""
+"""State of a recurrent decoder."""
 
 from __future__ import annotations
 

@@ -46,6 +46,18 @@ class Words(nn.Module):
         return vectors
 
 
+def check_ids(encoder: nn.Module, source: Tensor) -> Tensor:
+    """Return the source of an encoder that reads ids, [B, S].
+
+    >>> check_ids(nn.Identity(), torch.zeros(2, 3, 5))
+    Traceback (most recent call last):
+    ValueError: Identity: the source must be ids [B, S]; got [2, 3, 5]
+    """
+    if source.dim() != 2:
+        raise ValueError(f"{type(encoder).__name__}: the source must be ids [B, S]; got {list(source.shape)}")
+    return source
+
+
 class WordDropout(nn.Module):
     """In training each word becomes the unknown word with probability p, so that nothing hangs on a single one.
 
@@ -87,7 +99,7 @@ def drop_words(ids: Tensor, probability: float, *, keep: tuple[int, ...] = (PAD,
 
 
 def among(ids: Tensor, some: tuple[int, ...]) -> Tensor:
-    """Where an id is one of `some`, [B, T]."""
+    """Return a mask of the ids that are among `some`, [B, T]."""
     found = torch.zeros_like(ids, dtype=torch.bool)
     for number in some:
         found |= ids == number
@@ -121,12 +133,12 @@ def output_layer(dim: int, words: Words, *, tied: bool) -> nn.Linear:
 
 
 def is_word(ids: Tensor) -> Tensor:
-    """Which ids [B, T] are words: not beginnings, not ends, not padding."""
+    """Return a mask of the ids [B, T] that are words: not beginnings, not ends, not padding."""
     return (ids != PAD) & (ids != BOS) & (ids != EOS)
 
 
 def word_counts(ids: Tensor) -> Tensor:
-    """How many words each row of ids [B, T] has, [B].
+    """Count the words of each row of ids [B, T], [B].
 
     >>> word_counts(torch.tensor([[2, 7, 8, 9], [2, 7, 3, 0], [0, 0, 0, 0]]))
     tensor([3, 1, 0])

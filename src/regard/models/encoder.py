@@ -2,47 +2,32 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor, nn
 
 from regard.constraints import directions_halve
 from regard.masks import Mask
+from regard.models import registry
 from regard.models.characters import CharacterEncoder, Characters, Spelling, spelt
-from regard.models.embeddings import Words
+from regard.models.embeddings import Words, check_ids
+from regard.models.encoded import Encoded
 from regard.nn.cells import Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState, reverse_sequences
 
 
-class Encoded(NamedTuple):
-    """A source as an encoder leaves it.
-
-    Attributes:
-        states: [B, S, C], one a word, zero at padding.
-        summary: [B, C], what is left at the end: [→h_S; ←h_1] of a bidirectional encoder.
-        mask: which words are there; None for all.
-        state: the layers at the end, [B, L, C] with both directions side by side; None of a Transformer.
-    """
-
-    states: Tensor
-    summary: Tensor
-    mask: Mask | None
-    state: RecurrentState | None = None
-
-
+@registry.encoder("rnn", embedding_dim=128, hidden_dim=256, bidirectional=True)
 class Encoder(nn.Module):
     r"""Words in, states out: h_s = RNN(E x_s, h_{s-1}), in one direction or both.
 
     .. math:: h_s = [\overrightarrow{h}_s; \overleftarrow{h}_s]
 
     Args:
-        size: how many words.
+        size: number of words.
         embedding_dim: width of the embeddings.
         hidden_dim: C, width of the states; with two directions each has half of it.
-        cells: what the layers are made of.
-        bidirectional: whether both directions are read.
+        cells: kind, number and dropout of the layers.
+        bidirectional: read both directions.
         dropout: on the embeddings and on the states.
         reverse: read the source from its end (Sutskever, Vinyals & Le 2014, section 3.3).
         characters: reads each word by its letters too, beside its embedding; None for not.
@@ -84,7 +69,7 @@ class Encoder(nn.Module):
 
     def forward(self, source: Tensor, lengths: Tensor | None = None, spelling: Spelling | None = None) -> Encoded:
         """Encode source ids [B, S] of true `lengths` [B]; None where there is no padding."""
-        words = self.words(self._turned(source, lengths))
+        words = self.words(self._turned(check_ids(self, source), lengths))
         if self.characters is not None:
             read = self._turned(spelt(self.characters, spelling), lengths)
             words = torch.cat((words, self.dropout(read)), dim=2)  # [B, S, E + C]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 
+from regard.models.encoded import Encoded
 from regard.models.outputs import Predicted, drawn, joined, log_softmax
 from regard.ops.attended import Attended
 from regard.protocol import Selectable, Step
@@ -20,7 +21,7 @@ Feed = Callable[[Tensor, Tensor], Tensor]
 
 
 class Advanced(NamedTuple, Generic[S]):
-    """What the output layer reads [B, T, F], part by part, the state after it, and the read of the source if any."""
+    """Parts [B, T, F] that the output layer reads, the state after them, and the read of the source if any."""
 
     features: tuple[Tensor, ...]
     state: S
@@ -36,14 +37,14 @@ class Generator(nn.Module, abc.ABC, Generic[S]):
     """
 
     at_once: bool = False
-    """Whether `advance` takes many vectors; if not, it is called with one after the other."""
+    """True if `advance` takes many vectors; if not, it is called with one after the other."""
 
     @abc.abstractmethod
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> S:
         """The state before the first token.
 
         Args:
-            source: ids [B, S]; None for a language model.
+            source: whatever the encoder takes, ids [B, S] for example; None for a language model.
             lengths: [B], true lengths of the sources; None where there is no padding.
             batch: B, for a language model.
         """
@@ -91,7 +92,23 @@ class Generator(nn.Module, abc.ABC, Generic[S]):
 
 
 class EncoderDecoder(Generator[S]):
-    """A generator that has a source: p(y | x) = prod_t p(y_t | y_<t, x)."""
+    """A generator that has a source: p(y | x) = prod_t p(y_t | y_<t, x).
+
+    Its first argument is the encoder, any module that returns `Encoded`, or the size of a source vocabulary: then it
+    builds the encoder of its paper from its own sizes. It never looks at the source itself.
+    """
+
+    own_encoder_keys: ClassVar[tuple[str, ...]] = ()
+    """Arguments that describe the encoder which it builds itself, and nothing else."""
+
+    encoder: nn.Module
+
+    def encode(self, source: Any, lengths: Tensor | None = None) -> Encoded:
+        """Encode a source, of whatever kind the encoder takes."""
+        if source is None:
+            raise ValueError(f"{type(self).__name__}: an encoder-decoder needs a source; got None")
+        encoded: Encoded = self.encoder(source, lengths)
+        return encoded
 
     def forward(
         self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: Feed | None = None
@@ -99,7 +116,7 @@ class EncoderDecoder(Generator[S]):
         """Teacher forcing.
 
         Args:
-            source: ids [B, S].
+            source: whatever the encoder takes, ids [B, S] for example.
             source_lengths: [B]; None where there is no padding.
             target: ids [B, T], the decoder's input: BOS first.
             feed: chooses what is fed in the place of each target token but the first; None for the token itself.
@@ -115,30 +132,8 @@ def _in_time(steps: Sequence[Advanced[S]]) -> list[Tensor]:
     return [torch.cat(parts, dim=1) for parts in zip(*(step.features for step in steps), strict=True)]
 
 
-def needs_source(model: nn.Module, source: Tensor | None) -> Tensor:
-    """The source of an encoder-decoder, which cannot do without."""
-    if source is None or source.dim() != 2:
-        got = None if source is None else list(source.shape)
-        raise ValueError(f"{type(model).__name__}: the source must be ids [B, S]; got {got}")
-    return source
-
-
 def needs_batch(model: nn.Module, source: Tensor | None, batch: int | None) -> int:
-    """How many sequences a language model starts, which has no source to tell it."""
+    """Return the number of sequences that a language model starts, which has no source to tell it."""
     if source is not None or batch is None:
         raise ValueError(f"{type(model).__name__} is a language model: start it with source None and batch=B")
     return batch
-
-
-def padded_lengths(source: Tensor, lengths: Tensor | None) -> Tensor | None:
-    """The lengths [B] of sources [B, S], or None where they say nothing: no mask is then asked at any step.
-
-    Only without gradient, where a decoder will ask for many steps: the answer makes a GPU wait.
-
-    >>> with torch.no_grad():
-    ...     print(padded_lengths(torch.ones(2, 3), torch.tensor([3, 3])))
-    None
-    """
-    if lengths is None or torch.is_grad_enabled():
-        return lengths
-    return lengths if bool((lengths != source.shape[1]).any()) else None

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.models import registry
 from regard.models.outputs import Predicted
 from regard.nn.checks import positive, probability
 from regard.nn.graph import GraphAttention
@@ -15,7 +16,7 @@ from regard.ops.graph import GraphAttended, KnownEdges
 
 
 class GraphTrace(NamedTuple):
-    """What a network said, and what each of its layers read.
+    """Outputs of a network, and the reads of each of its layers.
 
     Attributes:
         logits: [N, classes].
@@ -26,6 +27,7 @@ class GraphTrace(NamedTuple):
     reads: tuple[GraphAttended, ...]
 
 
+@registry.model("gat")
 class GAT(nn.Module):
     r"""Layers of graph attention, each node reading its neighbours and itself; L layers see L edges far.
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from torch import Tensor, nn
 
+from regard.models import registry
 from regard.models.embeddings import LockedDropout, Words, output_layer
 from regard.models.generator import Advanced, Generator, needs_batch
 from regard.models.outputs import Predicted
@@ -15,6 +16,7 @@ from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState
 
 
+@registry.model("language_model")
 class LanguageModel(Generator[RecurrentState]):
     r"""The next word from all words before: h_t = RNN(E w_t, h_{t-1}), p(w_{t+1}) = softmax(W h_t + b).
 
@@ -68,7 +70,7 @@ class LanguageModel(Generator[RecurrentState]):
         return self.layers.start(needs_batch(self, source, batch))
 
     def carry(self, state: RecurrentState) -> RecurrentState:
-        """What the next window of a text begins with: the state, without history and without the dropout drawn."""
+        """State for the next window of a text: without history and without the dropout drawn."""
         return replace(state.detach(), noise=())
 
     def embed(self, tokens: Tensor, state: RecurrentState) -> Tensor:

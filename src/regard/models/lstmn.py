@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from regard.models import registry
 from regard.models.embeddings import Words, output_layer
-from regard.models.generator import Advanced, EncoderDecoder, needs_source, padded_lengths
+from regard.models.encoded import width_of
+from regard.models.generator import Advanced, EncoderDecoder
 from regard.models.lstmn_encoder import LSTMNEncoder
+from regard.nn.deep_lstmn import DeepLSTMNState
 from regard.nn.dropout import Dropout
 from regard.nn.fusion import DeepFusion, FusionState, FusionStep, ShallowFusion
 
 FUSIONS = ("deep", "shallow")
 
 
+@registry.model("lstmn")
 class LSTMNSeq2Seq(EncoderDecoder[FusionState]):
     r"""Encoder and decoder keep tapes of what they read; the decoder looks at its own and at the encoder's.
 
@@ -25,17 +29,19 @@ class LSTMNSeq2Seq(EncoderDecoder[FusionState]):
     the LSTMN: h_t asks, the context goes into the output layer and into the next step (see `ShallowFusion`).
 
     Args:
-        source_size: how many source words.
-        target_size: V, how many target words.
+        encoder: any module that returns `Encoded`; or a number of source words, and the model builds its own, an LSTMN
+            of width D.
+        target_size: V, number of target words.
         embedding_dim: width of the embeddings.
-        hidden_dim: D, width of encoder and decoder.
+        hidden_dim: D, width of the decoder.
         fusion: `"deep"` or `"shallow"`.
-        dropout: on embeddings, on the states that shallow fusion attends to, and on what the output layer reads.
-        tied: whether W is the target embedding; it needs an output layer that reads as much as an embedding is wide.
+        dropout: on embeddings, on states of the own encoder, and on what the output layer reads.
+        tied: W is the target embedding; it needs an output layer that reads as much as an embedding is wide.
         scale: the largest entry of an embedding at first. A score of small vectors is almost the sum of what the query
             and the key say, and does not find a word by what it is; where that matters more than rare words, take 1.
 
     Cheng, Dong & Lapata 2016, section 4. The decoder begins with empty tapes: all that it knows of the source it reads.
+    Of an encoder without tapes of width D, deep fusion reads its states h, mapped: γ = V h, α = U h.
 
     >>> model = LSTMNSeq2Seq(11, 13, embedding_dim=3, hidden_dim=5)
     >>> predicted = model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 6).long())
@@ -45,7 +51,7 @@ class LSTMNSeq2Seq(EncoderDecoder[FusionState]):
 
     def __init__(
         self,
-        source_size: int,
+        encoder: nn.Module | int,
         target_size: int,
         *,
         embedding_dim: int = 256,
@@ -58,24 +64,33 @@ class LSTMNSeq2Seq(EncoderDecoder[FusionState]):
         super().__init__()
         if fusion not in FUSIONS:
             raise ValueError(f"LSTMNSeq2Seq: fusion is {' or '.join(FUSIONS)}; got {fusion!r}")
-        self.encoder = LSTMNEncoder(
-            source_size, embedding_dim=embedding_dim, hidden_dim=hidden_dim, dropout=dropout, scale=scale
-        )
+        if isinstance(encoder, int):
+            encoder = LSTMNEncoder(
+                encoder, embedding_dim=embedding_dim, hidden_dim=hidden_dim, dropout=dropout, scale=scale
+            )
+        self.encoder = encoder
+        source_dim = width_of(self, encoder)
         self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.decoder: DeepFusion | ShallowFusion = (
             DeepFusion(embedding_dim, hidden_dim)
             if fusion == "deep"
-            else ShallowFusion(embedding_dim + hidden_dim, hidden_dim, source_dim=hidden_dim)
+            else ShallowFusion(embedding_dim + source_dim, hidden_dim, source_dim=source_dim)
         )
+        has_tapes = isinstance(encoder, LSTMNEncoder) and source_dim == hidden_dim
+        self.tape_map = None if has_tapes or fusion == "shallow" else nn.Linear(source_dim, 2 * hidden_dim)
         self.dropout = Dropout(dropout)
         self.output_map = output_layer(self.decoder.output_dim, self.words, tied=tied)
 
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> FusionState:
-        words = needs_source(self, source)
-        encoded, tapes = self.encoder.with_tapes(words, padded_lengths(words, lengths))
-        if isinstance(self.decoder, DeepFusion):
-            return self.decoder.start(tapes.top)
-        return self.decoder.start(encoded.states, encoded.mask)
+        encoded = self.encode(source, lengths).without_full_mask()
+        if isinstance(self.decoder, ShallowFusion):
+            return self.decoder.start(encoded.states, encoded.mask)
+        if self.tape_map is not None:
+            hidden, cells = self.tape_map(encoded.states).chunk(2, dim=-1)  # [B, S, D] each
+        else:
+            assert isinstance(encoded.state, DeepLSTMNState)
+            hidden, cells = encoded.state.top.hidden, encoded.state.top.cells
+        return self.decoder.start_on(hidden, cells, encoded.mask)
 
     def embed(self, tokens: Tensor, state: FusionState) -> Tensor:
         words: Tensor = self.words(tokens)

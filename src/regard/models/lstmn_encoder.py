@@ -6,13 +6,15 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.models import registry
 from regard.models.characters import CharacterEncoder, Characters, Spelling, spelt
-from regard.models.embeddings import Words
-from regard.models.encoder import Encoded
-from regard.nn.deep_lstmn import DeepLSTMN, DeepLSTMNState, DeepLSTMNStep
+from regard.models.embeddings import Words, check_ids
+from regard.models.encoded import Encoded, last_of
+from regard.nn.deep_lstmn import DeepLSTMN, DeepLSTMNStep
 from regard.nn.dropout import Dropout
 
 
+@registry.encoder("lstmn")
 class LSTMNEncoder(nn.Module):
     """Words in, states out: h_s = LSTMN(E x_s, tapes), from the first word to the last.
 
@@ -27,7 +29,7 @@ class LSTMNEncoder(nn.Module):
         scale: the largest entry of an embedding at first. A score of small vectors is almost the sum of what the query
             and the key say, and does not find a word by what it is; where that matters more than rare words, take 1.
 
-    Shapes: source [B, S], lengths [B] -> `Encoded`.
+    Shapes: source [B, S], lengths [B] -> `Encoded`, its `state` the tapes of all layers.
 
     Cheng, Dong & Lapata 2016, sections 3 and 5.2; an acceptor with `pooling: mean` over it is the paper's classifier.
 
@@ -58,23 +60,9 @@ class LSTMNEncoder(nn.Module):
 
     def forward(self, source: Tensor, lengths: Tensor | None = None, spelling: Spelling | None = None) -> Encoded:
         """Encode source ids [B, S] of true `lengths` [B]; None where there is no padding."""
-        return self.with_tapes(source, lengths, spelling)[0]
-
-    def with_tapes(
-        self, source: Tensor, lengths: Tensor | None = None, spelling: Spelling | None = None
-    ) -> tuple[Encoded, DeepLSTMNState]:
-        """The same with the tapes of all layers, for a decoder that reads both."""
         mask = None if lengths is None else Mask.padding(lengths)
-        words = self.words(source)
+        words = self.words(check_ids(self, source))
         if self.characters is not None:
             words = torch.cat((words, self.dropout(spelt(self.characters, spelling))), dim=2)
         step: DeepLSTMNStep = self.layers(words, mask)
-        return Encoded(self.dropout(step.output), _last(step.output, lengths), mask), step.state
-
-
-def _last(states: Tensor, lengths: Tensor | None) -> Tensor:
-    """[B, C], the state at each sequence's own end; zero of one without words."""
-    if lengths is None:
-        return states[:, -1:].sum(1)
-    last = torch.arange(1, states.shape[1] + 1, device=states.device) == lengths.to(states.device).unsqueeze(1)
-    return (states * last.unsqueeze(2)).sum(1)
+        return Encoded(self.dropout(step.output), last_of(step.output, lengths), mask, step.state)

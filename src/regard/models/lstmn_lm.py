@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from regard.models import registry
 from regard.models.embeddings import Words, output_layer
 from regard.models.generator import Advanced, Generator, needs_batch
 from regard.models.outputs import Predicted
@@ -12,6 +13,7 @@ from regard.nn.dropout import Dropout
 from regard.protocol import Step
 
 
+@registry.model("lstmn_lm")
 class LSTMNLM(Generator[DeepLSTMNState]):
     r"""The next word from a tape of all words before: h_t = LSTMN(E w_t, tapes), p(w_{t+1}) = softmax(W h_t + b).
 
@@ -75,7 +77,7 @@ class LSTMNLM(Generator[DeepLSTMNState]):
         return self.layers.start(needs_batch(self, source, batch))
 
     def carry(self, state: DeepLSTMNState) -> DeepLSTMNState:
-        """What the next window of a text begins with: the tapes, without history."""
+        """State for the next window of a text: the tapes, without history."""
         return state.detach()
 
     def embed(self, tokens: Tensor, state: DeepLSTMNState) -> Tensor:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from regard.constraints import encoder_is_own
+from regard.models import registry
 from regard.models.attending import Attender, Attending, Factory, attender
+from regard.models.bridge import bridge_to, first_state
 from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import Words, output_layer
-from regard.models.encoder import Encoded, Encoder
-from regard.models.generator import Advanced, EncoderDecoder, needs_source, padded_lengths
+from regard.models.encoded import width_of
+from regard.models.encoder import Encoder
+from regard.models.generator import Advanced, EncoderDecoder
 from regard.models.seq2seq import run
 from regard.nn.cells import Cells
 from regard.nn.cpu_decode.packing import mapped_then
@@ -18,6 +22,7 @@ from regard.nn.rnn import Recurrent
 from regard.nn.shared_memory import SharedMemory
 
 
+@registry.model("luong")
 class Luong(EncoderDecoder[DecoderState]):
     r"""The *current* decoder state asks, and the answer goes into the prediction.
 
@@ -28,21 +33,23 @@ class Luong(EncoderDecoder[DecoderState]):
     goes into a later state, and teacher forcing runs over the whole target at once.
 
     Args:
-        source_size: how many source words.
-        target_size: V, how many target words.
+        encoder: any module that returns `Encoded`; or a number of source words, and the model builds its own, a
+            recurrent one of width D.
+        target_size: V, number of target words.
         embedding_dim: width of the embeddings.
-        hidden_dim: D, width of encoder and decoder.
-        attention: a reader, or (query width D, key width D) -> reader, see `Attending`; None for the general score.
+        hidden_dim: D, width of the decoder.
+        attention: a reader, or (query width D, key width C) -> reader, see `Attending`; None for the general score.
             Global, local-m and local-p are its aligner.
-        feeding: whether s̃ is fed to the next step.
-        cells: what the layers of both are made of.
-        bidirectional: whether the encoder reads both directions, half of `hidden_dim` each.
-        dropout: on embeddings, encoder states and s̃.
-        tied: whether W_s is the target embedding; it needs `embedding_dim` = `hidden_dim`.
+        feeding: feed s̃ to the next step.
+        cells: kind, number and dropout of the layers.
+        bidirectional: own encoder: read both directions, half of `hidden_dim` each.
+        dropout: on embeddings, states of the own encoder and s̃.
+        tied: W_s is the target embedding; it needs `embedding_dim` = `hidden_dim`.
         scale: the largest entry of an embedding at first. Small ones make rare words little noise; of few symbols, all
             of them frequent, such as characters, a model learns sooner with 1.
 
-    Luong, Pham & Manning 2015, sections 3.1 to 3.3; the decoder starts from the encoder's last state.
+    Luong, Pham & Manning 2015, sections 3.1 to 3.3; the decoder starts from the encoder's last state where that fits,
+    and otherwise from tanh(W h) of its summary h.
 
     >>> model = Luong(11, 13, embedding_dim=3, hidden_dim=5, attention=Attending(score="dot", align="local_m"))
     >>> predicted = model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 6).long())
@@ -50,9 +57,11 @@ class Luong(EncoderDecoder[DecoderState]):
     (torch.Size([2, 6, 13]), torch.Size([2, 6, 7]))
     """
 
+    own_encoder_keys = ("bidirectional",)
+
     def __init__(
         self,
-        source_size: int,
+        encoder: nn.Module | int,
         target_size: int,
         *,
         embedding_dim: int = 256,
@@ -68,29 +77,33 @@ class Luong(EncoderDecoder[DecoderState]):
         super().__init__()
         self.feeding = feeding
         self.at_once = not feeding
-        self.encoder = Encoder(
-            source_size,
-            embedding_dim=embedding_dim,
-            hidden_dim=hidden_dim,
-            cells=cells,
-            bidirectional=bidirectional,
-            dropout=dropout,
-            scale=scale,
-        )
+        if isinstance(encoder, int):
+            encoder = Encoder(
+                encoder,
+                embedding_dim=embedding_dim,
+                hidden_dim=hidden_dim,
+                cells=cells,
+                bidirectional=bidirectional,
+                dropout=dropout,
+                scale=scale,
+            )
+        else:
+            encoder_is_own("luong", ["bidirectional"] if bidirectional else [])
+        self.encoder = encoder
         self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.layers = Recurrent(embedding_dim + (hidden_dim if feeding else 0), hidden_dim, cells)
-        self.attention, context = attender(attention, hidden_dim, hidden_dim, Attending(score="general"))
+        self.bridge = bridge_to(self.layers, encoder)
+        self.attention, context = attender(attention, hidden_dim, width_of(self, encoder), Attending(score="general"))
         self.attentional_map = nn.Linear(context + hidden_dim, hidden_dim, bias=False)
         self.dropout = Dropout(dropout)
         self.output_map = output_layer(hidden_dim, self.words, tied=tied)
 
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> DecoderState:
-        words = needs_source(self, source)
-        encoded: Encoded = self.encoder(words, padded_lengths(words, lengths))
-        assert encoded.state is not None
+        encoded = self.encode(source, lengths).without_full_mask()
+        layers = first_state(self.layers, self.bridge, encoded)
         memory = self.attention.remember(encoded.states, mask=encoded.mask)
-        nothing = torch.zeros_like(encoded.summary) if self.feeding else None
-        return DecoderState(encoded.state, SharedMemory(memory), self.attention.start(memory), nothing)
+        nothing = torch.zeros_like(layers.top) if self.feeding else None
+        return DecoderState(layers, SharedMemory(memory), self.attention.start(memory), nothing)
 
     def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
         words: Tensor = self.words(tokens)

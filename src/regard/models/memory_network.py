@@ -8,11 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.models import registry
 from regard.models.outputs import Predicted, joined
 from regard.nn.aligners import LinearAligner, Slots, Softmax
 from regard.nn.hops import MemoryHops, StoryEncoder, Tying
 
 
+@registry.model("memory_network")
 class MemoryNetwork(nn.Module):
     r"""A word that answers a question about a story.
 
@@ -92,7 +94,7 @@ class MemoryNetwork(nn.Module):
 
     @property
     def memory_size(self) -> int:
-        """How many sentences back the memory goes."""
+        """Number of sentences that the memory holds."""
         return self.hops.max_sentences
 
     def forward(self, story: Tensor, question: Tensor, sentences: Tensor | None = None) -> Predicted:

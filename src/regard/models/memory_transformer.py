@@ -6,14 +6,16 @@ import hashlib
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from regard.models import registry
 from regard.models.generator import Feed
 from regard.models.outputs import Predicted
 from regard.models.text_store import Stored
 from regard.models.transformer import Transformer, TransformerState
 from regard.nn.external import ExternalMemory
 from regard.nn.memory import Memory
+from regard.nn.rnn import inside
 from regard.nn.shared_memory import SharedMemory
 from regard.nn.transformer_layer import Blocks, LayerState
 from regard.protocol import Step
@@ -23,6 +25,7 @@ Remembered = tuple[Memory, ...]
 """An external memory as the decoder reads it: one row of projected keys and values for each layer that reads it."""
 
 
+@registry.model("memory_transformer")
 class MemoryTransformer(Transformer):
     r"""The encoder-decoder Transformer with an external memory beside its source.
 
@@ -34,7 +37,7 @@ class MemoryTransformer(Transformer):
     it up.
 
     Args:
-        source_size, target_size, blocks, num_layers, positions, max_length, tied: as of `Transformer`.
+        encoder, target_size, blocks, num_layers, positions, max_length, tied: as of `Transformer`.
         reads: `"both"`: the cross-attention of each layer reads the source and the memory under one softmax;
             `"memory"`: that of the last layer reads the memory alone, and those before it the source.
         nearest: how many entries of the memory a query reads, those with the largest energies in its head; None for
@@ -56,7 +59,7 @@ class MemoryTransformer(Transformer):
 
     def __init__(
         self,
-        source_size: int,
+        encoder: nn.Module | int,
         target_size: int,
         blocks: Blocks | None = None,
         *,
@@ -68,7 +71,7 @@ class MemoryTransformer(Transformer):
         nearest: int | None = None,
     ) -> None:
         super().__init__(
-            source_size,
+            encoder,
             target_size,
             blocks,
             num_layers=num_layers,
@@ -90,10 +93,10 @@ class MemoryTransformer(Transformer):
 
         `names` are the texts as people read them; None for their numbers.
         """
-        states = self.encoder(texts, lengths).states
-        inside = torch.arange(texts.shape[1], device=texts.device) < lengths.to(texts.device).unsqueeze(1)
+        states = self.encode(texts, lengths).states
+        present = inside(lengths.to(states.device), states.shape[1])
         written = tuple(names) if names is not None else tuple(map(str, range(len(texts))))
-        return Stored(states[inside], lengths.to(states.device).cumsum(0), written)
+        return Stored(states[present], lengths.to(states.device).cumsum(0), written)
 
     def remember(self, states: Tensor) -> Remembered:
         """Stored states [N, C], projected once for each layer that reads them.
@@ -101,7 +104,7 @@ class MemoryTransformer(Transformer):
         Raises:
             ValueError: there are none, or they have another width.
         """
-        width = self.encoder.output_dim
+        width = self.words.table.embedding_dim
         if states.dim() != 2 or states.shape[1] != width:
             raise ValueError(
                 f"MemoryTransformer: its memory has states of width {width}, [N, {width}]; got {list(states.shape)}"
@@ -117,9 +120,12 @@ class MemoryTransformer(Transformer):
 
     @property
     def signature(self) -> str:
-        """What tells the encoder, and so its states, from others: a hash of its parameters."""
+        """Hash of the encoder's parameters, which tells its states from those of others."""
         digest = hashlib.blake2b(digest_size=16)
-        for name, tensor in sorted(self.encoder.state_dict().items()):
+        found = self.encoder.state_dict()
+        if self.source_map is not None:
+            found |= {f"source_map.{name}": tensor for name, tensor in self.source_map.state_dict().items()}
+        for name, tensor in sorted(found.items()):
             digest.update(name.encode())
             digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
         return digest.hexdigest()

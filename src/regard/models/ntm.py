@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.constraints import shifts_fit
+from regard.models import registry
 from regard.models.outputs import Predicted
 from regard.nn.aligners.addressing import Initial
 from regard.nn.cells import Cells
@@ -22,7 +23,7 @@ TAPES = ("constant", "learned")
 
 @dataclass(frozen=True)
 class NTMState:
-    """Where a Neural Turing Machine stands.
+    """State of a Neural Turing Machine.
 
     Attributes:
         tape: the memory [B, N, M].
@@ -55,6 +56,7 @@ class NTMTrace:
     tape: Tape
 
 
+@registry.model("ntm")
 class NTM(nn.Module):
     r"""A controller that looks up and notes down: what it has seen lies on a tape, not in its weights.
 
@@ -190,7 +192,7 @@ class NTM(nn.Module):
 
 
 def _place(heads: State | None) -> Tensor:
-    """Where heads stand, [B, H, 1, N]."""
+    """Weights of the heads, [B, H, 1, N]."""
     assert heads is not None
     (weights,) = heads.align
     assert isinstance(weights, Tensor)

@@ -1,4 +1,4 @@
-"""What a model says of a whole batch at once."""
+"""Outputs of a model for a whole batch."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def joined(reads: Sequence[Attended]) -> Weights | None:
 
 
 def drawn(reads: Sequence[Attended]) -> Mapping[str, Tensor]:
-    """What hard attention drew, as extras: its log-probability and entropy [B, H, T]; nothing of other attention."""
+    """Return the draws of hard attention as extras: key, log-probability and entropy [B, H, T]; empty for others."""
     samples = [read.sample for read in reads if read.sample is not None]
     if not samples:
         return NOTHING

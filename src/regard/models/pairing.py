@@ -1,7 +1,7 @@
-"""What a state in the past stands for."""
+"""Meaning of a past state: the word it had read, or the word after it."""
 
 PAIRINGS = ("read", "next")
-"""What it had just read, or what came next."""
+"""The word that the state had just read, or the next one."""
 
 
 def check_pairing(pairing: str) -> None:

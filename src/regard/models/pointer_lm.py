@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.models import registry
 from regard.models.embeddings import LockedDropout, Words, output_layer
 from regard.models.generator import needs_batch
 from regard.models.outputs import Predicted, log_softmax
@@ -23,7 +24,7 @@ from regard.protocol import Step
 
 @dataclass(frozen=True)
 class PointerState:
-    """Where a `PointerLM` stands.
+    """State of a `PointerLM`: all that its next step needs.
 
     Attributes:
         layers: its recurrent layers.
@@ -46,6 +47,7 @@ class PointerState:
         return PointerState(self.layers.detach(), self.states.detach(), self.words)
 
 
+@registry.model("pointer_lm")
 class PointerLM(nn.Module):
     r"""The pointer sentinel language model: the next word is one of the vocabulary, or one of the last L words again.
 
@@ -127,7 +129,7 @@ class PointerLM(nn.Module):
         return PointerState(layers, nothing, torch.zeros(nothing.shape[:2], dtype=torch.long, device=nothing.device))
 
     def carry(self, state: PointerState) -> PointerState:
-        """What the next window of a text begins with: the state, without history and without the dropout drawn."""
+        """State for the next window of a text: without history and without the dropout drawn."""
         there = state.detach()
         return replace(there, layers=replace(there.layers, noise=()))
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from regard.constraints import encoder_is_own
+from regard.models import registry
+from regard.models.bridge import bridge_to, first_state
 from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import Words, output_layer
-from regard.models.encoder import Encoded, Encoder
-from regard.models.generator import Advanced, EncoderDecoder, needs_source
+from regard.models.encoded import width_of
+from regard.models.encoder import Encoder
+from regard.models.generator import Advanced, EncoderDecoder
 from regard.nn.cells import Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState
@@ -16,6 +20,7 @@ from regard.nn.rnn import Recurrent, RecurrentState
 WAYS = ("state", "mapped", "input")
 
 
+@registry.model("seq2seq")
 class Seq2Seq(EncoderDecoder[DecoderState]):
     r"""A source as one vector c, handed to the decoder in one of the three ways of the notes.
 
@@ -26,20 +31,22 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
     The logits are W s_t + b; with `"input"` W [s_t; E y_{t-1}; c] + b: c is fed to the output layer too.
 
     Args:
-        source_size: how many source words.
-        target_size: V, how many target words.
+        encoder: any module that returns `Encoded`; or a number of source words, and the model builds its own, a
+            recurrent one of the width of the decoder.
+        target_size: V, number of target words.
         embedding_dim: width of the embeddings.
-        hidden_dim: width of encoder and decoder.
+        hidden_dim: width of the decoder.
         context: `"state"`, `"mapped"` or `"input"`.
-        cells: what the layers of both are made of.
-        bidirectional: whether the encoder reads both directions, half of `hidden_dim` each.
-        reverse: whether it reads the source from its end.
-        dropout: on embeddings, encoder states and what the output layer reads.
+        cells: kind, number and dropout of the layers.
+        bidirectional: own encoder: read both directions, half of `hidden_dim` each.
+        reverse: own encoder: read the source from its end.
+        dropout: on embeddings, states of the own encoder and what the output layer reads.
         scale: the largest entry of an embedding at first. Small ones make rare words little noise; of few symbols, all
             of them frequent, such as characters, a model learns sooner with 1.
 
     Sutskever, Vinyals & Le 2014 (`"state"`, with `reverse`); Cho et al. 2014, equations 1 to 4 and appendix A.1.2,
-    and Kalchbrenner & Blunsom 2013 (`"input"`). Teacher forcing runs over the whole target at once.
+    and Kalchbrenner & Blunsom 2013 (`"input"`). Teacher forcing runs over the whole target at once. With `"state"`, an
+    encoder whose last state does not fit is read as with `"mapped"`.
 
     >>> model = Seq2Seq(11, 13, embedding_dim=3, hidden_dim=5)
     >>> model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 6).long()).logits.shape
@@ -47,10 +54,11 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
     """
 
     at_once = True
+    own_encoder_keys = ("bidirectional", "reverse")
 
     def __init__(
         self,
-        source_size: int,
+        encoder: nn.Module | int,
         target_size: int,
         *,
         embedding_dim: int = 256,
@@ -66,33 +74,36 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
         if context not in WAYS:
             raise ValueError(f"Seq2Seq: the context is passed by {', '.join(WAYS)}; got {context!r}")
         self.context = context
-        self.encoder = Encoder(
-            source_size,
-            embedding_dim=embedding_dim,
-            hidden_dim=hidden_dim,
-            cells=cells,
-            bidirectional=bidirectional,
-            dropout=dropout,
-            reverse=reverse,
-            scale=scale,
-        )
-        every_step = hidden_dim if context == "input" else 0
+        if isinstance(encoder, int):
+            encoder = Encoder(
+                encoder,
+                embedding_dim=embedding_dim,
+                hidden_dim=hidden_dim,
+                cells=cells,
+                bidirectional=bidirectional,
+                dropout=dropout,
+                reverse=reverse,
+                scale=scale,
+            )
+        else:
+            given = {"bidirectional": bidirectional, "reverse": reverse}
+            encoder_is_own("seq2seq", [key for key, value in given.items() if value])
+        self.encoder = encoder
+        source_dim = width_of(self, encoder)
+        every_step = source_dim if context == "input" else 0
         self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.layers = Recurrent(embedding_dim + every_step, hidden_dim, cells)
-        depth = self.layers.cells.num_layers
-        self.bridge = None if context == "state" else nn.Linear(hidden_dim, depth * hidden_dim)
-        features = hidden_dim + (embedding_dim + hidden_dim if every_step else 0)
+        self.bridge = bridge_to(self.layers, encoder)
+        if self.bridge is None and context != "state":
+            self.bridge = nn.Linear(source_dim, self.layers.cells.num_layers * hidden_dim)
+        features = hidden_dim + (embedding_dim + source_dim if every_step else 0)
         self.dropout = Dropout(dropout)
         self.output_map = output_layer(features, self.words, tied=False)
 
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> DecoderState:
-        encoded: Encoded = self.encoder(needs_source(self, source), lengths)
-        if self.bridge is None:
-            assert encoded.state is not None
-            return DecoderState(encoded.state)
-        first = torch.tanh(self.bridge(encoded.summary)).unflatten(1, (-1, self.layers.hidden_dim))
-        state = self.layers.start(len(first), first)
-        return DecoderState(state, carried=encoded.summary if self.context == "input" else None)
+        encoded = self.encode(source, lengths)
+        layers = first_state(self.layers, self.bridge, encoded)
+        return DecoderState(layers, carried=encoded.summary if self.context == "input" else None)
 
     def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
         words: Tensor = self.words(tokens)

@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from regard.models import registry
 from regard.models.attending import Attender, Attending, Factory, attender
+from regard.models.bridge import bridge_to, first_state
 from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import Words, output_layer
-from regard.models.encoder import Encoded, Encoder
-from regard.models.generator import Advanced, EncoderDecoder, needs_source
+from regard.models.encoded import width_of
+from regard.models.encoder import Encoder
+from regard.models.generator import Advanced, EncoderDecoder
 from regard.nn.cells import Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
 
 
+@registry.model("simple_attention")
 class SimpleAttention(EncoderDecoder[DecoderState]):
     r"""The plainest decoder with attention: what the last state read goes into the next state.
 
     .. math:: s_t = \tanh(A' [x'_t; s_{t-1}; c_{t-1}] + b), \quad c_t = \mathrm{attend}(s_t, h), \quad
               p(y_t) = \mathrm{softmax}(W [s_t; c_t])
 
-    with s_0 = h_m, the encoder's last state, and c_0 = attend(s_0, h).
+    with s_0 = h_m, the encoder's last state, and c_0 = attend(s_0, h). Where that state does not fit, s_0 is
+    tanh(W h) of the encoder's summary h.
 
     Args:
-        source_size: how many source words.
-        target_size: V, how many target words.
+        encoder: any module that returns `Encoded`; or a number of source words, and the model builds its own, a
+            recurrent one of width D.
+        target_size: V, number of target words.
         embedding_dim: width of the embeddings.
-        hidden_dim: D, width of encoder and decoder.
-        attention: a reader, or (query width D, key width D) -> reader; None for the note's second option, inner
+        hidden_dim: D, width of the decoder.
+        attention: a reader, or (query width D, key width C) -> reader; None for the note's second option, inner
             products of W_Q s and W_K h. Its first option is `Attending(score="concat")`.
-        cells: what the layers of both are made of; the note's are Elman's.
-        dropout: on embeddings, encoder states and [s; c].
+        cells: kind, number and dropout of the layers; the note's are Elman's.
+        dropout: on embeddings, states of the own encoder and [s; c].
         scale: the largest entry of an embedding at first. Small ones make rare words little noise; of few symbols, all
             of them frequent, such as characters, a model learns sooner with 1.
 
@@ -45,7 +51,7 @@ class SimpleAttention(EncoderDecoder[DecoderState]):
 
     def __init__(
         self,
-        source_size: int,
+        encoder: nn.Module | int,
         target_size: int,
         *,
         embedding_dim: int = 256,
@@ -56,22 +62,30 @@ class SimpleAttention(EncoderDecoder[DecoderState]):
         scale: float = 0.1,
     ) -> None:
         super().__init__()
-        self.encoder = Encoder(
-            source_size, embedding_dim=embedding_dim, hidden_dim=hidden_dim, cells=cells, dropout=dropout, scale=scale
-        )
+        if isinstance(encoder, int):
+            encoder = Encoder(
+                encoder,
+                embedding_dim=embedding_dim,
+                hidden_dim=hidden_dim,
+                cells=cells,
+                dropout=dropout,
+                scale=scale,
+            )
+        self.encoder = encoder
         self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)
         default = Attending(score="dot", hidden_dim=hidden_dim)
-        self.attention, context = attender(attention, hidden_dim, hidden_dim, default)
+        self.attention, context = attender(attention, hidden_dim, width_of(self, encoder), default)
         self.layers = Recurrent(embedding_dim + context, hidden_dim, cells)
+        self.bridge = bridge_to(self.layers, encoder)
         self.dropout = Dropout(dropout)
         self.output_map = output_layer(hidden_dim + context, self.words, tied=False)
 
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> DecoderState:
-        encoded: Encoded = self.encoder(needs_source(self, source), lengths)
-        assert encoded.state is not None
+        encoded = self.encode(source, lengths).without_full_mask()
+        layers = first_state(self.layers, self.bridge, encoded)
         memory = self.attention.remember(encoded.states, mask=encoded.mask)
-        first = self.attention.read(encoded.summary.unsqueeze(1), memory)
-        return DecoderState(encoded.state, memory, first.state, first.context.squeeze(1))
+        first = self.attention.read(layers.top.unsqueeze(1), memory)
+        return DecoderState(layers, memory, first.state, first.context.squeeze(1))
 
     def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
         words: Tensor = self.words(tokens)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from regard.models import registry
 from regard.models.bert import BertEncoder, begin
-from regard.models.encoder import Encoded
+from regard.models.encoded import Encoded, width_of
 from regard.models.outputs import Predicted
 from regard.nn.checks import probability
 from regard.nn.dropout import Dropout
 from regard.specials import EOS, PAD
 
 
+@registry.model("span_reader")
 class SpanReader(nn.Module):
     r"""Question and passage read as one text; each word of the passage may begin the answer, or end it.
 
@@ -42,7 +44,7 @@ class SpanReader(nn.Module):
         super().__init__()
         probability("SpanReader", dropout=dropout)
         self.encoder = encoder
-        width = int(encoder.output_dim)  # type: ignore[arg-type]
+        width = width_of(self, encoder)
         self.output_map = nn.Linear(width, 2)
         if isinstance(encoder, BertEncoder):
             begin(self.output_map, width)
@@ -51,7 +53,7 @@ class SpanReader(nn.Module):
     def forward(
         self, question: Tensor, question_lengths: Tensor, passage: Tensor, passage_lengths: Tensor
     ) -> Predicted:
-        """Where each passage has its answer."""
+        """Score each word of a passage as the first and as the last of the answer."""
         ids, lengths, places = side_by_side(question, question_lengths, passage, passage_lengths)
         encoded: Encoded = self.encoder(ids, lengths)
         states = encoded.states.gather(1, places.unsqueeze(2).expand(-1, -1, encoded.states.shape[2]))

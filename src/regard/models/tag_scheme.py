@@ -24,7 +24,7 @@ class _Tag(NamedTuple):
 
     @property
     def goes_on(self) -> bool:
-        """Whether the chunk must go on behind it, where the scheme has ends."""
+        """True if the chunk must go on behind it, where the scheme has ends."""
         return self.place in "BI"
 
 
@@ -62,7 +62,7 @@ def _parted(name: str, scheme: str) -> _Tag:
 
 
 def _follows(first: _Tag, second: _Tag, *, ends: bool) -> bool:
-    """Whether the second tag may stand behind the first."""
+    """Return True if the second tag may follow the first."""
     if second.begins:
         return not (ends and first.goes_on)
     return first.goes_on and first.kind == second.kind

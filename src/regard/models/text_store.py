@@ -47,7 +47,7 @@ class Stored:
         return replace(self, states=self.states.to(device), ends=self.ends.to(device))
 
     def by_text(self, weights: Tensor) -> Tensor:
-        """How much weight [..., N] lies on each text, [..., M]."""
+        """Sum weights over entries [..., N] to weights over texts [..., M]."""
         owners = torch.searchsorted(self.ends, torch.arange(weights.shape[-1], device=self.ends.device), right=True)
         return weights.new_zeros(*weights.shape[:-1], len(self)).index_add_(-1, owners.to(weights.device), weights)
 

@@ -8,16 +8,17 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.models import registry
 from regard.models.characters import Spelling
 from regard.models.embeddings import WordDropout
-from regard.models.encoder import Encoded
+from regard.models.encoded import Encoded, width_of
 from regard.models.outputs import Predicted
-from regard.models.reading import ReadingEncoder
 from regard.models.tag_scheme import tag_order
 from regard.nn.crf import CRF
 from regard.nn.dropout import Dropout
 
 
+@registry.model("transducer")
 class Transducer(nn.Module):
     r"""A label for each word from its state, alone or together with the labels beside it.
 
@@ -25,7 +26,7 @@ class Transducer(nn.Module):
               p(y \mid x) \propto \exp \sum_t \big((W h_t + b)_{y_t} + A_{y_{t-1} y_t}\big)
 
     Args:
-        encoder: `Encoder` or `TransformerEncoder`; one that reads both directions knows what follows a word.
+        encoder: any module that returns `Encoded`; one that reads both directions knows what follows a word.
         num_tags: how many labels.
         crf: whether labels are scored together (right), see `CRF`.
         tag_scheme: `"bio"` or `"bioes"`, of a CRF: answers are sequences that the scheme has; None for any.
@@ -42,7 +43,7 @@ class Transducer(nn.Module):
 
     def __init__(
         self,
-        encoder: ReadingEncoder,
+        encoder: nn.Module,
         num_tags: int,
         *,
         crf: bool = False,
@@ -57,7 +58,7 @@ class Transducer(nn.Module):
         self.word_dropout = WordDropout(word_dropout)
         self.encoder = encoder
         self.dropout = Dropout(dropout)
-        self.output_map = nn.Linear(encoder.output_dim, num_tags)
+        self.output_map = nn.Linear(width_of(self, encoder), num_tags)
         order = None if tag_scheme is None or tag_names is None else tag_order(tag_names, tag_scheme)
         self.crf = CRF(num_tags, order=order) if crf else None
 

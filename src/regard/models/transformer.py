@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from regard.models.encoder import Encoded
-from regard.models.generator import Advanced, EncoderDecoder, Generator, needs_batch, needs_source, padded_lengths
+from regard.constraints import embeddings_are_own
+from regard.models import registry
+from regard.models.encoded import Encoded, width_of
+from regard.models.generator import Advanced, EncoderDecoder, Generator, needs_batch
 from regard.models.outputs import Predicted
 from regard.models.transformer_encoder import PlacedWords, TransformerEncoder, last_norm, placed
 from regard.nn.checks import positive
@@ -20,13 +22,13 @@ TIES = ("none", "output", "all")
 
 @dataclass(frozen=True)
 class TransformerState:
-    """Where a Transformer's decoder stands: the cache of each layer. A value: passed in and returned."""
+    """State of a Transformer's decoder: the cache of each layer. A value: passed in and returned."""
 
     layers: tuple[LayerState, ...]
 
     @property
     def place(self) -> int:
-        """How many tokens were said so far."""
+        """Number of tokens decoded so far."""
         past = self.layers[0].past
         return 0 if past is None else past.size
 
@@ -77,21 +79,24 @@ class TransformerDecoder(nn.Module):
         return [layer for layer in self.layers if isinstance(layer, TransformerLayer)]
 
 
+@registry.model("transformer")
 class Transformer(EncoderDecoder[TransformerState]):
     r"""The encoder-decoder Transformer.
 
     Args:
-        source_size: how many source words.
-        target_size: V, how many target words.
+        encoder: any module that returns `Encoded`; or a number of source words, and the model builds its own, a
+            `TransformerEncoder` of the same blocks, layers and positions.
+        target_size: V, number of target words.
         blocks: what the layers are made of: widths, heads, dropout, norm, activation, score.
-        num_layers: how many layers the encoder has, and the decoder.
-        positions: `"sinusoidal"`, `"learned"` or `"rotary"` (in attention of a sequence to itself).
+        num_layers: number of layers of the own encoder, and of the decoder.
+        positions: `"sinusoidal"`, `"learned"`, `"rotary"` (in attention of a sequence to itself), or `"none"`.
         max_length: the longest text, for learned positions.
         tied: `"none"`; `"output"`: the output layer is the target embedding; `"all"`: and the source embedding too, of
             one joint vocabulary.
 
     The whole target is computed at once in training; step by step, each layer keeps the keys and values of what was
     said (its cache), and those of the source are projected once. `attended` is the last layer's read of the source.
+    States of an encoder of another width than the decoder's are mapped to it.
 
     Vaswani et al. 2017, section 3; the output layer has a bias.
 
@@ -106,7 +111,7 @@ class Transformer(EncoderDecoder[TransformerState]):
 
     def __init__(
         self,
-        source_size: int,
+        encoder: nn.Module | int,
         target_size: int,
         blocks: Blocks | None = None,
         *,
@@ -119,24 +124,37 @@ class Transformer(EncoderDecoder[TransformerState]):
         if tied not in TIES:
             raise ValueError(f"Transformer: embeddings are tied {', '.join(TIES)}; got {tied!r}")
         blocks = placed(Blocks() if blocks is None else blocks, positions)
-        self.encoder = TransformerEncoder(
-            source_size, blocks, num_layers=num_layers, positions=positions, max_length=max_length
+        source_size = encoder if isinstance(encoder, int) else None
+        if isinstance(encoder, int):
+            encoder = TransformerEncoder(
+                encoder, blocks, num_layers=num_layers, positions=positions, max_length=max_length
+            )
+        else:
+            embeddings_are_own(tied)
+        self.encoder = encoder
+        self.words = PlacedWords(
+            target_size, blocks.dim, dropout=blocks.dropout, positions=positions, max_length=max_length
         )
-        self.words = PlacedWords(target_size, blocks, positions=positions, max_length=max_length)
         self.decoder = TransformerDecoder(blocks, num_layers, cross=True)
         if tied == "all":
             if source_size != target_size:
                 raise ValueError(
                     f"tied='all' needs one joint vocabulary; got {source_size} source and {target_size} target words"
                 )
-            self.encoder.words.table.weight = self.words.table.weight
+            assert isinstance(encoder, TransformerEncoder)
+            encoder.words.table.weight = self.words.table.weight
         self.output_map = _output(blocks, self.words, tied=tied != "none")
+        width = width_of(self, encoder)
+        self.source_map = None if width == blocks.dim else nn.Linear(width, blocks.dim, bias=False)
+
+    def encode(self, source: Any, lengths: Tensor | None = None) -> Encoded:
+        encoded = super().encode(source, lengths)
+        return encoded if self.source_map is None else encoded._replace(states=self.source_map(encoded.states))
 
     def start(
         self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None
     ) -> TransformerState:
-        words = needs_source(self, source)
-        return self.decoder.remember(self.encoder(words, padded_lengths(words, lengths)))
+        return self.decoder.remember(self.encode(source, lengths).without_full_mask())
 
     def embed(self, tokens: Tensor, state: TransformerState) -> Tensor:
         words: Tensor = self.words(tokens, state.place)
@@ -152,6 +170,7 @@ class Transformer(EncoderDecoder[TransformerState]):
         return logits
 
 
+@registry.model("transformer_lm")
 class TransformerLM(Generator[TransformerState]):
     """The decoder-only Transformer: a language model.
 
@@ -180,7 +199,7 @@ class TransformerLM(Generator[TransformerState]):
     ) -> None:
         super().__init__()
         blocks = placed(Blocks() if blocks is None else blocks, positions)
-        self.words = PlacedWords(size, blocks, positions=positions, max_length=max_length)
+        self.words = PlacedWords(size, blocks.dim, dropout=blocks.dropout, positions=positions, max_length=max_length)
         self.decoder = TransformerDecoder(blocks, num_layers, cross=False)
         self.output_map = _output(blocks, self.words, tied=tied)
 

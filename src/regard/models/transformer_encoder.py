@@ -9,43 +9,47 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
-from regard.models.encoder import Encoded
+from regard.models import registry
+from regard.models.embeddings import check_ids
+from regard.models.encoded import Encoded, last_of
 from regard.nn.checks import positive
 from regard.nn.dropout import Dropout
 from regard.nn.positions import Learned, Sinusoidal
+from regard.nn.rnn import inside
 from regard.nn.transformer_layer import Blocks, TransformerLayer
 from regard.specials import PAD
 
-POSITIONS = ("sinusoidal", "learned", "rotary")
+POSITIONS = ("sinusoidal", "learned", "rotary", "none")
 
 
 class PlacedWords(nn.Module):
     """Embeddings times sqrt(C), plus positions, then dropout.
 
     Args:
-        size: how many words.
-        blocks: `dim` and `dropout` of the Transformer.
-        positions: `"sinusoidal"`, `"learned"`, or `"rotary"`, which adds nothing here.
+        size: number of words.
+        dim: C, width of the vectors.
+        dropout: probability of dropping a channel.
+        positions: `"sinusoidal"` or `"learned"`; `"rotary"` and `"none"` add nothing here.
         max_length: the longest text, for learned positions.
 
     Parameters: `table.weight` [V, C], standard deviation 1 / sqrt(C) at first; padding is zero.
     Vaswani et al. 2017, sections 3.4 and 3.5.
     """
 
-    def __init__(self, size: int, blocks: Blocks, *, positions: str, max_length: int) -> None:
+    def __init__(self, size: int, dim: int, *, dropout: float, positions: str, max_length: int) -> None:
         super().__init__()
         if positions not in POSITIONS:
-            raise ValueError(f"a Transformer's positions are {', '.join(POSITIONS)}; got {positions!r}")
-        self.table = nn.Embedding(size, blocks.dim, padding_idx=PAD)
-        nn.init.normal_(self.table.weight, std=blocks.dim**-0.5)
+            raise ValueError(f"positions are {', '.join(POSITIONS)}; got {positions!r}")
+        self.table = nn.Embedding(size, dim, padding_idx=PAD)
+        nn.init.normal_(self.table.weight, std=dim**-0.5)
         with torch.no_grad():
             self.table.weight[PAD].zero_()
         self.places: Sinusoidal | Learned | None = None
         if positions == "sinusoidal":
-            self.places = Sinusoidal(blocks.dim)
+            self.places = Sinusoidal(dim)
         elif positions == "learned":
-            self.places = Learned(max_length, blocks.dim)
-        self.dropout = Dropout(blocks.dropout)
+            self.places = Learned(max_length, dim)
+        self.dropout = Dropout(dropout)
 
     def forward(self, ids: Tensor, start: int = 0) -> Tensor:
         """Ids [B, T], the first of which stands at `start` -> [B, T, C]."""
@@ -56,14 +60,16 @@ class PlacedWords(nn.Module):
         return dropped
 
 
+@registry.encoder("transformer")
 class TransformerEncoder(nn.Module):
     """An encoder-only Transformer: each word sees all words.
 
     Args:
-        size: how many words.
+        size: number of words.
         blocks: what the layers are made of.
-        num_layers: how many.
-        positions: `"sinusoidal"`, `"learned"` or `"rotary"`.
+        num_layers: number of layers.
+        positions: `"sinusoidal"`, `"learned"`, `"rotary"` or `"none"`. Without positions the source is a set: states
+            of its words in another order are the same states in that order.
         max_length: the longest text, for learned positions.
 
     Shapes: source [B, S], lengths [B] -> `Encoded` with states [B, S, C], zero at padding; its summary is the state of
@@ -87,24 +93,22 @@ class TransformerEncoder(nn.Module):
         positive("TransformerEncoder", num_layers=num_layers)
         blocks = placed(Blocks() if blocks is None else blocks, positions)
         self.output_dim = blocks.dim
-        self.words = PlacedWords(size, blocks, positions=positions, max_length=max_length)
+        self.words = PlacedWords(size, blocks.dim, dropout=blocks.dropout, positions=positions, max_length=max_length)
         self.layers = nn.ModuleList(TransformerLayer(blocks) for _ in range(num_layers))
         self.norm = last_norm(blocks)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
         """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
         mask = None if lengths is None else Mask.padding(lengths)
-        states: Tensor = self.words(source)
+        states: Tensor = self.words(check_ids(self, source))
         for layer in self.layers:
             states = layer(states, mask)
         states = self.norm(states)
         if lengths is None:
-            return Encoded(states, states[:, -1] if states.shape[1] else states.sum(1), mask)
+            return Encoded(states, last_of(states), mask)
         ends = lengths.to(states.device)
-        outside = torch.arange(states.shape[1], device=states.device) >= ends.unsqueeze(1)
-        states = states.masked_fill(outside.unsqueeze(2), 0.0)
-        last = torch.arange(states.shape[1], device=states.device) == (ends - 1).unsqueeze(1)
-        return Encoded(states, states.masked_fill(~last.unsqueeze(2), 0.0).sum(1), mask)
+        states = states.masked_fill(~inside(ends, states.shape[1]).unsqueeze(2), 0.0)
+        return Encoded(states, last_of(states, ends), mask)
 
 
 def placed(blocks: Blocks, positions: str) -> Blocks:
@@ -113,5 +117,5 @@ def placed(blocks: Blocks, positions: str) -> Blocks:
 
 
 def last_norm(blocks: Blocks) -> nn.Module:
-    """What follows the last layer: pre-norm layers leave their sum unnormalised."""
+    """Return the norm after the last layer: pre-norm layers leave their sum unnormalised."""
     return nn.LayerNorm(blocks.dim, eps=blocks.epsilon) if blocks.norm == "pre" else nn.Identity()

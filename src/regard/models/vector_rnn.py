@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from regard.models import registry
 from regard.models.outputs import Predicted
 from regard.nn.cells import Cells
 from regard.nn.rnn import Recurrent, RecurrentState
 
 
+@registry.model("rnn")
 class VectorRNN(nn.Module):
     r"""Bits from the states of recurrent layers: h_t = RNN(x_t, h_{t-1}), p(y_t) = σ(W h_t + b).
 

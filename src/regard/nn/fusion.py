@@ -86,9 +86,13 @@ class DeepFusion(nn.Module):
                 f"DeepFusion adds the encoder's cells to its own: both must be {self.output_dim} wide; "
                 f"got tapes of width {source.hidden.shape[2]}"
             )
-        tapes = torch.cat((source.hidden, source.cells), dim=-1)
-        memory = self.inter.remember(source.hidden, tapes, source.memory.mask)
-        return FusionState(self.cell.start(len(tapes)), SharedMemory(memory), torch.zeros_like(source.summary))
+        return self.start_on(source.hidden, source.cells, source.memory.mask)
+
+    def start_on(self, hidden: Tensor, cells: Tensor, mask: Mask | None = None) -> FusionState:
+        """Before the first word, with tapes of hidden states and memory cells, [B, S, D] each."""
+        memory = self.inter.remember(hidden, torch.cat((hidden, cells), dim=-1), mask)  # values [B, S, 2D]
+        nothing = hidden.new_zeros(len(hidden), self.output_dim)
+        return FusionState(self.cell.start(len(hidden)), SharedMemory(memory), nothing)
 
     def forward(self, word: Tensor, state: FusionState) -> FusionStep:
         """One step: word [B, 1, C]."""

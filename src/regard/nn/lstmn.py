@@ -97,7 +97,8 @@ class LSTMNCell(nn.Module):
     `gates` W with bias, rows in the order i, f, o, ĉ; `nearness` [distances], the farthest first.
 
     Cheng, Dong & Lapata 2016, equations 4 to 9; see `regard.ops.intra_attention` and `regard.ops.lstmn_step`. Without
-    distances it is theirs, which as a language model is behind an LSTM; with them it is ahead (docs/lstmn.md).
+    distances it is theirs, which as a language model is behind an LSTM; with them it is ahead
+    (docs/notebook/results.md).
 
     >>> cell = LSTMNCell(input_dim=3, hidden_dim=5)
     >>> step = cell(torch.randn(2, 1, 3), cell.start(2))

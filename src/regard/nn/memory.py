@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from regard.masks import Mask
-from regard.memo import Keeping
+from regard.memo import Memo
 
 
 @dataclass(frozen=True, eq=False)
-class Memory(Keeping):
+class Memory(Memo):
     """A memory as a reader sees it: keys projected once, values, and what may be attended.
 
     Read-only as it stands (encoder states). `append` returns a longer one: the growing memory of a decoder that

@@ -46,21 +46,31 @@ def check_training(recipe: Recipe) -> None:
 
 def check_places(recipe: Recipe) -> None:
     """Learned positions reach as far as what the recipe itself says is read and written; texts are looked at later."""
-    inner = getattr(recipe.model, "model", recipe.model)
-    part: Any = getattr(inner, "encoder", inner)
+    inner: Any = getattr(recipe.model, "model", recipe.model)
+    encoder: Any = getattr(inner, "encoder", None)
     between = int(getattr(recipe.model, "next_sentence", False))  # an end between the two parts of a window
-    kind = getattr(part, "kind", None)
-    frame = FRAME + between if kind == "bert" else 0
-    if kind != "bert" and getattr(part, "positions", None) != "learned":
-        return
-    window, longest = recipe.train.batch.window, recipe.search().max_length
-    read = [("train.batch.window", window or 0, frame)]
-    if "decode" in recipe.system.uses:
-        read.append(("decode.max_length", longest, 0))
-    for key, count, more in read:
-        if count + more > part.max_length:
-            short = f"'max_length' is {part.max_length}, too short for {key}, {count} tokens"
-            raise ValueError(f"{short}; raise it to {count + more} or more")
+    frame = FRAME + between if getattr(encoder, "kind", None) == "bert" else 0
+    window = recipe.train.batch.window or 0
+    if has_learned_positions(encoder):
+        _check_length(encoder.max_length, "train.batch.window", window, frame)
+    if has_learned_positions(inner):
+        _check_length(inner.max_length, "train.batch.window", window)
+        if "decode" in recipe.system.uses:
+            _check_length(inner.max_length, "decode.max_length", recipe.search().max_length)
+
+
+def has_learned_positions(section: Any) -> bool:
+    """Return whether a model or an encoder has a table of positions, which ends at its `max_length`."""
+    if getattr(section, "max_length", None) is None:
+        return False
+    return section.kind == "bert" or getattr(section, "positions", None) == "learned"
+
+
+def _check_length(most: int, key: str, count: int, more: int = 0) -> None:
+    if count + more > most:
+        raise ValueError(
+            f"'max_length' is {most}, too short for {key}, {count} tokens; raise it to {count + more} or more"
+        )
 
 
 def check_decoding(recipe: Recipe) -> None:

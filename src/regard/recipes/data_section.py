@@ -11,7 +11,7 @@ from regard.recipes.section import Section
 
 if TYPE_CHECKING:
     from regard.data.example import Examples
-    from regard.data.target_kinds import TargetKind
+    from regard.data.fields.target_kinds import TargetKind
 
 Split = Literal["train", "valid", "test"]
 Column = TypeVar("Column", str, int, str | int)

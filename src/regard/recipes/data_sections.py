@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
-from regard.data.lines import LONGEST
+from regard.data.formats.lines import LONGEST
 from regard.recipes.data_section import DataSection, Reading, Split
 from regard.recipes.files import DataFile, DataFolder
 from regard.recipes.section import Section
@@ -219,7 +219,7 @@ class PairsData(Divided):
 
     def check_files(self) -> None:
         """Check that small files of pairs have as many lines; large ones are checked when they are read."""
-        from regard.data.pairs import Pairs
+        from regard.data.formats.pairs import Pairs
 
         for source, target in self.pair_paths():
             if max(source.stat().st_size, target.stat().st_size) <= _SMALL:

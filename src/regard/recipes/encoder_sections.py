@@ -1,4 +1,4 @@
-"""What reads a text in a recipe: recurrent layers, the layers of a Transformer, BERT."""
+"""Encoders of texts in a recipe: recurrent layers, LSTMNs, convolutions, the layers of a Transformer, BERT."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from regard.constraints import channels_pair, directions_halve, heads_divide
+from regard.constraints import channels_pair, directions_halve, heads_divide, window_is_odd
 from regard.recipes.attention_section import Score, Share, Size, check_identity, named
 from regard.recipes.section import Section
 
@@ -76,12 +76,12 @@ class BlocksSection(Section):
 
 
 class PlacedSection(BlocksSection):
-    """Layers of a Transformer whose words have places."""
+    """Layers of a Transformer whose words have positions."""
 
     num_layers: Size = 6
-    """How many; of an encoder and of a decoder each."""
-    positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
-    """How places are told: added to embeddings, or (rotary) in attention of a text to itself."""
+    """Number of layers; of an encoder and of a decoder each."""
+    positions: Literal["sinusoidal", "learned", "rotary", "none"] = "sinusoidal"
+    """Added to embeddings, or (rotary) turned in attention of a text to itself; none shows what they are for."""
     max_length: Size = 1024
     """The longest text, for learned positions."""
 
@@ -145,6 +145,11 @@ class RNNEncoderSection(Section):
     characters: CharactersPart | None = None
     """Of the task tag: reads each word by its letters too, `lstm` or `cnn`; None for not."""
 
+    @property
+    def output_dim(self) -> int:
+        """Width of the states."""
+        return self.hidden_dim
+
     @model_validator(mode="after")
     def _halved(self) -> RNNEncoderSection:
         if self.bidirectional:
@@ -172,12 +177,51 @@ class LSTMNEncoderSection(Section):
     characters: CharactersPart | None = None
     """Of the task tag: reads each word by its letters too, `lstm` or `cnn`; None for not."""
 
+    @property
+    def output_dim(self) -> int:
+        """Width of the states."""
+        return self.hidden_dim
+
 
 class TransformerEncoderSection(PlacedSection):
     """The layers of a Transformer that read a text."""
 
     kind: Literal["transformer"]
     """Says that it is this encoder."""
+
+    @property
+    def output_dim(self) -> int:
+        """Width of the states."""
+        return self.dim
+
+
+class ConvEncoderSection(Section):
+    """Convolutions with gated linear units that read a text (Gehring et al. 2017)."""
+
+    kind: Literal["conv"]
+    """Says that it is this encoder."""
+    hidden_dim: Size = 256
+    """Width of the embeddings, of all layers and of the states."""
+    num_layers: Size = 6
+    """Number of convolutions; a state sees `num_layers * (window - 1) / 2` words on either side."""
+    window: Size = 3
+    """Words that a filter reads, an odd number."""
+    dropout: Share = 0.1
+    """On the embeddings and on what each convolution reads."""
+    positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
+    """Added to the embeddings; those of the papers are learned."""
+    max_length: Size = 1024
+    """The longest text, for learned positions."""
+
+    @property
+    def output_dim(self) -> int:
+        """Width of the states."""
+        return self.hidden_dim
+
+    @model_validator(mode="after")
+    def _odd(self) -> ConvEncoderSection:
+        window_is_odd(self.window)
+        return self
 
 
 class BertEncoderSection(BlocksSection):
@@ -191,6 +235,12 @@ class BertEncoderSection(BlocksSection):
     """The most ids of a text, its frame of two among them."""
     pooled: bool = False
     """Whether the summary is tanh(W h + b) of the first state; otherwise it is that state."""
+
+    @property
+    def output_dim(self) -> int:
+        """Width of the states."""
+        return self.dim
+
     norm: Literal["post"] = "post"
     """BERT's norm is that of the sum."""
     activation: Literal["relu", "gelu"] = "gelu"
@@ -200,7 +250,7 @@ class BertEncoderSection(BlocksSection):
 
 
 Encoder = Annotated[
-    RNNEncoderSection | LSTMNEncoderSection | TransformerEncoderSection | BertEncoderSection,
+    RNNEncoderSection | LSTMNEncoderSection | TransformerEncoderSection | BertEncoderSection | ConvEncoderSection,
     Field(discriminator="kind"),
     of_kind("rnn"),
 ]

@@ -199,4 +199,4 @@ def _attempt(section: str, make: Callable[[Recipe], None], recipe: Recipe, docum
 
 def _make_model(recipe: Recipe) -> None:
     """Make the model once with a few words and no memory: what no rule of the sections knows shows here."""
-    imported("regard.tasks.outline:outline")(recipe)
+    imported("regard.tasks.build:outline")(recipe)

@@ -25,7 +25,7 @@ class PluggedFiles(SplitFiles):
 
     def _adapted(self, named: Any, reading: Reading) -> Examples:
         """The examples, held to the fields of the task; their cache knows the source of the reader."""
-        from regard.data.foreign import ForeignExamples
+        from regard.data.formats.foreign import ForeignExamples
 
         one = self._registered()
         needed = (reading.question,) if reading.answer is None else (reading.question, reading.answer)

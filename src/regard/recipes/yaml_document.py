@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from regard.data.lines import check_regular
+from regard.data.formats.encodings import lone_surrogate
+from regard.data.formats.lines import check_regular
 from regard.data.problems import DataError, shortened
-from regard.data.surrogates import lone_surrogate
 from regard.recipes.errors import RecipeError
 from regard.recipes.yaml_values import Where, read_values
 

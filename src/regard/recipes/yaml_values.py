@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
+from regard.data.formats.encodings import lone_surrogate
 from regard.data.problems import shortened
-from regard.data.surrogates import lone_surrogate
 from regard.recipes.errors import RecipeError
 
 Where = tuple[str | int, ...]

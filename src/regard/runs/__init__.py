@@ -1,1 +1,1 @@
-"""A run on disk: its folder, checkpoints and log."""
+"""Run on disk: folder, files, metrics log, checkpoints."""

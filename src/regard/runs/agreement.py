@@ -1,4 +1,4 @@
-"""The recipe of a run, and whether another recipe may go on with it; both are known without PyTorch."""
+"""Recipe of a run, and the check that another recipe may resume it; without PyTorch."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def recipe_of(folder: Path, overrides: list[str] | None = None, *, model: bool =
 
 
 def agree(folder: Path, recipe: Recipe) -> None:
-    """Check that a run, if anything was trained, was trained by this recipe.
+    """Check that a run, if anything was trained, was trained with this recipe.
 
     Raises:
         RunError: it was not; the sentence names the keys that differ.
@@ -63,8 +63,8 @@ def _check_plugins(folder: Path, recipe: Recipe) -> None:
     for name, now in described(recipe.plugins).items():
         if name in before and before[name].get("hash") != now["hash"]:
             raise RunError(
-                f"{folder} was begun with another {name}: {now['file']} has changed since; put it back as it was, or "
-                f"remove {folder / RECORD} to go on with it as it is"
+                f"{folder} was begun with another version of {name}: {now['file']} has changed since; restore it, or "
+                f"remove {folder / RECORD} to resume with the changed one"
             )
 
 

@@ -1,4 +1,4 @@
-"""The number of updates that a run was given by `train.minutes`."""
+"""Budget of updates of a run with `train.minutes`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAME = "budget.json"
 
 @dataclass(frozen=True)
 class Budget:
-    """How many updates fit into how many minutes, measured once on the machine where the run began.
+    """Number of updates that fit into `train.minutes`, measured once, on the machine where the run began.
 
     It stays with the run, so that a run which goes on is the same run, on whatever machine.
 
@@ -27,7 +27,7 @@ class Budget:
     steps: int
 
     def within(self, minutes: float) -> int:
-        """The updates in all for so many minutes: those measured, or in proportion where the recipe changed.
+        """Return the updates in all for so many minutes: as measured, or in proportion if the recipe changed.
 
         >>> budget = Budget(minutes=10, begun=0, steps=500)
         >>> budget.within(10), budget.within(20)
@@ -36,11 +36,11 @@ class Budget:
         return self.begun + max(1, round((self.steps - self.begun) * minutes / self.minutes))
 
     def save(self, folder: Path) -> None:
-        """Write it into a run's folder."""
+        """Write the budget into a run's folder."""
         write_json(folder / _NAME, asdict(self))
 
     @staticmethod
     def of(folder: Path) -> Budget | None:
-        """That of a run; None where it has none."""
+        """Return the budget of a run; None where it has none."""
         path = folder / _NAME
         return Budget(**read_json(path)) if path.exists() else None

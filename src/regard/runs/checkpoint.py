@@ -1,4 +1,4 @@
-"""All that a run needs to go on as if it had not stopped, without a pickle."""
+"""Checkpoints: everything that a resumed run needs, without a pickle."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from regard.tensor_fit import misfit
 
 @dataclass
 class Progress:
-    """How far a run has come.
+    """Progress of a run.
 
     Attributes:
         step: updates done.
@@ -63,7 +63,7 @@ _ADVICE = "put a whole one there, or remove {} and train again"
 
 
 class Checkpoints:
-    """The folder of a run's checkpoints, one folder each, named by its step.
+    """Folder with the checkpoints of a run, one folder each, named by its step.
 
     A checkpoint is complete or not there; the newest is where a run goes on. The one before it stays too: a damaged one
     is set aside, and its updates are made again. `keep` of those at multiples of `every` stay, for averaging, for which
@@ -84,7 +84,7 @@ class Checkpoints:
         *,
         writes: bool = True,
     ) -> Path:
-        """Write one and forget the oldest.
+        """Write a checkpoint and delete the oldest.
 
         Args:
             progress: how far the run has come.
@@ -110,7 +110,7 @@ class Checkpoints:
         return path
 
     def last(self) -> list[Path]:
-        """Those to be averaged: the newest, and the regular ones before it, `keep` in all."""
+        """Return those to average: the newest, and the regular ones before it, `keep` in all."""
         paths = self.paths()
         regular = [path for path in paths[:-1] if int(path.name) % self.every == 0]
         return [*regular, *paths[-1:]][-self.keep :]
@@ -122,7 +122,7 @@ class Checkpoints:
             shutil.rmtree(old)
 
     def paths(self) -> list[Path]:
-        """The complete checkpoints, oldest first."""
+        """Return the complete checkpoints, oldest first."""
         return checkpoint_folders(self.folder)
 
     def set_damaged_aside(self) -> list[str]:
@@ -152,7 +152,7 @@ class Checkpoints:
         return []
 
     def progress(self, path: Path) -> tuple[Progress, list[dict[str, Any]]]:
-        """Read how far a run had come, and the groups of its optimizer.
+        """Read the progress of a checkpoint, and the groups of its optimizer.
 
         Raises:
             RunError: the file is damaged, or holds something else.
@@ -169,12 +169,12 @@ class Checkpoints:
         return progress, groups
 
     def carried(self) -> dict[str, Tensor]:
-        """The state in mid-text of the newest checkpoint; nothing where there is none."""
+        """Return the recurrent state in mid-text of the newest checkpoint; an empty mapping without one."""
         paths = self.paths()
         return read_tensors(paths[-1] / "carried.safetensors") if paths else {}
 
     def restore(self, model: nn.Module, optimizer: Optimizer) -> Progress | None:
-        """Go on from the newest checkpoint; None if there is none."""
+        """Load the newest checkpoint; return its progress, or None without one."""
         paths = self.paths()
         if not paths:
             return None
@@ -221,7 +221,7 @@ def _reason(problem: RunError) -> str:
 
 
 def average(paths: list[Path]) -> dict[str, Tensor]:
-    """The mean of the models of several checkpoints; whole numbers come from the last."""
+    """Return the mean of the models of several checkpoints; integers come from the last."""
     models = [read_tensors(path / "model.safetensors") for path in paths]
     return {
         name: torch.stack([model[name].double() for model in models]).mean(0).to(last.dtype)
@@ -232,7 +232,7 @@ def average(paths: list[Path]) -> dict[str, Tensor]:
 
 
 def flatten(optimizer: Optimizer) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
-    """An optimizer's state as named tensors, and its groups as JSON."""
+    """Return an optimizer's state as named tensors, and its groups as JSON."""
     state = optimizer.state_dict()
     tensors = {
         f"{number}.{name}": value if isinstance(value, Tensor) else torch.tensor(value)
@@ -244,7 +244,7 @@ def flatten(optimizer: Optimizer) -> tuple[dict[str, Tensor], list[dict[str, Any
 
 
 def restore_optimizer(optimizer: Optimizer, tensors: dict[str, Tensor], groups: list[dict[str, Any]]) -> None:
-    """`flatten` undone, of whole tensors."""
+    """Load an optimizer's state from the result of `flatten`."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written under another name, then renamed."""
+"""Atomic files: written under a temporary name, then renamed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DiskError(OSError):
 
 @contextmanager
 def written(path: Path) -> Iterator[Path]:
-    """A name to write to, which becomes `path` when the block ends well; `path` is never half a file.
+    """Yield a temporary name that becomes `path` when the block ends well, so that `path` is never half a file.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -81,13 +81,13 @@ def recorded(path: Path) -> Iterator[Path]:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON, readable by people."""
+    """Write JSON with indentation."""
     with written(path) as draft:
         draft.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], *, record: bool = False) -> None:
-    """Write tensors by name, as safetensors; one that has several names, as tied embeddings do, once.
+    """Write tensors by name as safetensors; one with several names, such as tied embeddings, once.
 
     Args:
         path: the file.
@@ -142,7 +142,7 @@ def read_json(path: Path) -> Any:
 
 
 def check_tensors(path: Path) -> None:
-    """See that a file of tensors can be read, without reading them unless it has a checksum.
+    """Check that a file of tensors can be read, without reading them unless it has a checksum.
 
     Raises:
         RunError: there is no such file, or it is not whole.
@@ -165,7 +165,7 @@ def check_file(path: Path) -> None:
 
 @contextmanager
 def _whole(path: Path) -> Iterator[None]:
-    """What can go wrong with a file of a run when it is read, in one sentence."""
+    """Turn the errors of reading a file of a run into a `RunError` with advice."""
     try:
         yield
     except FileNotFoundError:
@@ -177,13 +177,13 @@ def _whole(path: Path) -> Iterator[None]:
 
 
 def _settle(draft: Path) -> None:
-    """Have the disk hold what was written before the name changes."""
+    """Flush a draft to the disk before it is renamed."""
     for part in (*draft.rglob("*"), draft) if draft.is_dir() else (draft,):
         _sync(part)
 
 
 def _sync(path: Path) -> None:
-    """Have the disk hold a file, or the names in a folder."""
+    """Flush a file, or the names in a folder, to the disk."""
     if path.is_dir() and sys.platform == "win32":  # which opens no folders
         return
     number = os.open(path, os.O_RDONLY)

@@ -1,9 +1,11 @@
-"""Run folders, as far as they are known without PyTorch."""
+"""Run folders: their files, recipe, checkpoints and summary, without PyTorch."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.checksum import NAME, DamageError, check
 from regard.nearest import nearest
@@ -11,13 +13,19 @@ from regard.recipes.errors import RecipeError
 from regard.recipes.system import default_task
 from regard.recipes.yaml_document import Document
 
+if TYPE_CHECKING:
+    from regard.recipes.sections import Recipe
+
+_SUMMARY = "summary.json"
+"""Summary of a run that ended, so that the same command prints it again without evaluating."""
+
 
 class RunError(ValueError):
-    """A run folder that cannot be used; the sentence says why and what to do."""
+    """Run folder that cannot be used; the message says why and what to do."""
 
 
 def recipe_file(folder: Path) -> Path:
-    """Where the recipe of a run is.
+    """Return the path of the recipe of a run.
 
     Raises:
         RunError: the folder is not a run.
@@ -41,7 +49,7 @@ def run_folders(folder: Path) -> list[Path]:
 
 
 def _hint(folder: Path) -> str:
-    """What to do about a folder that is no run: the nearest that is one, beside it or in `runs`."""
+    """Return advice about a folder that is no run: the nearest name of one, beside it or in `runs`."""
     name = str(folder).removeprefix("run=")
     known = {str(one): one for one in run_folders(Path(name).parent)}
     among = {str(one.relative_to("runs")): one for one in run_folders(Path("runs"))}
@@ -66,7 +74,7 @@ def trained(folder: Path) -> bool:
 
 
 def content_of(folder: Path) -> dict[str, Any]:
-    """The recipe of a run as it stands in its file.
+    """Return the recipe of a run as written in its file.
 
     Raises:
         RunError: the folder is not a run, or its recipe cannot be read.
@@ -78,7 +86,7 @@ def content_of(folder: Path) -> dict[str, Any]:
 
 
 def task_of(folder: Path) -> str:
-    """What a run was trained for.
+    """Return the task of a run.
 
     Raises:
         RunError: the folder is not a run, or its recipe cannot be read.
@@ -99,7 +107,7 @@ def model_file(folder: Path) -> Path:
 
 
 def check_task(folder: Path, task: str) -> None:
-    """See that a folder is a run, and of a task.
+    """Check that a folder is a run of a task.
 
     Raises:
         RunError: the folder is not a run, or one of another task.
@@ -107,3 +115,29 @@ def check_task(folder: Path, task: str) -> None:
     trained = task_of(folder)
     if trained != task:
         raise RunError(f"{folder} was trained for the task {trained!r}; the task of this recipe is {task!r}")
+
+
+def save_summary(folder: Path, recipe: Recipe, summary: str) -> None:
+    """Write the summary of a run that ended, with the recipe and the log that it belongs to."""
+    from regard.runs.files import write_json
+
+    write_json(folder / _SUMMARY, {"recipe": recipe.model_dump(mode="json"), "log": _log(folder), "summary": summary})
+
+
+def saved_summary(folder: Path, recipe: Recipe) -> str | None:
+    """Return the summary of a run that ended with this recipe and has not changed since; None otherwise.
+
+    Keys that do not affect training count too: another search or metric is a reason to evaluate again.
+    """
+    try:
+        found = json.loads((folder / _SUMMARY).read_text(encoding="utf-8"))
+        same = found["recipe"] == recipe.model_dump(mode="json") and found["log"] == _log(folder)
+        summary = found["summary"]
+    except (OSError, ValueError, KeyError, TypeError):  # of no run, of one under way, or damaged: measured again
+        return None
+    return summary if same and isinstance(summary, str) and (folder / "model.safetensors").exists() else None
+
+
+def _log(folder: Path) -> str:
+    """Return the hash of the log: a run that resumes changes it first."""
+    return hashlib.sha256((folder / "metrics.jsonl").read_bytes()).hexdigest()

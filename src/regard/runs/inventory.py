@@ -1,4 +1,4 @@
-"""The runs in a folder, with task, data, steps, metrics, age, size and state; read without PyTorch."""
+"""Inventory of a folder of runs: task, data, steps, metrics, age, size and state; without PyTorch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NO_METRICS = frozenset({"step", "split", "time", "seconds"})
 
 @dataclass(frozen=True)
 class Listed:
-    """One run of a folder.
+    """Row of the inventory: one run.
 
     Attributes:
         folder: of the run.
@@ -64,18 +64,18 @@ class Listed:
     size: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        """Return all of it as plain values."""
+        """Return all fields as plain values."""
         modified = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.modified))
         return {**asdict(self), "folder": str(self.folder), "modified": modified, "metrics": self.metrics or {}}
 
 
 def inventory(runs: Path) -> list[Listed]:
-    """Return the runs in a folder and in the folders of comparisons in it, the newest first."""
+    """Return the runs in a folder, and those of comparisons in it, newest first."""
     return sorted(map(listed, run_folders(runs)), key=lambda one: (-one.modified, str(one.folder)))
 
 
 def listed(folder: Path) -> Listed:
-    """Return what the files of one run say; those that cannot be read leave gaps."""
+    """Return what the files of a run say; unreadable ones leave gaps."""
     size, modified = _extent(folder)
     recipe = _recipe(folder / "recipe.yaml")
     if recipe is None:
@@ -105,7 +105,7 @@ def listed(folder: Path) -> Listed:
 
 
 def _recipe(path: Path) -> dict[str, Any] | None:
-    """The plain values of a recipe; None of what is none."""
+    """Return the plain values of a recipe; None of a file that is none."""
     try:
         with path.open("rb") as file:
             text = file.read(_LONGEST)
@@ -152,7 +152,7 @@ def _section(recipe: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _fitted(folder: Path, minutes: object) -> int | None:
-    """The updates that `train.minutes` stands for, once they were measured."""
+    """Return the updates that `train.minutes` stands for, if they were measured."""
     try:
         budget = Budget.of(folder)
     except (RunError, TypeError):
@@ -161,7 +161,7 @@ def _fitted(folder: Path, minutes: object) -> int | None:
 
 
 def _data(section: dict[str, Any]) -> str:
-    """The format, and the files or the folder to learn from."""
+    """Return the format and the training files or folder."""
     train = section.get("train", section.get("nodes", section.get("file", section.get("name"))))
     files = train.values() if isinstance(train, dict) else train if isinstance(train, list) else [train]
     named = ", ".join(Path(file).name for file in files if isinstance(file, str))
@@ -192,7 +192,7 @@ def _out_of_patience(newest: list[Path], recipe: dict[str, Any]) -> bool:
 
 
 def _last_rows(log: Path) -> dict[str, dict[str, Any]]:
-    """The last row of each split; lines that are cut off or broken are passed over."""
+    """Return the last row of each split; damaged lines are skipped."""
     found: dict[str, dict[str, Any]] = {}
     for line in _tail(log):
         try:
@@ -214,7 +214,7 @@ def _tail(log: Path) -> list[bytes]:
 
 
 def _extent(folder: Path) -> tuple[int, float]:
-    """Bytes of all files of a run, and the time of the last change."""
+    """Return the size of all files of a run in bytes, and the time of the last change."""
     sizes, times = [0], [0.0]
     for entry in _files(folder):
         try:

@@ -1,4 +1,4 @@
-"""One writer per folder: a lock that the system takes back when its holder dies."""
+"""Lock of a run folder for one writer, which the system releases when its holder dies."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _held: set[tuple[Path, int]] = set()
 
 @contextmanager
 def locked(folder: Path, *, patience: float = 0.0) -> Iterator[None]:
-    """Be the only process that writes to a folder; readers need no lock.
+    """Lock a folder against other writers; readers need no lock.
 
     The kernel holds the lock, so one whose holder was killed is free. The file beside it says who has it.
 
@@ -70,7 +70,7 @@ def locked(folder: Path, *, patience: float = 0.0) -> Iterator[None]:
 
 
 def first_process(environment: Mapping[str, str] = os.environ) -> bool:
-    """True in the one process of a distributed run that writes, and where there is only one.
+    """Return True in the one process of a distributed run that writes, and where there is only one.
 
     >>> first_process({}), first_process({"RANK": "0"}), first_process({"RANK": "1"})
     (True, True, False)
@@ -79,7 +79,7 @@ def first_process(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def _taken(folder: Path, until: float) -> IO[str]:
-    """The open file of a folder's lock, once this process has it."""
+    """Return the open lock file of a folder once this process holds the lock."""
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / _NAME).open("a+", encoding="utf-8")
@@ -97,7 +97,7 @@ def _taken(folder: Path, until: float) -> IO[str]:
 
 
 def _same(file: IO[str], path: Path) -> bool:
-    """False for a file that its last holder removed after it was opened here."""
+    """Return False for a lock file that its last holder removed after it was opened here."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:
@@ -116,7 +116,7 @@ def _sign(file: IO[str]) -> None:
 
 
 def _free(file: int) -> bool:
-    """Lock an open file if nobody else has it."""
+    """Lock an open file if no other process holds it."""
     if sys.platform == "win32":
         return True
     try:
@@ -129,7 +129,7 @@ def _free(file: int) -> bool:
 
 
 def _holder(file: IO[str]) -> str:
-    """Process, host and time, as its holder wrote them down."""
+    """Return process, host and start time of the holder, as it wrote them down."""
     file.seek(0)
     with suppress(ValueError, KeyError, TypeError):
         about = json.loads(file.read())
@@ -138,7 +138,7 @@ def _holder(file: IO[str]) -> str:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove drafts of processes that were killed; the holder of the lock has none yet."""
+    """Remove drafts that killed processes left; the holder of the lock has none yet."""
     for draft in (*folder.glob(".*.draft"), *folder.glob("checkpoints/.*.draft")):
         if draft.is_dir():
             shutil.rmtree(draft, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""metrics.jsonl: one row a measurement, kept in step with the checkpoints."""
+"""Metrics log: `metrics.jsonl` with one row per measurement, in step with the checkpoints."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LAST = (AVERAGED, "test")
 
 
 class MetricsLog:
-    """Rows `{"step": ..., "split": "train" | "valid" | "valid_averaged" | "test", name: value, ...}`, one a line.
+    """Rows `{"step": ..., "split": "train" | "valid" | "valid_averaged" | "test", name: value, ...}`, one per line.
 
     A run that was killed may have logged steps that its last checkpoint does not know; `rewind` drops them, and the
     resumed run writes them again, the same. What stands under "valid_averaged" and "test" belongs to the end of a run;
@@ -45,7 +45,7 @@ class MetricsLog:
             file.write(_line({"step": step, "split": split, **values}))
 
     def rewind(self, step: int) -> list[str]:
-        """Forget what was logged after `step`, the results of the end, and a last line that was cut off.
+        """Drop the rows after `step`, the results of the end, and a last line that was cut off.
 
         Returns:
             A sentence for each line that was damaged; such lines are moved to a file beside.
@@ -69,7 +69,7 @@ class MetricsLog:
                 yield row
 
     def _lines(self) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
-        """Each line with its row, or with None if it is damaged; not a last one that was cut off by a kill."""
+        """Yield each line with its row, or None for a damaged one; not a last line that a kill cut off."""
         if not self.path.exists():
             return
         *lines, last = self.path.read_bytes().split(b"\n")

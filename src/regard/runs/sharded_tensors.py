@@ -1,4 +1,4 @@
-"""Tensors that are divided among processes: gathered when they are written, divided when they are read."""
+"""Sharded tensors: gathered when they are written, divided when they are read."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from torch import Tensor
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """A tensor with all its parts, if it is sharded: then all processes have to ask."""
+    """Return a sharded tensor with all its parts, on which all processes have to call this; others unchanged."""
     from torch.distributed.tensor import DTensor
 
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
 def part(tensor: Tensor, like: Tensor) -> Tensor:
-    """What this process holds of a whole tensor: the part that `like` is, all of it if `like` is not sharded."""
+    """Return this process's part of a tensor that is sharded as `like` is; all of it if `like` is not sharded."""
     from torch.distributed.tensor import DTensor, distribute_tensor
 
     if not isinstance(like, DTensor) or tensor.shape != like.shape:
@@ -27,7 +27,7 @@ def part(tensor: Tensor, like: Tensor) -> Tensor:
 
 
 def gathered(tensors: Mapping[str, Tensor], *, keep: bool) -> dict[str, Tensor]:
-    """Whole tensors in main memory, one after the other; all processes take part, but only those that `keep` get any.
+    """Return whole tensors in main memory, one by one; all processes take part, those with `keep` get the result.
 
     >>> import torch
     >>> gathered({"weight": torch.tensor([1.0, 2.0])}, keep=True)

@@ -1,1 +1,1 @@
-"""What models are trained for: translation, language modelling, labels, tags."""
+"""Tasks: losses and predictions of models, and the interface of all systems."""

@@ -1,4 +1,4 @@
-"""The model of a recipe, from its section and the sizes that the data decide."""
+"""Model of a recipe: with fresh parameters, or as an outline that only checks its arguments."""
 
 from __future__ import annotations
 
@@ -7,8 +7,21 @@ from typing import Any
 from torch import nn
 
 from regard.models.build import construct
+from regard.models.shapes_only import shapes_only
+from regard.nn.checkpointing import checkpoint_gradients
 from regard.recipes.section import Model
+from regard.recipes.sections import Recipe
 from regard.recipes.system import imported, systems
+from regard.tasks.registry import task_class
+from regard.tasks.task import Task
+
+
+def make_model(recipe: Recipe, task: Task) -> nn.Module:
+    """Return the model of a recipe, with fresh parameters."""
+    model = build_model(recipe.model, *task.sizes, **task.fitted(recipe.model.arguments(scale=task.scale)))
+    if recipe.train.gradient_checkpointing:
+        checkpoint_gradients(model)
+    return model
 
 
 def build_model(section: Model, source_size: int, target_size: int | None, **arguments: Any) -> nn.Module:
@@ -16,9 +29,19 @@ def build_model(section: Model, source_size: int, target_size: int | None, **arg
 
     Args:
         section: of the recipe.
-        source_size: number of source ids, or width of what is read.
-        target_size: number of target ids; None where they are the same or there are none.
-        arguments: in the place of those of the section, where any are given.
+        source_size: number of source ids, or width of the inputs.
+        target_size: number of target ids; None where source and target share them or there are none.
+        arguments: in place of those of the section, where any are given.
     """
     place = next(one.models[type(section)] for one in systems().values() if type(section) in one.models)
     return construct(section.kind, imported(place), source_size, target_size, arguments or section.arguments())
+
+
+def outline(recipe: Recipe) -> None:
+    """Build the model of a recipe for a small vocabulary, without memory, to check its arguments.
+
+    Raises:
+        ValueError: arguments that do not fit together.
+    """
+    with shapes_only():
+        build_model(recipe.model, *task_class(recipe.task).outline_sizes)

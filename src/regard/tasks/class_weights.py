@@ -10,14 +10,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.labels import Labels
+from regard.data.fields.labels import Labels
 from regard.data.problems import DataError
 from regard.evaluate.texts import unknown
-from regard.memo import Keeping
+from regard.memo import Memo
 
 
 @dataclass(frozen=True)
-class ClassWeights(Keeping):
+class ClassWeights(Memo):
     """A factor per class, in the order of the labels: the training loss of an example is multiplied by its class's.
 
     >>> ClassWeights.balanced(np.array([6, 2])).factors             # N / (C n_c): their mean over the examples is 1

@@ -1,4 +1,4 @@
-"""Several trained models as one."""
+"""Ensemble: several trained models as one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.decode.ensemble import Ensemble, Joint, averaged
 from regard.models.outputs import Predicted
 from regard.protocol import Step
-from regard.tasks.task import mean_log_probs
+from regard.tasks.input_output import mean_log_probs
 
 Mean = Callable[[Sequence[Tensor]], Tensor]
 
@@ -43,7 +43,7 @@ class Together(nn.Module):
         self._ensemble = Ensemble(members)
 
     def forward(self, *inputs: Any) -> Predicted:
-        """What the models say of the same inputs; the state among them is `Joint`, a part for each model."""
+        """Return the averaged output of the models; the state among the inputs is `Joint`, with a part per model."""
         each: list[Predicted] = [
             model(*(one.parts[index] if isinstance(one, Joint) else one for one in inputs))
             for index, model in enumerate(self.models)
@@ -55,11 +55,11 @@ class Together(nn.Module):
         )
 
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> Joint:
-        """The state before the first token of all models."""
+        """Return the state before the first token, of all models."""
         return self._ensemble.start(source, lengths, batch=batch)
 
     def step(self, token: Tensor, state: Joint) -> Step:
-        """One token [B] of all models."""
+        """Read one token [B] by all models."""
         return self._ensemble.step(token, state)
 
 
@@ -67,7 +67,7 @@ class TogetherInWindows(Together):
     """Language models that all carry their state from window to window."""
 
     def carry(self, state: Joint) -> Joint:
-        """What the next window of a text begins with, of each model."""
+        """Return the state that the next window begins with, of each model."""
         return Joint(tuple(model.carry(part) for model, part in zip(self._members(), state.parts, strict=True)))
 
     def _members(self) -> list[Any]:
@@ -75,7 +75,7 @@ class TogetherInWindows(Together):
 
 
 def together(models: Sequence[nn.Module], *, mean: Mean | None = None) -> nn.Module:
-    """One model of several, by the `mean` of their logits; one alone stays as it is."""
+    """Return one model of several, by the `mean` of their logits; a single one stays as it is."""
     if len(models) == 1:
         return models[0]
     carrying = [hasattr(model, "carry") for model in models]

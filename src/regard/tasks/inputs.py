@@ -1,34 +1,43 @@
-"""Inputs: what a trained model is asked, each with its place: texts, the lines of a file, or its columns."""
+"""Inputs of a trained model, each with its place: texts, lines of a file or its columns; and files to evaluate on."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
 from regard.data.example import Bad, line_number
-from regard.data.lines import LONGEST, bounded_lines, lines
+from regard.data.formats.encodings import lone_surrogate
+from regard.data.formats.lines import LONGEST, bounded_lines, lines
 from regard.data.problems import TextError, shortened
-from regard.data.surrogates import lone_surrogate
 from regard.recipes.errors import RecipeError
-from regard.recipes.file_data import LINES, Layout, file_section, format_of, input_formats
+from regard.recipes.file_data import (
+    LINES,
+    Layout,
+    file_section,
+    format_of,
+    input_formats,
+    measured_section,
+)
 from regard.recipes.sections import Recipe
+from regard.tasks.registry import task_class
 from regard.tasks.task import Task
 
 Answer = TypeVar("Answer")
 
 
 class Input(NamedTuple):
-    """One text that a model is asked.
+    """One input of `predict`.
 
     Attributes:
-        text: as the task reads it; "" where it cannot be read.
+        text: as the task reads it; "" for an unreadable one.
         where: its place, `file:line`; None for a text of the command line.
-        problem: why it cannot be read; None if it can.
+        problem: the reason why it cannot be read; None for a readable one.
     """
 
     text: str
@@ -37,12 +46,12 @@ class Input(NamedTuple):
 
     @property
     def line(self) -> int | None:
-        """The number of its line."""
+        """Line number in its file."""
         return None if self.where is None else line_number(self.where)
 
 
 def texts(given: Iterable[str]) -> Iterator[Input]:
-    """Return texts without a place."""
+    """Yield inputs of the command line."""
     for text in given:
         shown = text.encode("utf-8", "replace").decode()
         bad = lone_surrogate(text) is not None  # as Python marks bytes of the command line
@@ -50,7 +59,7 @@ def texts(given: Iterable[str]) -> Iterator[Input]:
 
 
 def standard_input() -> Iterator[Input]:
-    """Return the lines of standard input."""
+    """Yield the lines of standard input."""
     for number, raw in enumerate(bounded_lines(sys.stdin.buffer, "standard input"), start=1):
         where = f"standard input:{number}"
         if raw is None:
@@ -63,10 +72,10 @@ def standard_input() -> Iterator[Input]:
 
 
 def input_format(recipe: Recipe, path: Path, layout: Layout) -> str:
-    """Return how a file of inputs is read: a format of `data`, or `lines`, a text on each line.
+    """Return the format of a file of inputs: a format of `data`, or `lines`, one text per line.
 
     Raises:
-        RecipeError: the command line says something that cannot be.
+        RecipeError: options of the command line that contradict each other.
     """
     allowed = [LINES, *input_formats(recipe.system)]
     found = format_of(recipe.data, path, layout, allowed)
@@ -76,16 +85,16 @@ def input_format(recipe: Recipe, path: Path, layout: Layout) -> str:
 
 
 def file_inputs(recipe: Recipe, task: Task, path: Path, layout: Layout) -> Iterator[Input]:
-    """Return what a file asks, in its order.
+    """Yield the inputs in a file, in its order.
 
     Args:
-        recipe: of the run; its data section says how files are read where the command line does not.
-        task: what makes a text of the fields of an example.
+        recipe: of the run; its data section has the defaults of the layout.
+        task: joins the fields of an example to a text.
         path: the file.
-        layout: what the command line says of it.
+        layout: options of the command line.
 
     Raises:
-        RecipeError: the command line says something that cannot be.
+        RecipeError: options of the command line that contradict each other.
         DataError: the file cannot be read, or lacks a column.
     """
     form = input_format(recipe, path, layout)
@@ -115,9 +124,9 @@ def file_inputs(recipe: Recipe, task: Task, path: Path, layout: Layout) -> Itera
 def answered(
     inputs: Sequence[Input], answer: Callable[[list[str]], Sequence[Answer]]
 ) -> Iterator[tuple[Input, Answer | None]]:
-    """Return each input with its answer, in their order; an input that cannot be answered comes with its problem.
+    """Yield each input with its answer, in order; an input without an answer has a problem.
 
-    A text that the model cannot be asked is found by halving, so that the others are answered all the same.
+    An input that the model refuses is found by bisection, so that the others in its batch are answered all the same.
 
     >>> def shout(texts):
     ...     if "" in texts: raise TextError("nothing to say")
@@ -146,3 +155,51 @@ def _halved(
         yield from chain(_halved(inputs[:half], answer), _halved(inputs[half:], answer))
         return
     yield from zip(inputs, found, strict=True)
+
+
+def check_inputs(texts: Sequence[Any], longest: int) -> None:
+    """Refuse a text that cannot be encoded, or one so long that an answer would take minutes or all memory.
+
+    Args:
+        texts: inputs as the task parses them; those that are not texts are not checked.
+        longest: maximal number of characters, `decode.max_text`.
+
+    Raises:
+        TextError: the first such text.
+
+    >>> check_inputs(["a text", "another"], longest=6)
+    Traceback (most recent call last):
+    regard.data.problems.TextError: 'another' has 7 characters and decode.max_text is 6; cut it, or set --decode ...
+    """
+    for text in texts:
+        if not isinstance(text, str):
+            continue
+        if lone_surrogate(text) is not None:
+            raise TextError(
+                f"{shortened(text)!r} has a byte that is not UTF-8, or half of a surrogate pair; write it in UTF-8"
+            )
+        if len(text) > longest:
+            raise TextError(
+                f"{shortened(text)!r} has {len(text):,} characters and decode.max_text is {longest:,}; cut it, or set "
+                f"--decode max_text={len(text)}"
+            )
+
+
+def file_overrides(recipe: Recipe, files: Sequence[Path], layout: Layout) -> list[str]:
+    """Return overrides of a run's recipe that make files its test split.
+
+    Args:
+        recipe: of the run.
+        files: one file, a folder, or source and target of pairs; none for the recipe's own split.
+        layout: options of the command line.
+
+    Raises:
+        RecipeError: the format of a file is unknown.
+    """
+    if not files:
+        return [f"data.{key}={json.dumps(value)}" for key, value in layout.reading().items()]
+    reading = task_class(recipe.task).reading(recipe)
+    two = recipe.pairs or recipe.system.two_texts is not None
+    fields = (reading.question, reading.second) if two else (reading.question,)
+    section = measured_section(recipe.data, recipe.system, files, layout, fields, reading.answer)
+    return [f"data={json.dumps(section, ensure_ascii=False)}"]

@@ -1,4 +1,4 @@
-"""Whether a text that is asked fits into the places of a model."""
+"""Check that an input fits the learned positions of a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regard.specials import FRAME
 
 
 def room(model: Any) -> int | None:
-    """The most ids of a text that a model reads by learned places, a BERT's frame not counted; None without such.
+    """Return the maximal number of ids of a text, without a BERT's frame; None without learned positions.
 
     >>> room(BertEncoder(11, num_layers=1, max_length=32)), room(nn.Linear(2, 2))
     (30, None)
@@ -26,7 +26,7 @@ def room(model: Any) -> int | None:
 
 
 def check_room(model: Any, texts: Sequence[str], lengths: Sequence[int]) -> None:
-    """See that a model has a place for each id of texts.
+    """Check that texts are not longer than the learned positions of a model.
 
     Args:
         model: what reads.
@@ -41,5 +41,5 @@ def check_room(model: Any, texts: Sequence[str], lengths: Sequence[int]) -> None
         if most is not None and length > most:
             raise TextError(
                 f"{shortened(text)!r} has {length} tokens and the model has room for {most} "
-                "(model.encoder.max_length); ask it shorter texts"
+                "(model.encoder.max_length); give it shorter texts"
             )

@@ -1,4 +1,4 @@
-"""The loss of a batch."""
+"""Loss of a batch."""
 
 from __future__ import annotations
 

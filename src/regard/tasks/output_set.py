@@ -1,4 +1,4 @@
-"""The outputs that a model is held to."""
+"""Set of outputs that a model is restricted to."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from regard.data.lines import lines
+from regard.data.fields.tokenizer import Tokenizer
+from regard.data.formats.lines import lines
 from regard.data.problems import DataError, shortened
-from regard.data.tokenizer import Tokenizer
 from regard.decode.constraint import Trie
 from regard.decode.search import Search
 from regard.specials import UNK
 
 
 def output_set(outputs: Iterable[str] | Path, tokenizer: Tokenizer) -> Trie:
-    """The set of outputs that a model may say.
+    """Return the trie of the outputs that a model may generate.
 
     Args:
         outputs: the texts, or a file with one on each line.
@@ -41,11 +41,11 @@ def output_set(outputs: Iterable[str] | Path, tokenizer: Tokenizer) -> Trie:
         texts.append(text)
     if not texts:
         where = outputs if isinstance(outputs, Path) else "only"
-        raise DataError(f"{where}: there is no output that would be allowed; give one or more")
+        raise DataError(f"{where}: the set of outputs is empty; give one or more")
     encoded = tokenizer.encode_all(texts)
     for place, text, ids in zip(places, texts, encoded, strict=True):
         if not ids or not text.strip():
-            raise DataError(f"{place}: nothing that could be said; leave it out")
+            raise DataError(f"{place}: the output is empty; leave it out")
         if UNK in ids:
             pieces = {"characters": "characters", "words": "words"}.get(tokenizer.kind, "pieces")
             raise DataError(f"{place}: {shortened(text)!r} has {pieces} that the model does not know; leave it out")
@@ -53,12 +53,12 @@ def output_set(outputs: Iterable[str] | Path, tokenizer: Tokenizer) -> Trie:
 
 
 def bounded(search: Search, trie: Trie) -> Search:
-    """The search for one of a set of outputs: their lengths are known, and nothing in them is forbidden."""
+    """Return a search restricted to the lengths of a set of outputs, with nothing forbidden."""
     return replace(search, min_length=1, max_length=trie.longest, min_ratio=None, max_ratio=None, forbid=())
 
 
 def _placed(outputs: Iterable[str] | Path) -> Iterator[tuple[str, str]]:
-    """Each text with where it stands."""
+    """Yield each text with its place."""
     if not isinstance(outputs, Path):
         yield from ((f"only, text {number}", text) for number, text in enumerate(outputs, start=1))
         return

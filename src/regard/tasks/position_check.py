@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from torch import nn
 
 from regard.models.bert import Bert, BertEncoder
+from regard.models.generator import EncoderDecoder
 from regard.nn.positions import Learned
 from regard.recipes.errors import RecipeError
 from regard.recipes.sections import Recipe
@@ -34,14 +35,28 @@ def check_positions(
     Raises:
         RecipeError: what is longer, and which key to change.
     """
-    tables = [len(module.table) for module in model.modules() if isinstance(module, Learned)]
+    if isinstance(model, EncoderDecoder):
+        texts = list(task.longest_texts(recipe, splits, dropped))
+        read = [(what, needed) for field, what, needed in texts if field != task.answer]
+        written = [(what, needed) for field, what, needed in texts if field == task.answer]
+        _check(model.encoder, recipe, read)
+        _check(nn.ModuleList(part for name, part in model.named_children() if name != "encoder"), recipe, written)
+        return
+    samples = list(task.longest_samples(recipe))
+    _check(model, recipe, list(task.longest_inputs(recipe, splits, dropped)), samples)
+
+
+def _check(
+    part: nn.Module, recipe: Recipe, read: Sequence[tuple[str, int]], samples: Sequence[tuple[str, int]] = ()
+) -> None:
+    """Check one part of a model against what it reads, and against samples, which no encoder frames."""
+    tables = [len(module.table) for module in part.modules() if isinstance(module, Learned)]
     if not tables:
         return
-    frame = sum(_framed(module) for module in model.modules() if isinstance(module, BertEncoder | Bert))
-    read = [(what, needed + frame) for what, needed in task.longest_inputs(recipe, splits, dropped)]
-    for what, needed in (*task.longest_samples(recipe), *read):
+    frame = sum(_framed(module) for module in part.modules() if isinstance(module, BertEncoder | Bert))
+    for what, needed in (*samples, *((what, needed + frame) for what, needed in read)):
         if needed > min(tables):
-            key = ".".join(("model", *(_learned(recipe.model.model_dump()) or ()), "max_length"))
+            key = ".".join(("model", *(_learned(recipe.model.model_dump(), min(tables)) or ()), "max_length"))
             raise RecipeError(f"{key} is {min(tables)}, too short for {what}; raise it to {needed} or more")
 
 
@@ -50,12 +65,13 @@ def _framed(module: BertEncoder | Bert) -> int:
     return FRAME if isinstance(module, BertEncoder) else int(module.next_map is not None)
 
 
-def _learned(arguments: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The keys to the part of a model that has learned positions; None if there is none."""
-    if arguments.get("positions") == "learned" or arguments.get("kind") == "bert":
-        return ("encoder",) if "encoder" in arguments else ()
+def _learned(arguments: Mapping[str, Any], size: int) -> tuple[str, ...] | None:
+    """The keys to the part of a model that has learned positions, `size` of them; None if there is none."""
+    learned = arguments.get("positions") == "learned" or arguments.get("kind") == "bert"
+    if learned and arguments.get("max_length") == size:
+        return ()
     for key, value in arguments.items():
-        rest = _learned(value) if isinstance(value, Mapping) else None
+        rest = _learned(value, size) if isinstance(value, Mapping) else None
         if rest is not None:
             return (key, *rest)
     return None

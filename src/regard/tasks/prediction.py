@@ -1,4 +1,4 @@
-"""What a model answers."""
+"""Prediction: an answer of a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Prediction:
-    """One answer, with its score, its tokens and where each of them looked.
+    """One answer, with its score, its tokens and their attention.
 
     Attributes:
         source: the text that was asked.
@@ -48,7 +48,7 @@ class Prediction:
         return "(no label)" if self.labels == () else self.text
 
     def drawn(self) -> tuple[Tensor, tuple[str, ...]] | None:
-        """The weights [R, S] as they are looked at, and a name for each row; None without attention.
+        """Return the weights [R, S] to draw, and a name per row; None without attention.
 
         A row is a piece of the answer. Of a label that was found in several hops there is a row for each of them, and
         one for their mean.
@@ -65,7 +65,7 @@ class Prediction:
         return torch.cat((self.alignment, self.alignment.mean(0, keepdim=True))), (*hops, "all")
 
     def as_json(self, *, alignment: bool = False) -> dict[str, Any]:
-        """Plain values, for JSONL."""
+        """Return plain values, for JSONL."""
         row: dict[str, Any] = {"source": self.source, "text": self.text, "score": self.score}
         if self.penalty is not None:
             row["penalty"] = self.penalty

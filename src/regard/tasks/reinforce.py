@@ -1,4 +1,4 @@
-"""Learning where to look: what hard attention adds to the loss of a batch."""
+"""REINFORCE for hard attention: its term in the loss of a batch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.specials import PAD
 
 @dataclass(frozen=True)
 class RewardedDraws:
-    r"""The score-function term of a model with hard attention: draws that were followed by good words become likelier.
+    r"""Score-function term for hard attention: draws followed by likely words become more likely.
 
     .. math:: -\sum_{n,t} \Bigl[\lambda_r \bigl(R_{nt} - b_{nt}\bigr)_{\text{const}} \log p(\tilde s_{nt})
               + \lambda_e H[\tilde s_{nt}]\Bigr], \quad
@@ -54,7 +54,7 @@ class RewardedDraws:
     entropy: float = 0.01
 
     def loss(self, predicted: Predicted, wanted: Tensor) -> Tensor:
-        """The term of a batch, a sum over words: to be added to their summed -log p.
+        """Return the term of a batch, a sum over words: to be added to their summed -log p.
 
         Args:
             predicted: the outcome of the model's forward pass, logits [B, T, V]; without draws the term is 0.
@@ -68,7 +68,7 @@ class RewardedDraws:
         return -gain.masked_fill(~inside, 0.0).sum()
 
     def advantage(self, predicted: Predicted, wanted: Tensor) -> Tensor:
-        """R - b of each step, [B, T], without gradient; 0 at padding."""
+        """Return R - b of each step, [B, T], without gradient; 0 at padding."""
         inside = wanted != PAD
         said = log_softmax(predicted.logits.detach()).gather(2, wanted.unsqueeze(2)).squeeze(2)
         said = said.masked_fill(~inside, 0.0)
@@ -78,7 +78,7 @@ class RewardedDraws:
 
 
 def check_draws(model: nn.Module) -> None:
-    """See that every draw of a model would be rewarded.
+    """Check that every draw of a model has a reward.
 
     Raises:
         ValueError: hard attention where some draws never reach the loss, so that the gradient would not be that of the
@@ -94,5 +94,5 @@ def check_draws(model: nn.Module) -> None:
 
 
 def _from_here_on(steps: Tensor) -> Tensor:
-    """Sum over t' >= t, [B, T]."""
+    """Return the sum over t' >= t, [B, T]."""
     return steps.flip(1).cumsum(1).flip(1)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor, nn
 
-from regard.data.batch import Batch
 from regard.models.embeddings import among, drop_words
 from regard.models.outputs import Predicted, log_softmax
 from regard.specials import BOS, EOS, PAD
@@ -49,7 +48,7 @@ class ScheduledSampling:
     floor: float = 0.0
 
     def teacher(self, update: int) -> float:
-        """ε: the probability of feeding the right word at this update (from 0)."""
+        """Return the probability of feeding the right word."""
         if self.decay == "exponential":
             return max(self.floor, self.k**update)
         if self.decay == "linear":
@@ -59,7 +58,7 @@ class ScheduledSampling:
 
 
 def corrupt_words(tokens: Tensor, probability: float, *, vocabulary: int, first: int, keep: tuple[int, ...]) -> Tensor:
-    """Each word fed to the decoder becomes a random one, `first` to `vocabulary` - 1, with this probability.
+    """Replace each decoder input with this probability by a random word, `first` to `vocabulary` - 1.
 
     >>> corrupt_words(torch.tensor([[2, 7, 8]]), 1.0, vocabulary=5, first=4, keep=(0, 2))
     tensor([[2, 4, 4]])
@@ -71,7 +70,7 @@ def corrupt_words(tokens: Tensor, probability: float, *, vocabulary: int, first:
 
 @dataclass(frozen=True)
 class Exposure:
-    """What is fed to the decoder in training instead of the right words.
+    """Replacements for the right words as decoder inputs in training.
 
     Attributes:
         sampling: scheduled sampling; None for pure teacher forcing.
@@ -91,18 +90,20 @@ class Exposure:
         return cls(sampling, given.word_dropout, given.corruption)
 
     def teacher(self, update: int) -> float:
-        """The probability of feeding the right word."""
+        """Return the probability of feeding the right word."""
         return 1.0 if self.sampling is None else self.sampling.teacher(update)
 
     def disturbed(self, given: Tensor, *, vocabulary: int) -> Tensor:
-        """The decoder's input with words left out and replaced."""
+        """Return the decoder's input with word dropout and corruption."""
         if self.word_dropout:
             given = drop_words(given, self.word_dropout, keep=(PAD, BOS))
         if self.corruption:
             given = corrupt_words(given, self.corruption, vocabulary=vocabulary, first=EOS + 1, keep=(PAD, BOS))
         return given
 
-    def sampled(self, model: nn.Module, batch: Batch, given: Tensor, teacher: float) -> Predicted:
+    def sampled(
+        self, model: nn.Module, source: Tensor, lengths: Tensor | None, given: Tensor, teacher: float
+    ) -> Predicted:
         """Teacher forcing with a coin for every token: with probability 1 - `teacher` the model's own word is fed.
 
         The word is drawn from the model's distribution, without gradient through the draw. All else is the model's
@@ -115,5 +116,5 @@ class Exposure:
             keep = (torch.rand(own.shape, device=own.device) < teacher) | (right == PAD)
             return torch.where(keep, right, own)
 
-        predicted: Predicted = model(batch.source, batch.source_lengths, given, feed)
+        predicted: Predicted = model(source, lengths, given, feed)
         return predicted

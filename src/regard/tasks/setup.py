@@ -1,4 +1,4 @@
-"""From a recipe to what is trained: the task, the data, the feed, the model."""
+"""Setup of a recipe: task, splits and training feed."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import nn
 
-from regard.data import DataError
-from regard.data.feed import ExampleFeed, Feed
-from regard.nn.checkpointing import checkpoint_gradients
+from regard.data.batching.feed import ExampleFeed, Feed
+from regard.data.problems import DataError
+from regard.evaluate.metrics import Metric
+from regard.evaluate.texts import paired_texts
 from regard.recipes.sections import Recipe
-from regard.tasks.build import build_model
+from regard.tasks.build import make_model
 from regard.tasks.position_check import check_positions
-from regard.tasks.references import check_references
 from regard.tasks.registry import task_class
 from regard.tasks.reinforce import check_draws
 from regard.tasks.splits import Split, examples, prepared
@@ -25,7 +24,7 @@ from regard.tasks.weighting import weighted_task
 
 @dataclass(frozen=True)
 class Setup:
-    """All that a recipe says about what is learned.
+    """Task, splits and training feed of a recipe.
 
     Attributes:
         task: what the model is trained for, with its tokenizers and labels.
@@ -40,7 +39,7 @@ class Setup:
     feed: Feed
 
     def skipped(self) -> list[str]:
-        """Which lines of the data were left out, a sentence for each split that lacks some."""
+        """Return a message per split about lines that were skipped."""
         splits = {"train": self.train, "valid": self.valid, "test": self.test}
         return [
             f"{name}: {split.encoded.skipped}"
@@ -58,13 +57,12 @@ def prepare(recipe: Recipe, cache: Path, encoders: Encoders | None = None) -> Se
         encoders: those of an existing run; what they lack, all of it for None, is learned from the training split.
     """
     made, known = task_class(recipe.task), dict(encoders or {})
-    wanted = [field for field in made.encoder_fields() if field not in made.beside or recipe.spells]
+    wanted = made.encoder_fields(recipe)
     if encoders is None or any(field not in known for field in wanted):
         train = examples(recipe, "train")
         assert train is not None
         known = dict(made.learn_encoders(recipe, train, known))
-    unread = () if recipe.spells else made.beside  # letters of the run that this one begins with
-    known = {field: one for field, one in known.items() if field not in unread}
+    known = {field: known[field] for field in wanted}  # the run that this one begins with may have more
     task = made.of(recipe, known)
     splits = {name: prepared(recipe, name, known, cache) for name in ("train", "valid", "test")}
     if splits["train"] is None or splits["valid"] is None:
@@ -77,7 +75,7 @@ def prepare(recipe: Recipe, cache: Path, encoders: Encoders | None = None) -> Se
 
 
 def _foresee(recipe: Recipe, setup: Setup) -> None:
-    """Check now what would only fail at an update or a validation to come."""
+    """Check now what would only fail at a later update or validation."""
     for split in (setup.valid, setup.test):
         if split is not None:
             setup.task.measuring_feed(recipe, split, carries=False)
@@ -91,14 +89,32 @@ def _foresee(recipe: Recipe, setup: Setup) -> None:
 
 
 def _dropped(feed: Feed) -> Sequence[int]:
-    """The examples that no batch has room for."""
+    """Return the examples that are too long for any batch."""
     inner = feed.unwrapped
     return tuple(inner.batches.dropped) if isinstance(inner, ExampleFeed) else ()
 
 
-def make_model(recipe: Recipe, task: Task) -> nn.Module:
-    """Return the model of a recipe, with fresh parameters."""
-    model = build_model(recipe.model, *task.sizes, **task.fitted(recipe.model.arguments(scale=task.scale)))
-    if recipe.train.gradient_checkpointing:
-        checkpoint_gradients(model)
-    return model
+def check_references(recipe: Recipe, task: Task, splits: Sequence[Split | None]) -> None:
+    """Check that all metrics accept the references of the splits to measure.
+
+    A validation would refuse them otherwise: texts in subword pieces or with an unknown-word symbol, tags that are of
+    no chunk.
+
+    Raises:
+        DataError: the first example whose answer a metric refuses, with its place.
+    """
+    metrics = recipe.metrics if task.answer is not None else []
+    for split in splits:
+        for example in split.examples if split is not None and metrics else ():
+            right = task.references(example.fields)
+            for metric in metrics:
+                try:
+                    _check(metric, right)
+                except ValueError as problem:
+                    raise DataError(f"{example.where}: {problem}; mend it, or leave the metric out") from None
+
+
+def _check(metric: Metric, right: list[str]) -> None:
+    paired_texts(metric.label, [""], [right])
+    if metric.compares == "chunks":
+        metric(right[:1], [right])

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data import Corpus, DataError, Examples, Labels, Mixture
+from regard.data import Corpus, Examples, Mixture
 from regard.data.example import Value
 from regard.recipes.data_section import Split as Name
 from regard.recipes.sections import Recipe
-from regard.specials import IGNORE
 from regard.tasks.registry import task_class
 from regard.tasks.task import Encoders
 
@@ -62,28 +61,13 @@ def prepared(recipe: Recipe, name: Name, encoders: Encoders, cache: Path) -> Spl
     found = examples(recipe, name)
     if found is None:
         return None
-    if name == "test":  # what training never showed, no model can say: it counts as wrong
-        encoders = {
-            field: replace(one, lenient=True) if isinstance(one, Labels) else one for field, one in encoders.items()
-        }
     task = task_class(recipe.task)
-    corpus = task.corpus(recipe, found, encoders, cache)
-    task.check_labels(found, corpus, encoders, name)
+    fields = task.encoded_fields(recipe, encoders)
+    if name == "test":  # no model can say what training never showed: it counts as wrong
+        fields = {field: kind.lenient() for field, kind in fields.items()}
+    corpus = task.corpus(recipe, found, fields, cache)
+    task.check_labels(found, corpus, fields, name)
     return Split(found, corpus)
-
-
-def check_known_labels(corpus: Corpus, encoders: Encoders, name: Name) -> None:
-    """Check that some label of each field is known; those that are not count as wrong.
-
-    Raises:
-        DataError: none is.
-    """
-    for field, one in encoders.items():
-        ids = corpus.ids(field)
-        if isinstance(one, Labels) and len(ids) and (ids == IGNORE).all():
-            raise DataError(
-                f"no {field} of the split {name} occurs in the training data; look whether they are the same"
-            )
 
 
 def _joined(value: Value) -> str:

@@ -1,13 +1,16 @@
-"""Tokenizers of a recipe: learned from its training split, and what its sections say of texts."""
+"""Tokenizers of a recipe: learned from its training split, and settings of texts in its sections."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from regard.data.example import Examples, Value
-from regard.data.tokenizer import Tokenizer
-from regard.data.tokenizer_import import import_tokenizer
+from regard.data.fields.tokenizer import Tokenizer
+from regard.data.fields.tokenizer_import import import_tokenizer
+from regard.data.fields.tokens import TokensField
+from regard.recipes.checks import has_learned_positions
 from regard.recipes.data_sections import TextData
 from regard.recipes.sections import Recipe, TokenizerPart
 from regard.specials import FRAME
@@ -36,6 +39,17 @@ def learned_tokenizer(part: TokenizerPart, texts: Iterable[Value], *, masked: bo
     )
 
 
+def tokens_field(part: TokenizerPart, *, masked: bool = False, begin: bool = False, end: bool = False) -> TokensField:
+    """Return the kind of a field of texts.
+
+    Args:
+        part: the settings of the tokenizer that it learns.
+        masked: whether the vocabulary has a mask.
+        begin, end: whether texts get a beginning and an end in a batch.
+    """
+    return TokensField(begin=begin, end=end, learner=partial(learned_tokenizer, part, masked=masked))
+
+
 def values(train: Examples, field: str) -> Iterator[Value]:
     """Yield a field of all examples."""
     return (example.fields[field] for example in train)
@@ -48,7 +62,6 @@ def texts_end(recipe: Recipe) -> bool:
 
 def learned_positions(recipe: Recipe) -> int | None:
     """Return how many ids of a text, without its frame, have learned positions; None if all have one."""
-    inner = getattr(recipe.model, "model", recipe.model)
-    part: Any = getattr(inner, "encoder", inner)
-    learned = part.kind == "bert" or getattr(part, "positions", None) == "learned"
-    return part.max_length - FRAME if learned else None
+    inner: Any = getattr(recipe.model, "model", recipe.model)
+    parts: tuple[Any, ...] = (inner, getattr(inner, "encoder", None))
+    return min((part.max_length - FRAME for part in parts if has_learned_positions(part)), default=None)

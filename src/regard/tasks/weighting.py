@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.labels import Labels
+from regard.data.fields.labels import Labels
 from regard.recipes.sections import Recipe
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.splits import Split

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from regard.cuda_capture import recording
-from regard.data.batch import Batch
+from regard.data.batching.batch import Batch
+from regard.data.fields.padding import Padding
 from regard.nn.aligners import Hard
 from regard.nn.checkpointing import Checkpointed
 from regard.runs.folder import RunError
-from regard.specials import IGNORE, PAD
 from regard.tasks.task import Task
+from regard.train.objective import Objective
 from regard.train.state_io import named_tensors, with_tensors
-from regard.train.update import Objective
 
 MOST = 128
 """Shapes that are recorded; batches of further ones are computed as they come."""
@@ -34,25 +34,21 @@ Sizes = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 def recorded_sizes(batch: Batch) -> Sizes:
-    """The sizes that a batch is recorded in: those of texts rounded up, those of drawn vectors as they are.
+    """Return the sizes in which a batch is captured: axes that padding may fill are rounded up, others are as they are.
 
-    >>> batch = Batch({"source": torch.ones(128, 30), "target": torch.ones(128, 31)}, tuple(range(128)), 3840)
-    >>> recorded_sizes(batch)
+    >>> ids, target = torch.ones(128, 30), torch.ones(128, 31)
+    >>> padding = {"source": Padding(0, (0, 0)), "target": Padding(0, (0, 1))}
+    >>> recorded_sizes(Batch({"source": ids, "target": target}, tuple(range(128)), 3840, padding=padding))
     (('source', (128, 32)), ('target', (128, 33)))
     """
-    found = {name: tuple(tensor.shape) for name, tensor in batch.tensors.items()}
-    if "source" in found:
-        (rows, source), read = found["source"], found["target"][1] - 1
-        rows = rounded(rows)
-        found |= {"source": (rows, rounded(source)), "target": (rows, rounded(read) + 1)}
-        found |= {name: (rows,) for name in found if name.endswith("_lengths")}
-    elif "label" in found:
-        (rows, read), rows = found["text"], rounded(found["text"][0])
-        found |= {"text": (rows, rounded(read)), "text_lengths": (rows,), "label": (rows,)}
-    elif "text_lengths" in found:  # texts by themselves; windows of one long text are all alike
-        (rows, read), rows = found["text"], rounded(found["text"][0])
-        found |= {"text": (rows, rounded(read - 1) + 1), "text_lengths": (rows,)}
-    return tuple(found.items())
+    return tuple((name, _grown(tensor, batch.padding.get(name))) for name, tensor in batch.tensors.items())
+
+
+def _grown(tensor: Tensor, padding: Padding | None) -> tuple[int, ...]:
+    if padding is None:
+        return tuple(tensor.shape)
+    axes = zip(tensor.shape, padding.grows, strict=True)
+    return tuple(size if beside is None else rounded(size - beside) + beside for size, beside in axes)
 
 
 def rounded(size: int) -> int:
@@ -71,9 +67,9 @@ def waited_for(model: nn.Module, task: Task) -> bool:
     What a large one computes takes longer than to name it, and recorded batches have more padding. Embeddings do not
     count: a batch reads a few of their rows.
     """
-    pace = task.pace(model)
-    if pace != "at once":
-        return pace == "steps"
+    unrolling = task.unrolling(model)
+    if unrolling != "at once":
+        return unrolling == "steps"
     looked_up = sum(module.weight.numel() for module in model.modules() if isinstance(module, nn.Embedding))
     return sum(parameter.numel() for parameter in model.parameters()) - looked_up < LARGE
 
@@ -217,27 +213,29 @@ class CudaGraphs:
 
 
 def blank(batch: Batch, sizes: Sizes, device: torch.device) -> Batch:
-    """A batch like this one, of nothing but padding."""
-    tensors = {name: torch.full(size, _nothing(name), dtype=batch[name].dtype, device=device) for name, size in sizes}
-    return Batch(tensors, tuple(range(sizes[0][1][0])), 0)
+    """Return a batch of nothing but padding, with as many tensors and of these sizes."""
+    tensors = {
+        name: torch.full(size, _padding_value(batch, name), dtype=batch[name].dtype, device=device)
+        for name, size in sizes
+    }
+    return replace(batch, tensors=tensors, indices=tuple(range(sizes[0][1][0])), tokens=0, begins=True)
 
 
 def write(batch: Batch, place: Batch) -> None:
     """Copy a batch into the corner of a larger one; the rest of that becomes padding.
 
-    >>> tensors = {"source": torch.tensor([[5, 6]]), "source_lengths": torch.tensor([2]), "target": torch.tensor([[2]])}
-    >>> batch = Batch(tensors, (0,), 0)
-    >>> place = blank(batch, (("source", (2, 3)), ("source_lengths", (2,)), ("target", (2, 2))), torch.device("cpu"))
+    >>> tensors = {"source": torch.tensor([[5, 6]]), "source_lengths": torch.tensor([2])}
+    >>> batch = Batch(tensors, (0,), 0, padding={"source": Padding(9, (0, 0))})
+    >>> place = blank(batch, (("source", (2, 3)), ("source_lengths", (2,))), torch.device("cpu"))
     >>> write(batch, place)
-    >>> place.source.tolist(), place.source_lengths.tolist(), place.target.tolist()
-    ([[5, 6, 0], [0, 0, 0]], [2, 0], [[2, 0], [0, 0]])
+    >>> place["source"].tolist(), place["source_lengths"].tolist()
+    ([[5, 6, 9], [9, 9, 9]], [2, 0])
     """
     for name, tensor in place.tensors.items():
         given = batch[name]
-        tensor.fill_(_nothing(name))
+        tensor.fill_(_padding_value(batch, name))
         tensor[tuple(slice(size) for size in given.shape)].copy_(given)
 
 
-def _nothing(name: str) -> int:
-    """What stands where a tensor has nothing to say: a label that does not count; else 0, padding and lengths alike."""
-    return IGNORE if name == "label" else PAD
+def _padding_value(batch: Batch, name: str) -> float:
+    return batch.padding[name].value if name in batch.padding else 0

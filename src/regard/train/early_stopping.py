@@ -1,4 +1,4 @@
-"""Which validation is the best so far, and whether there is hope."""
+"""Best checkpoint and early stopping."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from regard.evaluate.metrics import named
 
 
 class Verdict(NamedTuple):
-    """What to make of a validation.
+    """Decision after a validation.
 
     Attributes:
         better: whether its model is the one to keep.
@@ -49,7 +49,7 @@ def judge(select: Sequence[str], values: Mapping[str, float], reached: Mapping[s
 
 
 def kept(select: Sequence[str], validations: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
-    """The last of some validations, in order, whose model was kept; nothing of none.
+    """Return the last of some validations whose model was kept; an empty mapping of none.
 
     >>> kept(["loss"], [{"loss": 2.0}, {"loss": 1.0}, {"loss": 1.5}])
     {'loss': 1.0}
@@ -64,6 +64,6 @@ def kept(select: Sequence[str], validations: Sequence[Mapping[str, float]]) -> M
 
 
 def higher_is_better(name: str) -> bool:
-    """Which way is up; a loss goes down."""
+    """Return True for a metric that grows as a model improves; a loss falls."""
     metric = named(name)
     return metric is not None and metric.higher_is_better

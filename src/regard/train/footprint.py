@@ -1,4 +1,4 @@
-"""The memory that a training step needs, foretold from a few rows of its largest batch."""
+"""Memory footprint of an update, estimated from a few rows of its largest batch."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from regard.data.batch import Batch
-from regard.data.feed import ExampleFeed, Feed, Place
+from regard.data.batching.batch import Batch
+from regard.data.batching.feed import ExampleFeed, Feed, Place
 from regard.recipes.sections import Recipe
 from regard.tasks.setup import Setup
-from regard.train.update import Objective
+from regard.train.objective import Objective
 
 _LAST = 10**6  # the update that is looked at where their number is not known yet
 _TRIED = 64  # batches among which the largest is looked for, where not all lengths are known
@@ -36,17 +36,17 @@ class Footprint:
 
     @property
     def gradients(self) -> int:
-        """One for each weight."""
+        """Bytes of gradients, one per weight."""
         return self.parameters
 
     @property
     def total(self) -> int:
-        """What is held when the backward pass begins; what that pass computes with comes on top."""
+        """Bytes that are held when the backward pass begins; its own temporary tensors come on top."""
         return self.parameters + self.gradients + self.optimizer + self.activations
 
 
 def forecast(recipe: Recipe, setup: Setup, model: nn.Module) -> Footprint:
-    """The memory of the largest update of the first epoch, by running a few rows of its batch on the CPU."""
+    """Estimate the memory of the largest update of the first epoch, by running a few rows of its batch on the CPU."""
     objective = Objective(model, setup.task, narrow=recipe.train.precision == "bfloat16").train()
     update = (recipe.train.steps or _LAST) - 1  # where the model's own words are fed, they are by then
     batches = [setup.feed.batch(place) for place in large_places(setup.feed)]
@@ -58,7 +58,7 @@ def forecast(recipe: Recipe, setup: Setup, model: nn.Module) -> Footprint:
 
 
 def large_places(feed: Feed) -> list[Place]:
-    """Where in the first epoch most may be needed: the batch with the most cells, and the one with the most pairs."""
+    """Return the places of the batches in the first epoch with the most cells and with the most pairs of cells."""
     feed = feed.unwrapped
     if not isinstance(feed, ExampleFeed):
         return [max((Place(0, number) for number in range(min(_TRIED, feed.per_epoch))), key=feed.tokens)]
@@ -99,13 +99,13 @@ def saved_bytes(objective: Objective, batch: Batch, update: int) -> int:
 
 
 def _storage(tensor: Tensor) -> tuple[int, int]:
-    """Where a tensor's memory begins, and how large it is: of a view, all that it keeps alive."""
+    """Return address and size of the storage of a tensor, which a view keeps alive as a whole."""
     storage = tensor.untyped_storage()
     return storage.data_ptr(), storage.nbytes()
 
 
 def _spread_rows(batch: Batch, count: int) -> Batch:
-    """Some rows of a batch, padded as it is, from the shortest to the longest."""
+    """Return some rows of a batch, from the shortest to the longest, with the padding of the batch."""
     lengths = sum(
         (tensor for name, tensor in batch.tensors.items() if name.endswith("_lengths")), torch.zeros(batch.size)
     )

@@ -1,4 +1,4 @@
-"""A run that begins with what another has learned."""
+"""Pretrained weights and encoders, from the run that a recipe names under `init`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from regard.data.labels import Labels
+from regard.data.fields.labels import Labels
 from regard.recipes.sections import Recipe
 from regard.recipes.system import systems
 from regard.runs.folder import RunError, check_task, content_of, task_of
@@ -17,18 +17,18 @@ from regard.runs.run import Run
 from regard.tasks.task import Encoders
 from regard.tensor_fit import misfit
 
-_SHARED = "encoder."  # what a pretrained model has in common with one for another task
+_SHARED = "encoder."  # prefix of the weights that a pretraining shares with models for other tasks
 _SHAPELESS = frozenset(("num_heads", "activation", "epsilon", "norm", "positions", "score", "reverse"))
-"""Arguments of a model that decide what weights mean, and that their shapes do not show."""
+"""Arguments of a model that change the meaning of its weights but not their shapes."""
 _LAYER = re.compile(r"(.*?\.\d+)\..*")
 
 
-def begun_encoders(run: Run, recipe: Recipe) -> Encoders:
-    """What a run that begins with another turns text into ids by: all of it, or, of a pretrained one, the tokenizer.
+def pretrained_encoders(run: Run, recipe: Recipe) -> Encoders:
+    """Return the encoders of the run to begin with: all of them, or, of a pretraining, only the tokenizer.
 
     Raises:
-        RunError: the run is no run, has no tokenizers yet, is one of another task that is no pretraining, or has
-            weights that would mean something else in the model of the recipe.
+        RunError: the folder is not a run, has no tokenizers yet, is of another task that is no pretraining, or has
+            weights with another meaning in the model of the recipe.
     """
     kind = getattr(getattr(recipe.model, "encoder", None), "kind", None)
     first_task = task_of(run.folder)
@@ -39,15 +39,15 @@ def begun_encoders(run: Run, recipe: Recipe) -> Encoders:
         check_task(run.folder, recipe.task)
     found = run.needed_encoders()
     own, first = recipe.model.model_dump(mode="json"), content_of(run.folder).get("model")
-    if (other := next(_otherwise(own, first, "model"), None)) is not None:
+    if (other := next(_differing(own, first, "model"), None)) is not None:
         key, mine, theirs = other
         raise RunError(f"{key} is {mine!r}, and {run.folder} was trained with {theirs!r}; give the model the same")
     origin = str(run.folder)
     return {name: replace(one, origin=origin) if isinstance(one, Labels) else one for name, one in found.items()}
 
 
-def _otherwise(own: Mapping[str, Any], first: object, where: str) -> Iterator[tuple[str, Any, Any]]:
-    """Arguments of two models that shapes do not show, where both have them and they differ."""
+def _differing(own: Mapping[str, Any], first: object, where: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the arguments of two models that differ although no shape shows it."""
     for key, mine in own.items():
         if not isinstance(first, Mapping) or key not in first:
             continue
@@ -55,35 +55,37 @@ def _otherwise(own: Mapping[str, Any], first: object, where: str) -> Iterator[tu
         if key in _SHAPELESS and mine != theirs:
             yield f"{where}.{key}", mine, theirs
         elif isinstance(mine, Mapping):
-            yield from _otherwise(mine, theirs, f"{where}.{key}")
+            yield from _differing(mine, theirs, f"{where}.{key}")
 
 
-def begin_with(model: nn.Module, run: Run) -> list[str]:
-    """Give a model the weights of a run, by name; what the run does not have begins anew.
+def load_pretrained(model: nn.Module, run: Run) -> list[str]:
+    """Load the weights of a run into a model, by name; other parameters keep their random initial values.
 
-    A pretrained run leaves its heads behind where the model has others: then its encoder is what counts.
+    Of a pretraining only the encoder is loaded where the model has other heads.
 
     Returns:
-        The names of the parameters that begin anew.
+        The names of the other parameters.
 
     Raises:
-        RunError: the run has no model yet, has weights that the model has not, or of another shape.
+        RunError: the run has no model yet, weights that the model lacks, or weights of another shape.
     """
     own = model.state_dict()
     learned = _without_heads(run, own)
     for name in learned:
         if name not in own:
-            raise RunError(f"{run.folder} has learned {name}, which this model has not; begin with a run of its kind")
+            raise RunError(
+                f"{run.folder} has the parameter {name}, which this model lacks; set init to a run of the same model"
+            )
     if (wrong := misfit(learned, own, partly=True)) is not None:
         raise RunError(f"{run.folder / 'model.safetensors'}: {wrong}; give the model the widths of that run")
     model.load_state_dict(learned, strict=False)
     return [name for name in own if name not in learned]
 
 
-def parts(names: Sequence[str], known: Collection[str]) -> str:
-    """Parameters in a few words: a layer is named once where nothing of it is `known`.
+def abbreviated(names: Sequence[str], known: Collection[str]) -> str:
+    """Return a short list of parameters: a layer without any `known` parameter is named once.
 
-    >>> parts(["layers.2.norm.bias", "layers.2.norm.weight", "output_map.weight"], ["layers.1.norm.bias"])
+    >>> abbreviated(["layers.2.norm.bias", "layers.2.norm.weight", "output_map.weight"], ["layers.1.norm.bias"])
     'layers.2, output_map.weight'
     """
     begun = {_LAYER.sub(r"\1", name) for name in known}
@@ -93,11 +95,11 @@ def parts(names: Sequence[str], known: Collection[str]) -> str:
 
 
 def _without_heads(run: Run, own: dict[str, Tensor]) -> dict[str, Tensor]:
-    """What a run has learned; of a pretrained one only the encoder, where the model does not have its heads."""
+    """Return the weights of a run; of a pretraining only the encoder, where the model lacks its heads."""
     learned = run.tensors()
     if not _pretrains(task_of(run.folder)) or "word_map.weight" in own:
         return learned
-    pooler = f"{_SHARED}pool_map."  # a model that does not look at the whole text has no use for it
+    pooler = f"{_SHARED}pool_map."  # only classifiers of whole texts have a pooler
     return {
         name: tensor
         for name, tensor in learned.items()
@@ -106,6 +108,6 @@ def _without_heads(run: Run, own: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _pretrains(task: str) -> bool:
-    """Whether runs of a task give their encoder to runs of others."""
+    """Return True for a task whose runs give their encoder to runs of other tasks."""
     found = systems().get(task)
     return found is not None and found.pretrains

@@ -1,34 +1,42 @@
-"""What a run leaves behind for people: a summary on the screen, a page and a picture in its folder."""
+"""Report of a run: a summary on the screen, and a page with pictures in its folder."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+import torch
 from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from regard.evaluate.class_scores import ClassScores
+from regard.evaluate.confusion import Confusion
 from regard.evaluate.score import shown
+from regard.explain.panel import Panel
 from regard.recipes.sections import Recipe
 from regard.runs.files import written
 from regard.runs.metrics_log import AVERAGED
 from regard.runs.run import Run
+from regard.tasks.measurement import Measured
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Task
-from regard.train.class_report import class_lines, confusion_lines, draw_confusion
 from regard.train.screen import ENDED
 from regard.train.trainer import Outcome
-from regard.train.validation import Measured
+from regard.view.classes import CROSSED, LISTED, numbers
+from regard.view.panels import draw
 from regard.view.text import cell
 
 _FEW = 30  # points of a curve that are marked one by one
 _ACROSS = 4  # pictures in a row
+_CONFUSION = "confusion.png"
+_MISTAKES = 20
 
 
 def summary(run: Run, recipe: Recipe, task: Task, outcome: Outcome) -> list[RenderableType]:
-    """How it ended, the scores, some predictions and where they looked."""
+    """Return the outcome, the scores and some predictions with their attention, for the screen."""
     head = _ending(outcome)
     if outcome.valid is None:
         return [f"[yellow]{head}[/]; `regard train` with the same recipe goes on from there"]
@@ -63,10 +71,10 @@ def report(run: Run, recipe: Recipe, outcome: Outcome) -> None:
     measured = outcome.test or outcome.valid
     if measured is not None and measured.classes is not None:
         split = "test" if outcome.test is not None else "valid"
-        lines += ["", f"## Classes: {split}", "", *class_lines(measured.classes)]
+        lines += ["", f"## Classes: {split}", "", *_class_lines(measured.classes)]
     if measured is not None and measured.confusion is not None:
-        lines += confusion_lines(measured.confusion)
-        draw_confusion(measured.confusion, run.folder)
+        lines += _confusion_lines(measured.confusion)
+        _draw_confusion(measured.confusion, run.folder)
     if measured is not None and measured.predictions:
         lines += ["", *_predictions(_chosen(measured.predictions, 20))]
     with written(run.folder / "report.md") as draft:
@@ -74,7 +82,7 @@ def report(run: Run, recipe: Recipe, outcome: Outcome) -> None:
 
 
 def _ending(outcome: Outcome) -> str:
-    """Why, when and how soon a run ended."""
+    """Return how a run ended: reason, step and time."""
     step, reason = outcome.progress.step, ENDED[outcome.reason]
     if outcome.begun == step:
         return f"{reason} already, after step {step:,}; measured again"
@@ -88,12 +96,12 @@ def _lasted(seconds: float) -> str:
 
 
 def _measured(outcome: Outcome) -> list[tuple[str, Measured]]:
-    """The splits that were measured at the end."""
+    """Return the splits that were measured at the end."""
     return [(name, one) for name, one in (("valid", outcome.valid), ("test", outcome.test)) if one is not None]
 
 
 def _facts(run: Run, recipe: Recipe, outcome: Outcome) -> Iterator[tuple[str, str]]:
-    """What a reader of numbers asks first."""
+    """Yield names and values of the table at the top of the report."""
     train, progress = recipe.train, outcome.progress
     yield "model", f"{recipe.model.kind}, {outcome.parameters:,} parameters"
     yield "examples", ", ".join(f"{count:,} {split}" for split, count in outcome.examples.items())
@@ -116,7 +124,7 @@ def _facts(run: Run, recipe: Recipe, outcome: Outcome) -> Iterator[tuple[str, st
 
 
 def _command(run: Run, recipe: Recipe, *, longer: bool) -> str:
-    """What goes on with the run, from the recipe in its folder."""
+    """Return the command that resumes the run from the recipe in its folder."""
     folder = run.folder
     words = ["regard", "train", str(folder / "recipe.yaml"), "--runs", str(folder.parent)]
     if folder.name != recipe.run:
@@ -128,7 +136,7 @@ def _command(run: Run, recipe: Recipe, *, longer: bool) -> str:
 
 
 def _predictions(chosen: Sequence[Prediction]) -> Iterator[str]:
-    """A table of them, with what would have been right where that is known."""
+    """Yield a table of predictions, with the references where there are any."""
     known = any(one.reference is not None for one in chosen)
     yield "| source | prediction |" + " reference |" * known
     yield "|---|---|" + "---|" * known
@@ -137,13 +145,13 @@ def _predictions(chosen: Sequence[Prediction]) -> Iterator[str]:
 
 
 def _chosen(predictions: Sequence[Prediction], count: int) -> list[Prediction]:
-    """Some predictions from all over the split."""
+    """Return some predictions, evenly spread over the split."""
     step = max(1, len(predictions) // max(1, count))
     return list(predictions[::step][:count])
 
 
 def _curves(run: Run, recipe: Recipe, outcome: Outcome) -> bool:
-    """Draw the training and validation curves, if there was a validation: what the model is chosen by first."""
+    """Draw the curves of training and validation, the selecting metric first; return False without a validation."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -176,3 +184,44 @@ def _curves(run: Run, recipe: Recipe, outcome: Outcome) -> bool:
         figure.savefig(draft, format="png", dpi=120)
     pyplot.close(figure)
     return True
+
+
+def _class_lines(scores: ClassScores) -> Iterator[str]:
+    """Return the lines of Markdown about the classes of a split."""
+    found, largest = scores.per_class(), scores.most_frequent(LISTED)
+    yield from ("| class | precision | recall | F1 | count |", "|---|---:|---:|---:|---:|")
+    for name in largest:
+        yield _row(cell(name), *numbers(*found[name]))
+    if (left := len(found) - len(largest)) > 0:
+        yield _row(f"*and {left:,} rarer classes*", *[""] * 4)
+    for name, average in scores.averages().items():
+        yield _row(f"**{name}**", *numbers(*average))
+
+
+def _confusion_lines(confusion: Confusion) -> Iterator[str]:
+    """Return the lines of Markdown about which class was taken for which."""
+    yield ""
+    if len(confusion.names) <= CROSSED:
+        yield _row("true \\\\ predicted", *map(cell, confusion.names))
+        yield f"|---|{'---:|' * len(confusion.names)}"
+        for name, counts in zip(confusion.names, confusion.counts.tolist(), strict=True):
+            yield _row(cell(name), *(f"{count:,}" for count in counts))
+    else:
+        yield from ("| true | predicted | times |", "|---|---|---:|")
+        for true, claimed, times in confusion.mistakes(_MISTAKES):
+            yield _row(cell(true), cell(claimed), f"{times:,}")
+    yield from ("", f"![share of each true class that is predicted as each class]({_CONFUSION})")
+
+
+def _draw_confusion(confusion: Confusion, folder: Path) -> None:
+    """Write the matrix as a picture: a row per true class, darker where a larger share of it is predicted."""
+    part, found = confusion.largest(LISTED), confusion.scores().per_class()
+    supports = torch.tensor([found[name].support for name in part.names], device="cpu")
+    shares = torch.from_numpy(part.counts) / supports.clamp(min=1).unsqueeze(1)  # [C, C]
+    panel = Panel("share of each true class", shares, "true", "predicted", part.names, part.names)
+    with written(folder / _CONFUSION) as draft:
+        draw([panel], draft, suffix=".png")
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"

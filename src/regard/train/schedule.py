@@ -1,4 +1,4 @@
-"""How the learning rate moves: a factor of the recipe's rate for every update."""
+"""Learning-rate schedules: a factor of the recipe's rate per update."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 
 class Schedule(abc.ABC):
-    """A factor for each update, counted from 1. Most depend on nothing but the step; plateau watches a metric."""
+    """Factor of the learning rate per update, counted from 1; of the step alone, but for plateau."""
 
     @abc.abstractmethod
     def factor(self, step: int) -> float:
-        """What the learning rate is multiplied with at update `step`."""
+        """Return the factor of the learning rate at update `step`."""
 
     def observe(self, value: float, *, higher_is_better: bool) -> None:  # noqa: B027
-        """Take note of a validation result; most schedules do not."""
+        """Take note of a validation result; most schedules ignore it."""
 
     def state(self) -> dict[str, Any]:
-        """What a resumed run needs, as JSON."""
+        """Return the state that a resumed run needs, as JSON."""
         return {}
 
     def restore(self, state: dict[str, Any]) -> None:  # noqa: B027
-        """Go on from `state()`."""
+        """Resume from `state()`."""
 
 
 @dataclass(frozen=True)
@@ -145,5 +145,5 @@ class Plateau(Schedule):
 
 
 def warming(step: int, warmup: int) -> float:
-    """Linear from 0 to 1 over `warmup` steps."""
+    """Return the factor of a linear warm-up from 0 to 1 over `warmup` steps."""
     return min(1.0, step / warmup) if warmup else 1.0

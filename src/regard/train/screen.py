@@ -1,4 +1,4 @@
-"""What a run shows while it runs."""
+"""Screen: progress bar, messages and warnings of a training run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.progress import (
 )
 from torch import nn
 
-from regard.data.feed import Feed
+from regard.data.batching.feed import Feed
 from regard.evaluate.score import shown
 from regard.recipes.sections import Recipe
 from regard.runs.checkpoint import Progress as Place
@@ -24,21 +24,21 @@ from regard.train.time_spent import TimeSpent, duration
 from regard.view.console import Console
 
 ENDED = {"finished": "finished", "patience": "out of patience", "interrupted": "interrupted"}
-"""Why a run ended, for people."""
-_ON_A_TERMINAL, _ELSEWHERE = 1.0, 30.0  # seconds between two looks at loss and speed
+"""Reasons why a run ended, in words."""
+_ON_A_TERMINAL, _ELSEWHERE = 1.0, 30.0  # seconds between two updates of loss and speed
 _ALL, _BETWEEN = 20, 2.0  # validations that all have a line; of further ones, seconds between two lines
 
 
 class Screen:
-    """Loss and speed, in a bar or, off a terminal, a line now and then; a line for each validation; and notices."""
+    """Progress on a terminal: a bar with loss and speed, a line per validation, and notes; off a terminal, lines."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.console = Console(stderr=True, quiet=quiet)
         self._bar: Progress | None = None
         self._task = TaskID(0)
-        self._pace = _Pace()
+        self._meter = _Meter()
         self._validations = 0
-        self._said = 0.0  # when a validation last had a line
+        self._printed = 0.0  # when a validation last had a line
 
     def begin(
         self,
@@ -51,29 +51,29 @@ class Screen:
         sharded: bool = False,
         ended: str | None = None,
     ) -> None:
-        """Say what is about to happen.
+        """Print what is trained, and start the progress bar.
 
         Args:
-            recipe: what is trained.
-            model: its parameters are counted.
-            feed: what it learns from.
-            progress: where the run stands.
-            processes: how many learn together.
-            sharded: whether each of them holds a part of the model.
-            ended: why there is nothing more to train: "finished" or "patience"; None if there is.
+            recipe: of the run.
+            model: with its number of parameters.
+            feed: training batches.
+            progress: of the run.
+            processes: number of processes.
+            sharded: True if the model is divided among them.
+            ended: reason why training is over, "finished" or "patience"; None if it is not.
         """
         count = sum(parameter.numel() for parameter in model.parameters())
         together = "" if processes == 1 else f"; {processes} processes{', sharded' if sharded else ''}"
-        self._say(f"[bold]{recipe.run}[/]: {recipe.model.kind}, {count:,} parameters; {escape(str(feed))}{together}")
+        self._print(f"[bold]{recipe.run}[/]: {recipe.model.kind}, {count:,} parameters; {escape(str(feed))}{together}")
         if feed.dropped:
             self.notice(f"{feed.dropped:,} examples are longer than a batch may be and were left out")
         if ended is not None:
             more = "; a larger train.steps goes on from there" if ended == "finished" else ""
-            self._say(f"{ENDED[ended]} already, after step {progress.step:,}; it is measured again{more}")
+            self._print(f"{ENDED[ended]} already, after step {progress.step:,}; it is measured again{more}")
             return
         if progress.step:
-            self._say(f"going on after step {progress.step:,}")
-        self._pace = _Pace()
+            self._print(f"going on after step {progress.step:,}")
+        self._meter = _Meter()
         if self.console.is_interactive:
             self._begin_bar(progress.step, recipe.train.updates)
 
@@ -91,56 +91,56 @@ class Screen:
         self._bar.start()
 
     def foresee(self, updates: int, left: float, time: TimeSpent, advice: str | None) -> None:
-        """Early in a run: the time that it will take, and what to do about it if that is long."""
+        """Print the remaining time early in a run, and advice if it is long."""
         validation = f", a validation about {duration(time.validation)}" if time.validation else ""
-        self._say(f"about {duration(left)} left: {updates:,} updates of {duration(time.update or 0.0)}{validation}")
+        self._print(f"about {duration(left)} left: {updates:,} updates of {duration(time.update or 0.0)}{validation}")
         if advice is not None:
             self.notice(advice)
 
     def stepped(self, step: int, nll: float, tokens: int, left: float | None = None) -> None:
-        """After an update: its summed -log p, the tokens it learned from, and the seconds that are left."""
-        self._pace.add(nll, tokens)
-        if self._bar is not None:  # which draws itself ten times a second, however often it is told
+        """Show an update: its summed -log p, its number of tokens, and the remaining seconds."""
+        self._meter.add(nll, tokens)
+        if self._bar is not None:  # which redraws itself ten times a second at most
             self._bar.update(self._task, completed=step)
-        if self._pace.seconds < (_ELSEWHERE if self._bar is None else _ON_A_TERMINAL):
+        if self._meter.seconds < (_ELSEWHERE if self._bar is None else _ON_A_TERMINAL):
             return
         remaining = "" if left is None else f"  about {duration(left)} left"
         if self._bar is not None:
-            self._bar.update(self._task, description=f"{self._pace}{remaining}")
+            self._bar.update(self._task, description=f"{self._meter}{remaining}")
         else:
-            self._say(f"step {step:>6,}  {self._pace}{remaining}")
-        self._pace = _Pace()
+            self._print(f"step {step:>6,}  {self._meter}{remaining}")
+        self._meter = _Meter()
 
     def validated(self, step: int, values: dict[str, float], *, better: bool) -> None:
-        """After a validation; where there are many in a short time, some of them have no line."""
+        """Print a validation; where there are many in a short time, only some of them."""
         self._validations += 1
-        if self._validations > _ALL and perf_counter() - self._said < _BETWEEN:
+        if self._validations > _ALL and perf_counter() - self._printed < _BETWEEN:
             return
-        self._said = perf_counter()
+        self._printed = perf_counter()
         measured = "  ".join(f"{escape(name)} {shown(value, '.4g')}" for name, value in values.items())
-        self._say(f"step {step:>6,}  {measured}{'  [green]best[/]' if better else ''}")
-        self._pace = _Pace()  # the validation is no part of the speed
+        self._print(f"step {step:>6,}  {measured}{'  [green]best[/]' if better else ''}")
+        self._meter = _Meter()  # speed does not include the validation
 
     def notice(self, sentence: str) -> None:
-        """Something a person should know."""
-        self._say(f"[yellow]note:[/] {escape(sentence)}")
+        """Print a warning or a note."""
+        self._print(f"[yellow]note:[/] {escape(sentence)}")
 
     def end(self) -> None:
-        """The bar has done its work."""
+        """Remove the progress bar."""
         if self._bar is not None:
             with suppress(OSError):
                 self._bar.stop()
 
-    def _say(self, line: str) -> None:
-        """A line, whole where there is no terminal that has a width."""
+    def _print(self, line: str) -> None:
+        """Print a line, unwrapped where there is no terminal with a width."""
         try:
             self.console.print(line, soft_wrap=not self.console.is_interactive)
-        except OSError:  # the terminal was closed, and the run is worth more than what it shows
+        except OSError:  # the terminal was closed; the run goes on without it
             self.console.quiet = True
 
 
-class _Pace:
-    """Loss and speed since it was made."""
+class _Meter:
+    """Meter of loss and speed since its creation."""
 
     def __init__(self) -> None:
         self._begin, self._nll, self._tokens = perf_counter(), 0.0, 0

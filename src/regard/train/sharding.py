@@ -47,7 +47,7 @@ def shard(objective: nn.Module, device: torch.device, *, layers: bool) -> None:
 
 
 def by_layer(model: nn.Module, recipe: Recipe) -> bool:
-    """Whether all processes compute with the same layers, equally often, and are done with them then.
+    """Return True if all processes call the same layers equally often, and do not use them afterwards.
 
     With scheduled sampling a layer is called once for each token, and processes have texts of different lengths; two
     directions are compared by weights that are made after the layers are done.
@@ -57,7 +57,7 @@ def by_layer(model: nn.Module, recipe: Recipe) -> bool:
 
 @torch.no_grad()
 def fill(model: nn.Module, trained: nn.Module) -> None:
-    """Give a model that is not sharded what one that is has learned; all processes take part."""
+    """Copy the weights of a sharded model into one that is not; all processes take part."""
     learned = trained.state_dict()
     for name, tensor in model.state_dict().items():
         tensor.copy_(whole(learned[name]))
@@ -65,7 +65,7 @@ def fill(model: nn.Module, trained: nn.Module) -> None:
 
 @cache
 def show_states() -> None:
-    """Have torch see the tensors inside the states that layers take and return: gradients pass through them.
+    """Register the states that layers take and return with torch, so that gradients pass through their tensors.
 
     Older versions look only into containers that they know. States are values, which nothing changes in place, so
     torch need not warn that some of their tensors are views.

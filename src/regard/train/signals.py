@@ -21,7 +21,7 @@ class MeasurementStopped(BaseException):
 
 
 class Interrupted(KeyboardInterrupt):
-    """An interrupt that knows its signal.
+    """Interrupt with the number of its signal.
 
     Attributes:
         number: the signal.
@@ -34,7 +34,7 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def as_interrupts() -> Iterator[None]:
-    """Have each of these signals do in this block what Ctrl-C does: raise `Interrupted`."""
+    """Raise `Interrupted` for each of these signals inside this block, as Ctrl-C does."""
     first = math.inf
 
     def come(number: int, frame: FrameType | None) -> None:
@@ -68,7 +68,7 @@ class StopSignals:
 
     @contextmanager
     def caught(self) -> Iterator[None]:
-        """Note signals in this block instead of dying by them. A second one ends the process at once."""
+        """Record signals inside this block instead of ending the process; a second one ends it at once."""
         with _handled(self._come):
             yield
 

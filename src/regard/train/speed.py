@@ -1,28 +1,26 @@
-"""The seconds of an update and of a validation, measured before training on the model itself."""
+"""Speed of training: seconds of an update and of a validation, and the time that is left."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import torch
 from accelerate.utils import broadcast_object_list
 from pydantic import BaseModel
 
-from regard.data.feed import Place
+from regard.data.batching.feed import Place
 from regard.recipes.sections import Recipe
 from regard.runs.budget import Budget
 from regard.runs.checkpoint import Progress
+from regard.tasks.measurement import inputs_and_references
 from regard.tasks.splits import Split
 from regard.tasks.task import MEASURED
+from regard.train.objective import make_optimizer
 from regard.train.schedule import Constant
+from regard.train.session import Session
 from regard.train.time_spent import duration
-from regard.train.update import make_optimizer
-from regard.train.validation import asked
-
-if TYPE_CHECKING:
-    from regard.train.trainer import Trainer
+from regard.train.updater import Updater
 
 _FEW, _MOST = 2, 24  # updates that are measured; the first is not counted
 _TOGETHER = 4  # the same of several processes
@@ -30,11 +28,13 @@ _BATCHES = 3  # batches of a validation that are measured
 _LONG = 2 * 3600.0  # seconds of a run from which another model is suggested
 _WIDE = 128  # the narrowest model that a narrower one is suggested for
 _SHARE = 0.05  # of train.minutes, to be spent on measuring updates
+_SOON, _EARLY, _PATIENCE = 20, 3, 10.0  # remaining time is announced after 20 updates, or after 3 that took 10 seconds
+_WORTH_ANNOUNCING = 30.0  # seconds
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Seconds on this machine.
+    """Speed on this machine, in seconds.
 
     Attributes:
         update: of one update.
@@ -47,11 +47,11 @@ class Speed:
     final: float
 
     def total(self, steps: int, valid_every: int) -> float:
-        """The seconds of so many updates with their validations, and what comes at the end."""
+        """Return the seconds of so many updates with their validations, and of the final measurements."""
         return steps * self.update + -(-steps // valid_every) * self.validation + self.final
 
     def within(self, seconds: float, valid_every: int) -> int:
-        """The updates that fit, with their validations; at least one.
+        """Return the number of updates that fit, with their validations; at least one.
 
         >>> speed = Speed(update=1.0, validation=10.0, final=20.0)
         >>> speed.within(155, valid_every=50), speed.total(100, 50), speed.within(3, 50)
@@ -62,70 +62,73 @@ class Speed:
         return max(1, int(rounds * valid_every + last))
 
 
-def measured_speed(trainer: Trainer, seconds: float = 10.0) -> Speed:
-    """Learn from a few batches, and forget it; then validate on some examples.
+def measured_speed(updater: Updater, seconds: float = 10.0) -> Speed:
+    """Measure some updates and undo them; then measure a part of a validation.
 
     Args:
-        trainer: before its first update; left as it was.
-        seconds: after which no further update is measured.
+        updater: of a session before its first update, which is left as it was.
+        seconds: time limit for updates.
     """
-    kept = {name: tensor.detach().clone() for name, tensor in trainer.model.state_dict().items()}
-    learned, trainer.schedule = trainer.schedule, Constant()
-    update = _update_seconds(trainer, seconds)
-    trainer.schedule = learned
-    trainer.model.load_state_dict(kept)
-    trainer.optimizer = make_optimizer(trainer.recipe.train, trainer.model.parameters())
-    trainer.optimizer.zero_grad(set_to_none=trainer.graphs is None)
-    trainer.carried = None
-    validation = validation_seconds(trainer, trainer.setup.valid)
-    return Speed(update, validation, validation * final_validations(trainer))
+    session = updater.session
+    initial = {name: tensor.detach().clone() for name, tensor in session.model.state_dict().items()}
+    schedule, session.schedule = session.schedule, Constant()
+    update = _update_seconds(updater, seconds)
+    session.schedule = schedule
+    session.model.load_state_dict(initial)
+    session.optimizer = make_optimizer(session.recipe.train, session.model.parameters())
+    session.optimizer.zero_grad(set_to_none=session.graphs is None)
+    session.carried = None
+    validation = validation_seconds(session, session.setup.valid)
+    return Speed(update, validation, validation * final_validations(session))
 
 
-def _update_seconds(trainer: Trainer, seconds: float) -> float:
-    """The mean over some batches of the first epoch."""
-    trainer.model.train()
-    alone, places = trainer.accelerator.num_processes == 1, trainer.feed.after(0, 0)
+def _update_seconds(updater: Updater, seconds: float) -> float:
+    """Return the mean over some batches of the first epoch."""
+    session = updater.session
+    session.model.train()
+    alone, places = session.accelerator.num_processes == 1, session.feed.after(0, 0)
     begin, found = perf_counter(), list[float]()
     # Several processes meet in each update: they make the same number, whatever the clock of each says.
     few, most = (_FEW, _MOST) if alone else (_TOGETHER, _TOGETHER)
     while len(found) < few or (len(found) < most and perf_counter() - begin < seconds):
-        group = [next(places) for _ in range(trainer.recipe.train.batch.accumulate)]
-        if trainer.graphs is not None:
-            trainer.update(group, Progress())  # a shape that is new is recorded, once for all batches to come
+        group = [next(places) for _ in range(session.recipe.train.batch.accumulate)]
+        if session.graphs is not None:
+            updater.update(group, Progress())  # which captures a new shape
         started = perf_counter()
-        trainer.update(group, Progress())
+        updater.update(group, Progress())
         found.append(perf_counter() - started)
     return sum(found[1:]) / len(found[1:])
 
 
-def validation_seconds(trainer: Trainer, split: Split) -> float:
-    """An estimate from a few batches and from answers to a batch of questions, as long as the right ones."""
-    model = trainer.whole()
+def validation_seconds(session: Session, split: Split) -> float:
+    """Estimate a validation from a few batches, and from a batch of predictions as long as the references."""
+    model = session.whole_model()
     training = model.training
     model.eval()
     try:
         with torch.no_grad():
-            return _likelihood_seconds(trainer, model, split) + _answer_seconds(trainer, model, split)
+            return _likelihood_seconds(session, model, split) + _answer_seconds(session, model, split)
     finally:
         model.train(training)
 
 
-def _likelihood_seconds(trainer: Trainer, model: torch.nn.Module, split: Split) -> float:
-    feed = trainer.task.measuring_feed(trainer.recipe, split, carries=hasattr(model, "carry"))
-    task = trainer.task.ready(model, split.examples)
+def _likelihood_seconds(session: Session, model: torch.nn.Module, split: Split) -> float:
+    """Return the estimate for the loss, from batches of several lengths."""
+    feed = session.task.measuring_feed(session.recipe, split, carries=hasattr(model, "carry"))
+    task = session.task.bind(model, split.examples)
     numbers = sorted({round(part * (feed.per_epoch - 1) / (_BATCHES - 1)) for part in range(_BATCHES)})
     begin = perf_counter()
     for number in numbers:  # from the shortest to the longest
-        float(task.loss(model, feed.batch(Place(0, number)).to(trainer.accelerator.device)).nll)
+        float(task.loss(model, feed.batch(Place(0, number)).to(session.accelerator.device)).nll)
     return (perf_counter() - begin) / len(numbers) * feed.per_epoch
 
 
-def _answer_seconds(trainer: Trainer, model: torch.nn.Module, split: Split) -> float:
-    """Nothing where no answers are compared with references."""
-    recipe, task = trainer.recipe, trainer.task.ready(model, split.examples)
+def _answer_seconds(session: Session, model: torch.nn.Module, split: Split) -> float:
+    """Return the estimate for predictions; 0 where none are compared with references."""
+    recipe, task = session.recipe, session.task.bind(model, split.examples)
     if task.answer is None:
         return 0.0
-    questions, _ = asked(task, split, recipe)
+    questions, _ = inputs_and_references(task, split, recipe)
     some = questions[:: max(1, len(questions) // MEASURED)][:MEASURED]
     search = recipe.search()
     if task.unit == "token" and split.encoded is not None:  # an untrained model would go on to the greatest length
@@ -136,30 +139,32 @@ def _answer_seconds(trainer: Trainer, model: torch.nn.Module, split: Split) -> f
     return (perf_counter() - begin) / len(some) * len(questions)
 
 
-def final_validations(trainer: Trainer) -> float:
-    """The measurements at the end, of both splits, in validations."""
-    test = trainer.setup.test
-    return 1.0 + (0.0 if test is None else len(test) / max(1, len(trainer.setup.valid)))
+def final_validations(session: Session) -> float:
+    """Return the duration of the final measurements on both splits, in validations."""
+    test = session.setup.test
+    return 1.0 + (0.0 if test is None else len(test) / max(1, len(session.setup.valid)))
 
 
-def fitted(trainer: Trainer, minutes: float) -> int:
-    """The number of updates of a run that is to take so many minutes: measured where it begins, then the run's own."""
-    # What the first process knows and measures, all of them go by.
-    known: list[Budget | None] = broadcast_object_list([Budget.of(trainer.run.folder)])
+def fitted(updater: Updater, minutes: float) -> int:
+    """Return the number of updates of a run of so many minutes: measured when it begins, then read from its folder."""
+    session = updater.session
+    # All processes follow the main one, whatever they read and measure themselves.
+    known: list[Budget | None] = broadcast_object_list([Budget.of(session.run.folder)])
     budget = known[0]
     if budget is None:
-        measured: list[Budget] = broadcast_object_list([_measured_budget(trainer, minutes)])
+        measured: list[Budget] = broadcast_object_list([_measured_budget(updater, minutes)])
         budget = measured[0]
-        if trainer.accelerator.is_main_process:
-            budget.save(trainer.run.folder)
+        if session.is_main:
+            budget.save(session.run.folder)
     return budget.within(minutes)
 
 
-def _measured_budget(trainer: Trainer, minutes: float) -> Budget:
-    begun = max((int(path.name) for path in trainer.run.checkpoints().paths()), default=0)
-    speed = measured_speed(trainer, _SHARE * 60 * minutes)
-    fits = speed.within(60 * minutes - trainer.time.total, trainer.recipe.train.valid_every)
-    trainer.screen.notice(
+def _measured_budget(updater: Updater, minutes: float) -> Budget:
+    session = updater.session
+    begun = max((int(path.name) for path in session.run.checkpoints().paths()), default=0)
+    speed = measured_speed(updater, _SHARE * 60 * minutes)
+    fits = speed.within(60 * minutes - session.time.total, session.recipe.train.valid_every)
+    session.screen.notice(
         f"train.minutes is {minutes:g}: {fits:,} updates of {duration(speed.update)} fit, "
         f"with validations of {duration(speed.validation)}"
     )
@@ -167,7 +172,7 @@ def _measured_budget(trainer: Trainer, minutes: float) -> Budget:
 
 
 def advice(recipe: Recipe, seconds: float) -> str | None:
-    """What to do about a run that takes hours on this machine; None where it does not.
+    """Return how to shorten a run that takes hours on this machine; None for other runs.
 
     >>> from regard.recipes.load import load
     >>> advice(load("dates", ["model.hidden_dim=512"]).recipe, 3 * 3600)
@@ -180,7 +185,7 @@ def advice(recipe: Recipe, seconds: float) -> str | None:
 
 
 def machine() -> str:
-    """What it computes on, in words."""
+    """Return the name of the device in words."""
     if torch.cuda.is_available():
         return "this GPU"
     threads = torch.get_num_threads()
@@ -188,7 +193,7 @@ def machine() -> str:
 
 
 def _narrower(section: BaseModel, key: str) -> str:
-    """Half the width of a model that is wide, as an assignment; nothing for others."""
+    """Return an assignment that halves the width of a wide model; "" for others."""
     for name in ("dim", "hidden_dim"):
         width = getattr(section, name, None)
         if isinstance(width, int) and width >= _WIDE:
@@ -198,3 +203,32 @@ def _narrower(section: BaseModel, key: str) -> str:
         if isinstance(part, BaseModel) and (found := _narrower(part, f"{key}.{name}")):
             return found
     return ""
+
+
+class RemainingTime:
+    """Remaining time of a run: updates, validations and final measurements."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._announced = False
+
+    def seconds(self, progress: Progress) -> float | None:
+        """Return the remaining seconds, unless patience ends the run; None before the first update."""
+        train = self.session.recipe.train
+        updates = max(0, train.updates - progress.step)
+        validations = -(-train.updates // train.valid_every) - progress.step // train.valid_every
+        return self.session.time.left(updates, max(0, validations), final_validations(self.session))
+
+    def announce(self, progress: Progress) -> None:
+        """Print the remaining time once, after the first updates of a run that takes longer than a moment."""
+        session, time = self.session, self.session.time
+        done = time.count("updates")
+        if self._announced or not (done >= _SOON or (done >= _EARLY and time.seconds("updates") > _PATIENCE)):
+            return
+        self._announced = True
+        if (self.seconds(progress) or 0.0) > _WORTH_ANNOUNCING and not time.count("validations"):
+            time.validation = validation_seconds(session, session.setup.valid)
+        left = self.seconds(progress)
+        if left is not None and left > _WORTH_ANNOUNCING:
+            updates = session.recipe.train.updates - progress.step
+            session.screen.foresee(updates, left, time, advice(session.recipe, left))

@@ -1,4 +1,4 @@
-"""The state that goes from window to window, as named tensors, so that a resumed run goes on in mid-text."""
+"""Recurrent state between windows, as named tensors, so that a resumed run continues in mid-text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def named_tensors(state: Any, prefix: str = "") -> dict[str, Tensor]:
-    """The tensors of a state, by the names of the fields they are in.
+    """Return the tensors of a state, by the names of their fields.
 
     >>> import torch
     >>> from regard.nn.rnn import RecurrentState
@@ -27,7 +27,7 @@ def named_tensors(state: Any, prefix: str = "") -> dict[str, Tensor]:
 
 
 def grown(first: Mapping[str, Tensor], kept: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return tensors as those of a state at the beginning become in mid-text: a memory, empty at first, gets longer.
+    """Return tensors of an initial state with the sizes that they have in mid-text: a memory starts empty and grows.
 
     Args:
         first: of the state at the beginning.
@@ -46,7 +46,7 @@ def grown(first: Mapping[str, Tensor], kept: Mapping[str, Tensor]) -> dict[str, 
 
 
 def with_tensors(state: Any, tensors: dict[str, Tensor], prefix: str = "") -> Any:
-    """A state of the same form, with these tensors."""
+    """Return a state of the same structure with these tensors."""
     changed: dict[str, Any] = {}
     for name, value in _parts(state):
         if isinstance(value, Tensor):
@@ -57,7 +57,7 @@ def with_tensors(state: Any, tensors: dict[str, Tensor], prefix: str = "") -> An
 
 
 def _parts(state: Any) -> list[tuple[str, Any]]:
-    """The fields of a dataclass by name, the parts of a tuple by number."""
+    """Return the fields of a dataclass by name, or the parts of a tuple by number."""
     if isinstance(state, tuple):
         return [(str(number), part) for number, part in enumerate(state)]
     return [(field.name, getattr(state, field.name)) for field in fields(state)]

@@ -1,4 +1,4 @@
-"""The seconds of a run by activity, and how many the rest of it will take."""
+"""Time spent per activity of a run, and a forecast of the rest."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TimeSpent:
 
     @contextmanager
     def on(self, activity: Activity) -> Iterator[None]:
-        """Count the time inside as spent on this."""
+        """Measure the time inside this block."""
         begin = perf_counter()
         try:
             yield
@@ -37,35 +37,35 @@ class TimeSpent:
             self.add(activity, perf_counter() - begin)
 
     def add(self, activity: Activity, seconds: float) -> None:
-        """Count one more of this."""
+        """Add a measured time."""
         self._seconds[activity] = self.seconds(activity) + seconds
         self._counts[activity] = self.count(activity) + 1
         if activity == "updates":
             self._recent.append(seconds)
 
     def seconds(self, activity: Activity) -> float:
-        """All that was spent on this."""
+        """Return the seconds spent on an activity."""
         return self._seconds.get(activity, 0.0)
 
     def count(self, activity: Activity) -> int:
-        """How often this was done."""
+        """Return how often an activity took place."""
         return self._counts.get(activity, 0)
 
     @property
     def total(self) -> float:
-        """All seconds that were spent."""
+        """Seconds spent in all."""
         return sum(self._seconds.values())
 
     @property
     def update(self) -> float | None:
-        """The mean seconds of the last updates, with those of checkpoints between them; None before the first."""
+        """Mean seconds of recent updates, with the checkpoints between them; None before the first."""
         if not self._recent:
             return None
         writing = self.seconds("checkpoints") / max(self.seconds("updates"), 1e-9)
         return sum(self._recent) / len(self._recent) * (1 + writing)
 
     def left(self, updates: int, validations: int, final: float) -> float | None:
-        """The seconds that the rest will take; None before the first update.
+        """Return the remaining seconds; None before the first update.
 
         Args:
             updates: how many are left.
@@ -79,7 +79,7 @@ class TimeSpent:
         return updates * self.update + (validations + final) * each
 
     def __str__(self) -> str:
-        """How it was spent: "12 min: 10 min in 500 updates, 2 min in 5 validations"."""
+        """Return a summary: "12 min: 10 min in 500 updates, 2 min in 5 validations"."""
         named = [(activity, seconds) for activity, seconds in self._seconds.items() if seconds >= 0.5]
         parts = [f"{duration(seconds)} in {self._named(activity)}" for activity, seconds in named]
         return f"{duration(self.total)}{': ' if parts else ''}{', '.join(parts)}"
@@ -92,7 +92,7 @@ class TimeSpent:
 
 
 def duration(seconds: float) -> str:
-    """Seconds for people, to two digits or so.
+    """Return seconds in words, to about two digits.
 
     >>> [duration(seconds) for seconds in (0.0213, 0.4, 41.3, 100, 1000, 9000, 12 * 3600, 3 * 86400)]
     ['21 ms', '0.4 s', '41 s', '1 min 40 s', '17 min', '2.5 h', '12 h', '3 days']

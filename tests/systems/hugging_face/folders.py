@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 import regard
-from regard.data.batch import padded
+from regard.data.batching.batch import padded
 from regard.models.outputs import Predicted
 
 PIECES = [

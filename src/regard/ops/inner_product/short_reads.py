@@ -51,7 +51,7 @@ _SHARED = 160 << 10  # bytes of a multiprocessor that the widest heads need
 
 
 def short_fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shape: Shape) -> bool:
-    """Return whether this is a short read in a CUDA graph: called from Python, it takes longer to launch."""
+    """Return whether this is a short read inside a CUDA graph: in eager mode it takes longer to launch than others."""
     if not is_recording() or not query.dtype == key.dtype == value.dtype or not runnable(query, key, value):
         return False
     return _too_large(query, value, shape) is None and _suits(query.device) and _in_spans(mask, shape)

@@ -54,7 +54,7 @@ class StoriesData(SplitFiles):
 class WorldData(GeneratedData):
     """Stories of a small world with a question each, after the first tasks of bAbI; made on the spot."""
 
-    made: ClassVar[str] = "regard.data.world:World"
+    made: ClassVar[str] = "regard.systems.answering.world:World"
 
     format: Literal["world"]
     """Says that it is this kind of data."""

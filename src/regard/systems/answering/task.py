@@ -12,25 +12,38 @@ import torch
 from rich.text import Text
 from torch import Tensor, nn
 
-from regard.data.batch import Batch, padded
-from regard.data.corpus import Corpus
+from regard.data.batching.batch import Batch, padded
+from regard.data.batching.corpus import Corpus
 from regard.data.example import Examples, Value
-from regard.data.sentences import Sentences, encoded_sentences, folded
-from regard.data.tokenizer import Tokenizer
+from regard.data.fields.field import Field
+from regard.data.fields.padding import nested
+from regard.data.fields.sentences import Sentences, encoded_sentences
+from regard.data.fields.story import StoryField
+from regard.data.fields.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.explain.panel import Panel
 from regard.models.outputs import Predicted, log_softmax
 from regard.recipes.sections import Recipe
 from regard.specials import PAD, SPECIALS, UNK
-from regard.systems.answering.memories import forgotten_stories
+from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task, no_head
-from regard.tasks.tokenizers import learned_tokenizer, values
+from regard.tasks.task import Encoders, Task
+from regard.tasks.tokenizers import learned_tokenizer, tokens_field, values
 from regard.view.terminal import story_map
 from regard.view.text import isolated
 
 _UNKNOWN = UNK - len(SPECIALS)
+
+
+@dataclass(frozen=True)
+class StoryBatch:
+    """Stories, questions and answers of one word."""
+
+    story: Tensor  # [B, N, J]
+    story_lengths: Tensor  # [B], sentences
+    question: Tensor  # [B, J']
+    answer: Tensor  # [B, 1]
 
 
 @dataclass(frozen=True)
@@ -59,6 +72,11 @@ class Answering(Task):
         return cls(encoders, recipe.train.label_smoothing)
 
     @classmethod
+    def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
+        text = tokens_field(recipe.tokenizer)
+        return {"story": StoryField(learner=text.learner), "question": text, "answer": text}
+
+    @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
         texts = chain(values(train, "story"), values(train, "question"), values(train, "answer"))
         joint = learned_tokenizer(recipe.tokenizer, texts)
@@ -77,8 +95,9 @@ class Answering(Task):
         return found
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
-        predicted: Predicted = model(batch.story, batch.question, batch.story_lengths)
-        right = batch.answer[:, 0] - len(SPECIALS)
+        asked = batch.view(StoryBatch)
+        predicted: Predicted = model(asked.story, asked.question, asked.story_lengths)
+        right = asked.answer[:, 0] - len(SPECIALS)
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(_words(predicted), right, padding=_UNKNOWN, smoothing=smoothing)
         return Loss(total, nll.detach(), int((right != _UNKNOWN).sum()))
@@ -109,18 +128,18 @@ class Answering(Task):
     def classes(self, text: str) -> list[str]:
         return [text]
 
-    def doubts(self, model: Any, texts: Sequence[str]) -> list[str]:
+    def input_warnings(self, model: Any, texts: Sequence[str]) -> list[str]:
         """Of what is unknown, and of stories whose beginning is not read."""
         asked = [Sentences.of(text) for text in texts]
         room = getattr(model, "memory_size", math.inf)
-        return super().doubts(model, [" ".join(sentences) for sentences in asked]) + [
+        return super().input_warnings(model, [" ".join(sentences) for sentences in asked]) + [
             f"a story of {len(sentences) - 1} sentences is longer than the memory of {room} (model.memory_size): its "
             "first ones are not read"
             for sentences in asked
             if len(sentences) - 1 > room
         ]
 
-    def validated(self, model: Any, loss: float) -> str | None:
+    def after_validation(self, model: Any, loss: float) -> str | None:
         said: str | None = model.observe(loss) if hasattr(model, "observe") else None
         return said
 
@@ -161,7 +180,8 @@ class Answering(Task):
     ) -> list[tuple[list[tuple[str, float]], Tensor | None]]:
         """For each story with its question the likeliest words with log p, and where each hop looked [K, N]."""
         device = next(model.parameters()).device
-        story, sentences = folded(encoded_sentences([text[:-1] for text in asked], self.tokenizer.encode_all))
+        rows = encoded_sentences([text[:-1] for text in asked], self.tokenizer.encode_all)
+        story, sentences = map(torch.from_numpy, nested(rows))
         question = padded([row or [UNK] for row in self.tokenizer.encode_all([text[-1] for text in asked])], PAD)
         predicted: Predicted = model(story.to(device), question.to(device), sentences.to(device))
         log_probs = log_softmax(_words(predicted))
@@ -178,3 +198,24 @@ class Answering(Task):
 def _words(predicted: Predicted) -> Tensor:
     """The logits of words, [B, V - 4]: special ids are no answers."""
     return predicted.logits[:, len(SPECIALS) :]
+
+
+def forgotten_stories(model: nn.Module, corpus: Corpus) -> str | None:
+    """Return a warning of stories longer than the memory of a model; None if there are none.
+
+    Args:
+        model: one with a `memory_size` has such a memory, and never reads the first sentences of longer stories.
+        corpus: the stories, in its fields of sentences.
+    """
+    size = getattr(model, "memory_size", math.inf)
+    for name, kind in corpus.kinds.items():
+        if not isinstance(kind, StoryField):
+            continue
+        sentences = kind.sentences(corpus.column(name))
+        longer = int((sentences > size).sum())
+        if longer:
+            return (
+                f"{longer:,} of {len(corpus):,} stories are longer than the memory (model.memory_size is {size}, the "
+                f"longest has {int(sentences.max())} sentences): only their last {size} sentences are read"
+            )
+    return None

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import count
 
 from regard.data import Batch
-from regard.data.episodes import Drawn, Episodes
-from regard.data.feed import Feed, Place
+from regard.data.batching.feed import Feed, Place
+from regard.systems.bits.episodes import Drawn, Episodes
 
 
 class DrawnFeed(Feed):

@@ -13,8 +13,8 @@ from regard.recipes.encoder_sections import LSTM, CellsSection
 from regard.recipes.section import Model
 
 if TYPE_CHECKING:
-    from regard.data.episodes import Algorithm
     from regard.data.example import Examples
+    from regard.systems.bits.episodes import Algorithm
 
 
 class EpisodeData(DataSection):
@@ -33,7 +33,7 @@ class EpisodeData(DataSection):
 
     def algorithm(self) -> Algorithm:
         """Return the task, as questions and answers."""
-        from regard.data.episodes import ALGORITHMS
+        from regard.systems.bits.episodes import ALGORITHMS
 
         return ALGORITHMS[self.format](**self.rule())
 
@@ -41,8 +41,8 @@ class EpisodeData(DataSection):
         self.algorithm()
 
     def examples(self, split: Split, reading: Reading) -> Examples | None:
-        from regard.data.episodes import Drawn
-        from regard.data.episodes.drawn import ENDLESS
+        from regard.data.generated import ENDLESS
+        from regard.systems.bits.episodes import Drawn
 
         size = {"train": ENDLESS, "valid": self.valid_size, "test": self.test_size}[split]
         return Drawn(self.algorithm(), split, size=size, seed=self.seed)

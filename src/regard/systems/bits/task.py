@@ -13,13 +13,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.batch import Batch
-from regard.data.corpus import Corpus
-from regard.data.episodes import Algorithm, Asked, Drawn
-from regard.data.episodes.algorithm import bits_text
-from regard.data.episodes.drawn import ENDLESS, TOGETHER
+from regard.data.batching.batch import Batch
+from regard.data.batching.corpus import Corpus
+from regard.data.batching.feed import Feed
 from regard.data.example import Examples
-from regard.data.feed import Feed
+from regard.data.fields.field import Field
+from regard.data.generated import ENDLESS
 from regard.data.problems import DataError, TextError
 from regard.decode.search import Search
 from regard.evaluate.perplexity import bits_per_sequence
@@ -28,11 +27,15 @@ from regard.explain.panel import Panel
 from regard.models.ntm import NTM
 from regard.models.outputs import Predicted
 from regard.recipes.sections import Recipe
+from regard.systems.bits.episodes import Algorithm, Asked, Drawn
+from regard.systems.bits.episodes.algorithm import bits_text
+from regard.systems.bits.episodes.drawn import TOGETHER
 from regard.systems.bits.feed import DrawnFeed
 from regard.systems.bits.sections import EpisodeData
+from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Pace, Task, no_head
+from regard.tasks.task import Encoders, Fields, Task, Unrolling
 
 if TYPE_CHECKING:
     from regard.tasks.splits import Split
@@ -40,6 +43,15 @@ if TYPE_CHECKING:
 FLOOR = math.log(2)
 """The loss of a model that knows nothing of fair bits, in nats."""
 _TOUCHED = 0.1  # rows of a tape with less weight at every step are not drawn, unless all have less
+
+
+@dataclass(frozen=True)
+class EpisodeBatch:
+    """Episodes of one length."""
+
+    inputs: Tensor  # [B, T, I]
+    targets: Tensor  # [B, T, O]
+    asked: Tensor  # [B, T]
 
 
 @dataclass(frozen=True)
@@ -58,7 +70,6 @@ class Bits(Task):
     question: ClassVar[str] = "source"
     answer: ClassVar[str | None] = "target"
     unit: ClassVar[str] = "bit"
-    encoded: ClassVar[bool] = False
 
     algorithm: Algorithm
     encoders: Encoders = field(default_factory=dict)
@@ -69,11 +80,12 @@ class Bits(Task):
         return cls(recipe.data.algorithm())
 
     @classmethod
-    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
+    def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
+        """Return none: sequences are drawn as vectors when they are needed."""
         return {}
 
     @classmethod
-    def corpus(cls, recipe: Recipe, found: Examples, encoders: Encoders, cache: Path) -> Corpus | None:
+    def corpus(cls, recipe: Recipe, found: Examples, fields: Fields, cache: Path) -> Corpus | None:
         """Return None: sequences are drawn when they are needed."""
         return None
 
@@ -106,18 +118,18 @@ class Bits(Task):
         """Width of an input, and of an output."""
         return self.algorithm.input_dim, self.algorithm.output_dim
 
-    @property
-    def floor(self) -> float:
-        """That of fair bits."""
+    def unigram_loss(self, corpus: Corpus | None) -> float:
+        """Return the loss of fair bits."""
         return FLOOR
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
-        predicted: Predicted = model(batch.inputs)
-        each = F.binary_cross_entropy_with_logits(predicted.logits.float(), batch.targets, reduction="none")
-        total = (each * batch.asked.unsqueeze(2)).sum()
+        episodes = batch.view(EpisodeBatch)
+        predicted: Predicted = model(episodes.inputs)
+        each = F.binary_cross_entropy_with_logits(predicted.logits.float(), episodes.targets, reduction="none")
+        total = (each * episodes.asked.unsqueeze(2)).sum()
         return Loss(total, total.detach(), batch.tokens)
 
-    def apart(self, other: Task) -> str | None:
+    def incompatibility(self, other: Task) -> str | None:
         assert isinstance(other, Bits)
         names = [type(task.algorithm).__name__ for task in (other, self)]
         if names[0] != names[1] or other.sizes != self.sizes:
@@ -127,7 +139,7 @@ class Bits(Task):
             )
         return None
 
-    def pace(self, model: nn.Module) -> Pace | None:
+    def unrolling(self, model: nn.Module) -> Unrolling | None:
         return "steps" if isinstance(model, NTM) else None
 
     def check(self, model: nn.Module, entries: int | None = None) -> None:

@@ -78,7 +78,7 @@ class LabelledTextData(LabelledData, TargetData):
 class EndingsData(GeneratedData):
     """Made-up words, then the beginning of one of them; the label is how it ends; made on the spot."""
 
-    made: ClassVar[str] = "regard.data.endings:Endings"
+    made: ClassVar[str] = "regard.systems.classification.endings:Endings"
 
     format: Literal["endings"]
     """Says that it is this kind of data."""
@@ -99,7 +99,7 @@ class EndingsData(GeneratedData):
 class OpinionsData(GeneratedData):
     """Sentences that praise or blame in made-up words, with labels; made on the spot."""
 
-    made: ClassVar[str] = "regard.data.opinions:Opinions"
+    made: ClassVar[str] = "regard.systems.classification.opinions:Opinions"
 
     format: Literal["opinions"]
     """Says that it is this kind of data."""
@@ -123,7 +123,7 @@ class OpinionsData(GeneratedData):
 class ReviewsData(GeneratedData, TargetData):
     """Reviews of hotels in made-up words: what they complain about, or how many stars they give; made on the spot."""
 
-    made: ClassVar[str] = "regard.data.reviews:Reviews"
+    made: ClassVar[str] = "regard.systems.classification.reviews:Reviews"
 
     format: Literal["reviews"]
     """Says that it is this kind of data."""

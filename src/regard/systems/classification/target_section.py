@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from regard.recipes.section import Section
 
 if TYPE_CHECKING:
-    from regard.data.target_kinds import TargetKind
+    from regard.data.fields.target_kinds import TargetKind
 
 Kind = Literal["label", "labels", "number"]
 
@@ -45,7 +45,7 @@ class TargetData(Section):
 
     def target_form(self) -> TargetKind:
         """Return the form of the target, as readers read it."""
-        from regard.data.target_kinds import OneLabel, OneNumber, SeveralLabels
+        from regard.data.fields.target_kinds import OneLabel, OneNumber, SeveralLabels
 
         if self.target_kind == "labels":
             return SeveralLabels(self.label_separator)

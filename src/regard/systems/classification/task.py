@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from regard.data.batch import Batch
-from regard.data.corpus import Corpus
+from regard.data.batching.batch import Batch
+from regard.data.batching.corpus import Corpus
 from regard.data.example import Example, Value
-from regard.data.joined import SECOND
+from regard.data.fields.target_kinds import ONE_LABEL, OneLabel
+from regard.data.fields.tokenizer import Tokenizer
+from regard.data.formats.joined import SECOND
 from regard.data.problems import DataError, TextError, shortened
-from regard.data.target_kinds import ONE_LABEL, OneLabel
-from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.texts import References
@@ -36,11 +36,21 @@ from regard.systems.classification.targets.label_set import LabelSetTarget
 from regard.systems.classification.targets.number import NumberTarget
 from regard.systems.classification.targets.target import Answered, Target
 from regard.tasks.class_weights import ClassWeights
-from regard.tasks.layers import layers_panel
+from regard.tasks.input_output import no_head
 from regard.tasks.length_check import check_room
 from regard.tasks.loss import Loss
+from regard.tasks.panels import layers_panel
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Pace, Task, in_batches, no_head
+from regard.tasks.task import Encoders, Task, Unrolling, in_batches
+
+
+@dataclass(frozen=True)
+class LabelledBatch:
+    """Texts and their targets: labels [B], sets of labels [B, N], or numbers [B]."""
+
+    text: Tensor  # [B, T]
+    text_lengths: Tensor  # [B]
+    label: Tensor  # [B] or [B, N]
 
 
 @dataclass(frozen=True)
@@ -105,8 +115,9 @@ class Classification(Task):
     def constant(self) -> str | None:
         return self.target.constant
 
-    def unigram_loss(self, corpus: Corpus) -> float | None:
-        return self.target.floor(corpus, "label")
+    def unigram_loss(self, corpus: Corpus | None) -> float:
+        found = None if corpus is None else self.target.unigram_loss(corpus, "label")
+        return super().unigram_loss(corpus) if found is None else found
 
     def averaged(self, logits: Sequence[Tensor]) -> Tensor:
         return self.target.averaged(logits)
@@ -127,16 +138,17 @@ class Classification(Task):
         return self if encoder is None else replace(self, encoders={**self.encoders, "label": encoder})
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
-        predicted: Predicted = model(batch.text, batch.text_lengths)
+        labelled = batch.view(LabelledBatch)
+        predicted: Predicted = model(labelled.text, labelled.text_lengths)
         smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
-        total, nll = self.target.loss(predicted.logits, batch.label, smoothing=smoothing, weights=weights)
+        total, nll = self.target.loss(predicted.logits, labelled.label, smoothing=smoothing, weights=weights)
         if update is None:
-            return Loss(total, nll, self.target.count(batch.label))
+            return Loss(total, nll, self.target.count(labelled.label))
         if "penalty" in predicted.extras:  # an empty text has no words that hops could look at
-            total = total + predicted.extras["penalty"].masked_fill(batch.text_lengths == 0, 0.0).sum()
+            total = total + predicted.extras["penalty"].masked_fill(labelled.text_lengths == 0, 0.0).sum()
         return Loss(total, nll, batch.tokens)
 
-    def pace(self, model: nn.Module) -> Pace | None:
+    def unrolling(self, model: nn.Module) -> Unrolling | None:
         if not isinstance(model, Acceptor) or model.pair is not None:
             return None
         if not isinstance(self.target, LabelTarget):

@@ -126,7 +126,7 @@ class Decoding(Section):
 class TalesData(GeneratedData):
     """Tales of animals with made-up names, each given once and used again; made on the spot."""
 
-    made: ClassVar[str] = "regard.data.tales:Tales"
+    made: ClassVar[str] = "regard.systems.language_model.tales:Tales"
 
     format: Literal["tales"]
     """Says that it is this kind of data."""

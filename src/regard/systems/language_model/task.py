@@ -8,10 +8,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from regard.data.batch import Batch
-from regard.data.tokenizer import Tokenizer
+from regard.data.batching.batch import Batch
+from regard.data.fields.field import Field
+from regard.data.fields.tokenizer import Tokenizer
 from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.prompted import Prompted
@@ -25,12 +26,13 @@ from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS, PAD, UNK
 from regard.systems.language_model.sections import Decoding
+from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
-from regard.tasks.lstmn_panels import tape_panels, taped
+from regard.tasks.panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
-from regard.tasks.task import Encoders, Pace, Task, no_head
-from regard.tasks.tokenizers import texts_end
+from regard.tasks.task import Encoders, Task, Unrolling
+from regard.tasks.tokenizers import texts_end, tokens_field
 from regard.view.text import isolated
 
 if TYPE_CHECKING:
@@ -40,6 +42,14 @@ SAMPLED = 8
 """Tokens of a text that samples go on from."""
 _SHOWN = 70  # characters of a text above its picture
 _VOCABULARY = "(vocabulary)"
+
+
+@dataclass(frozen=True)
+class TextBatch:
+    """Texts by themselves, or windows of one long text, which have no lengths."""
+
+    text: Tensor  # [B, T + 1]
+    text_lengths: Tensor | None = None  # [B]
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,6 @@ class LanguageModelling(Task):
 
     question: ClassVar[str] = "text"
     answer: ClassVar[str | None] = None
-    framed: ClassVar[tuple[str, ...]] = ("text",)
     outline_sizes: ClassVar[tuple[int, int | None]] = (8, None)
 
     encoders: Encoders
@@ -75,6 +84,10 @@ class LanguageModelling(Task):
         smoothing, unknown = recipe.train.label_smoothing, own_keys(recipe.decode, Decoding).generate_unknown
         return cls(encoders, first, smoothing, Exposure.of(recipe), unknown)
 
+    @classmethod
+    def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
+        return {"text": tokens_field(recipe.tokenizer, masked=recipe.reads_pairs, begin=True, end=True)}
+
     @property
     def tokenizer(self) -> Tokenizer:
         """The one of the text."""
@@ -83,23 +96,24 @@ class LanguageModelling(Task):
         return found
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
-        given, wanted = batch.text[:, :-1], batch.text[:, 1:]
+        read = batch.view(TextBatch)
+        given, wanted = read.text[:, :-1], read.text[:, 1:]
         if update is not None:
             given = self.exposure.disturbed(given, vocabulary=self.tokenizer.size)
         predicted: Predicted = model(given, state)
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
-        goes_on = "text_lengths" not in batch  # a window; examples have lengths, and nothing behind them
+        goes_on = read.text_lengths is None  # a window; examples have lengths, and nothing behind them
         return Loss(total, nll.detach(), int(batch.tokens), carried(model, predicted.state) if goes_on else None)
 
-    def apart(self, other: Task) -> str | None:
+    def incompatibility(self, other: Task) -> str | None:
         assert isinstance(other, LanguageModelling)
         if other.first != self.first:
             return (
                 "begin texts differently (train.batch.window or data.ends); language models answer together if they "
                 "begin alike"
             )
-        return super().apart(other)
+        return super().incompatibility(other)
 
     def longest_samples(self, recipe: Recipe) -> Iterator[tuple[str, int]]:
         longest = recipe.search().max_length
@@ -113,7 +127,7 @@ class LanguageModelling(Task):
             "bits_per_character": bits_per_character(total, tokens),
         }
 
-    def pace(self, model: nn.Module) -> Pace | None:
+    def unrolling(self, model: nn.Module) -> Unrolling | None:
         return "steps" if isinstance(model, LSTMNLM) else "at once"
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:

@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 
 from regard.data import Batch, Corpus, DataError, Tokenizer
-from regard.data.feed import Feed, Place
-from regard.data.masking import Masking
-from regard.data.order import mixed, permutation
+from regard.data.batching.feed import Feed, Place
+from regard.data.batching.masking import Masking
+from regard.data.batching.order import mixed, permutation
 from regard.specials import EOS, IGNORE
 
 FIXED = 0
@@ -135,10 +135,13 @@ class MaskedFeed(Feed):
     def _masked(self, batch: Batch, epoch: int) -> Batch:
         numbers = np.array(batch.indices, np.int64)
         given, wanted = self.masking(
-            batch.text.numpy(), numbers, size=self.size, seeds=(self.seed, epoch), begins=self.begins
+            batch["text"].numpy(), numbers, size=self.size, seeds=(self.seed, epoch), begins=self.begins
         )
         tensors = {**batch.tensors, "text": torch.from_numpy(given), "wanted": torch.from_numpy(wanted)}
-        return replace(batch, tensors=tensors, tokens=int((wanted != IGNORE).sum()))
+        padding = dict(batch.padding)
+        if "text" in padding:
+            padding["wanted"] = padding["text"]._replace(value=IGNORE)
+        return replace(batch, tensors=tensors, tokens=int((wanted != IGNORE).sum()), padding=padding)
 
     def check(self, files: Sequence[Path]) -> None:
         """See that there is a token which can be asked for: unknown ones cannot.

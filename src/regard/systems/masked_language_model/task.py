@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.batch import Batch
-from regard.data.feed import ExampleFeed, Feed
-from regard.data.masking import Masking
+from regard.data.batching.batch import Batch
+from regard.data.batching.feed import ExampleFeed, Feed
+from regard.data.batching.masking import Masking
+from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import TextError, shortened
-from regard.data.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.evaluate.perplexity import perplexity
 from regard.evaluate.score import Score
@@ -30,10 +30,11 @@ from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS, FRAME, IGNORE, MASK, MASKED
 from regard.systems.masked_language_model.feed import FIXED, MaskedFeed, WindowFeed
 from regard.systems.masked_language_model.sections import Training
+from regard.tasks.input_output import no_head
 from regard.tasks.length_check import check_room, room
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import MEASURED, Encoders, Task, in_batches, no_head
+from regard.tasks.task import MEASURED, Encoders, Task, in_batches
 from regard.view.text import isolated
 
 if TYPE_CHECKING:
@@ -41,6 +42,16 @@ if TYPE_CHECKING:
 
 SAMPLED = 24
 """Tokens of a text that samples are made of."""
+
+
+@dataclass(frozen=True)
+class MaskedBatch:
+    """Texts with tokens hidden, and the hidden tokens; of two texts also whether the second follows the first."""
+
+    text: Tensor  # [B, T]
+    wanted: Tensor  # [B, T], -100 where nothing is hidden
+    text_lengths: Tensor | None = None  # [B]
+    next: Tensor | None = None  # [B], 0 where the second follows
 
 
 @dataclass(frozen=True)
@@ -73,7 +84,6 @@ class MaskedLanguageModelling(Task):
         inner = self._windows(recipe, split, rows=given.sentences, seed=recipe.train.seed, shuffle=True)
         inner = inner or ExampleFeed(
             split.corpus,
-            framed=(),
             counted="text",
             tokens=given.tokens,
             sentences=given.sentences,
@@ -86,7 +96,7 @@ class MaskedLanguageModelling(Task):
     def measuring_feed(self, recipe: Recipe, split: Split, *, carries: bool) -> Feed:
         inner = self._windows(recipe, split, rows=MEASURED, seed=FIXED, shuffle=False)
         inner = inner or ExampleFeed(
-            split.corpus, framed=(), counted="text", tokens=None, sentences=MEASURED, seed=FIXED, shuffle=False
+            split.corpus, counted="text", tokens=None, sentences=MEASURED, seed=FIXED, shuffle=False
         )
         return self._masked(recipe, split, inner, FIXED)
 
@@ -121,14 +131,14 @@ class MaskedLanguageModelling(Task):
         return found
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
-        chosen = batch.wanted != IGNORE
-        lengths = batch.text_lengths if "text_lengths" in batch else None
-        predicted: Predicted = model(batch.text, lengths, chosen)
+        hidden = batch.view(MaskedBatch)
+        chosen = hidden.wanted != IGNORE
+        predicted: Predicted = model(hidden.text, hidden.text_lengths, chosen)
         smoothing = 0.0 if update is None else self.smoothing
-        wanted = batch.wanted[chosen]
+        wanted = hidden.wanted[chosen]
         total, nll = token_loss(predicted.logits, wanted, padding=IGNORE, smoothing=smoothing)
-        if "next" in predicted.extras and "next" in batch:
-            total = total + len(wanted) * F.cross_entropy(predicted.extras["next"].float(), batch.next)
+        if "next" in predicted.extras and hidden.next is not None:
+            total = total + len(wanted) * F.cross_entropy(predicted.extras["next"].float(), hidden.next)
         return Loss(total, nll.detach(), len(wanted))
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:

@@ -7,8 +7,8 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from regard.data import Batch
-from regard.data.feed import Feed, Place
-from regard.data.graphs import Members
+from regard.data.batching.feed import Feed, Place
+from regard.systems.nodes.graphs import Members
 
 if TYPE_CHECKING:
     from regard.systems.nodes.task import Nodes

@@ -17,7 +17,7 @@ from regard.recipes.section import Model
 
 if TYPE_CHECKING:
     from regard.data.example import Examples
-    from regard.data.graphs import Graph, GraphSource
+    from regard.systems.nodes.graphs import Graph, GraphSource
 
 
 class GATSection(Model):
@@ -55,7 +55,7 @@ class GraphSection(DataSection):
         return _read(source, stamps)
 
     def examples(self, split: Split, reading: Reading) -> Examples | None:
-        from regard.data.graphs import Members
+        from regard.systems.nodes.graphs import Members
 
         graph = self.graph()
         there = split in graph.parts and (split != "test" or len(graph.parts[split]) > 0)
@@ -95,7 +95,7 @@ class CommunitiesData(GraphSection):
     """Another seed, another graph."""
 
     def source(self) -> GraphSource:
-        from regard.data.graphs import Communities
+        from regard.systems.nodes.graphs import Communities
 
         return Communities(**self.model_dump(exclude={"format"}))
 
@@ -111,12 +111,12 @@ class PlanetoidData(GraphSection):
     root: Path | None = None
     """The folder that the file is in; None for the folder you are in."""
     file: DataFile
-    """The file, with the arrays that docs/graphs.md names."""
+    """The file, with the arrays that systems/nodes/README.md names."""
     normalise: bool = True
     """Whether the features of a node are made to sum to one."""
 
     def source(self) -> GraphSource:
-        from regard.data.graphs import Planetoid
+        from regard.systems.nodes.graphs import Planetoid
 
         return Planetoid((self.root or Path()) / self.file, self.normalise)
 
@@ -148,7 +148,7 @@ class GraphData(Files, GraphSection):
         return self
 
     def source(self) -> GraphSource:
-        from regard.data.graphs import GraphTables
+        from regard.systems.nodes.graphs import GraphTables
 
         root = self.root or Path()
         return GraphTables(

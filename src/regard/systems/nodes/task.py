@@ -14,13 +14,12 @@ import torch
 from rich.text import Text
 from torch import Tensor, nn
 
-from regard.data.batch import Batch
-from regard.data.corpus import Corpus
+from regard.data.batching.batch import Batch
+from regard.data.batching.corpus import Corpus
+from regard.data.batching.feed import Feed
 from regard.data.example import Examples
-from regard.data.feed import Feed
-from regard.data.graphs import Graph, Members
-from regard.data.graphs.graph import Ints
-from regard.data.labels import Labels
+from regard.data.fields.field import Field
+from regard.data.fields.labels import LabelField, Labels
 from regard.data.problems import DataError
 from regard.decode.search import Search
 from regard.explain.panel import Network, Panel
@@ -32,12 +31,13 @@ from regard.protocol import device_of
 from regard.recipes.sections import Recipe
 from regard.specials import IGNORE
 from regard.systems.nodes.feed import GraphFeed
+from regard.systems.nodes.graphs import Graph, Members
+from regard.systems.nodes.graphs.graph import Ints
 from regard.systems.nodes.sections import GraphSection
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task
-from regard.tasks.tokenizers import values
+from regard.tasks.task import Encoders, Fields, Task
 from regard.view.terminal import story_map
 
 if TYPE_CHECKING:
@@ -45,6 +45,15 @@ if TYPE_CHECKING:
     from regard.tasks.splits import Split
 
 _NEAR, _FAR = 12, 6  # neighbours of a node that are drawn, and of each of these: those it reads most
+
+
+@dataclass(frozen=True)
+class NodeBatch:
+    """Edges of the whole graph, and the nodes that are asked for, with their labels."""
+
+    edges: Tensor  # [2, E]
+    asked: Tensor  # [M]
+    label: Tensor  # [M]
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,6 @@ class Nodes(Task):
     question: ClassVar[str] = "node"
     answer: ClassVar[str | None] = "label"
     unit: ClassVar[str] = "node"
-    plain: ClassVar[tuple[str, ...]] = ("node",)
 
     graph: Graph
     encoders: Encoders
@@ -79,18 +87,17 @@ class Nodes(Task):
         return cls(recipe.data.graph(), encoders, recipe.train.label_smoothing)
 
     @classmethod
-    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
-        return {"label": Labels.train(values(train, "label"))}
+    def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
+        return {"label": LabelField()}
 
     @classmethod
-    def corpus(cls, recipe: Recipe, found: Examples, encoders: Encoders, cache: Path) -> Corpus | None:
+    def corpus(cls, recipe: Recipe, found: Examples, fields: Fields, cache: Path) -> Corpus | None:
         """Return None: a batch is the whole graph."""
         return None
 
     @classmethod
-    def check_labels(cls, found: Examples, corpus: Corpus | None, encoders: Encoders, split: SplitName) -> None:
-        labels = encoders["label"]
-        assert isinstance(labels, Labels)
+    def check_labels(cls, found: Examples, corpus: Corpus | None, fields: Fields, split: SplitName) -> None:
+        labels = fields["label"].learned
         if not any(example.fields["label"] in labels.names for example in found):
             raise DataError(
                 f"no label of the split {split} occurs in the training data; look whether they are the same"
@@ -130,24 +137,23 @@ class Nodes(Task):
         assert isinstance(labels, Labels)
         return labels
 
-    @property
-    def floor(self) -> float:
-        """The entropy of the labels that are learned from."""
+    def unigram_loss(self, corpus: Corpus | None) -> float:
+        """Return the entropy of the training labels."""
         _, counts = np.unique([self.graph.labels[number] for number in self.graph.parts["train"]], return_counts=True)
         shares = counts / counts.sum()
         return float(-(shares * np.log(shares)).sum())
 
-    def apart(self, other: Task) -> str | None:
+    def incompatibility(self, other: Task) -> str | None:
         assert isinstance(other, Nodes)
         if other.graph.width != self.graph.width:
             return (
                 f"have nodes of {other.graph.width} and of {self.graph.width} features; networks answer together for "
                 "one graph"
             )
-        return super().apart(other)
+        return super().incompatibility(other)
 
-    def remarks(self) -> list[str]:
-        """Nodes without edges, and lines that were left out."""
+    def data_warnings(self, model: nn.Module, corpus: Corpus | None) -> list[str]:
+        """Return warnings about isolated nodes and skipped lines."""
         graph, said = self.graph, []
         if graph.isolated:
             said.append(f"{graph.isolated:,} of {len(graph.names):,} nodes have no edge: they read only themselves")
@@ -172,10 +178,11 @@ class Nodes(Task):
         return Batch({**self.inputs, **asked}, tuple(numbers.tolist()), sum(one != IGNORE for one in ids))
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
-        predicted: Predicted = model(_features(batch), batch.edges)
+        graph = batch.view(NodeBatch)
+        predicted: Predicted = model(batch.view(SparseRows), graph.edges)
         smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
-        logits = predicted.logits.index_select(0, batch.asked)
-        total, nll = token_loss(logits, batch.label, padding=IGNORE, smoothing=smoothing, weights=weights)
+        logits = predicted.logits.index_select(0, graph.asked)
+        total, nll = token_loss(logits, graph.label, padding=IGNORE, smoothing=smoothing, weights=weights)
         return Loss(total, nll.detach(), batch.tokens)
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
@@ -254,9 +261,9 @@ class Nodes(Task):
         inputs = Batch(self.inputs, (), 0).to(device_of(model))
         with torch.inference_mode():
             if isinstance(model, GAT):
-                trace = model.trace(_features(inputs), inputs.edges)
+                trace = model.trace(inputs.view(SparseRows), inputs["edges"])
                 return trace.logits.float().cpu(), trace.reads
-            predicted: Predicted = model(_features(inputs), inputs.edges)
+            predicted: Predicted = model(inputs.view(SparseRows), inputs["edges"])
             return predicted.logits.float().cpu(), None
 
 
@@ -283,10 +290,6 @@ class _Looks:
         begin, end = self._ends[node], self._ends[node + 1]
         mine = slice(begin, end if most is None else min(end, begin + most))
         return self._sources[mine].tolist(), torch.from_numpy(self._weights[mine]).unsqueeze(0)
-
-
-def _features(batch: Batch) -> SparseRows:
-    return SparseRows(**{name: batch[name] for name in SparseRows.__dataclass_fields__})
 
 
 def _placed(ring: list[int], values: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ class Decoding(Section):
 class GlossaryData(GeneratedData):
     """Questions about invented words, each with the entry that answers it; made on the spot."""
 
-    made: ClassVar[str] = "regard.data.glossary:Glossary"
+    made: ClassVar[str] = "regard.systems.recall.glossary:Glossary"
 
     format: Literal["glossary"]
     """Says that it is this kind of data."""

@@ -12,11 +12,12 @@ import torch
 from rich.text import Text
 from torch import Tensor, nn
 
-from regard.data.batch import Batch, padded
+from regard.data.batching.batch import Batch, padded
 from regard.data.example import Example, Examples
-from regard.data.lines import lines
+from regard.data.fields.field import Field
+from regard.data.fields.tokenizer import Tokenizer
+from regard.data.formats.lines import lines
 from regard.data.problems import DataError
-from regard.data.tokenizer import Tokenizer
 from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
@@ -29,17 +30,29 @@ from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, PAD, UNK
 from regard.systems.recall.sections import Decoding
+from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
-from regard.tasks.task import Encoders, Task, in_batches, no_head
-from regard.tasks.tokenizers import learned_tokenizer, values
+from regard.tasks.task import Encoders, Task, in_batches
+from regard.tasks.tokenizers import learned_tokenizer, tokens_field, values
 from regard.view.terminal import story_map
 from regard.view.text import isolated
 
 SHOWN = 5
 """Texts of the memory that an answer names: those it looked at most."""
 _TOGETHER = 256  # texts that are encoded at once
+
+
+@dataclass(frozen=True)
+class FactBatch:
+    """Questions and answers, which have a beginning and an end, and the facts that are the memory of the batch."""
+
+    fact: Tensor  # [B, F]
+    fact_lengths: Tensor  # [B]
+    source: Tensor  # [B, S]
+    source_lengths: Tensor  # [B]
+    target: Tensor  # [B, T]
 
 
 @dataclass(frozen=True)
@@ -56,13 +69,12 @@ class Recalling(Task):
         exposure: what is fed to the decoder in training.
         memory: the file with what is remembered: a text a line, or states in a .safetensors file; None for the facts
             of what is measured.
-        stored, external: what is remembered, and as the decoder reads it; None before `ready`.
+        stored, external: what is remembered, and as the decoder reads it; None before `bind`.
     """
 
     context: ClassVar[str | None] = "fact"
     question: ClassVar[str] = "source"
     answer: ClassVar[str | None] = "target"
-    framed: ClassVar[tuple[str, ...]] = ("target",)
 
     encoders: Encoders
     smoothing: float = 0.0
@@ -76,6 +88,12 @@ class Recalling(Task):
         memory = own_keys(recipe.decode, Decoding).memory
         smoothing, stored = recipe.train.label_smoothing, None if memory is None else Path(memory)
         return cls(encoders, smoothing, Exposure.of(recipe), stored)
+
+    @classmethod
+    def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
+        section = recipe.tokenizer
+        target = tokens_field(section, begin=True, end=True)
+        return {"fact": tokens_field(section), "source": tokens_field(section), "target": target}
 
     @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
@@ -97,7 +115,7 @@ class Recalling(Task):
         return found
 
     @torch.no_grad()
-    def ready(self, model: Any, examples: Iterable[Example] | None = None) -> Recalling:
+    def bind(self, model: Any, examples: Iterable[Example] | None = None) -> Recalling:
         """The same task with everything remembered that it is asked about.
 
         Raises:
@@ -147,11 +165,12 @@ class Recalling(Task):
         return _encoded(model, texts, rows)
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
-        given, wanted = batch.target[:, :-1], batch.target[:, 1:]
+        asked = batch.view(FactBatch)
+        given, wanted = asked.target[:, :-1], asked.target[:, 1:]
         if update is not None:
             given = self.exposure.disturbed(given, vocabulary=self.tokenizer.size)
         predicted: Predicted = model(
-            batch.source, batch.source_lengths, given, texts=(batch.fact, batch.fact_lengths), external=self.external
+            asked.source, asked.source_lengths, given, texts=(asked.fact, asked.fact_lengths), external=self.external
         )
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)

@@ -72,7 +72,7 @@ class SpansData(SplitFiles, SpanData):
 class DiariesData(GeneratedData, SpanData):
     """Diaries of a few people, and questions whose answers stand in them; made on the spot."""
 
-    made: ClassVar[str] = "regard.data.diaries:Diaries"
+    made: ClassVar[str] = "regard.systems.spans.diaries:Diaries"
 
     format: Literal["diaries"]
     """Says that it is this kind of data."""

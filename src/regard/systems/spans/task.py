@@ -12,13 +12,15 @@ import torch
 from rich.text import Text
 from torch import Tensor, nn
 
-from regard.data.batch import Batch, padded
-from regard.data.corpus import Corpus
+from regard.data.batching.batch import Batch, padded
+from regard.data.batching.corpus import Corpus
+from regard.data.batching.mixture import Mixture
+from regard.data.batching.windows import Cutting, Window, Windows, word_numbers
 from regard.data.example import Examples, Value
-from regard.data.mixture import Mixture
+from regard.data.fields.field import Field
+from regard.data.fields.span import SpanField
+from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import TextError, shortened
-from regard.data.tokenizer import Tokenizer
-from regard.data.windows import Cutting, Places, Window, Windows, word_numbers
 from regard.decode.search import Search
 from regard.evaluate.squad import same
 from regard.explain.panel import Panel
@@ -26,11 +28,12 @@ from regard.models.outputs import Predicted
 from regard.recipes.sections import Recipe
 from regard.specials import IGNORE, PAD, UNK
 from regard.systems.spans.sections import SpanData
+from regard.tasks.input_output import no_head
 from regard.tasks.length_check import check_room
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task, no_head
-from regard.tasks.tokenizers import learned_tokenizer, values
+from regard.tasks.task import Encoders, Fields, Task
+from regard.tasks.tokenizers import learned_tokenizer, tokens_field, values
 from regard.view.terminal import heat_map
 from regard.view.text import isolated
 
@@ -39,6 +42,17 @@ if TYPE_CHECKING:
 
 AROUND = 8
 """Pieces on both sides of an answer that a drawing shows."""
+
+
+@dataclass(frozen=True)
+class SpanBatch:
+    """Questions, windows of passages, and the first and last piece of each answer."""
+
+    question: Tensor  # [B, Q]
+    question_lengths: Tensor  # [B]
+    context: Tensor  # [B, S]
+    context_lengths: Tensor  # [B]
+    span: Tensor  # [B, 2]
 
 
 @dataclass(frozen=True)
@@ -60,7 +74,6 @@ class SpanAnswering(Task):
     question: ClassVar[str] = "question"
     answer: ClassVar[str | None] = "answer"
     unit: ClassVar[str] = "boundary"
-    plain: ClassVar[tuple[str, ...]] = ("answer",)
     outline_sizes: ClassVar[tuple[int, int | None]] = (8, None)
 
     encoders: Encoders
@@ -74,6 +87,11 @@ class SpanAnswering(Task):
         return cls(encoders, recipe.data.window, recipe.data.overlap, recipe.data.longest_answer)
 
     @classmethod
+    def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
+        text = tokens_field(recipe.tokenizer, masked=recipe.reads_pairs)
+        return {"question": text, "context": text, "span": SpanField()}
+
+    @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
         both = known.get("text") or learned_tokenizer(  # "text" is that of a pretrained run
             recipe.tokenizer,
@@ -83,14 +101,12 @@ class SpanAnswering(Task):
         return {"question": both, "context": both}
 
     @classmethod
-    def corpus(cls, recipe: Recipe, found: Examples, encoders: Encoders, cache: Path) -> Corpus | None:
+    def corpus(cls, recipe: Recipe, found: Examples, fields: Fields, cache: Path) -> Corpus | None:
         """Return the windows of the passages as ids."""
         assert isinstance(recipe.data, SpanData)
-        tokenizer = encoders["context"]
-        assert isinstance(tokenizer, Tokenizer)
-        cutting = Cutting(tokenizer, recipe.data.window, recipe.data.overlap)
+        cutting = Cutting(fields["context"].learned, recipe.data.window, recipe.data.overlap)
         cut = found.each(lambda part: Windows(part, cutting)) if isinstance(found, Mixture) else Windows(found, cutting)
-        return Corpus.build(cut, {**encoders, "span": Places()}, cache)
+        return Corpus.build(cut, fields, cache)
 
     def longest_inputs(
         self, recipe: Recipe, splits: Mapping[str, Split | None], dropped: Collection[int]
@@ -130,7 +146,7 @@ class SpanAnswering(Task):
         return found
 
     @property
-    def counted(self) -> str:
+    def target_field(self) -> str:
         return "span"
 
     @property
@@ -143,10 +159,11 @@ class SpanAnswering(Task):
         return self.tokenizer.size, None
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
-        predicted: Predicted = model(batch.question, batch.question_lengths, batch.context, batch.context_lengths)
+        asked = batch.view(SpanBatch)
+        predicted: Predicted = model(asked.question, asked.question_lengths, asked.context, asked.context_lengths)
         logits = predicted.logits.transpose(1, 2).flatten(0, 1)  # [B * 2, S]
-        total, nll = token_loss(logits, batch.span.flatten(), padding=IGNORE)
-        return Loss(total, nll.detach(), batch.span.numel())
+        total, nll = token_loss(logits, asked.span.flatten(), padding=IGNORE)
+        return Loss(total, nll.detach(), asked.span.numel())
 
     @property
     def input_fields(self) -> tuple[str, ...]:

@@ -12,11 +12,13 @@ from rich.console import RenderableType
 from rich.text import Text
 from torch import Tensor, nn
 
-from regard.data.batch import Batch
+from regard.data.batching.batch import Batch
 from regard.data.example import Examples
-from regard.data.labels import Labels
-from regard.data.spelling import LETTERS, Spelt, letters_of
-from regard.data.tokenizer import Tokenizer
+from regard.data.fields.field import Field
+from regard.data.fields.labels import Labels
+from regard.data.fields.spelling import LETTERS, SpellingField, Spelt, letters_of
+from regard.data.fields.tags import TagsField
+from regard.data.fields.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.models.outputs import Predicted, log_softmax
 from regard.recipes.data_section import Reading
@@ -27,8 +29,19 @@ from regard.tasks.length_check import check_room
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Encoders, Task, in_batches
-from regard.tasks.tokenizers import learned_tokenizer, values
+from regard.tasks.tokenizers import learned_tokenizer, tokens_field, values
 from regard.view.terminal import stacked
+
+
+@dataclass(frozen=True)
+class TaggedBatch:
+    """Texts, the tags of their words, and the letters of these where they are read."""
+
+    text: Tensor  # [B, T]
+    text_lengths: Tensor  # [B]
+    tags: Tensor  # [B, W]
+    tags_lengths: Tensor  # [B]
+    letters: Tensor | None = None  # [B, W, L]
 
 
 @dataclass(frozen=True)
@@ -47,7 +60,6 @@ class Tagging(Task):
     question: ClassVar[str] = "text"
     answer: ClassVar[str | None] = "tags"
     unit: ClassVar[str] = "tag"
-    beside: ClassVar[tuple[str, ...]] = (LETTERS,)
 
     encoders: Encoders
     smoothing: float = 0.0
@@ -61,6 +73,12 @@ class Tagging(Task):
     def reading(cls, recipe: Recipe) -> Reading:
         read = super().reading(recipe)
         return replace(read, adapt=Spelt) if recipe.spells else read
+
+    @classmethod
+    def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
+        text = tokens_field(recipe.tokenizer, masked=recipe.reads_pairs)
+        letters = {LETTERS: SpellingField()} if recipe.spells else {}
+        return {"text": text, **letters, "tags": TagsField()}
 
     @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
@@ -95,11 +113,11 @@ class Tagging(Task):
         return torch.tensor(tokenizer_and_labels(self)[0].begins(), device="cpu")
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
-        firsts = self._firsts(batch.text, batch.text_lengths)
-        tags = batch.tags[inside(batch.tags, batch.tags_lengths)]  # of all words of the batch
-        placed = torch.full_like(batch.text, IGNORE).masked_scatter(firsts, tags)  # [B, T], at their first pieces
-        letters = batch.tensors.get(LETTERS)
-        predicted: Predicted = model(batch.text, batch.text_lengths, firsts, placed, letters)
+        tagged = batch.view(TaggedBatch)
+        firsts = self._firsts(tagged.text, tagged.text_lengths)
+        tags = tagged.tags[inside(tagged.tags, tagged.tags_lengths)]  # of all words of the batch
+        placed = torch.full_like(tagged.text, IGNORE).masked_scatter(firsts, tags)  # [B, T], at their first pieces
+        predicted: Predicted = model(tagged.text, tagged.text_lengths, firsts, placed, tagged.letters)
         logits = predicted.logits[firsts]
         smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
         total, nll = token_loss(logits, tags, padding=IGNORE, smoothing=smoothing, weights=weights)
@@ -141,9 +159,9 @@ class Tagging(Task):
             found["encoder"] = {**encoder, "characters": {**characters, "size": letters.size}}
         return found
 
-    def doubts(self, model: Any, texts: Sequence[str]) -> list[str]:
+    def input_warnings(self, model: Any, texts: Sequence[str]) -> list[str]:
         """Nothing of unknown words where their letters are read."""
-        return [] if LETTERS in self.encoders else super().doubts(model, texts)
+        return [] if LETTERS in self.encoders else super().input_warnings(model, texts)
 
     def _letters(self, texts: Sequence[Sequence[str]], device: torch.device) -> Tensor | None:
         """[B, W, L], of the words of texts; a text without words has one that is unknown, as its ids have."""
@@ -151,7 +169,8 @@ class Tagging(Task):
         if characters is None:
             return None
         assert isinstance(characters, Tokenizer)
-        return letters_of([words or ["\N{REPLACEMENT CHARACTER}"] for words in texts], characters).to(device)
+        letters = letters_of([words or ["\N{REPLACEMENT CHARACTER}"] for words in texts], characters)
+        return torch.from_numpy(letters).to(device)
 
     def _firsts(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """[B, T], True where a word begins."""

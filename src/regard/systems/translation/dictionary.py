@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from regard.data.lines import lines
+from regard.data.formats.lines import lines
 from regard.data.problems import DataError, shortened
 
 

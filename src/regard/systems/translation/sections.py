@@ -48,7 +48,7 @@ class Evaluating(Section):
 class DatesData(GeneratedData):
     """Dates as people write them in many languages, to ISO dates; made on the spot from CLDR."""
 
-    made: ClassVar[str] = "regard.data.dates:Dates"
+    made: ClassVar[str] = "regard.systems.translation.dates:Dates"
 
     format: Literal["dates"]
     """Says that it is this kind of data."""
@@ -71,7 +71,7 @@ class DatesData(GeneratedData):
 class DigitsData(GeneratedData):
     """Sequences of digits to copy, reverse or sort; made on the spot."""
 
-    made: ClassVar[str] = "regard.data.digits:Digits"
+    made: ClassVar[str] = "regard.systems.translation.digits:Digits"
 
     format: Literal["digits"]
     """Says that it is this kind of data."""

@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from regard.data.batch import Batch
+from regard.data.batching.batch import Batch
 from regard.data.example import Examples
-from regard.data.tokenizer import Tokenizer
+from regard.data.fields.field import Field
+from regard.data.fields.tokenizer import Tokenizer
 from regard.decode import generate
 from regard.decode.constraint import Trie
 from regard.decode.hypothesis import Hypothesis
@@ -23,6 +24,7 @@ from regard.explain.panel import Panel
 from regard.models.bidirectional import Bidirectional
 from regard.models.generator import EncoderDecoder
 from regard.models.lstmn import LSTMNSeq2Seq
+from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.models.outputs import Predicted
 from regard.protocol import device_of
 from regard.recipes.section import own_keys
@@ -31,16 +33,25 @@ from regard.specials import BOS, PAD, SPECIALS, UNK
 from regard.systems.translation.dictionary import read_dictionary
 from regard.systems.translation.sections import Decoding, Evaluating, Training
 from regard.tasks.loss import Loss, token_loss
-from regard.tasks.lstmn_panels import tape_panels, taped
 from regard.tasks.output_set import output_set
+from regard.tasks.panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
 from regard.tasks.reinforce import RewardedDraws
 from regard.tasks.scheduled_sampling import Exposure
-from regard.tasks.task import Encoders, Pace, Task, in_batches
-from regard.tasks.tokenizers import learned_tokenizer, values
+from regard.tasks.task import Encoders, Task, Unrolling, in_batches
+from regard.tasks.tokenizers import learned_tokenizer, tokens_field, values
 
 EXTRAS = ("fertility", "backward", "symmetry")
 """What models add to the loss: Cohn's global fertility, the other direction, and the agreement of both."""
+
+
+@dataclass(frozen=True)
+class PairBatch:
+    """Texts and their translations, which have a beginning and an end."""
+
+    source: Tensor  # [B, S]
+    source_lengths: Tensor  # [B]
+    target: Tensor  # [B, T]
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,6 @@ class Translation(Task):
 
     question: ClassVar[str] = "source"
     answer: ClassVar[str | None] = "target"
-    framed: ClassVar[tuple[str, ...]] = ("target",)
 
     encoders: Encoders
     smoothing: float = 0.0
@@ -76,15 +86,19 @@ class Translation(Task):
         return cls(encoders, recipe.train.label_smoothing, Exposure.of(recipe), draws, dictionary)
 
     @classmethod
-    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
+    def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
         section = recipe.tokenizer
-        if section.joint:
-            joint = learned_tokenizer(section, chain(values(train, "source"), values(train, "target")))
-            return {"source": joint, "target": joint}
         return {
-            "source": learned_tokenizer(section, values(train, "source")),
-            "target": learned_tokenizer(section.target or section, values(train, "target")),
+            "source": tokens_field(section),
+            "target": tokens_field(section.target or section, begin=True, end=True),
         }
+
+    @classmethod
+    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
+        if not recipe.tokenizer.joint:
+            return super().learn_encoders(recipe, train, {})
+        joint = learned_tokenizer(recipe.tokenizer, chain(values(train, "source"), values(train, "target")))
+        return {"source": joint, "target": joint}
 
     def __post_init__(self) -> None:
         kinds = {self.source.kind, self.target.kind} if self.dictionary is not None else set()
@@ -102,8 +116,9 @@ class Translation(Task):
         return _tokenizer(self.encoders["target"])
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
-        given, wanted = batch.target[:, :-1], batch.target[:, 1:]
-        predicted = self._predicted(model, batch, given, update)
+        pair = batch.view(PairBatch)
+        given, wanted = pair.target[:, :-1], pair.target[:, 1:]
+        predicted = self._predicted(model, pair, given, update)
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
         if update is not None:
@@ -111,18 +126,18 @@ class Translation(Task):
             total = total + self.draws.loss(predicted, wanted)
         return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended)
 
-    def _predicted(self, model: nn.Module, batch: Batch, given: Tensor, update: int | None) -> Predicted:
+    def _predicted(self, model: nn.Module, pair: PairBatch, given: Tensor, update: int | None) -> Predicted:
         if update is None:
-            return _forward(model, batch, given)
+            return _forward(model, pair, given)
         given = self.exposure.disturbed(given, vocabulary=self.target.size)
         teacher = self.exposure.teacher(update)
         if teacher >= 1.0:
-            return _forward(model, batch, given)
-        return self.exposure.sampled(model, batch, given, teacher)
+            return _forward(model, pair, given)
+        return self.exposure.sampled(model, pair.source, pair.source_lengths, given, teacher)
 
-    def doubts(self, model: Any, texts: Sequence[str]) -> list[str]:
+    def input_warnings(self, model: Any, texts: Sequence[str]) -> list[str]:
         """None where unknown words are copied."""
-        return super().doubts(model, texts) if self.dictionary is None else []
+        return super().input_warnings(model, texts) if self.dictionary is None else []
 
     def cuda_graph_obstacle(self, model: nn.Module) -> str | None:
         return None if self.exposure.sampling is None else "train.exposure.sampling changes from one to the next"
@@ -133,12 +148,13 @@ class Translation(Task):
     def output_set(self, texts: Iterable[str] | Path) -> Trie:
         return output_set(texts, self.target)
 
-    def pace(self, model: nn.Module) -> Pace | None:
+    def unrolling(self, model: nn.Module) -> Unrolling | None:
         if isinstance(model, Bidirectional):
-            return self.pace(model.forward_model)
+            return self.unrolling(model.forward_model)
         if not isinstance(model, EncoderDecoder):
             return None
-        return "at once" if model.at_once else "steps"
+        stepwise = not model.at_once or isinstance(model.encoder, LSTMNEncoder)
+        return "steps" if stepwise else "at once"
 
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         encoded = self.source.encode_all(list(texts)) if texts else []
@@ -194,8 +210,8 @@ class Translation(Task):
         return [word for word, pieces in zip(words, ids, strict=True) for _ in pieces] or [SPECIALS[UNK]]
 
 
-def _forward(model: nn.Module, batch: Batch, given: Tensor) -> Predicted:
-    predicted: Predicted = model(batch.source, batch.source_lengths, given)
+def _forward(model: nn.Module, pair: PairBatch, given: Tensor) -> Predicted:
+    predicted: Predicted = model(pair.source, pair.source_lengths, given)
     return predicted
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from regard.data.labels import Labels
+from regard.data.fields.labels import Labels
 from regard.models.outputs import log_softmax
 from regard.specials import IGNORE
 from regard.systems.classification.targets.target import Answer, Target

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.data.corpus import Corpus
+from regard.data.batching.corpus import Corpus
 from regard.data.example import Value
-from regard.data.label_sets import LabelSets
+from regard.data.fields.label_sets import LabelSets
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.label_sets import label_set_counts
 from regard.evaluate.texts import References
@@ -73,7 +73,7 @@ class LabelSetTarget(Target):
         each = torch.stack([one.to(statistics_dtype(one.dtype)) for one in logits])
         return F.logsigmoid(each).logsumexp(0) - F.logsigmoid(-each).logsumexp(0)  # log p̄ / (1 - p̄)
 
-    def floor(self, corpus: Corpus, field: str) -> float:
+    def unigram_loss(self, corpus: Corpus, field: str) -> float:
         """Return the entropy of the labels, each by its frequency."""
         ids = corpus.ids(field)
         shares = np.bincount(ids[ids != IGNORE], minlength=self.labels.size) / max(len(corpus), 1)

@@ -9,8 +9,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from regard.data.corpus import Corpus
-from regard.data.numbers import Numbers
+from regard.data.batching.corpus import Corpus
+from regard.data.fields.numbers import Numbers
 from regard.ops.softmax import statistics_dtype
 from regard.systems.classification.targets.target import Answer, Target
 from regard.tasks.class_weights import ClassWeights
@@ -47,7 +47,7 @@ class NumberTarget(Target):
         """Return the mean of the numbers."""
         return torch.stack(tuple(logits)).mean(0)
 
-    def floor(self, corpus: Corpus, field: str) -> float:
+    def unigram_loss(self, corpus: Corpus, field: str) -> float:
         """Return the loss of the mean."""
         values = corpus.ids(field)
         return float((values.astype(float) ** 2).mean())

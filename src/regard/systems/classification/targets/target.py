@@ -8,13 +8,13 @@ from typing import ClassVar, NamedTuple
 
 from torch import Tensor
 
-from regard.data.corpus import Corpus
+from regard.data.batching.corpus import Corpus
 from regard.data.example import Value
-from regard.data.labels import Labels
+from regard.data.fields.labels import Labels
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.texts import References
 from regard.tasks.class_weights import ClassWeights
-from regard.tasks.task import mean_log_probs
+from regard.tasks.input_output import mean_log_probs
 
 
 class Answer(NamedTuple):
@@ -84,8 +84,8 @@ class Target(abc.ABC):
         """Return the logits of several models as those of one."""
         return mean_log_probs(logits)
 
-    def floor(self, corpus: Corpus, field: str) -> float | None:
-        """Return the loss of an answer that looks at nothing; None for the entropy of the ids."""
+    def unigram_loss(self, corpus: Corpus, field: str) -> float | None:
+        """Return the loss of a prediction that ignores its input; None for the entropy of the ids."""
         return None
 
     @property

@@ -17,8 +17,8 @@ from regard.systems.masked_language_model.hugging_face import config, vocabulary
 from regard.systems.masked_language_model.hugging_face.names import BIAS, WORDS, ours, their_name, theirs
 from regard.systems.masked_language_model.hugging_face.reading import read_tensors
 from regard.systems.masked_language_model.sections import BertSection
+from regard.tasks.build import make_model
 from regard.tasks.registry import task_class
-from regard.tasks.setup import make_model
 from regard.tensor_fit import misfit
 
 _TASK = "masked_language_model"

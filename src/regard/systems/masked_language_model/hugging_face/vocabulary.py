@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import tokenizers
 
 from regard.data import Tokenizer
-from regard.data.tokenizer_training import wordpieces
+from regard.data.fields.tokenizer_training import wordpieces
 from regard.runs.files import write_json
 from regard.runs.folder import RunError
 from regard.specials import BOS, EOS, MASK, MASKED, PAD, UNK

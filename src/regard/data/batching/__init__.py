@@ -1,0 +1,1 @@
+"""Batching: corpora on disk, and which of their examples go together."""

@@ -1,0 +1,274 @@
+"""Corpus: the encoded fields of all examples, in files that are mapped into memory."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.checksum import check, seal
+from regard.data.batching.encoding import Progress, encoded
+from regard.data.batching.mixture import Mixture
+from regard.data.example import Examples
+from regard.data.fields.column import Column, Encoded, Part
+from regard.data.fields.field import Field
+from regard.data.fingerprint import fingerprint
+from regard.data.problems import DataError, Skipped
+
+FORMAT = 3  # a field may have several files
+_ABANDONED = 24 * 3600.0
+
+Ids = NDArray[Any]
+
+
+class Corpus:
+    """Encoded examples, by number, straight from disk: a corpus may be larger than memory.
+
+    A folder holds `corpus.json` and the parts of each field: the rows of all examples one after another
+    (`<field>.<part>`), and where each begins (`<field>.<part>.offsets`, int64) unless all have as many. The kind of a
+    field says which parts it has, and of which type (`Field.parts`); texts are ids without beginning and end.
+
+    Attributes:
+        kinds: the kind of each field, by name.
+        skipped: lines that the reader left out.
+        parts: examples of each part of a mixture; of all where there is one.
+
+    >>> from regard.data import Tokenizer, TokensField
+    >>> from regard.systems.translation.digits import Digits
+    >>> data = Digits("reverse", size=100)
+    >>> words = TokensField(Tokenizer.train((example.fields["source"] for example in data), kind="words"))
+    >>> corpus = Corpus.build(data, {"source": words, "target": words}, tempfile.mkdtemp())
+    >>> len(corpus), corpus.fields, bool((corpus[7]["source"] == corpus[7]["target"][::-1]).all())
+    (100, ('source', 'target'), True)
+    """
+
+    def __init__(self, folder: str | Path, fields: Mapping[str, Field[Any]]) -> None:
+        """Open a folder that `build` made of these fields."""
+        self.folder = Path(folder)
+        self.kinds: dict[str, Field[Any]] = dict(fields)
+        try:
+            check(self.folder / "corpus.json")
+            self._open(json.loads((self.folder / "corpus.json").read_text(encoding="utf-8")))
+        except DataError:
+            raise
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise DataError(f"{self.folder} is not a corpus: {error}; remove it, and it is built again") from error
+
+    def _open(self, about: Any) -> None:
+        """Map the files that `corpus.json` lists."""
+        self.skipped = Skipped(**about["skipped"])
+        self._count = int(about["count"])
+        self.parts: tuple[int, ...] = tuple(about["parts"])
+        self._columns = {name: self._column(name, about["fields"][name]) for name in self.kinds}
+
+    def _column(self, field: str, rows: Mapping[str, int]) -> Column:
+        values: dict[str, Ids] = {}
+        offsets: dict[str, NDArray[np.int64]] = {}
+        for part in self.kinds[field].parts:
+            values[part.name] = self._mapped(f"{field}.{part.name}", part.dtype, (rows[part.name], *part.inner))
+            if part.rows is None:
+                path = f"{field}.{part.name}.offsets"
+                offsets[part.name] = self._mapped(path, "int64", (self._count + 1,))
+            else:
+                offsets[part.name] = np.arange(self._count + 1) * part.rows
+        return Column(values, offsets)
+
+    @classmethod
+    def build(
+        cls,
+        examples: Examples,
+        fields: Mapping[str, Field[Any]],
+        cache: str | Path,
+        *,
+        workers: int | None = None,
+        progress: Progress | None = None,
+    ) -> Corpus:
+        """Return the corpus of these examples: from the cache if it is there, else encoded once and kept.
+
+        The key of the cache is everything that decides the values: the bytes of the files, the settings of the
+        reader, the kinds of the fields with their encoders, the format. It is built beside and renamed when whole, so
+        a build that was killed leaves nothing that could be taken for a corpus. Examples stream through; they are never
+        all in memory.
+
+        Args:
+            examples: a reader, or generated data.
+            fields: the kind of each field to keep, with its encoder.
+            cache: the folder of caches; it is made if needed. The data's own folder is never written to.
+            workers: processes to encode in; 0 for this one with the library's threads, None for several if the files
+                are large and there are more than 4 cores.
+            progress: called with the number of examples so far; None draws a bar on a terminal if the files are large.
+        """
+        key = _key(examples, fields)
+        folder = Path(cache) / key
+        if folder.is_dir():
+            try:
+                return cls(folder, fields)
+            except DataError:
+                shutil.rmtree(folder)
+        Path(cache).mkdir(parents=True, exist_ok=True)
+        _sweep(Path(cache))
+        building = Path(tempfile.mkdtemp(prefix=f".building-{key}-", dir=cache))
+        building.chmod(Path(cache).stat().st_mode)  # whoever may read the cache may read what is in it
+        try:
+            _write(building, examples, fields, workers, progress)
+            seal(building)
+            if _key(examples, fields) != key:
+                changed = ", ".join(map(str, examples.files))
+                raise DataError(f"{changed}: changed while being read; start again when nothing writes there")
+            _move(building, folder)
+        except OSError as problem:
+            if problem.filename is not None:
+                raise
+            raise DataError(
+                f"{folder}: cannot be written ({problem.strerror or problem}); make room there"
+            ) from problem
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+        return cls(folder, fields)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the fields."""
+        return tuple(self.kinds)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: int) -> dict[str, Ids]:
+        if not -self._count <= index < self._count:
+            raise IndexError(f"example {index} of {self._count}")
+        index %= self._count
+        return {name: self.ids(name)[slice(*self.offsets(name)[index : index + 2])] for name in self.kinds}
+
+    def column(self, field: str) -> Column:
+        """Return all values of a field."""
+        if field not in self.kinds:
+            raise DataError(f"the corpus has no field {field!r}; it has {', '.join(self.kinds)}")
+        return self._columns[field]
+
+    def lengths(self, field: str) -> NDArray[np.int64]:
+        """Return the number of ids of each example in a field, [N]."""
+        return np.diff(self.offsets(field))
+
+    def ids(self, field: str) -> Ids:
+        """Return all ids of a field one after another: the rows of its main part."""
+        return self.column(field).values[self.kinds[field].parts[0].name]
+
+    def counts(self, field: str) -> NDArray[np.int64]:
+        """Return how much there is to predict in each example, [N]."""
+        column = self.column(field)
+        return self.kinds[field].predicted(column)
+
+    def offsets(self, field: str) -> NDArray[np.int64]:
+        """Return where each example begins in `ids`, and where the last ends, [N + 1]."""
+        return self.column(field).offsets[self.kinds[field].parts[0].name]
+
+    def replaced(self, columns: Mapping[str, Column]) -> Corpus:
+        """Return the same examples with other values in some fields, which are in memory."""
+        other = copy.copy(self)
+        other._columns = {**self._columns, **columns}
+        return other
+
+    def _mapped(self, name: str, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+        path, size = self.folder / name, math.prod(shape)
+        if not path.is_file() or path.stat().st_size != size * np.dtype(dtype).itemsize:
+            raise DataError(f"{path} is not whole; remove the folder, and it is built again")
+        check(path)
+        return np.memmap(path, np.dtype(dtype), "r", shape=shape) if size else np.empty(shape, dtype)
+
+
+def _key(examples: Examples, fields: Mapping[str, Field[Any]]) -> str:
+    """Return the name of everything that decides the values."""
+    described = [f"{name}:{type(field).__qualname__}:{field.fingerprint}" for name, field in fields.items()]
+    unpacked = [f"gz: {path.suffix == '.gz'}" for path in examples.files]  # the one thing that a name decides
+    return fingerprint([f"format {FORMAT}", examples.settings(), *described, *unpacked], examples.files)
+
+
+def _write(
+    folder: Path,
+    examples: Examples,
+    fields: Mapping[str, Field[Any]],
+    workers: int | None,
+    progress: Progress | None,
+) -> None:
+    """Encode everything into a folder; `corpus.json` comes last."""
+    counts: list[int] = []
+    with ExitStack() as stack:
+        files = {
+            (name, part.name): stack.enter_context(_PartFile(folder, name, part))
+            for name, field in fields.items()
+            for part in field.parts
+        }
+        for source in examples.parts if isinstance(examples, Mixture) else (examples,):
+            counts.append(0)
+            for chunk in encoded(source, fields, workers, progress):
+                counts[-1] += chunk.size
+                for (name, part), file in files.items():
+                    file.write(chunk.fields[name][part])
+    about = {
+        "count": sum(counts),
+        "parts": counts,
+        "fields": {name: {part.name: files[name, part.name].total for part in fields[name].parts} for name in fields},
+        "kinds": {name: type(field).__name__ for name, field in fields.items()},
+        "skipped": vars(examples.skipped),
+        "settings": examples.settings(),
+    }
+    (folder / "corpus.json").write_text(json.dumps(about, ensure_ascii=False, indent=1), encoding="utf-8")
+
+
+class _PartFile:
+    """The file of one part of a field, and that of its offsets where it has one."""
+
+    def __init__(self, folder: Path, field: str, part: Part) -> None:
+        self.total = 0
+        self._part = part
+        self._path = folder / f"{field}.{part.name}"
+
+    def __enter__(self) -> Self:
+        self._values = self._path.open("wb")
+        self._offsets = None if self._part.rows is not None else Path(f"{self._path}.offsets").open("wb")
+        if self._offsets is not None:
+            self._offsets.write(np.zeros(1, np.int64).tobytes())
+        return self
+
+    def write(self, rows: Encoded) -> None:
+        """Append the rows of some examples."""
+        self._values.write(np.ascontiguousarray(rows.values, self._part.dtype).tobytes())
+        if self._offsets is not None:
+            self._offsets.write((self.total + np.cumsum(rows.counts, dtype=np.int64)).tobytes())
+        self.total += len(rows.values)
+
+    def __exit__(self, *problem: object) -> None:
+        self._values.close()
+        if self._offsets is not None:
+            self._offsets.close()
+
+
+def _move(building: Path, folder: Path) -> None:
+    """Give the whole folder its name; if another process was first, theirs is the same."""
+    try:
+        building.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+
+
+def _sweep(cache: Path) -> None:
+    """Remove what builds that were killed long ago left behind."""
+    for left in cache.glob(".building-*"):
+        try:
+            newest = max(entry.stat().st_mtime for entry in (left, *left.iterdir()))
+        except OSError:
+            continue
+        if time.time() - newest > _ABANDONED:
+            shutil.rmtree(left, ignore_errors=True)

@@ -1,0 +1,174 @@
+"""Feeds of the training loop: batches of examples, or windows of one long text."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.data import Batch, Batches, Collator, Corpus, DataError, Stream
+from regard.data.batching.bpe_dropout import BPEDropout, cut_anew
+
+
+class Place(NamedTuple):
+    """Where a batch stands in a run."""
+
+    epoch: int
+    position: int
+
+
+class Feed(abc.ABC):
+    """Batches as a function of epoch and position, each divided among the processes of a run.
+
+    Attributes:
+        per_epoch: batches of the first epoch.
+        dropped: examples that no batch has room for.
+    """
+
+    per_epoch: int
+    dropped: int = 0
+
+    @property
+    def unwrapped(self) -> Feed:
+        """The feed whose batches these are, where they are those of another with something done to them."""
+        return self
+
+    @abc.abstractmethod
+    def after(self, epoch: int, position: int) -> Iterator[Place]:
+        """The places from here on, without end."""
+
+    @abc.abstractmethod
+    def tokens(self, place: Place) -> int:
+        """What all processes together learn from there."""
+
+    @abc.abstractmethod
+    def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+        """What process `rank` of `world` learns from there."""
+
+    @abc.abstractmethod
+    def __str__(self) -> str:
+        """One clause for people."""
+
+
+class _Planned(NamedTuple):
+    """What makes tensors of examples, which examples go together, and how many tokens each counts."""
+
+    collate: Collator
+    batches: Batches
+    counts: NDArray[np.int64]
+
+
+class ExampleFeed(Feed):
+    """Examples of similar length side by side, in an order that changes with the epoch.
+
+    Args:
+        corpus: where they are.
+        counted: the field whose values are predicted.
+        tokens, sentences, seed, shuffle, weights: as of `Batches`; an example that exceeds the budget is left out.
+        dropouts: fields whose texts are cut anew in each epoch. The batches of an epoch are made by the lengths in it.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        *,
+        counted: str,
+        tokens: int | None,
+        sentences: int | None,
+        seed: int = 0,
+        shuffle: bool = True,
+        weights: NDArray[np.float64] | None = None,
+        dropouts: Mapping[str, BPEDropout] | None = None,
+    ) -> None:
+        def planned(corpus: Corpus) -> _Planned:
+            collate = Collator(corpus, counted=counted)
+            batches = Batches(
+                collate.lengths(),
+                tokens=tokens,
+                sentences=sentences,
+                seed=seed,
+                shuffle=shuffle,
+                overlong="drop",
+                weights=weights,
+            )
+            return _Planned(collate, batches, corpus.counts(counted))
+
+        self.dropouts = dropouts or {}
+        self._cut: Callable[[int], _Planned] = lambda epoch: planned(
+            cut_anew(corpus, self.dropouts, epoch, tokens=tokens)
+        )
+        self._last = (0, self._cut(0) if self.dropouts else planned(corpus))
+        self.collate, self.batches = self._last[1].collate, self._last[1].batches
+        self.per_epoch = len(self.batches.epoch(0))
+        self.dropped = len(self.batches.dropped)
+        if self.dropped * 2 > len(corpus):
+            raise DataError(
+                f"{self.dropped:,} of {len(corpus):,} examples are longer than a batch of {tokens} tokens; raise "
+                "train.batch.tokens, or set train.batch.sentences instead"
+            )
+
+    def after(self, epoch: int, position: int) -> Iterator[Place]:
+        while True:
+            for number in range(position, len(self._planned(epoch).batches.epoch(epoch))):
+                yield Place(epoch, number)
+            epoch, position = epoch + 1, 0
+
+    def tokens(self, place: Place) -> int:
+        planned = self._planned(place.epoch)
+        return int(planned.counts[planned.batches.epoch(place.epoch)[place.position]].sum())
+
+    def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+        collate, batches, _ = self._planned(place.epoch)
+        indices = batches.epoch(place.epoch)[place.position]
+        return collate(indices if world == 1 else batches.shard(indices, rank, world))
+
+    def _planned(self, epoch: int) -> _Planned:
+        """What an epoch consists of; without dropout all epochs are made of the same."""
+        if self.dropouts and self._last[0] != epoch:
+            self._last = epoch, self._cut(epoch)
+        return self._last[1]
+
+    def __str__(self) -> str:
+        return f"{self.per_epoch:,} batches an epoch, {self.batches.padding_waste():.1%} of their cells padding"
+
+
+class StreamFeed(Feed):
+    """All texts of a corpus as one, read in rows side by side, window after window (see `Stream`).
+
+    The rows are divided among the processes. Every epoch is the same.
+
+    Args:
+        corpus: where the texts are.
+        field: the field that holds them.
+        rows: how many rows.
+        window: tokens of a row in a batch.
+        ends: whether an end-of-sentence stands behind each text.
+    """
+
+    def __init__(self, corpus: Corpus, field: str, *, rows: int, window: int, ends: bool) -> None:
+        self.field = field
+        self.stream = Stream.of(corpus, field, batch=rows, steps=window, eos=ends)
+        self.per_epoch = len(self.stream)
+
+    def after(self, epoch: int, position: int) -> Iterator[Place]:
+        while True:
+            for number in range(position, self.per_epoch):
+                yield Place(epoch, number)
+            epoch, position = epoch + 1, 0
+
+    def tokens(self, place: Place) -> int:
+        return self.stream[place.position].target.numel()
+
+    def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+        window = self.stream[place.position]
+        mine = slice(rank, None, world)
+        text = torch.cat((window.text, window.target[:, -1:]), dim=1)[mine]
+        rows = tuple(range(self.stream.batch)[mine])
+        return Batch({self.field: text}, rows, window.target[mine].numel(), window.begins)
+
+    def __str__(self) -> str:
+        return f"{self.per_epoch:,} windows an epoch, {self.stream.batch} rows of {self.stream.steps} tokens each"

@@ -1,0 +1,141 @@
+"""Labels: ids of classes and tags, and the field of one label per example."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from regard.data.fields.column import Column, Encoded, Ints, Part, flat
+from regard.data.fields.encoder import Encoder
+from regard.data.fields.field import Field
+from regard.data.fields.padding import Padded, Padding
+from regard.data.problems import DataError
+from regard.specials import IGNORE
+
+Value = str | list[str]
+
+
+@dataclass(frozen=True)
+class Labels(Encoder):
+    """The classes of a task, sorted; their ids begin at 0. A label that is not among them is an error, or ignored.
+
+    Attributes:
+        names: the classes.
+        lenient: whether an unknown label gets the id that no loss counts (-100), for data that a model is measured on:
+            no model can say it, so a metric counts it as wrong.
+        origin: the run whose labels these are; None where they are those of the training data.
+
+    >>> labels = Labels.train(["pos", "neg", "pos"])
+    >>> labels.names, labels.encode("pos"), labels.encode(["neg", "pos"]), labels.decode([1, 0])
+    (('neg', 'pos'), [1], [0, 1], ['pos', 'neg'])
+    """
+
+    FILE: ClassVar[str] = "labels"
+
+    names: tuple[str, ...]
+    lenient: bool = False
+    origin: str | None = field(default=None, compare=False)
+
+    @classmethod
+    def train(cls, values: Iterable[Value]) -> Self:
+        """All labels that occur, in sorted order."""
+        found: set[str] = set()
+        for value in values:
+            found.update([value] if isinstance(value, str) else value)
+        if not found:
+            raise DataError("there are no labels in the training data")
+        return cls(tuple(sorted(found)))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """From a file that `save` wrote."""
+        try:
+            names = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path} is not a list of labels: {error}") from error
+        return cls(names_of(names, path))
+
+    def save(self, path: str | Path) -> None:
+        """Write the names as a JSON list."""
+        Path(path).write_text(json.dumps(self.names, ensure_ascii=False), encoding="utf-8")
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.names)
+
+    @property
+    def fingerprint(self) -> str:
+        """What decides the ids."""
+        return json.dumps(self.names, ensure_ascii=False) + (" and unknown ones" if self.lenient else "")
+
+    def encode(self, value: Value) -> list[int]:
+        """The id of a label, or of each of a list of tags."""
+        return [self._id(name) for name in ([value] if isinstance(value, str) else value)]
+
+    def encode_all(self, values: Sequence[Value]) -> list[list[int]]:
+        """The ids of many."""
+        return [self.encode(value) for value in values]
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """The names of ids."""
+        return [self.names[index] for index in ids]
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self.names)}
+
+    def _id(self, name: str) -> int:
+        if name in self._ids:
+            return self._ids[name]
+        if self.lenient:
+            return IGNORE
+        near = difflib.get_close_matches(name, self.names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(self.names[:10])}"
+        if self.origin is not None:
+            raise DataError(f"{self.origin} does not know the label {name!r}{hint}")
+        raise DataError(f"the label {name!r} does not occur in the training data{hint}")
+
+
+@dataclass(frozen=True)
+class LabelField(Field[Labels]):
+    """One label per example: its id, [B]. An example that fills up a batch has -100, which no loss counts.
+
+    >>> LabelField(Labels(("neg", "pos"))).encode(["pos", "neg"])["ids"].values
+    array([1, 0], dtype=int32)
+    """
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("ids", rows=1),)
+
+    def learn(self, values: Iterable[Any]) -> Labels:
+        return Labels.train(values)
+
+    def lenient(self) -> Self:
+        """Unknown labels become -100."""
+        return self.with_encoder(replace(self.learned, lenient=True))
+
+    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+        return {"ids": flat(self.learned.encode_all(values), "int32")}
+
+    def known(self, column: Column) -> bool:
+        ids = column.values["ids"]
+        return not len(ids) or bool((ids != IGNORE).any())
+
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+        return {name: Padded(column.single("ids", examples).astype(np.int64), Padding(IGNORE, (0,)))}
+
+
+def names_of(content: object, path: str | Path) -> tuple[str, ...]:
+    """Return the names of a list that was read from a file."""
+    if not isinstance(content, list) or not all(isinstance(name, str) for name in content):
+        raise DataError(f"{path} is not a list of labels, for example ['neg', 'pos'] in JSON")
+    return tuple(content)

@@ -1,0 +1,46 @@
+"""Texts whose sentences are told apart: the memory that a question is asked about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from regard.specials import EOS
+
+_BOUNDARY = re.compile(r"(?<=[.!?])\s+")
+
+
+class Sentences(list[str]):
+    """The sentences of a text, oldest first. As ids they are one row, with an end behind each sentence.
+
+    >>> Sentences.of("Mary took the milk. Where is it?")
+    ['Mary took the milk', 'Where is it']
+    """
+
+    @classmethod
+    def of(cls, text: str) -> Sentences:
+        """Cut a text at its tabs or line ends; where there are none, behind each '.', '!' and '?'."""
+        parts = re.split(r"[\t\n]", text) if re.search(r"[\t\n]", text.strip()) else _BOUNDARY.split(text)
+        return cls(filter(None, map(bare, parts)))
+
+
+def bare(sentence: str) -> str:
+    """A sentence with single spaces and without the mark at its end.
+
+    >>> bare(" Where is  the milk? ")
+    'Where is the milk'
+    """
+    return " ".join(sentence.split()).rstrip(".!?").rstrip()
+
+
+def encoded_sentences(
+    texts: Sequence[Sequence[str]], encode_all: Callable[[Sequence[Any]], Sequence[Sequence[int]]]
+) -> list[list[int]]:
+    """Each text as one row of ids, with an end behind each sentence.
+
+    >>> encoded_sentences([["ab", "c"], []], lambda texts: [[ord(letter) for letter in text] for text in texts])
+    [[97, 98, 3, 99, 3], []]
+    """
+    encoded = iter(encode_all([sentence for text in texts for sentence in text]))
+    return [[index for _ in text for index in (*next(encoded), EOS)] for text in texts]

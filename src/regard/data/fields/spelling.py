@@ -1,0 +1,95 @@
+"""Letters of words, beside the words: their field, and examples that have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard.data.example import Example, Examples
+from regard.data.fields.column import Column, Ints
+from regard.data.fields.padding import nested
+from regard.data.fields.sentences import Sentences, encoded_sentences
+from regard.data.fields.story import StoryField
+from regard.data.fields.tokenizer import Tokenizer
+from regard.data.problems import Skipped
+
+LETTERS = "letters"
+"""The field with the letters of the words of "text"."""
+LONGEST = 40
+"""Letters of a word that are read; of a longer one its first half of them, and its last."""
+
+
+class Spelling(Sentences):
+    """Words whose letters are kept: as ids one row, with an end behind each word."""
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> Spelling:
+        """Return the words as they are spelt, long ones without their middle.
+
+        >>> [len(word) for word in Spelling.of(["a", "b" * 99])]
+        [1, 40]
+        """
+        half = LONGEST // 2
+        return cls(word if len(word) <= LONGEST else word[:half] + word[-half:] for word in words)
+
+
+@dataclass(frozen=True)
+class SpellingField(StoryField):
+    """Letters of words: ids [B, W, L], and the number of words per text [B]; they come beside the words themselves.
+
+    >>> from regard.data.fields.tokenizer import Tokenizer
+    >>> letters = SpellingField(Tokenizer.train(["abc"], kind="characters"))
+    >>> letters.encode([["ab", "c"]])["ids"].values                       # an end behind each word
+    array([4, 5, 3, 6, 3], dtype=int32)
+    """
+
+    def cells(self, column: Column) -> Ints | None:
+        """Return None: the words themselves already count."""
+        return None
+
+
+@dataclass(frozen=True)
+class Spelt:
+    """Examples with the letters of "text", a list of words, in the field "letters" besides.
+
+    >>> from tempfile import mkdtemp
+    >>> from regard.data import Columns
+    >>> path = Path(mkdtemp()) / "train.txt"
+    >>> _ = path.write_text("He PRP\\nreckons VBZ\\n")
+    >>> next(iter(Spelt(Columns(path)))).fields["letters"]
+    ['He', 'reckons']
+    """
+
+    examples: Examples
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those of the examples."""
+        return self.examples.files
+
+    @property
+    def skipped(self) -> Skipped:
+        """Those that the examples left out."""
+        return self.examples.skipped
+
+    def settings(self) -> str:
+        """The examples, and how long a word may be."""
+        return f"Spelt({self.examples.settings()}, {LONGEST})"
+
+    def __iter__(self) -> Iterator[Example]:
+        for example in self.examples:
+            words = example.fields["text"]
+            spelt = Spelling.of(words.split() if isinstance(words, str) else words)
+            yield example._replace(fields={**example.fields, LETTERS: spelt})
+
+
+def letters_of(texts: Sequence[Sequence[str]], characters: Tokenizer) -> Ints:
+    """Return the ids of the letters of the words of some texts: [B, W, L], padded.
+
+    >>> characters = Tokenizer.train(["abc"], kind="characters")
+    >>> letters_of([["ab", "c"], ["?"]], characters).tolist()
+    [[[4, 5], [6, 0]], [[1, 0], [0, 0]]]
+    """
+    rows = encoded_sentences([Spelling.of(words) for words in texts], characters.encode_all)
+    return nested(rows)[0]

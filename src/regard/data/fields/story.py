@@ -1,0 +1,59 @@
+"""Tokens of the sentences of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from regard.data.fields.column import Column, Encoded, Ints, Part, flat
+from regard.data.fields.field import Field
+from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding, nested
+from regard.data.fields.sentences import encoded_sentences
+from regard.data.fields.tokenizer import Tokenizer
+from regard.data.fields.tokens import Learner, learn_words
+from regard.specials import EOS, PAD
+
+
+@dataclass(frozen=True)
+class StoryField(Field[Tokenizer]):
+    """Sentences of a text: ids [B, N, J], and the number of sentences per text [B].
+
+    A text is stored as one row, with an end behind each sentence.
+
+    Attributes:
+        learner: from texts to their tokenizer.
+    """
+
+    learner: Learner = field(default=learn_words, repr=False, compare=False)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("ids"),)
+
+    def learn(self, values: Iterable[Any]) -> Tokenizer:
+        return self.learner(values)
+
+    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+        return {"ids": flat(encoded_sentences(values, self.learned.encode_all), "int32")}
+
+    def cells(self, column: Column) -> Ints | None:
+        return column.counts("ids")
+
+    def predicted(self, column: Column) -> Ints:
+        return column.counts("ids")
+
+    def sentences(self, column: Column) -> Ints:
+        """Return the number of sentences of each example, [N]."""
+        ends = np.concatenate(([0], np.cumsum(column.values["ids"] == EOS)))
+        found: Ints = np.diff(ends[column.offsets["ids"]])
+        return found
+
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+        words, counts = nested(column.rows("ids", examples))
+        return {
+            name: Padded(words, Padding(PAD, (0, 0, 0))),
+            f"{name}_lengths": Padded(counts, PER_EXAMPLE),
+        }

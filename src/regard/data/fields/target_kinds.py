@@ -1,0 +1,122 @@
+"""Target kinds: the forms that the label of a text can have in a file."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from regard.data.fields.label_sets import LabelSetField, LabelSets
+from regard.data.fields.labels import LabelField, Labels
+from regard.data.fields.numbers import NumberField, Numbers
+
+Written = str | list[str]
+
+
+class TargetKind(ABC):
+    """The form of a label in the data: how it is read, and the kind of field that it becomes.
+
+    Attributes:
+        blank: whether nothing at all is a label.
+        encoder: the class of the encoder that is learned.
+    """
+
+    blank: ClassVar[bool] = False
+    encoder: ClassVar[type[Labels | Numbers]]
+
+    @abstractmethod
+    def read(self, value: Written) -> Written:
+        """Return the label in its normal form.
+
+        Raises:
+            ValueError: the value is no such label; the sentence is put behind the file and the line.
+        """
+
+    @abstractmethod
+    def field(self) -> LabelField | NumberField:
+        """Return the kind of such labels in a corpus."""
+
+
+@dataclass(frozen=True)
+class OneLabel(TargetKind):
+    """One label per text; white space around it and inside of it is a single space.
+
+    >>> OneLabel().read(" very  good ")
+    'very good'
+    """
+
+    encoder: ClassVar[type[Labels]] = Labels
+
+    def read(self, value: Written) -> str:
+        if isinstance(value, list):
+            raise ValueError(
+                f"the label is a list, {value!r}; a text has one (for several labels per text set data.target_kind to "
+                "labels)"
+            )
+        return " ".join(value.split())
+
+    def field(self) -> LabelField:
+        return LabelField()
+
+
+@dataclass(frozen=True)
+class SeveralLabels(TargetKind):
+    """Any number of labels per text, none among them: a list, or one text with a separator between labels.
+
+    They are sorted and each stands once, so that equal sets are equal lists.
+
+    Args:
+        separator: what stands between two labels of a text.
+
+    >>> SeveralLabels(",").read("drama, comedy,drama"), SeveralLabels(",").read("")
+    (['comedy', 'drama'], [])
+    """
+
+    blank: ClassVar[bool] = True
+    encoder: ClassVar[type[Labels]] = LabelSets
+
+    separator: str = ","
+
+    def read(self, value: Written) -> list[str]:
+        parts = value if isinstance(value, list) else value.split(self.separator)
+        names = {" ".join(part.split()) for part in parts} - {""}
+        if (odd := next((name for name in names if self.separator in name), None)) is not None:
+            raise ValueError(
+                f"the label {odd!r} contains {self.separator!r}, which stands between labels; set data.label_separator "
+                "to something that no label contains"
+            )
+        return sorted(names)
+
+    def field(self) -> LabelSetField:
+        return LabelSetField()
+
+
+@dataclass(frozen=True)
+class OneNumber(TargetKind):
+    """A number per text.
+
+    >>> OneNumber().read(" 3.60 ")
+    '3.60'
+    """
+
+    encoder: ClassVar[type[Numbers]] = Numbers
+
+    def read(self, value: Written) -> str:
+        if isinstance(value, list):
+            raise ValueError(f"the target is a list, {value!r}; a text has one number")
+        text = value.strip()
+        try:
+            number = float(text)
+        except ValueError:
+            hint = f"; write {text.replace(',', '.')}" if text.count(",") == 1 and "." not in text else ""
+            raise ValueError(f"{text!r} is not a number, and data.target_kind is number{hint}") from None
+        if not math.isfinite(number):
+            raise ValueError(f"{text!r} is not a finite number, which data.target_kind number needs")
+        return text
+
+    def field(self) -> NumberField:
+        return NumberField()
+
+
+ONE_LABEL = OneLabel()

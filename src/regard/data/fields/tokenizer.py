@@ -1,0 +1,347 @@
+"""Text to ids and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar, Literal, get_args
+
+import tokenizers
+from tokenizers import normalizers, pre_tokenizers
+
+from regard.data.fields import tokenizer_training
+from regard.data.fields.encoder import Encoder
+from regard.data.fields.pieces import printable, surface
+from regard.data.fields.tokenizer_style import Kind, Style
+from regard.data.fields.tokenizer_training import CountedTexts, Wanted
+from regard.data.fields.word_splitting import WordSplit, joined_words
+from regard.data.formats.encodings import lone_surrogate
+from regard.data.problems import DataError, TextError, shortened
+from regard.specials import BOS, EOS, MASK, MASKED, PAD, SPECIALS, UNK
+
+Normalisation = Literal["nfc", "nfd", "nfkc", "nfkd"]
+
+_RESERVED = frozenset((PAD, BOS, EOS))
+_FORMS = {"nfc": normalizers.NFC, "nfd": normalizers.NFD, "nfkc": normalizers.NFKC, "nfkd": normalizers.NFKD}
+
+
+class Tokenizer(Encoder):
+    """A vocabulary and the way to cut text into it, over the `tokenizers` library.
+
+    The ids begin with the four of `regard.specials`. Nothing in a text can become padding, a beginning or an
+    end: the characters "</s>" in a text are characters, and as a word of their own they are unknown. "<unk>" is the
+    unknown word. All that a tokenizer is stands in its JSON, so equal JSON is equal tokenizers. One tokenizer used
+    for source and target is a joint vocabulary.
+
+    | kind | pieces | lossless |
+    |---|---|---|
+    | characters | code points | yes, but for characters that training did not see |
+    | words | words, punctuation apart; or what stands between white space | up to white space and unknown words |
+    | bpe | byte pairs (Sennrich et al. 2016) over bytes, a space belongs to the word behind it | yes, any text |
+    | unigram | the unigram model of Kudo (2018) | up to white space and unseen characters |
+    | wordpiece | BERT's: the longest first, punctuation apart | up to spaces, unknown words, accents if lower-cased |
+
+    A tokenizer with a `<mask>`, its fifth id, also reads two texts as one: a tab between them becomes `</s>`.
+
+    >>> words = Tokenizer.train(["a house", "a small house"], kind="words", min_frequency=2)
+    >>> words.size, words.encode("a big house"), words.decode([2, 4, 5, 3, 4])
+    (6, [4, 1, 5], 'a house')
+    >>> characters = Tokenizer.train(["a house"], kind="characters")
+    >>> characters.tokens(characters.encode("a use")), characters.words_of(characters.encode("a use"))
+    (['a', '▁', 'u', 's', 'e'], [0, -1, 1, 1, 1])
+    """
+
+    def __init__(self, text: str) -> None:
+        """From the library's JSON; see `train` and `load`."""
+        self._library = tokenizers.Tokenizer.from_str(text)
+        self._library.encode_special_tokens = True
+        self.json: str = self._library.to_str()
+        style = Style.of(json.loads(self.json))
+        self.kind: Kind = style.kind
+        self.split: WordSplit | None = style.split
+        self._marks = style.marks
+        first = tuple(self._library.id_to_token(index) for index in range(len(SPECIALS)))
+        if first != SPECIALS:
+            raise DataError(f"a tokenizer must begin with {', '.join(SPECIALS)}; this one begins with {first}")
+        self.masked: bool = self._library.id_to_token(MASK) == MASKED[MASK]
+        self._special = len(MASKED) if self.masked else len(SPECIALS)
+        self._reserved = _RESERVED | {MASK} if self.masked else _RESERVED
+
+    FILE: ClassVar[str] = "tokenizer"
+
+    @classmethod
+    def train(
+        cls,
+        texts: Iterable[str | Sequence[str]],
+        *,
+        kind: Kind,
+        split: WordSplit | None = None,
+        size: int | None = None,
+        min_frequency: int = 1,
+        lowercase: bool = False,
+        normalise: Normalisation | None = None,
+        masked: bool = False,
+    ) -> Tokenizer:
+        """Learn a vocabulary.
+
+        Args:
+            texts: what to learn from, read once; a text may be a list of words.
+            kind: "characters", "words", "bpe", "unigram" or "wordpiece".
+            split: of words: "punctuation" cuts punctuation off words, "whitespace" is for text that is tokenised
+                already; None for "punctuation". The words of a list are never cut.
+            size: the largest vocabulary, the special ids included; None for no limit (characters, words) or 8000.
+            min_frequency: pieces that are rarer are left out (for bpe: pairs that are rarer are not merged).
+            lowercase: lower-case every text first.
+            normalise: the Unicode normal form to bring texts into first; None to leave them.
+            masked: whether there is a `<mask>`, the fifth id, for models that fill in what is hidden.
+        """
+        if kind not in get_args(Kind):
+            raise DataError(f"there is no tokenizer of kind {kind!r}; there are {', '.join(get_args(Kind))}")
+        if normalise is not None and normalise not in _FORMS:
+            raise DataError(f"there is no normal form {normalise!r}; there are {', '.join(_FORMS)}")
+        if split is not None and kind != "words":
+            raise DataError(f"split is {split!r}, and for tokenizers of kind words; the kind is {kind!r}")
+        counted = CountedTexts(texts)
+        forms = ([_FORMS[normalise]()] if normalise else []) + ([normalizers.Lowercase()] if lowercase else [])
+        if kind == "wordpiece":
+            forms.append(normalizers.BertNormalizer(lowercase=lowercase))
+        wanted = Wanted(size, min_frequency, forms, MASKED if masked else SPECIALS)
+        if kind == "words":
+            library = tokenizer_training.words(counted, wanted, split or "punctuation")
+        else:
+            library = _LEARNED[kind](counted, wanted)
+        if not counted.count or library.get_vocab_size() == len(wanted.specials):
+            seen = f"{counted.count} text{'' if counted.count == 1 else 's'}"
+            raise DataError(f"the vocabulary is empty: {seen} gave no {kind} at min_frequency {min_frequency}")
+        return cls(tokenizers.Tokenizer.from_str(library.to_str()).to_str())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Tokenizer:
+        """From a file that `save` wrote."""
+        try:
+            return cls(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise DataError(f"{path}: there is no such tokenizer") from None
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from error
+        except Exception as error:  # the library raises a bare Exception
+            raise DataError(f"{path} is not a tokenizer: {error}") from error
+
+    def save(self, path: str | Path) -> None:
+        """Write the library's JSON, which holds everything."""
+        Path(path).write_text(self.json, encoding="utf-8")
+
+    @property
+    def size(self) -> int:
+        """How many ids there are."""
+        return int(self._library.get_vocab_size())
+
+    @property
+    def special(self) -> int:
+        """How many special ids there are, which come first."""
+        return self._special
+
+    @property
+    def byte_level(self) -> bool:
+        """Whether pieces are of bytes."""
+        return self._marks == "bytes"
+
+    def byte_words(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """The words of a part of a text that is cut into bytes, each letter a byte; pieces are parts of words.
+
+        >>> bpe = Tokenizer.train(["a house"], kind="bpe", size=270)
+        >>> bpe.byte_words(bpe.encode("a house!"))
+        ('Ġa', 'Ġhouse', '!')
+        """
+        text = b"".join(piece for _, piece in self._pieces(ids)).decode("utf-8", "replace")
+        return tuple(word for word, _ in self._library.pre_tokenizer.pre_tokenize_str(text))
+
+    @property
+    def fingerprint(self) -> str:
+        """What decides the ids of a text."""
+        return self.json
+
+    def encode(self, text: str | Sequence[str]) -> list[int]:
+        """The ids of a text, without beginning or end; of a list of words, those of each word (not of characters)."""
+        return self.encode_all([text])[0]
+
+    def encode_all(self, texts: Sequence[str | Sequence[str]]) -> list[list[int]]:
+        """The ids of many texts, on all cores."""
+        try:
+            return self._encoded(texts)
+        except (TypeError, UnicodeEncodeError):
+            plain = [text if isinstance(text, str) else " ".join(text) for text in texts]
+            wrong = next((text for text in plain if lone_surrogate(text) is not None), None)
+            if wrong is None:
+                raise
+            raise TextError(f"{shortened(wrong)!r} has a byte that is not UTF-8, or half of a surrogate pair") from None
+        except BaseException as problem:
+            if type(problem).__name__ != "PanicException":  # which the library raises, and does not export
+                raise
+            raise DataError(
+                f"the tokenizer fails on one of these texts ({problem}); use one with a simpler regular expression"
+            ) from None
+
+    def _encoded(self, texts: Sequence[str | Sequence[str]]) -> list[list[int]]:
+        if self.masked and any(isinstance(text, str) and "\t" in text for text in texts):
+            return [self._both(text) for text in texts]
+        plain = [text if isinstance(text, str) else self._joined(text) for text in texts]
+        apart = self._cuts_words and any(not isinstance(text, str) for text in texts)
+        library = self._of_whole_words if apart else self._library
+        encoded = library.encode_batch_fast(plain, add_special_tokens=False)
+        return [self._safe(encoding.ids) for encoding in encoded]
+
+    def places(self, text: str) -> list[tuple[int, int]]:
+        """Where each piece of a text begins and ends there, in characters, without the spaces around it.
+
+        >>> Tokenizer.train(["a house"], kind="bpe", size=270).places("a house")[:2]
+        [(0, 1), (2, 7)]
+        """
+        found = []
+        for begin, end in self._library.encode(text, add_special_tokens=False).offsets:
+            piece = text[begin:end]
+            begin += len(piece) - len(piece.lstrip())
+            found.append((begin, max(begin, end - (len(piece) - len(piece.rstrip())))))
+        return found
+
+    def _both(self, text: str | Sequence[str]) -> list[int]:
+        """The ids of a text, or of two with a tab between, which becomes an end."""
+        if not isinstance(text, str) or "\t" not in text:
+            return self.encode(text)
+        first, _, second = text.partition("\t")
+        if "\t" in second:
+            raise DataError(f"a tab stands between two texts, and here are more: {shortened(text)!r}")
+        return [*self.encode(first), EOS, *self.encode(second)]
+
+    @property
+    def _cuts_words(self) -> bool:
+        """Whether punctuation inside of a word begins another one."""
+        return self.kind == "wordpiece" or self.split == "punctuation"
+
+    @cached_property
+    def _of_whole_words(self) -> tokenizers.Tokenizer:
+        """The library for words in their normal form: what is punctuation inside of a word does not begin another."""
+        library = tokenizers.Tokenizer.from_str(self.json)
+        library.encode_special_tokens = True
+        library.normalizer = normalizers.Sequence([])
+        library.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        return library
+
+    def begins(self) -> list[bool]:
+        """For each id whether it is the first of a word, in a text of words with single spaces between."""
+        if self.kind == "characters":
+            raise DataError(
+                "characters do not say where a word begins; use a tokenizer of kind words, bpe, unigram or wordpiece"
+            )
+        return [self._begins(index, piece) for index, (_, piece) in enumerate(self._pieces(range(self.size)))]
+
+    def _begins(self, index: int, piece: bytes) -> bool:
+        whole = self.kind == "words" or (self.kind == "wordpiece" and index == UNK)  # unknown is no part of a word
+        return whole or piece[:1].isspace()
+
+    def _joined(self, words: Sequence[str]) -> str:
+        """A list of words as a text from which they can be told apart again."""
+        if self.kind == "characters":
+            raise DataError("lists of words need a tokenizer of kind words, bpe, unigram or wordpiece, not characters")
+        for word in words:
+            if word.split() != [word]:
+                raise DataError(f"the word {word!r} of {list(words)[:5]} ... is empty or has white space in it")
+        return self._before + " ".join(map(self.normal, words))
+
+    @cached_property
+    def _before(self) -> str:
+        """A space, if the first word of a text is not spelt like those behind it; in a list all are alike."""
+        if self._marks in ("inside", "none"):
+            return ""
+        first, later = (b"".join(piece for _, piece in self._pieces(self.encode(text))) for text in ("a", " a"))
+        return " " if later[:1].isspace() and not first[:1].isspace() else ""
+
+    def normal(self, word: str) -> str:
+        """A word in its normal form and in one part: NFKC makes "´" a space and an accent, unigram reads "▁" as one.
+
+        >>> Tokenizer.train(["a house"], kind="words", lowercase=True).normal("Mary")      # known or not
+        'mary'
+        """
+        normaliser = self._library.normalizer
+        if normaliser is None:
+            normal = word
+        elif self._marks in ("spaces", "fallback") and normaliser.normalize_str("a")[:1] == "▁":
+            normal = normaliser.normalize_str(word).replace("▁", "")  # it also marks the beginning
+        else:
+            normal = "".join(normaliser.normalize_str(word).split())
+        return normal.replace("▁", "_") if self._marks in ("spaces", "fallback") else normal
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids up to the first end; unknown words are "<unk>", the other special ids are left out."""
+        kept = [index for index in _ended(ids) if index not in self._reserved]
+        if self.split == "punctuation":
+            return joined_words([self._library.id_to_token(index) or "" for index in kept])
+        return str(self._library.decode(kept, skip_special_tokens=False))
+
+    def joined(self, words: Sequence[str]) -> str:
+        """Words, known or not, as a text; spaces as `decode` has them.
+
+        >>> Tokenizer.train(["a house."], kind="words").joined(["a", "house", "."])
+        'a house.'
+        """
+        return joined_words(words) if self.split == "punctuation" else " ".join(words)
+
+    def tokens(self, ids: Iterable[int]) -> list[str]:
+        """Each piece as it can be shown in a picture: "▁" is a space, "\\xc3" a byte that is no character alone."""
+        return [printable(piece) if special is None else special for special, piece in self._pieces(ids)]
+
+    def words_of(self, ids: Iterable[int]) -> list[int]:
+        """The number of the word that each piece belongs to; -1 for white space and special ids other than "<unk>"."""
+        found: list[int] = []
+        word, open_word = -1, False
+        for index, (special, piece) in zip(ids, self._pieces(ids), strict=True):
+            if index in self._reserved or (special is None and piece.isspace()):
+                found.append(-1)
+                open_word = False
+                continue
+            if not open_word or self._begins(index, piece):
+                word += 1
+            found.append(word)
+            open_word = True
+        return found
+
+    def _pieces(self, ids: Iterable[int]) -> Iterator[tuple[str | None, bytes]]:
+        """The name of each special id, the bytes of each other."""
+        for index in ids:
+            token = self._library.id_to_token(int(index))
+            if token is None:
+                raise DataError(f"there is no id {index}: the vocabulary has {self.size}")
+            yield (token, b"") if index < self._special else (None, surface(token, self._marks))
+
+    def _safe(self, ids: list[int]) -> list[int]:
+        """Text that is spelt like padding, a beginning, an end or a mask is unknown."""
+        return ids if self._reserved.isdisjoint(ids) else [UNK if index in self._reserved else index for index in ids]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tokenizer) and self.json == other.json
+
+    def __hash__(self) -> int:
+        return hash(self.json)
+
+    def __reduce__(self) -> tuple[type[Tokenizer], tuple[str]]:
+        return Tokenizer, (self.json,)
+
+    def __repr__(self) -> str:
+        return f"Tokenizer({self.kind}, {self.size})"
+
+
+_LEARNED = {
+    "characters": tokenizer_training.characters,
+    "bpe": tokenizer_training.bpe,
+    "unigram": tokenizer_training.unigram,
+    "wordpiece": tokenizer_training.wordpiece,
+}
+
+
+def _ended(ids: Iterable[int]) -> Iterator[int]:
+    for index in ids:
+        if index == EOS:
+            return
+        yield int(index)

@@ -1,0 +1,206 @@
+"""Vocabularies learned from text, the same in every process."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+
+from regard.data.fields.unigram import learn_pieces
+from regard.data.fields.word_splitting import WordSplit, word_splitter
+from regard.data.problems import DataError
+from regard.specials import MASKED, SPECIALS, UNK
+
+_INSIDE = "##"  # what a piece of a word begins with that is not its first
+_TOGETHER = 1000  # repetitions of a word that are handed to the library as one text
+
+
+class Wanted(NamedTuple):
+    """A vocabulary to learn.
+
+    Attributes:
+        size: the most pieces, special ones included; None for no limit, or 8000 of pieces that are learned.
+        min_frequency: rarer pieces are left out.
+        forms: normal forms that text is brought to first.
+        specials: the special pieces, which come first.
+    """
+
+    size: int | None
+    min_frequency: int
+    forms: list[normalizers.Normalizer]
+    specials: tuple[str, ...]
+
+
+class CountedTexts:
+    """Texts that are counted as they are read; lists of words are joined by spaces."""
+
+    def __init__(self, texts: Iterable[str | Sequence[str]]) -> None:
+        self.texts, self.count = texts, 0
+
+    def __iter__(self) -> Iterator[str]:
+        return (text if isinstance(text, str) else " ".join(text) for text in self.whole())
+
+    def whole(self) -> Iterator[str | Sequence[str]]:
+        """The texts as they were given."""
+        for text in self.texts:
+            self.count += 1
+            yield text
+
+
+def characters(texts: CountedTexts, wanted: Wanted) -> tokenizers.Tokenizer:
+    """Return a tokenizer of single characters, the most frequent first."""
+    normaliser = normalizers.Sequence(wanted.forms)
+    plain: Iterable[str] = (normaliser.normalize_str(text) for text in texts) if wanted.forms else texts
+    library = _closed(Counter(chain.from_iterable(plain)), wanted)
+    library.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(r"[\s\S]"), "isolated")
+    library.decoder = decoders.Fuse()
+    return library
+
+
+def words(texts: CountedTexts, wanted: Wanted, split: WordSplit) -> tokenizers.Tokenizer:
+    """Return a tokenizer of whole words, the most frequent first; words of a list are not split."""
+    normaliser, splitter = normalizers.Sequence(wanted.forms), word_splitter(split)
+    counts: Counter[str] = Counter()
+    for text in texts.whole():
+        plain = text if isinstance(text, str) else " ".join(text)
+        plain = normaliser.normalize_str(plain) if wanted.forms else plain
+        if split == "whitespace" or not isinstance(text, str):
+            counts.update(plain.split())
+        else:
+            counts.update(word for word, _ in splitter.pre_tokenize_str(plain))
+    library = _closed(counts, wanted)
+    library.pre_tokenizer = splitter
+    return library
+
+
+def _closed(counts: Counter[str], wanted: Wanted) -> tokenizers.Tokenizer:
+    """A vocabulary of all that was counted, as far as there is room."""
+    # The library's trainer gives a word that is spelt like a special token a second id, and PTB is full of <unk>.
+    for special in wanted.specials:
+        counts.pop(special, None)
+    frequent = (item for item in counts.items() if item[1] >= wanted.min_frequency)
+    ranked = sorted(frequent, key=lambda item: (-item[1], item[0]))
+    room = None if wanted.size is None else max(wanted.size - len(wanted.specials), 0)
+    pieces = (*wanted.specials, *(token for token, _ in ranked[:room]))
+    vocabulary = {token: index for index, token in enumerate(pieces)}
+    library = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token=SPECIALS[UNK]))
+    library.add_special_tokens(list(wanted.specials))
+    if wanted.forms:
+        library.normalizer = normalizers.Sequence(wanted.forms)
+    return library
+
+
+def bpe(texts: CountedTexts, wanted: Wanted) -> tokenizers.Tokenizer:
+    """Return a tokenizer of byte pairs: the library breaks ties by the smaller ids, which begin in order."""
+    alphabet, size = pre_tokenizers.ByteLevel.alphabet(), wanted.size or 8000
+    if size < len(wanted.specials) + len(alphabet):
+        raise DataError(f"bpe needs a size of at least {len(wanted.specials) + len(alphabet)} (all bytes), not {size}")
+    library = tokenizers.Tokenizer(models.BPE())
+    # A space before the first word makes it the same piece as inside a sentence; the decoder takes it off again.
+    library.normalizer = normalizers.Sequence([*wanted.forms, normalizers.Prepend(" ")])
+    library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    library.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        min_frequency=wanted.min_frequency,
+        special_tokens=list(wanted.specials),
+        initial_alphabet=alphabet,
+        show_progress=False,
+    )
+    _train("bpe", library, texts, trainer, size)
+    return library
+
+
+def wordpiece(texts: CountedTexts, wanted: Wanted) -> tokenizers.Tokenizer:
+    """Return a tokenizer of BERT's pieces of words.
+
+    The library breaks ties by the smaller ids. It numbers "##a", "##b", ... as it finds them in a hash map, which is
+    another order in each process; here they are special pieces of the trainer, which it numbers as they are given.
+    """
+    library = wordpieces({piece: index for index, piece in enumerate(wanted.specials)}, wanted.forms)
+    counts, size = word_counts(texts, library), wanted.size or 8000
+    alphabet = sorted({character for word in counts for character in word})
+    inside = sorted({_INSIDE + character for word in counts for character in word[1:]})
+    scratch = tokenizers.Tokenizer(models.WordPiece({SPECIALS[UNK]: 0}, unk_token=SPECIALS[UNK]))
+    scratch.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size,
+        min_frequency=wanted.min_frequency,
+        special_tokens=[*wanted.specials, *alphabet, *inside],
+        show_progress=False,
+    )
+    _train("wordpiece", scratch, repeated(counts), trainer, size)
+    vocabulary = scratch.get_vocab()
+    ordered = sorted(vocabulary, key=lambda piece: vocabulary[piece])
+    return wordpieces({piece: index for index, piece in enumerate(ordered)}, wanted.forms)
+
+
+def unigram(texts: CountedTexts, wanted: Wanted) -> tokenizers.Tokenizer:
+    """Return a tokenizer of the unigram model.
+
+    The library's own trainer adds up in the order of a hash map: its scores differ from process to process.
+    """
+    library = tokenizers.Tokenizer(models.Unigram())
+    if wanted.forms:
+        library.normalizer = normalizers.Sequence(wanted.forms)
+    library.pre_tokenizer = pre_tokenizers.Metaspace()
+    library.decoder = decoders.Metaspace()
+    counts, size = word_counts(texts, library), wanted.size or 8000
+    least = len(wanted.specials) + len({character for word in counts for character in word})
+    if size < least:
+        raise DataError(
+            f"a tokenizer of kind unigram and size {size} cannot be made (the characters of the text and the special "
+            f"tokens are {least}); try a larger size"
+        )
+    pieces = learn_pieces(counts, size - len(wanted.specials)) if counts else []
+    known = [*((piece, 0.0) for piece in wanted.specials), *pieces]
+    library.model = models.Unigram([(text, score) for text, score in known], UNK)
+    library.add_special_tokens(list(wanted.specials))
+    return library
+
+
+def wordpieces(vocabulary: dict[str, int], forms: list[normalizers.Normalizer]) -> tokenizers.Tokenizer:
+    """Return the library's tokenizer of BERT's kind over these pieces, the special ones first."""
+    library = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token=SPECIALS[UNK]))
+    library.add_special_tokens([piece for piece in MASKED if piece in vocabulary])
+    library.normalizer = normalizers.Sequence(forms)
+    library.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    library.decoder = decoders.WordPiece(_INSIDE, cleanup=False)
+    return library
+
+
+def word_counts(texts: Iterable[str], library: tokenizers.Tokenizer) -> dict[str, int]:
+    """Return how often each word occurs that the tokenizer cuts into pieces, sorted by word."""
+    # No normal form reaches across a space, so what stands between two is normalised once however often it occurs.
+    between: Counter[str] = Counter(chain.from_iterable(text.split(" ") for text in texts))
+    counts: Counter[str] = Counter()
+    for part, count in between.items():
+        normal = part if library.normalizer is None else library.normalizer.normalize_str(part)
+        for word, _ in library.pre_tokenizer.pre_tokenize_str(normal):
+            counts[word] += count
+    return dict(sorted(counts.items()))
+
+
+def repeated(counts: Mapping[str, int]) -> Iterator[str]:
+    """Each word as often as it occurs, for the library, which counts for itself."""
+    for word, count in counts.items():
+        whole, rest = divmod(count, _TOGETHER)
+        for times in (*[_TOGETHER] * whole, *([rest] if rest else [])):
+            yield " ".join([word] * times)
+
+
+def _train(
+    kind: str, library: tokenizers.Tokenizer, texts: Iterable[str], trainer: trainers.Trainer, size: int
+) -> None:
+    try:
+        library.train_from_iterator(texts, trainer)
+    except Exception as problem:
+        if type(problem) is not Exception:  # the library's own are bare; others are of the texts, and say it better
+            raise
+        raise DataError(
+            f"a tokenizer of kind {kind} and size {size} cannot be made ({problem}); try a larger size"
+        ) from problem

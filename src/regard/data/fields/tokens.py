@@ -1,0 +1,66 @@
+"""Tokens of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from regard.data.fields.column import Column, Encoded, Ints, Part, flat
+from regard.data.fields.field import Field
+from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding, table
+from regard.data.fields.tokenizer import Tokenizer
+from regard.specials import PAD
+
+Learner = Callable[[Iterable[Any]], Tokenizer]
+"""From texts to their tokenizer."""
+
+
+def learn_words(texts: Iterable[Any]) -> Tokenizer:
+    """Return a tokenizer of all words that occur."""
+    return Tokenizer.train(texts, kind="words")
+
+
+@dataclass(frozen=True)
+class TokensField(Field[Tokenizer]):
+    """Tokens of a text: ids [B, T], and their number per text [B].
+
+    Attributes:
+        begin, end: whether a text gets a beginning and an end in a batch. A text that begins so is predicted token by
+            token: all but its last is read.
+        learner: from texts to their tokenizer.
+
+    >>> words = TokensField(Tokenizer.train(["a house"], kind="words"), begin=True, end=True)
+    >>> words.encode(["a house", "house"])["ids"]
+    Encoded(values=array([4, 5, 5], dtype=int32), counts=array([2, 1]))
+    """
+
+    begin: bool = False
+    end: bool = False
+    learner: Learner = field(default=learn_words, repr=False, compare=False)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("ids"),)
+
+    def learn(self, values: Iterable[Any]) -> Tokenizer:
+        return self.learner(values)
+
+    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+        return {"ids": flat(self.learned.encode_all(values), "int32")}
+
+    def cells(self, column: Column) -> Ints:
+        return column.counts("ids") + self.begin + self.end
+
+    def predicted(self, column: Column) -> Ints:
+        return column.counts("ids") + self.end
+
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+        begins = column.offsets["ids"][examples]
+        counts = column.offsets["ids"][examples + 1] - begins
+        ids = table(column.values["ids"], begins, counts, pad=PAD, first=self.begin, last=self.end)
+        lengths = counts + self.begin + self.end
+        return {
+            name: Padded(ids, Padding(PAD, (0, int(self.begin)))),
+            f"{name}_lengths": Padded(lengths, PER_EXAMPLE),
+        }

@@ -1,0 +1,1 @@
+"""Formats: readers of the files that people have."""

@@ -1,0 +1,67 @@
+"""Anything that the `datasets` library can load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from regard.data.example import Bad, Example, Reader
+from regard.data.formats.jsonl import chosen
+from regard.data.problems import DataError
+
+
+@dataclass(frozen=True)
+class Hub(Reader):
+    """A split of a data set of the `datasets` library (the extra `regard[data]`).
+
+    Args:
+        name: as `datasets.load_dataset` takes it: a name on the hub, or a folder.
+        split: "train", "validation", "train[:1000]", ...
+        keys: field to column; a column inside another is written with a dot, "translation.de".
+        config: the configuration of the data set, if it has several.
+    """
+
+    PATHS: ClassVar[tuple[str, ...]] = ()
+
+    name: str
+    split: str
+    keys: Mapping[str, str] = field(default_factory=lambda: {"source": "source", "target": "target"})
+    config: str | None = field(default=None, kw_only=True)
+
+    @cached_property
+    def _rows(self) -> Any:
+        try:
+            import datasets  # type: ignore[import-not-found,unused-ignore]
+        except ImportError:
+            raise DataError(f"to read {self.name!r} from the hub, pip install 'regard[data]'") from None
+        try:
+            return datasets.load_dataset(self.name, self.config, split=self.split)
+        except (OSError, ValueError) as error:
+            raise DataError(f"{self.name!r} could not be loaded by the datasets library: {error}") from error
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """None: the library keeps its own."""
+        return ()
+
+    def settings(self) -> str:
+        """The library's fingerprint of the content too."""
+        return f"{super().settings()} {getattr(self._rows, '_fingerprint', '')}"
+
+    def read(self) -> Iterator[Example | Bad]:
+        """The rows."""
+        for number, row in enumerate(self._rows):
+            yield chosen(_flat(row), self.keys, f"{self.name}[{self.split}]:{number}", self.may_be_blank)
+
+    def _emptiness(self) -> str:
+        return f"{self.name}[{self.split}] has no usable rows ({self.skipped})"
+
+
+def _flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
+    flat: dict[str, object] = {}
+    for key, value in row.items():
+        flat.update(_flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value})
+    return flat

@@ -1,0 +1,92 @@
+"""Stories with questions, in the format of bAbI."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.fields.sentences import Sentences, bare
+from regard.data.problems import DataError
+
+_DIGITS = 9  # of the number of a line, at the most
+
+
+@dataclass(frozen=True)
+class Stories(Reader):
+    """Numbered lines: sentences, and questions about those before them. Fields "story", "question" and "answer".
+
+    A line is a number, a space and a sentence; a question has a tab, its answer, and perhaps another tab and the
+    numbers of the sentences that it follows from, which are not read. The number 1 begins another story. Sentences
+    and questions lose the mark at their end. An answer is one word; several in one are written with commas.
+
+    Args:
+        path: the file; a name with `*` in it stands for all files that it matches, in the order of their names.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "stories.txt"
+    >>> _ = path.write_text("1 Mary ran home.\\n2 Where is she?\\thome\\t1\\n3 She left.\\n4 Is she there?\\tno\\t3\\n")
+    >>> [(len(example.fields["story"]), example.fields["answer"]) for example in Stories(path)]
+    [(1, 'home'), (2, 'no')]
+    """
+
+    path: str | Path
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The file, or all that match."""
+        path = Path(self.path)
+        if "*" not in path.name:
+            return (path,)
+        found = tuple(sorted(path.parent.glob(path.name)))
+        if not found:
+            raise DataError(f"{path}: there is no file of such a name")
+        return found
+
+    def read(self) -> Iterator[Example | Bad]:
+        """A question with all that was told before it, at a time."""
+        for path in self.files:
+            yield from self._file(path)
+
+    def _file(self, path: Path) -> Iterator[Example | Bad]:
+        story, last = Sentences(), 0
+        for line in good_lines(path, self.encoding, self.max_line):
+            if isinstance(line, Bad):
+                yield line
+                continue
+            if not line.text.strip():
+                continue
+            where = f"{path}:{line.number}"
+            digits, _, text = line.text.lstrip().partition(" ")
+            if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS) or not text.strip():
+                yield Bad(where, "the line is not a number, a space and a sentence")
+                continue
+            before, last = last, int(digits)
+            if last == 1:
+                story = Sentences()
+            elif last != before + 1:
+                follows = (
+                    f"behind {before}; it goes on with {before + 1} or 1" if before else "and a story begins with 1"
+                )
+                yield Bad(where, f"the line has the number {last} {follows}")
+                continue
+            sentence, *more = text.split("\t")
+            if not more:
+                story = Sentences([*story, bare(sentence)])
+            else:
+                answer = more[0].strip()
+                if self.questions:
+                    yield Example({"story": story, "question": bare(sentence)}, where)
+                else:
+                    yield _asked(story, bare(sentence), answer, where)
+
+
+def _asked(story: Sentences, question: str, answer: str, where: str) -> Example | Bad:
+    if not answer:
+        return Bad(where, "the question has a tab behind it and no answer; write one word there")
+    if answer.split() != [answer]:
+        return Bad(where, f"the answer {answer!r} is not one word; join several with commas")
+    if not question:
+        return Bad(where, "the line has an answer and no question")
+    return Example({"story": story, "question": question, "answer": answer}, where)

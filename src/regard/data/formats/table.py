@@ -1,0 +1,140 @@
+"""Columns of a TSV or CSV file."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+from regard.data.example import COLUMNS, Bad, Example, Reader, good_lines
+from regard.data.formats.lines import LONGEST, Line
+from regard.data.problems import DataError, shortened
+
+Row = tuple[int, list[str]]
+
+
+@dataclass(frozen=True)
+class Table(Reader):
+    """One example a row; `columns` names the fields and says where each stands, by number from 0 or by its header.
+
+    CSV is read by the `csv` module with its quotes, also over several lines. TSV has no quotes: a tab is a tab.
+
+    Args:
+        path: the file.
+        columns: field to column, {"source": 1, "target": 0} or {"source": "English", "target": "German"}.
+        header: whether the first row has the names of the columns; needed if a column is named.
+        delimiter: None for a comma in .csv (and .csv.gz), a tab in everything else.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "pairs.csv"
+    >>> _ = path.write_text('en,de\\n"Hi, you","Hallo, du"\\n')
+    >>> [example.fields for example in Table(path, {"source": "de", "target": "en"}, header=True)]
+    [{'source': 'Hallo, du', 'target': 'Hi, you'}]
+    """
+
+    path: str | Path
+    columns: Mapping[str, int | str] = field(default_factory=lambda: {"source": 0, "target": 1})
+    header: bool = field(default=False, kw_only=True)
+    delimiter: str | None = field(default=None, kw_only=True)
+
+    def settings(self) -> str:
+        """Also what the suffix decided."""
+        return f"{super().settings()} by {self._separator()!r}"
+
+    def asking(self, columns: Mapping[str, Any]) -> Self:
+        return replace(self, columns=columns, questions=True)
+
+    def read(self) -> Iterator[Example | Bad]:
+        """Rows with all the columns that were asked for."""
+        path = Path(self.path)
+        rows = self._rows(path)
+        places = self._places(path, rows)
+        for row in rows:
+            yield row if isinstance(row, Bad) else self._example(path, row, places)
+
+    def _separator(self) -> str:
+        plain = Path(self.path).name.removesuffix(".gz")
+        return self.delimiter or ("," if plain.endswith(".csv") else "\t")
+
+    def _rows(self, path: Path) -> Iterator[Row | Bad]:
+        if self._separator() == "\t":
+            for line in good_lines(path, self.encoding, self.max_line):
+                yield line if isinstance(line, Bad) else (line.number, line.text.split("\t"))
+        else:
+            yield from _quoted(path, good_lines(path, self.encoding, self.max_line), self._separator(), self.max_line)
+
+    def _places(self, path: Path, rows: Iterator[Row | Bad]) -> dict[str, int]:
+        """Where each field stands; takes the header off the rows."""
+        names = [name for name in self.columns.values() if isinstance(name, str)]
+        if names and not self.header:
+            raise DataError(f"{path}: column {names[0]!r} is named, so set header to true, or give its number from 0")
+        first = next(rows, None) if self.header else None
+        if isinstance(first, Bad):
+            raise DataError(f"{first.where}: {first.why}")
+        heads = first[1] if first else []
+        for name in names:
+            if name not in heads:
+                there = shortened(", ".join(heads) or "nothing", 400)
+                raise DataError(f"{path}: there is no column {name!r}; its header has {there}; set {COLUMNS}")
+        return {key: heads.index(at) if isinstance(at, str) else at for key, at in self.columns.items()}
+
+    def _example(self, path: Path, row: Row, places: dict[str, int]) -> Example | Bad:
+        number, cells = row
+        where = f"{path}:{number}"
+        try:
+            values = {name: cells[place] for name, place in places.items()}
+        except IndexError:
+            if self.questions and not any(cell.strip() for cell in cells):
+                return Example(dict.fromkeys(places, ""), where)
+            count = f"{len(cells)} column{'s' if len(cells) > 1 else ''}"
+            why = f"the row has {count}, too few for column {max(places.values())} (the first is 0)"
+            return Bad(where, why, f"{COLUMNS}, or data.delimiter")
+        blank = [name for name, value in values.items() if not (value.strip() or self.may_be_blank(name))]
+        return Bad(where, f"the column of {blank[0]} is blank") if blank else Example(dict(values), where)
+
+
+def _quoted(path: Path, lines: Iterable[Line | Bad], delimiter: str, longest: int) -> Iterator[Row | Bad]:
+    """Rows of a CSV file; each is named by the line on which it begins."""
+    bad: list[Bad] = []
+    fed: list[int] = []
+
+    def feed() -> Iterator[str]:
+        for line in lines:
+            if isinstance(line, Bad):
+                bad.append(line)
+            else:
+                fed.append(line.number)
+                yield line.text + "\n"
+
+    rows = comma_separated(feed(), delimiter=delimiter, strict=True, longest=longest)
+    while True:
+        fed.clear()
+        try:
+            cells = next(rows)
+        except StopIteration:
+            yield from bad
+            return
+        except csv.Error as error:
+            yield Bad(f"{path}:{fed[0]}", f"this is not CSV: {error}")
+            continue
+        yield from bad
+        bad.clear()
+        if cells:
+            yield fed[0], cells
+
+
+def comma_separated(
+    lines: Iterable[str], *, delimiter: str = ",", strict: bool = False, longest: int = LONGEST
+) -> Iterator[list[str]]:
+    """The rows of CSV.
+
+    Args:
+        lines: of a file.
+        delimiter: what stands between two fields.
+        strict: whether quotes that are not closed are an error.
+        longest: characters of a field; the module's own limit of 128 KiB is less than a long text has.
+    """
+    csv.field_size_limit(longest)  # of the whole process; there is no other
+    return csv.reader(lines, delimiter=delimiter, strict=strict)

@@ -1,0 +1,41 @@
+"""The first state of a recurrent decoder."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from regard.models.encoded import Encoded, width_of
+from regard.models.encoder import Encoder
+from regard.nn.rnn import Recurrent, RecurrentState
+
+
+def bridge_to(layers: Recurrent, encoder: nn.Module) -> nn.Linear | None:
+    """Return the map from an encoder's summary to the first state of recurrent layers; None where its last state fits.
+
+    It fits if it is of as many layers of the same cells and of the same width.
+
+    >>> layers = Recurrent(3, 8, "gru")
+    >>> print(bridge_to(layers, Encoder(11, embedding_dim=3, hidden_dim=8, cells="gru")))
+    None
+    >>> bridge_to(layers, Encoder(11, embedding_dim=3, hidden_dim=6, cells="gru"))
+    Linear(in_features=6, out_features=8, bias=True)
+    """
+    if isinstance(encoder, Encoder) and encoder.output_dim == layers.hidden_dim:
+        theirs, mine = encoder.layers.cells, layers.cells
+        if (theirs.kind, theirs.num_layers) == (mine.kind, mine.num_layers):
+            return None
+    return nn.Linear(width_of(layers, encoder), layers.cells.num_layers * layers.hidden_dim)
+
+
+def first_state(layers: Recurrent, bridge: nn.Linear | None, encoded: Encoded) -> RecurrentState:
+    r"""Return the encoder's last state, or, over a bridge, :math:`s_0 = \tanh(W h + b)` of its summary h.
+
+    A bridge that is narrower than the summary reads its last channels: of both directions those of the backward one.
+    """
+    if bridge is None:
+        assert isinstance(encoded.state, RecurrentState)
+        return encoded.state
+    summary = encoded.summary[:, -bridge.in_features :]
+    first = torch.tanh(bridge(summary)).unflatten(1, (-1, layers.hidden_dim))  # [B, L, D]
+    return layers.start(len(first), first)

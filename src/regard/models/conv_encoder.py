@@ -1,0 +1,103 @@
+"""The convolutional encoder of texts."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.constraints import window_is_odd
+from regard.masks import Mask
+from regard.models import registry
+from regard.models.embeddings import check_ids
+from regard.models.encoded import Encoded
+from regard.models.transformer_encoder import PlacedWords
+from regard.nn.checks import positive
+from regard.nn.dropout import Dropout
+from regard.nn.rnn import inside
+
+
+@registry.encoder("conv")
+class ConvEncoder(nn.Module):
+    r"""Stacked convolutions with gated linear units: each state sees the words around its own.
+
+    .. math:: h^0_s = \sqrt{C}\, E x_s + P_s, \quad
+              [a; b]_s = W^l [h^{l-1}_{s-r}; \dots; h^{l-1}_{s+r}] + c^l, \quad
+              h^l_s = \sqrt{1/2}\, (a_s \odot \sigma(b_s) + h^{l-1}_s)
+
+    with a window of 2r + 1 words, zero outside the text. After L layers a state depends on Lr words on either side, and
+    on nothing else: all states of a layer are computed at the same time, unlike those of recurrent layers, and words
+    that are far apart never meet, unlike in attention.
+
+    Args:
+        size: number of words.
+        hidden_dim: C, width of the embeddings, of all layers and of the states.
+        num_layers: L, number of convolutions.
+        window: words that a filter reads, an odd number.
+        dropout: on the embeddings and on what each convolution reads.
+        positions: `"sinusoidal"`, `"learned"` (the papers'), or `"none"`.
+        max_length: the longest text, for learned positions.
+
+    Shapes: source [B, S], lengths [B] -> `Encoded`; its summary is the mean of the states, for no state is the last.
+
+    Parameters: `words.table` E; `layers` W and c. As in the paper W begins normal with variance
+    4 (1 - dropout) / ((2r + 1) C) and c at zero, so that each layer about keeps the variance of what it reads.
+
+    Gehring et al. 2017, "A Convolutional Encoder Model for Neural Machine Translation", section 3; the gates, the
+    scaling of residual connections by sqrt(1/2) and the initial weights are of Gehring et al. 2017, "Convolutional
+    Sequence to Sequence Learning", sections 3.2, 3.4 and 3.5. The former has tanh in their place and a second stack for
+    the keys of attention; neither is here, nor is weight normalisation.
+
+    >>> encoded = ConvEncoder(11, hidden_dim=6, num_layers=2)(torch.ones(2, 7).long(), torch.tensor([7, 4]))
+    >>> encoded.states.shape, encoded.summary.shape, encoded.states[1, 4:].abs().sum().item()
+    (torch.Size([2, 7, 6]), torch.Size([2, 6]), 0.0)
+    """
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        hidden_dim: int = 256,
+        num_layers: int = 6,
+        window: int = 3,
+        dropout: float = 0.1,
+        positions: str = "sinusoidal",
+        max_length: int = 1024,
+    ) -> None:
+        super().__init__()
+        positive("ConvEncoder", hidden_dim=hidden_dim, num_layers=num_layers)
+        window_is_odd(window)
+        if positions == "rotary":
+            raise ValueError("ConvEncoder: rotary positions turn queries and keys, and convolutions have none")
+        self.output_dim = hidden_dim
+        self.words = PlacedWords(size, hidden_dim, dropout=dropout, positions=positions, max_length=max_length)
+        self.layers = nn.ModuleList(
+            nn.Conv1d(hidden_dim, 2 * hidden_dim, window, padding=window // 2) for _ in range(num_layers)
+        )
+        self.dropout = Dropout(dropout)
+        for layer in self.layers:
+            assert isinstance(layer, nn.Conv1d)
+            assert layer.bias is not None
+            nn.init.normal_(layer.weight, std=(4 * (1 - dropout) / (window * hidden_dim)) ** 0.5)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
+        """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
+        states: Tensor = self.words(check_ids(self, source))
+        batch, size, _ = states.shape
+        present = None if lengths is None else inside(lengths.to(states.device), size).unsqueeze(2)  # [B, S, 1]
+        if size:  # a convolution refuses a sequence without words
+            for layer in self.layers:
+                # Masked before each convolution, whose bias and residuals fill padding that its neighbours would read.
+                states = _masked(states, present)
+                gates = layer(self.dropout(states).mT).mT  # [B, C, S] -> [B, S, 2C]
+                states = (F.glu(gates, dim=2) + states) * 0.5**0.5
+        states = _masked(states, present)
+        mask = None if lengths is None else Mask.padding(lengths)
+        counts = torch.full((batch,), size, device=states.device) if lengths is None else lengths.to(states.device)
+        return Encoded(states, states.sum(1) / counts.clamp(min=1).unsqueeze(1), mask)
+
+
+def _masked(states: Tensor, present: Tensor | None) -> Tensor:
+    """States [B, S, C], zero at padding."""
+    return states if present is None else states.masked_fill(~present, 0.0)

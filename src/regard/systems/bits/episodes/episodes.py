@@ -1,0 +1,53 @@
+"""Sequences of vectors side by side, and the bits that they ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from regard.data.batching.batch import Batch
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """B episodes of T steps: what is read at each, what is to be said, and whether anything is to be said.
+
+    Attributes:
+        inputs: [B, T, I].
+        targets: [B, T, O], zeros and ones; whatever they are where nothing is asked, they do not count.
+        asked: [B, T], True where the targets count.
+    """
+
+    inputs: Floats
+    targets: Floats
+    asked: NDArray[np.bool_]
+
+    @property
+    def bits(self) -> int:
+        """How many bits are asked for in all."""
+        return int(self.asked.sum() * self.targets.shape[2])
+
+    def batch(self, first: int, rank: int = 0, world: int = 1) -> Batch:
+        """As tensors `inputs`, `targets`, `asked`; of several processes the rows of one.
+
+        Args:
+            first: the number of the first episode.
+            rank, world: process `rank` of `world` has every `world`-th row.
+        """
+        import torch  # a recipe's rule is checked without it
+
+        from regard.data.batching.batch import Batch
+
+        mine = slice(rank, None, world)
+        rows = Episodes(self.inputs[mine], self.targets[mine], self.asked[mine])
+        tensors = {name: torch.from_numpy(np.array(getattr(rows, name))) for name in _PARTS}
+        return Batch(tensors, tuple(range(first, first + len(self.inputs))[mine]), rows.bits)
+
+
+_PARTS = ("inputs", "targets", "asked")

@@ -1,0 +1,111 @@
+"""Priority sort: the vectors with the highest priorities, in their order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.problems import DataError, shortened
+from regard.systems.bits.episodes.algorithm import (
+    Algorithm,
+    Asked,
+    bits_text,
+    drawn,
+    random_bits,
+    read_bits,
+)
+from regard.systems.bits.episodes.episodes import Episodes, Floats
+
+_STEPS = 10_000  # priorities have four digits, so that a text holds them whole
+
+
+@dataclass(frozen=True)
+class PrioritySort(Algorithm):
+    """Random vectors, each with a priority from -1 to 1 on a channel of its own, a mark; then the highest in order.
+
+    Graves, Wayne & Danihelka 2014, section 4.5. Of equal priorities, one in 20,000 pairs, the first comes first.
+
+    Attributes:
+        bits: of a vector.
+        vectors: how many are read.
+        highest: how many of them are to be said.
+
+    >>> task = PrioritySort(bits=3, vectors=3, highest=2)
+    >>> episodes = task.draw(1, 9)
+    >>> task.question(episodes.inputs[0]), task.answer(episodes.targets[0], episodes.asked[0])
+    ('000:0.0532 110:0.0273 011:0.0357', '000 011')
+    """
+
+    bits: int = 8
+    vectors: int = 20
+    highest: int = 16
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.highest <= self.vectors:
+            raise DataError(f"highest is {self.highest}; it lies between 1 and vectors, {self.vectors}")
+
+    @property
+    def input_dim(self) -> int:
+        """The bits, the priority, and the mark."""
+        return self.bits + 2
+
+    @property
+    def output_dim(self) -> int:
+        """The bits."""
+        return self.bits
+
+    @property
+    def entries(self) -> int:
+        """Every vector."""
+        return self.vectors
+
+    def draw(self, count: int, *seeds: int) -> Episodes:
+        vectors = random_bits((count, self.vectors, self.bits), *seeds)
+        thrown = drawn((count, self.vectors), *seeds, 1) % np.uint64(2 * _STEPS + 1)
+        priorities = thrown.astype(np.int64) / _STEPS - 1.0
+        inputs = np.stack([_laid(*one, self.highest) for one in zip(vectors, priorities, strict=True)])
+        order = np.argsort(-priorities, axis=1, kind="stable")[:, : self.highest]
+        targets = np.zeros((*inputs.shape[:2], self.bits), np.float32)
+        targets[:, -self.highest :] = np.take_along_axis(vectors, order[:, :, None], 1)
+        return Episodes(inputs, targets, np.broadcast_to(self._asked(self.vectors), inputs.shape[:2]))
+
+    def lay(self, question: str) -> Asked:
+        words = question.split()
+        if len(words) < self.highest:
+            raise DataError(
+                f"{self.highest} of the vectors are sorted, so a question has at least so many, each with its priority "
+                f"behind it, 0110:0.25; got {shortened(question)!r}"
+            )
+        read = [self._read(word, question) for word in words]
+        vectors, priorities = (np.array(part, np.float32) for part in zip(*read, strict=True))
+        inputs = _laid(vectors, priorities, self.highest)
+        return Asked(inputs, self._asked(len(words)), (*words, "sort", *[""] * self.highest), len(words))
+
+    def _read(self, word: str, question: str) -> tuple[list[float], float]:
+        bits, _, number = word.partition(":")
+        try:
+            priority = float(number)
+        except ValueError:
+            priority = np.nan
+        if not -1 <= priority <= 1:
+            raise DataError(f"{word!r} in the question is a vector without a priority from -1 to 1: 0110:0.25")
+        return read_bits(bits, self.bits, question), priority
+
+    def _asked(self, vectors: int) -> NDArray[np.bool_]:
+        return np.arange(vectors + 1 + self.highest) > vectors
+
+    def question(self, inputs: Floats) -> str:
+        told = inputs[: -self.highest - 1]
+        return " ".join(f"{bits_text(row[: self.bits])}:{round(float(row[self.bits]), 4):g}" for row in told)
+
+
+def _laid(vectors: Floats, priorities: NDArray[np.floating], highest: int) -> Floats:
+    """[N, W] and [N] -> [N + 1 + K, W + 2]."""
+    number, bits = vectors.shape
+    inputs = np.zeros((number + 1 + highest, bits + 2), np.float32)
+    inputs[:number, :bits] = vectors
+    inputs[:number, bits] = priorities
+    inputs[number, bits + 1] = 1.0
+    return inputs

@@ -1,0 +1,107 @@
+"""Repeat copy: say again what was read, as often as a number says, and then that this is the end."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.problems import DataError, shortened
+from regard.systems.bits.episodes.algorithm import (
+    Algorithm,
+    Asked,
+    between,
+    bits_text,
+    check_range,
+    random_bits,
+    read_bits,
+)
+from regard.systems.bits.episodes.episodes import Episodes, Floats
+
+MEAN, DEVIATION = 5.5, 8.25**0.5  # of 1 to 10
+
+
+@dataclass(frozen=True)
+class RepeatCopy(Algorithm):
+    """Random vectors, a number on a channel of its own, then the vectors so many times and a mark at the end.
+
+    The number is that of times less the mean of 1 to 10, over their standard deviation, whatever `most` is, so that a
+    model can be asked for more repeats than it was trained on. An answer's last bit is the end mark: `0000` and `1`.
+
+    Graves, Wayne & Danihelka 2014, section 4.2.
+
+    Attributes:
+        bits: of a vector.
+        shortest, longest: how many vectors.
+        least, most: how many times.
+
+    >>> task = RepeatCopy(bits=3, shortest=2, longest=2, least=2, most=2)
+    >>> episodes = task.draw(1, 7)
+    >>> task.question(episodes.inputs[0]), task.answer(episodes.targets[0], episodes.asked[0])
+    ('100 100 x2', '1000 1000 1000 1000 0001')
+    """
+
+    bits: int = 8
+    shortest: int = 1
+    longest: int = 10
+    least: int = 1
+    most: int = 10
+
+    def __post_init__(self) -> None:
+        check_range(shortest=self.shortest, longest=self.longest)
+        check_range(least=self.least, most=self.most)
+
+    @property
+    def input_dim(self) -> int:
+        """The bits, and the number."""
+        return self.bits + 1
+
+    @property
+    def output_dim(self) -> int:
+        """The bits, and the mark of the end."""
+        return self.bits + 1
+
+    @property
+    def entries(self) -> int:
+        """Every vector."""
+        return self.longest
+
+    def draw(self, count: int, *seeds: int) -> Episodes:
+        length, times = between(self.shortest, self.longest, *seeds), between(self.least, self.most, *seeds, 1)
+        vectors = random_bits((count, length, self.bits), *seeds, 2)
+        inputs = np.stack([_laid(one, times) for one in vectors])
+        targets = np.zeros((count, inputs.shape[1], self.output_dim), np.float32)
+        targets[:, length + 1 : -1, : self.bits] = np.tile(vectors, (1, times, 1))
+        targets[:, -1, self.bits] = 1.0
+        return Episodes(inputs, targets, np.broadcast_to(_asked(length, times), inputs.shape[:2]))
+
+    def lay(self, question: str) -> Asked:
+        *words, number = question.split() or [""]
+        if not words or not re.fullmatch(r"x[1-9]\d{0,3}", number):
+            raise DataError(
+                f"a question to copy several times is vectors and how often, 0110 1001 x3; got {shortened(question)!r}"
+            )
+        times = int(number[1:])
+        vectors = np.array([read_bits(word, self.bits, question) for word in words], np.float32)
+        asked = _asked(len(words), times)
+        return Asked(_laid(vectors, times), asked, (*words, number, *[""] * int(asked.sum())), len(words))
+
+    def question(self, inputs: Floats) -> str:
+        length = int(np.flatnonzero(inputs[:, self.bits])[0])
+        times = round(float(inputs[length, self.bits]) * DEVIATION + MEAN)
+        return " ".join((*(bits_text(row[:-1]) for row in inputs[:length]), f"x{times}"))
+
+
+def _laid(vectors: Floats, times: int) -> Floats:
+    """[L, W] -> [L + 1 + L times + 1, W + 1]."""
+    length, bits = vectors.shape
+    inputs = np.zeros((length * (times + 1) + 2, bits + 1), np.float32)
+    inputs[:length, :bits] = vectors
+    inputs[length, bits] = (times - MEAN) / DEVIATION
+    return inputs
+
+
+def _asked(length: int, times: int) -> NDArray[np.bool_]:
+    return np.arange(length * (times + 1) + 2) > length

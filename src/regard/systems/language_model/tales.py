@@ -1,0 +1,112 @@
+"""Tales of animals with made-up names: what a name is was said once, far back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from regard.data.batching.order import mixed, permutation
+from regard.data.example import Example
+from regard.data.generated import Generated
+from regard.data.problems import DataError
+from regard.data.split import Part
+
+_ANIMALS = ("bear", "beaver", "bee", "boar", "goat", "goose")
+_DEEDS = ("bakes bread", "beats a drum", "bears a load", "digs a well", "sings", "sleeps")
+_SYLLABLES = ("ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ru", "sa", "te", "vi", "zo")
+NAMES = len(_SYLLABLES) ** 4
+"""How many names there can be."""
+_STRIDE = 12_343  # without a common factor with NAMES, so that every number has a name of its own
+
+
+@dataclass(frozen=True)
+class Tales(Generated):
+    """Short tales of animals with names: "here is the bear Zodelaba . here is the bee Pokunime . the bee Pokunime ...".
+
+    Animal and deed are drawn evenly, and nothing can be known about them. A name is drawn too when it is given; from
+    then on it follows from the animal, to whoever remembers or looks back. With few names, each is met often, and
+    is a word like others; with many, almost all are new. A tale that is in one split is in no other.
+
+    Args:
+        split: "train" (80% of all tales), "valid" or "test" (10% each).
+        size: how many tales.
+        names: how many names there are to draw from.
+        animals: how many a tale has.
+        deeds: sentences after the names were given.
+        seed: another seed, other tales; the names stay.
+
+    >>> print(Tales(animals=2, deeds=3)[0].fields["text"])
+    here is the boar Basasala . here is the bear Fibagote . the bear Fibagote sings . the bear Fibagote sleeps . ...
+    """
+
+    split: Part = "train"
+    size: int = field(default=1000, kw_only=True)
+    names: int = field(default=NAMES, kw_only=True)
+    animals: int = field(default=3, kw_only=True)
+    deeds: int = field(default=6, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.check_split()
+        if not 1 <= self.animals <= len(_ANIMALS):
+            raise DataError(f"a tale has 1 to {len(_ANIMALS)} animals, not {self.animals}")
+        if not self.animals <= self.names <= NAMES:
+            raise DataError(
+                f"{self.animals} animals have as many names, and there are {NAMES:,}; names is {self.names}"
+            )
+
+    def example(self, index: int) -> Example:
+        attempt = 0
+        while True:
+            text = self._told(index, attempt)
+            if self.is_here(text):
+                return Example({"text": text}, self.where(index))
+            attempt += 1
+
+    @property
+    def surprise(self) -> float:
+        """Nats of a tale that no one can know: which animals, their names, and each time who does what."""
+        animals = sum(math.log(len(_ANIMALS) - place) for place in range(self.animals))
+        names = sum(math.log(self.names - place) for place in range(self.animals))
+        return animals + names + self.deeds * math.log(self.animals * len(_DEEDS))
+
+    def _told(self, index: int, attempt: int) -> str:
+        dice = mixed(np.arange(self.animals + 2 * self.deeds, dtype=np.uint64), self.seed, index, attempt).tolist()
+        kinds = permutation(len(_ANIMALS), self.seed, index, attempt)[: self.animals].tolist()
+        called = map(name, _different(dice[: self.animals], self.names))
+        known = [f"{_ANIMALS[kind]} {one}" for kind, one in zip(kinds, called, strict=True)]
+        told = [f"here is the {one}" for one in known]
+        for who, what in zip(dice[self.animals :: 2], dice[self.animals + 1 :: 2], strict=True):
+            told.append(f"the {known[who % self.animals]} {_DEEDS[what % len(_DEEDS)]}")
+        return " . ".join(told)
+
+
+def _different(dice: Sequence[int], bound: int) -> list[int]:
+    """As many numbers below `bound` as there are dice, no two alike, all choices as likely.
+
+    >>> _different([5, 5, 5], 3)
+    [2, 1, 0]
+    """
+    found: list[int] = []
+    for count, roll in enumerate(dice):
+        number = roll % (bound - count)
+        for taken in sorted(found):
+            number += number >= taken
+        found.append(number)
+    return found
+
+
+def name(number: int) -> str:
+    """The name of a number below `NAMES`: four syllables.
+
+    >>> name(0), name(1), name(2)
+    ('Babababa', 'Kumezoru', 'Pozozoku')
+    """
+    rest, parts = number * _STRIDE % NAMES, []
+    for _ in range(4):
+        rest, syllable = divmod(rest, len(_SYLLABLES))
+        parts.append(_SYLLABLES[syllable])
+    return "".join(reversed(parts)).capitalize()

@@ -1,0 +1,69 @@
+"""A glossary of invented words: what a word means stands in one entry, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+
+from regard.data.batching.order import mixed, permutation
+from regard.data.example import Example
+from regard.data.generated import Generated, adjectives
+from regard.data.problems import DataError
+from regard.data.split import Part
+
+_LOOKS = ("big", "black", "blue", "broken", "cold", "cheap", "green", "grey", "heavy", "light", "long", "new", "old")
+_THINGS = ("bell", "boat", "bread", "chair", "clock", "coat", "door", "drum", "fish", "flag", "fork", "glass", "hat")
+_MOST = 4900
+
+
+@dataclass(frozen=True)
+class Glossary(Generated):
+    """Invented words that are asked for, each with the entry that says what it means: "duma green clock".
+
+    The meaning of a word is drawn anew for each example, so that there is nothing to learn by heart: who wants to
+    answer has to look it up. Fields "source" (the word), "fact" (the entry) and "target" (the meaning). Words do not
+    come back among as many examples as there are words, so that the entries of a split with no more examples do not
+    contradict each other. An entry that is in one split is in no other.
+
+    Args:
+        split: "train" (80% of all entries), "valid" or "test" (10% each).
+        size: how many examples.
+        words: how many invented words there are.
+        seed: another seed, other meanings; the words stay.
+
+    >>> for example in Glossary(size=2):
+    ...     print(example.fields)
+    {'fact': 'taro black hat', 'source': 'taro', 'target': 'black hat'}
+    {'fact': 'vama long clock', 'source': 'vama', 'target': 'long clock'}
+    """
+
+    split: Part = "train"
+    size: int = field(default=1000, kw_only=True)
+    words: int = field(default=1000, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.check_split()
+        if not 1 <= self.words <= _MOST:
+            raise DataError(f"there are 1 to {_MOST} invented words, not {self.words}")
+
+    def example(self, index: int) -> Example:
+        again, place = divmod(index, self.words)
+        word = adjectives()[_order(self.words, self.seed, again)[place]]
+        attempt = 0
+        while True:
+            look, thing = mixed(np.arange(2, dtype=np.uint64), self.seed, index, attempt).tolist()
+            meaning = f"{_LOOKS[look % len(_LOOKS)]} {_THINGS[thing % len(_THINGS)]}"
+            fact = f"{word} {meaning}"
+            if self.is_here(fact):
+                fields = {"fact": fact, "source": word, "target": meaning}
+                return Example(dict(fields), self.where(index))
+            attempt += 1
+
+
+@cache
+def _order(words: int, seed: int, again: int) -> tuple[int, ...]:
+    """The words in the order in which they are asked for."""
+    return tuple(permutation(words, seed, again).tolist())

@@ -1,0 +1,83 @@
+"""Diaries of a few people, and questions whose answers stand in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from regard.data.batching.order import mixed, permutation
+from regard.data.example import Example, Value
+from regard.data.generated import Generated
+from regard.data.problems import DataError
+from regard.data.split import Part
+
+_PEOPLE = ("Ada", "Blaise", "Carl", "Emmy", "Grace", "Henri", "Ida", "Karl", "Leonhard", "Marie", "Niels", "Sofia")
+_DEEDS = (("found", "find"), ("lost", "lose"), ("sold", "sell"), ("bought", "buy"), ("hid", "hide"), ("drew", "draw"))
+_THINGS = ("a map", "a violin", "two lamps", "an old clock", "a red hat", "three coins", "a letter", "some bread")
+_PLACES = ("in Turin", "at the mill", "in the attic", "near Basel", "in the old harbour", "at home", "in Göttingen")
+_TIMES = ("on Monday", "at noon", "in May", "last winter", "in 1843", "one evening", "on the third day", "at Easter")
+_DRAWS = 5
+
+
+@dataclass(frozen=True)
+class Diaries(Generated):
+    """Passages of some sentences, each of another person, and a question about one; the answer is a span of it.
+
+    "Emmy sold an old clock near Basel in May. Karl ..." and "Where did Emmy sell it?", "near Basel". Fields as of
+    `Squad`. A passage is in one split only.
+
+    Args:
+        split: "train" (80% of all passages), "valid" or "test" (10% each).
+        size: how many examples.
+        shortest, longest: numbers of sentences to draw from.
+        seed: another seed, other passages.
+
+    >>> example = next(iter(Diaries(longest=3)))
+    >>> for name in ("context", "question", "answer", "start"):
+    ...     print(example.fields[name])
+    Emmy drew a red hat in the old harbour in May. Niels lost a red hat near Basel on the third day.
+    Where did Niels lose it?
+    near Basel
+    68
+    """
+
+    split: Part = "train"
+    size: int = field(default=1000, kw_only=True)
+    shortest: int = field(default=2, kw_only=True)
+    longest: int = field(default=4, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.check_split()
+        if not 1 <= self.shortest <= self.longest <= len(_PEOPLE):
+            raise DataError(
+                f"diaries of {self.shortest} to {self.longest} sentences: 1 <= shortest <= longest <= {len(_PEOPLE)}"
+            )
+
+    def example(self, index: int) -> Example:
+        attempt = 0
+        while True:
+            fields = self._drawn(index, attempt)
+            if self.is_here(str(fields["context"])):
+                return Example(fields, self.where(index))
+            attempt += 1
+
+    def _drawn(self, index: int, attempt: int) -> dict[str, Value]:
+        draws = mixed(np.arange(_DRAWS * self.longest + 3, dtype=np.uint64), self.seed, index, attempt).tolist()
+        sentences = self.shortest + draws.pop() % (self.longest - self.shortest + 1)
+        asked, what = draws.pop() % sentences, draws.pop() % 3
+        people = permutation(len(_PEOPLE), self.seed, index, attempt).tolist()
+        context, question, answer, start = "", "", "", 0
+        for number in range(sentences):
+            deed = _DEEDS[draws.pop() % len(_DEEDS)]
+            thing, place, time = (words[draws.pop() % len(words)] for words in (_THINGS, _PLACES, _TIMES))
+            person = _PEOPLE[people[number]]
+            if number == asked:
+                answer = (thing, place, time)[what]
+                question = f"{('What', 'Where', 'When')[what]} did {person} {deed[1]}{'' if what == 0 else ' it'}?"
+                before = (f"{person} {deed[0]} ", thing + " ", place + " ")
+                start = len(context) + len("".join(before[: what + 1]))
+            context += f"{person} {deed[0]} {thing} {place} {time}. "
+        found: dict[str, Value] = {"context": context.rstrip(), "question": question, "answer": answer}
+        return {**found, "start": str(start), "answers": [answer]}

@@ -1,0 +1,241 @@
+"""Inputs and outputs of a task: parsing, predictions, their drawings, references and scores."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from rich.markup import escape
+from torch import Tensor
+
+from regard.data.example import Value
+from regard.data.fields.tokenizer import Tokenizer
+from regard.data.problems import TextError, shortened
+from regard.decode.search import Search
+from regard.evaluate.class_scores import ClassScores
+from regard.evaluate.perplexity import perplexity
+from regard.evaluate.texts import References
+from regard.explain.panel import Panel
+from regard.models.outputs import log_softmax
+from regard.recipes.sections import Recipe
+from regard.specials import UNK
+from regard.tasks.panels import tape_panels, taped
+from regard.tasks.prediction import Prediction
+from regard.view.terminal import heat_map
+from regard.view.text import isolated
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from regard.decode.constraint import Trie
+    from regard.evaluate.score import Score
+    from regard.tasks.splits import Split
+    from regard.tasks.task import Encoders
+
+
+class InputOutput(abc.ABC):
+    """Inputs and outputs of a task, as prediction, evaluation, views and reports use them.
+
+    Attributes:
+        question: the input field.
+        answer: the field with the right answer; None where the text itself is (language models).
+        unit: the loss is a mean per unit.
+        encoders: of each field.
+    """
+
+    question: ClassVar[str]
+    answer: ClassVar[str | None]
+    unit: ClassVar[str] = "token"
+    encoders: Encoders
+
+    def parse(self, given: Any) -> Any:
+        """Return an input as `predict` reads it: from a text, a mapping of fields, a path, or the bytes of a file.
+
+        Raises:
+            TextError: it is none of these, or lacks a field.
+        """
+        if isinstance(given, str):
+            return given
+        if isinstance(given, Mapping):
+            missing = next((name for name in self.input_fields if name not in given), None)
+            if missing is not None:
+                raise TextError(f"the input has no {missing!r}; it should have {', '.join(self.input_fields)}")
+            return self.ask(given)
+        if isinstance(given, Path):
+            given = given.read_bytes()
+        if isinstance(given, bytes):
+            try:
+                return given.decode("utf-8").rstrip("\r\n")
+            except UnicodeDecodeError:
+                raise TextError("the bytes are not text in UTF-8; this task reads text") from None
+        raise TextError(f"{given!r} is not a text; give a string, a mapping of fields, a path or bytes")
+
+    def is_blank(self, parsed: Any) -> bool:
+        """Return whether an input is a text without a word, which has a blank answer."""
+        return self.answer is not None and isinstance(parsed, str) and not parsed.strip()
+
+    @property
+    def input_fields(self) -> tuple[str, ...]:
+        """Fields of an input of `predict`, in the order of the columns of a file."""
+        return (self.question,)
+
+    def ask(self, fields: Mapping[str, Value]) -> Any:
+        """Return the input that an example is, as `predict` takes it: several texts with tabs between."""
+        found = [fields[name] for name in self.input_fields if name in fields]
+        texts = [value if isinstance(value, str) else " ".join(value) for value in found]
+        return texts[0] if len(texts) == 1 else "\t".join(" ".join(text.split("\t")) for text in texts)
+
+    def input_warnings(self, model: Any, texts: Sequence[str]) -> list[str]:
+        """Return warnings about inputs whose predictions are not reliable."""
+        encoder = self.encoders.get(self.question)
+        if not isinstance(encoder, Tokenizer):
+            return []
+        return [
+            f"no word of {shortened(text)!r} is in the vocabulary of this run: its answer says nothing"
+            for text, row in zip(texts, encoder.encode_all(list(texts)), strict=True)
+            if set(row) == {UNK}
+        ]
+
+    @abc.abstractmethod
+    def predict(self, model: Any, texts: Sequence[Any], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+        """Return the n best answers to each input, independent of the batch that it is computed in.
+
+        Args:
+            model: what answers.
+            texts: the inputs as `parse` returns them: texts, in most tasks.
+            search: how answers are searched for; `n_best` of them.
+            batch: inputs per batch.
+        """
+
+    def panels(self, model: Any, text: Any, search: Search, *, head: int | None = None) -> list[Panel]:
+        """Return the attention of a model that answers an input, to be drawn; of an LSTMN also that of its tape.
+
+        Args:
+            model: what answers.
+            text: the input, parsed.
+            search: how answers are looked for.
+            head: of the attention, from 1, where a task lets one be chosen; None for what it shows by itself.
+        """
+        no_head(head)
+        with taped(model, "encoder") as tapes:
+            (found,) = self.predict(model, [text], search)[0][:1]
+        drawn, texts = found.drawn(), found.source.split("\t")  # two texts have a tab between
+        title = f"{' | '.join(map(isolated, texts))} → {isolated(found.text)}"
+        shown = [] if drawn is None else [Panel(title, drawn[0], rows=drawn[1], columns=found.source_tokens)]
+        if len(texts) == 1:
+            shown += tape_panels(tapes, found.source if shown else title, found.source_tokens)
+        if not shown:
+            raise ValueError("the model attends to nothing that could be drawn")
+        return shown
+
+    def drawing(self, prediction: Prediction) -> Text | None:
+        """Return an answer drawn for a terminal, with where the model looked; None where there is nothing to draw."""
+        drawn = prediction.drawn()
+        if drawn is None:
+            return None
+        weights, rows = drawn
+        return heat_map(weights, prediction.source_tokens, rows)
+
+    def rendered(self, prediction: Prediction) -> Iterator[RenderableType]:
+        """Yield an answer for a terminal: its drawing, then input and answer, and the right one where it differs."""
+        drawn, right = self.drawing(prediction), prediction.reference
+        if drawn is not None:
+            yield ""
+            yield drawn
+        asked, said = escape(isolated(self.shown_input(prediction))), escape(isolated(prediction.said()))
+        wrong = right is not None and prediction.text not in (right, *right.split(" / "))
+        line = f"  {asked}  →  [bold]{said}[/]"
+        yield f"{line}  (reference: {escape(isolated(str(right)))})" if wrong else line
+
+    def shown_input(self, prediction: Prediction) -> str:
+        """Return the input of an answer as it is shown beside it."""
+        return prediction.source
+
+    def samples(self, model: Any, texts: Sequence[str], search: Search) -> list[Prediction]:
+        """Return answers to look at, where there are no right ones to compare with."""
+        return []
+
+    def output_set(self, texts: Iterable[str] | Path) -> Trie:
+        """Return a set of outputs, read once, that answers can be held to.
+
+        Raises:
+            ValueError: answers of this task are not searched for.
+        """
+        raise ValueError("only holds answers to a set of translations; this task does not translate, leave it out")
+
+    def averaged(self, logits: Sequence[Tensor]) -> Tensor:
+        """Return the logits of several models, which answer together, as those of one: the mean probability."""
+        return mean_log_probs(logits)
+
+    def references(self, fields: Mapping[str, Value]) -> list[str]:
+        """Return all right answers to an example."""
+        assert self.answer is not None
+        value = fields[self.answer]
+        return [self.reference(value if isinstance(value, str) else " ".join(value))]
+
+    def reference(self, text: str) -> str:
+        """Return a right answer as `predict` would write it."""
+        return text
+
+    def right(self, text: str, references: Sequence[str]) -> bool | None:
+        """Return whether an answer is one of the right ones, runs of spaces counted as one; None of numbers."""
+        if self.constant is not None:
+            return None
+        return " ".join(text.split()) in {" ".join(reference.split()) for reference in references}
+
+    def merges_equal_inputs(self, recipe: Recipe) -> bool:
+        """Return whether equal inputs are asked once, with all their right answers, when a model is measured."""
+        return False
+
+    @property
+    def constant(self) -> str | None:
+        """Answer that ignores the input, as a baseline of errors; None without one."""
+        return None
+
+    def classes(self, text: str) -> list[str]:
+        """Return the classes that an answer names, to be counted one by one; none where answers are free text."""
+        return []
+
+    def class_scores(self, texts: Sequence[str], references: References) -> ClassScores | None:
+        """Return the scores of classes where an answer can name several at once; None of other answers."""
+        return None
+
+    def likelihood_scores(self, split: Split, total: float, tokens: int) -> dict[str, Score]:
+        """Return the scores that follow from the likelihood alone: perplexity of what generates text.
+
+        Args:
+            split: what was measured.
+            total: -log p of all that is right, in nats.
+            tokens: the number of units.
+        """
+        return {"perplexity": perplexity(total, tokens)} if self.unit == "token" else {}
+
+    @property
+    def measured_in(self) -> str:
+        """Unit of the loss, in words."""
+        return "nats a token, given the right ones before it" if self.unit == "token" else f"nats a {self.unit}"
+
+    @property
+    def loss_unit(self) -> str:
+        """Unit of the loss, in a table."""
+        return "nats"
+
+
+def no_head(head: int | None) -> None:
+    """Refuse a head where there is none to choose."""
+    if head is not None:
+        raise ValueError("--head is supported for graph networks only; leave it out")
+
+
+def mean_log_probs(logits: Sequence[Tensor]) -> Tensor:
+    """Return the logarithm of the mean probability: of each model's logits [..., V] -> [..., V].
+
+    >>> mean_log_probs([torch.tensor([0.5, 0.5]).log(), torch.tensor([0.9, 0.1]).log()]).exp()
+    tensor([0.7000, 0.3000])
+    """
+    return torch.stack([log_softmax(one) for one in logits]).logsumexp(0) - math.log(len(logits))

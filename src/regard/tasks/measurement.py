@@ -1,0 +1,177 @@
+"""Measurement of a model on a split: loss and metrics, for validation, test and `regard evaluate`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from regard.data.batching.feed import Feed, Place
+from regard.data.problems import DataError
+from regard.decode.generation import Engine
+from regard.evaluate.class_scores import ClassScores
+from regard.evaluate.confusion import Confusion
+from regard.evaluate.metrics import Metric
+from regard.evaluate.score import Score
+from regard.ops.weights import Weights
+from regard.recipes.sections import Recipe
+from regard.tasks.nan_locator import NotFiniteError, locate, which_of
+from regard.tasks.prediction import Prediction
+from regard.tasks.splits import Split
+from regard.tasks.task import MEASURED, Task
+
+_FLATNESS_BATCHES = 4  # batches in which the flatness of attention is measured
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Loss, metrics and predictions of a model on a split.
+
+    Attributes:
+        loss: mean -log p of what is right, in nats, given the right ones before it.
+        scores: perplexity of what generates text, and the metrics, by name.
+        predictions: the best answer to each example; of a language model, some continuations.
+        flatness: mean entropy of attention over that of a uniform row, 0 to 1; None without attention.
+        confusion: of the classes of answers that are labels; None of others.
+        label_scores: of answers that can have several labels at once; None of others.
+        loss_unit: of the loss.
+    """
+
+    loss: float
+    scores: Mapping[str, Score]
+    predictions: tuple[Prediction, ...]
+    flatness: float | None
+    confusion: Confusion | None = None
+    label_scores: ClassScores | None = None
+    loss_unit: str = "nats"
+
+    @property
+    def classes(self) -> ClassScores | None:
+        """Precision, recall and F1 of each class; None where answers name no classes."""
+        return self.label_scores if self.confusion is None else self.confusion.scores()
+
+    def values(self) -> dict[str, float]:
+        """Return loss and metrics by name, as in a row of metrics.jsonl."""
+        return {"loss": self.loss} | {name: score.value for name, score in self.scores.items()}
+
+
+def measure(
+    model: nn.Module, task: Task, split: Split, recipe: Recipe, *, samples: int = 0, engine: Engine | None = None
+) -> Measured:
+    """Return the loss of a model on a split, and the metrics of its predictions.
+
+    Args:
+        model: restored to its mode, training or evaluation.
+        task: loss and predictions.
+        split: the data.
+        recipe: metrics, search, and windows of long texts.
+        samples: number of continuations of a language model.
+        engine: search of another program; None for our own.
+
+    Raises:
+        NotFiniteError: the loss of a batch is not finite; the message names the module.
+    """
+    training = model.training
+    model.eval()
+    try:
+        task = task.bind(model, split.examples)
+        feed = task.measuring_feed(recipe, split, carries=hasattr(model, "carry"))
+        total, tokens, flatness = _likelihood(model, task, feed)
+        if not tokens:
+            raise DataError(
+                "no token of the evaluation data is in the vocabulary, so there is no loss; evaluate on data like the "
+                "training data"
+            )
+        scores = task.likelihood_scores(split, total, tokens)
+        if task.answer is None:
+            texts = split.texts(task.question)[: samples * 7 : 7] if samples else []
+            return Measured(total / tokens, scores, tuple(task.samples(model, texts, recipe.search())), flatness)
+        answered = _answers(engine or model, task, split, recipe)
+    finally:
+        model.train(training)
+    return replace(answered, loss=total / tokens, scores={**scores, **answered.scores}, flatness=flatness)
+
+
+def _likelihood(model: nn.Module, task: Task, feed: Feed) -> tuple[float, int, float | None]:
+    device = next(model.parameters()).device
+    total, tokens, state, flat = 0.0, 0, None, []
+    with torch.no_grad():
+        for number in range(feed.per_epoch):
+            batch = feed.batch(Place(0, number)).to(device)
+            loss = task.loss(model, batch, state=state)
+            nll = float(loss.nll.double())
+            if not math.isfinite(nll):
+                where = locate(model, partial(task.loss, model, batch, state=state))
+                raise NotFiniteError(
+                    f"the loss of a validation is not finite: it arose in {where}, in batch {number} "
+                    f"({which_of(batch, task.question)}); try a smaller train.optimizer.rate or train.clip"
+                )
+            total, state = total + nll, loss.state
+            tokens += loss.tokens
+            lengths = batch.tensors.get(f"{task.question}_lengths")
+            if number < _FLATNESS_BATCHES and loss.attended is not None and lengths is not None:
+                flat.append(_flatness(loss.attended, lengths))
+    return total, tokens, sum(flat) / len(flat) if flat else None
+
+
+def _answers(model: nn.Module | Engine, task: Task, split: Split, recipe: Recipe) -> Measured:
+    """Return predictions, metrics, and scores per class where there are classes; no loss."""
+    inputs, references = inputs_and_references(task, split, recipe)
+    found = task.predict(model, inputs, recipe.search(), batch=MEASURED)
+    best = [replace(answers[0], reference=" / ".join(right)) for answers, right in zip(found, references, strict=True)]
+    texts = [one.text for one in best]
+    metrics = recipe.metrics
+    scores = {metric.label: metric(texts, references) for metric in metrics} | _baseline(task, metrics, references)
+    confusion = _confusion(task, texts, references)
+    label_scores = task.class_scores(texts, references)
+    return Measured(math.nan, scores, tuple(best), None, confusion, label_scores, task.loss_unit)
+
+
+def _baseline(task: Task, metrics: Sequence[Metric], references: list[list[str]]) -> dict[str, Score]:
+    """Return the errors of a constant prediction, where a task has one."""
+    if task.constant is None:
+        return {}
+    texts = [task.constant] * len(references)
+    errors = {metric.label: metric(texts, references) for metric in metrics if not metric.higher_is_better}
+    return {f"{label}_of_mean": replace(one, name=f"{one.name} of the mean") for label, one in errors.items()}
+
+
+def _confusion(task: Task, texts: list[str], references: list[list[str]]) -> Confusion | None:
+    """Return the confusion matrix; None where answers are free text."""
+    found = Confusion.of(
+        pair
+        for text, right in zip(texts, references, strict=True)
+        for pair in zip(task.classes(right[0]), task.classes(text), strict=True)
+    )
+    return found if found.names else None
+
+
+def inputs_and_references(task: Task, split: Split, recipe: Recipe) -> tuple[list[str], list[list[str]]]:
+    """Return the inputs of a split, and the references of each."""
+    assert task.answer is not None
+    inputs = [task.ask(example.fields) for example in split.examples]
+    references = [task.references(example.fields) for example in split.examples]
+    return grouped(inputs, references) if task.merges_equal_inputs(recipe) else (inputs, references)
+
+
+def grouped(inputs: list[str], references: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """Return each input once, with all its references.
+
+    >>> grouped(["read", "cat", "read"], [["R IY D"], ["K AE T"], ["R EH D"]])
+    (['read', 'cat'], [['R IY D', 'R EH D'], ['K AE T']])
+    """
+    found: dict[str, list[str]] = {}
+    for text, right in zip(inputs, references, strict=True):
+        found.setdefault(text, []).extend(right)
+    return list(found), list(found.values())
+
+
+def _flatness(attended: Weights, lengths: Tensor) -> float:
+    """Return the entropy of attention rows over that of a uniform row, averaged."""
+    entropy = attended.entropy()
+    even = lengths.clamp(min=2).double().log().view(-1, *([1] * (entropy.dim() - 1)))
+    return float((entropy.double() / even).mean())

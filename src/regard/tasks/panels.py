@@ -1,0 +1,91 @@
+"""Panels of self-attention: over the tapes of an LSTMN, and over the layers of a BERT."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.data.fields.tokenizer import Tokenizer
+from regard.explain.capture import capture
+from regard.explain.panel import Panel
+from regard.models.bert import BertEncoder
+from regard.nn.lstmn import LSTMNCell
+from regard.ops.weights import Weights
+from regard.specials import BOS, EOS, UNK
+from regard.view.text import isolated
+
+
+@contextmanager
+def taped(model: Any, part: str) -> Iterator[list[Tensor]]:
+    """Yield a list that holds, once a model has read one text inside, the weights [T, T] of each layer's tape.
+
+    Args:
+        model: any; without an LSTMN nothing is found.
+        part: where in the model the tapes are: `"encoder"`.
+
+    >>> from regard.models import LSTMNLM
+    >>> model = LSTMNLM(11, embedding_dim=3, hidden_dim=5, num_layers=2, window=2)
+    >>> with taped(model, "layers") as tapes:
+    ...     _ = model(torch.tensor([[4, 5, 6, 7]]))
+    >>> len(tapes), tapes[0][3] > 0
+    (2, tensor([False,  True,  True, False]))
+    """
+    modules = model.named_modules() if isinstance(model, nn.Module) else ()
+    names = [
+        f"{name}.attention" for name, module in modules if isinstance(module, LSTMNCell) and name.split(".")[0] == part
+    ]
+    found: list[Tensor] = []
+    if not names:
+        yield found
+        return
+    with capture(model, names) as seen:
+        yield found
+    found += [_placed(seen[name]) for name in names]
+
+
+def tape_panels(tapes: Sequence[Tensor], text: str, words: Sequence[str]) -> list[Panel]:
+    """Return a panel per layer: a row per word, a column per word that it can attend to."""
+    named = tuple(words) if tapes and len(words) == len(tapes[0]) else ()
+    layers = [""] if len(tapes) == 1 else [f", layer {number}" for number in range(1, len(tapes) + 1)]
+    return [
+        Panel(f"{isolated(text)}{layer}", weights, "a word", "looks back at", named, named)
+        for weights, layer in zip(tapes, layers, strict=True)
+    ]
+
+
+def _placed(reads: Sequence[Weights]) -> Tensor:
+    """Return weights [T, T] of successive reads of a growing tape, each at its positions."""
+    rows = [read.weights()[0].float().cpu() for read in reads]
+    return torch.cat([F.pad(row, (place - row.shape[-1], len(rows) - place)) for place, row in enumerate(rows)])
+
+
+def layers_panel(encoder: BertEncoder, tokenizer: Tokenizer, text: str, *, title: str, pooling: str) -> Panel:
+    """Return a panel with a row per layer, the mean of its heads, over the text in its frame.
+
+    Args:
+        encoder: what reads.
+        tokenizer: of the text.
+        text: one, or two with a tab between.
+        title: of the panel.
+        pooling: `"last"` shows what `<s>` looks at, which the label is of; any other what the words look at, the mean.
+    """
+    ids = tokenizer.encode(text) or [UNK]
+    with torch.inference_mode(), capture(encoder) as seen:
+        encoder(torch.tensor([ids], device=next(encoder.parameters()).device))
+    looked = [calls[0].weights()[0].mean(0).float().cpu() for calls in seen.values()]  # of each layer [T, T]
+    return Panel(
+        title,
+        torch.stack([_looking(weights, pooling) for weights in looked]),
+        along="<s> looks at" if pooling == "last" else "words look at, the mean",
+        rows=tuple(f"layer {number}" for number in range(1, len(looked) + 1)),
+        columns=tuple(tokenizer.tokens([BOS, *ids, EOS])),
+    )
+
+
+def _looking(weights: Tensor, pooling: str) -> Tensor:
+    return weights[0] if pooling == "last" else weights[1:-1].mean(0)

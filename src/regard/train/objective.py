@@ -1,0 +1,81 @@
+"""Objective, optimizer and learning-rate schedule of a recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import SGD, Adam, AdamW, Optimizer, RMSprop
+
+from regard.data.batching.batch import Batch
+from regard.recipes.sections import Recipe, TrainSection
+from regard.tasks.task import Task
+from regard.train.schedule import Constant, Cosine, InverseSqrt, Noam, Plateau, Schedule, Steps
+
+
+class Objective(nn.Module):
+    """Model and loss as one module, so that it can be wrapped for several processes.
+
+    Attributes:
+        model: what learns.
+        task: what from.
+        narrow: whether to compute in bfloat16 where that is safe; parameters and their gradients stay float32.
+    """
+
+    def __init__(self, model: nn.Module, task: Task, *, narrow: bool = False) -> None:
+        super().__init__()
+        self.model = model
+        self.task = task
+        self.narrow = narrow
+
+    def forward(self, batch: Batch, update: int, state: Any = None) -> tuple[Tensor, Tensor, Any]:
+        """Return (minimised loss, -log p), summed over the tokens of the batch, and the state for the next window."""
+        device = next(iter(batch.tensors.values())).device
+        with torch.autocast(device.type, torch.bfloat16, enabled=self.narrow):
+            loss = self.task.loss(self.model, batch, update=update, state=state)
+        return loss.total, loss.nll, loss.state
+
+
+def make_optimizer(section: TrainSection, parameters: Iterable[nn.Parameter]) -> Optimizer:
+    """Return the optimizer of a recipe; Adam fused where torch has that."""
+    given = section.optimizer
+    if given.name == "sgd":
+        return SGD(parameters, lr=given.rate, momentum=given.momentum, weight_decay=given.weight_decay)
+    if given.name == "rmsprop":  # centred, as in Graves 2013
+        return RMSprop(
+            parameters,
+            lr=given.rate,
+            alpha=given.decay,
+            eps=given.eps,
+            weight_decay=given.weight_decay,
+            momentum=given.momentum,
+            centered=True,
+        )
+    kind = Adam if given.name == "adam" else AdamW
+    learned = list(parameters)
+    return kind(
+        learned,
+        lr=given.rate,
+        betas=given.betas,
+        eps=given.eps,
+        weight_decay=given.weight_decay,
+        fused=True if all(type(one.data) is Tensor and (one.is_cpu or one.is_cuda) for one in learned) else None,
+    )
+
+
+def make_schedule(recipe: Recipe) -> Schedule:
+    """Return the learning-rate schedule of a recipe."""
+    given = recipe.train.schedule
+    if given.name == "noam":
+        return Noam(given.dim, given.warmup or 4000)
+    if given.name == "inverse_sqrt":
+        return InverseSqrt(given.warmup or 4000)
+    if given.name == "cosine":
+        return Cosine(recipe.train.updates, given.warmup, given.floor)
+    if given.name == "steps":
+        return Steps(given.start, given.every, given.decay, given.warmup)
+    if given.name == "plateau":
+        return Plateau(given.decay, given.patience, given.warmup)
+    return Constant(given.warmup)

@@ -1,0 +1,185 @@
+"""Session: data, model, optimizer and devices of a training run in this process."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import DistributedType, set_seed
+from torch import Tensor, nn
+
+from regard.cpu_settings import tune_cpu
+from regard.recipes.sections import Recipe
+from regard.runs.folder import RunError
+from regard.runs.lock import locked
+from regard.runs.run import Run
+from regard.tasks.build import make_model
+from regard.tasks.setup import Setup, prepare
+from regard.tasks.splits import Split
+from regard.train.cuda_graphs import Graphs, obstacle, waited_for
+from regard.train.objective import Objective, make_optimizer, make_schedule
+from regard.train.pretrained import abbreviated, load_pretrained, pretrained_encoders
+from regard.train.schedule import Constant, Schedule
+from regard.train.screen import Screen
+from regard.train.sharding import by_layer, fill, shard
+from regard.train.signals import STOPPING, StopSignals
+from regard.train.time_spent import TimeSpent
+
+
+class Session:
+    """Data, model, optimizer and devices of a training run in this process.
+
+    Attributes:
+        recipe: what to train; it has `train.steps` even if the recipe of the run has `train.minutes`.
+        run: the run folder.
+        screen: shows progress.
+        accelerator: device, and the other processes.
+        signals: requests to stop.
+        time: seconds per activity.
+        setup: task and splits.
+        task: loss and predictions.
+        feed: training batches.
+        model: the model, or this process's part of it.
+        objective: the model with its loss, wrapped for several processes.
+        optimizer, schedule: as the recipe says.
+        graphs: updates captured as CUDA graphs; None in eager mode.
+        carried: recurrent state in mid-text, of a task that reads one long text in windows.
+        checkpointed: time of the last checkpoint, by `time.monotonic`.
+    """
+
+    setup: Setup
+    model: nn.Module
+    objective: nn.Module
+    optimizer: torch.optim.Optimizer
+    schedule: Schedule
+
+    def __init__(self, recipe: Recipe, run: Run, screen: Screen | None = None) -> None:
+        if os.environ.get("ACCELERATE_USE_FSDP", "false").lower() == "true":
+            raise RunError("accelerate is configured to shard; leave --use_fsdp out and set train.sharding=full")
+        self.recipe = recipe
+        self.run = run
+        # Without `cpu`, processes on a machine without a GPU would not know of each other. Half precision is the
+        # objective's: accelerate fixes one for all runs of a process.
+        self.accelerator = Accelerator(cpu=not torch.accelerator.is_available(), mixed_precision="no")
+        self.screen = screen or Screen(quiet=not self.is_main)
+        self.signals = StopSignals(self.screen.notice)
+        self.time = TimeSpent()
+        self.carried: Any = None
+        self.checkpointed = time.monotonic()
+
+    def prepare(self, setup: Setup | None = None) -> None:
+        """Read the data, and build model and optimizer; all random initial values are drawn here.
+
+        Args:
+            setup: task and splits of the recipe; None to read them.
+        """
+        train = self.recipe.train
+        pretrained = None if self.recipe.init is None else Run(self.recipe.init)
+        with self.accelerator.main_process_first():
+            self.setup = self._begin_run(setup, pretrained)
+        set_seed(train.seed)
+        self.task, self.feed = self.setup.task, self.setup.feed
+        self.model = make_model(self.recipe, self.task)
+        if pretrained is not None and not self.run.checkpoints().paths():
+            self._load_pretrained(pretrained)
+        if self.device.type == "cpu":
+            tune_cpu(self.model)
+        self.schedule = Constant() if train.steps is None else make_schedule(self.recipe)
+        self.objective = self._distributed(Objective(self.model, self.task, narrow=train.precision == "bfloat16"))
+        self.optimizer = make_optimizer(train, self.model.parameters())
+        self.graphs = self._cuda_graphs()
+
+    def _begin_run(self, setup: Setup | None, pretrained: Run | None) -> Setup:
+        """Read the data, then write recipe and encoders: data that cannot be read leave nothing behind."""
+        if self.is_main:
+            for damage in self.run.checkpoints().set_damaged_aside():
+                self.screen.notice(damage)
+        self.run.agree(self.recipe)
+        begun = self.run.trained or not self.is_main  # the main process may have written the encoders by now
+        own = self.run.encoders() if begun else None
+        encoders = own or (None if pretrained is None else pretrained_encoders(pretrained, self.recipe))
+        found = setup or prepare(self.recipe, self.run.folder.parent / ".cache", encoders)
+        if self.is_main:
+            self.run.begin(self.recipe)
+            if own is None:
+                self.run.save_encoders(found.task.encoders)
+        return found
+
+    def _load_pretrained(self, run: Run) -> None:
+        fresh = load_pretrained(self.model, run)
+        if fresh:
+            some = abbreviated(fresh, self.model.state_dict().keys() - set(fresh))
+            self.screen.notice(f"begun with {run.folder}; {len(fresh)} parameters it does not have begin anew: {some}")
+
+    def _distributed(self, objective: Objective) -> nn.Module:
+        """Return the objective on its device, with a copy or a part of it on each process."""
+        if not self.sharded:
+            wrapped: nn.Module = self.accelerator.prepare(objective)
+            return wrapped
+        shard(objective.to(self.device), self.device, layers=by_layer(self.model, self.recipe))
+        return objective
+
+    def _cuda_graphs(self) -> Graphs | None:
+        """Return the capture of updates, for a single GPU that would wait for Python."""
+        single = self.device.type == "cuda" and self.accelerator.num_processes == 1
+        if not self.recipe.train.cuda_graphs or not single or not waited_for(self.model, self.task):
+            return None
+        why = obstacle(self.model, self.task)
+        if why is not None:
+            self.screen.notice(f"updates are not captured as CUDA graphs, which would be faster: {why}")
+            return None
+        assert isinstance(self.objective, Objective)
+        return Graphs(self.objective)
+
+    @property
+    def device(self) -> torch.device:
+        """The device of this process."""
+        device: torch.device = self.accelerator.device
+        return device
+
+    @property
+    def is_main(self) -> bool:
+        """True in the one process that writes."""
+        return bool(self.accelerator.is_main_process)
+
+    @property
+    def sharded(self) -> bool:
+        """True if the parameters of `model` are divided among processes."""
+        several = self.accelerator.distributed_type != DistributedType.NO
+        return several and self.recipe.train.sharding == "full"
+
+    @property
+    def splits(self) -> dict[str, Split | None]:
+        """The splits by name."""
+        return {"train": self.setup.train, "valid": self.setup.valid, "test": self.setup.test}
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Return the lock of the run folder, for the process that writes there."""
+        return locked(self.run.folder) if self.is_main else nullcontext()
+
+    def fix_steps(self, steps: int) -> None:
+        """Replace `train.minutes` by a number of updates."""
+        self.recipe = self.recipe.model_copy(update={"train": self.recipe.train.model_copy(update={"steps": steps})})
+        self.schedule = make_schedule(self.recipe)
+
+    def whole_model(self) -> nn.Module:
+        """Return the model with all its parameters on this process: a temporary copy if it is sharded."""
+        if not self.sharded:
+            return self.model
+        copy = make_model(self.recipe, self.task).to(self.device)
+        fill(copy, self.model)
+        return copy
+
+    def signal_flags(self) -> Tensor:
+        """Return 1 for the signal that this process received and 0 for all others, to be summed over processes."""
+        return torch.tensor([float(one == self.signals.number) for one in STOPPING], device=self.device)
+
+
+def first_signal(counts: Sequence[float]) -> int | None:
+    """Return the first signal that any process received, from summed `signal_flags`."""
+    return next((number for number, count in zip(STOPPING, counts, strict=True) if count), None)

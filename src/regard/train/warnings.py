@@ -1,0 +1,147 @@
+"""Warnings before and during training: texts that look like mistakes, unknown tokens, and learning that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from torch import nn
+
+from regard.data.example import Value
+from regard.data.fields.tokenizer import Tokenizer
+from regard.recipes.sections import Recipe
+from regard.specials import UNK
+from regard.tasks.measurement import Measured
+from regard.tasks.setup import Setup
+from regard.tasks.splits import Split
+from regard.tasks.task import Encoders
+
+LONG = 10_000
+"""Number of characters of a suspiciously long text."""
+_CHECKED = 10_000  # examples of each split that are checked, so that training on large data starts as fast
+_MANY_UNKNOWN = 0.5
+_DIVERGED = 1e6  # a loss that is printed with an exponent
+_MESSAGES = {
+    "zero": "has a NUL byte, which no text has; is it another kind of file, or UTF-16 (data.encoding)?",
+    "long": f"has more than {LONG:,} characters, which makes its batch slow and large; is a line end missing? "
+    "train.batch.tokens bounds a batch",
+}
+
+
+def before_training(recipe: Recipe, setup: Setup, model: nn.Module) -> Iterator[str]:
+    """Yield warnings about the data of a run: skipped lines, those of the task, unknown tokens and odd texts."""
+    splits = {"train": setup.train, "valid": setup.valid, "test": setup.test}
+    yield from setup.skipped()
+    yield from setup.task.data_warnings(model, setup.train.encoded)
+    yield from unknown_tokens(splits, setup.task.encoders, recipe.init)
+    yield from odd_texts(splits, windows=recipe.train.batch.window is not None)
+
+
+def unknown_tokens(splits: Mapping[str, Split | None], encoders: Encoders, pretrained: Path | None) -> Iterator[str]:
+    """Yield a warning for each field of a split with more than half of its tokens unknown to the tokenizer.
+
+    Args:
+        splits: by name, each as ids.
+        encoders: of the run.
+        pretrained: the run that the tokenizers come from; None where they were learned from the split train.
+    """
+    whose = "the tokenizer" if pretrained is None else f"the tokenizer of {pretrained}"
+    for name, split in splits.items():
+        for field_name, encoder in encoders.items():
+            if split is None or split.encoded is None or not isinstance(encoder, Tokenizer):
+                continue
+            ids = split.encoded.ids(field_name)
+            share = float(np.count_nonzero(ids == UNK)) / max(len(ids), 1)
+            if share > _MANY_UNKNOWN:
+                what = f"{share:.0%} of the tokens of {name} ({field_name})"
+                yield f"{what} are unknown to {whose}; {_unknown_advice(name, encoder, pretrained)}"
+
+
+def odd_texts(splits: Mapping[str, Split | None], *, windows: bool) -> Iterator[str]:
+    """Yield a warning for each kind of odd text in each split, with the place of the first one.
+
+    Args:
+        splits: by name.
+        windows: True if texts are read in windows, so that their length does not matter.
+    """
+    for name, split in splits.items():
+        if split is None or split.encoded is None:
+            continue
+        found: dict[str, str] = {}
+        for example in islice(split.examples, _CHECKED):
+            for kind in _oddities(example.fields, windows=windows):
+                found.setdefault(kind, example.where)
+        for kind, where in found.items():
+            yield f"{name}: {where} {_MESSAGES[kind]}"
+
+
+@dataclass
+class LearningWarnings:
+    """Warnings after a validation: a loss no better than unigram frequencies, overfitting, or flat attention.
+
+    Attributes:
+        unigram_loss: loss of a model that knows only the frequency of each token, in nats.
+        given: the kinds of warnings that were given; each is given once.
+    """
+
+    unigram_loss: float
+    given: set[str] = field(default_factory=set)
+
+    def after(self, step: int, steps: int, measured: Measured, train_loss: float | None = None) -> list[str]:
+        """Return the new warnings after a validation; none in the first tenth of a run.
+
+        Args:
+            step: updates so far.
+            steps: updates in all.
+            measured: the validation.
+            train_loss: the loss on the training data; None if it is not known.
+        """
+        if step * 10 < steps:
+            return []
+        found = {}
+        if measured.loss > 0.95 * self.unigram_loss:
+            overfitted = train_loss is not None and train_loss < 0.5 * measured.loss
+            found["loss"] = _overfitting(measured, train_loss) if overfitted else self._no_learning(measured)
+        if measured.flatness is not None and measured.flatness > 0.95:
+            found["flat"] = (
+                f"attention is flat ({measured.flatness:.0%} of the entropy of uniform weights): the model has not "
+                "learned where to look; train longer, or try a larger learning rate or another score"
+            )
+        new = {kind: message for kind, message in found.items() if kind not in self.given}
+        self.given.update(new)
+        return list(new.values())
+
+    def _no_learning(self, measured: Measured) -> str:
+        loss = f"{measured.loss:.2f}" if measured.loss < _DIVERGED else f"{measured.loss:.3g}"
+        return (
+            f"the loss {loss} is not clearly below the unigram loss {self.unigram_loss:.2f}: the model knows at most "
+            "the frequency of each token; try another learning rate, and check that inputs and targets match"
+        )
+
+
+def _overfitting(measured: Measured, train_loss: float | None) -> str:
+    return (
+        f"the model overfits: its loss is {train_loss:.2f} on training data and {measured.loss:.2f} in validation; try "
+        "more dropout, a smaller model, fewer steps or more data"
+    )
+
+
+def _unknown_advice(name: str, tokenizer: Tokenizer, pretrained: Path | None) -> str:
+    if pretrained is not None:
+        return "begin with a run that has read such texts, or leave init out"
+    if name != "train":
+        return "check that these texts are like those of train"
+    rarer = "lower tokenizer.min_frequency, raise tokenizer.size"
+    return rarer if tokenizer.kind == "characters" else f"{rarer}, or cut words in pieces (tokenizer.kind=bpe)"
+
+
+def _oddities(fields: Mapping[str, Value], *, windows: bool) -> Iterator[str]:
+    for value in fields.values():
+        texts = [value] if isinstance(value, str) else value
+        if any("\0" in text for text in texts):
+            yield "zero"
+        if not windows and sum(map(len, texts)) > LONG:
+            yield "long"
