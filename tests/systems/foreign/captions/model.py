@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from regard.arguments import Size
 from torch import Tensor, nn
 
-from regard.arguments import Size
 from regard.models import Luong
 from regard.models.encoded import Encoded
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.data.batch import Batch
+from regard.data.batching.batch import Batch
 from regard.data.fields.field import Field
 from regard.data.fields.vectors import VectorsField, array_of
 from regard.data.problems import DataError, TextError
