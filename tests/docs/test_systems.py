@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from regard.cli.mechanisms import markdown
-from regard.recipes.system import System, shipped_recipes, systems, tag_of
+from regard.recipes.system import System, format_of, shipped_recipes, systems
 
 ROOT = Path(__file__).parents[2]
 INDEX = (ROOT / "docs" / "systems" / "README.md").read_text()
@@ -41,7 +41,7 @@ def test_a_page_names_every_recipe_and_format_of_its_system(page: Path) -> None:
     assert recipes == [] or not [name for name in recipes if name not in text]
     assert not [
         name
-        for name in (tag_of(data, "format") for data in system_of_folder(page.parent).data)
+        for name in (format_of(data) for data in system_of_folder(page.parent).data)
         if f"`{name}`" not in text and f"format: {name}" not in text
     ]
 
@@ -51,7 +51,7 @@ def test_the_index_has_a_row_with_task_models_and_page(page: Path) -> None:
     system = system_of_folder(page.parent)
     (row,) = re.findall(rf"^\| `{system.name}` \|.+$", INDEX, re.MULTILINE)
     assert f"systems/{page.parent.name}/README.md" in row
-    assert set(re.findall(r"`([^`]+)`", row.split("|")[3])) == set(system.kinds)
+    assert set(re.findall(r"`([^`]+)`", row.split("|")[3])) == set(system.models)
 
 
 def test_the_index_covers_every_recipe() -> None:

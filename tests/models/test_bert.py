@@ -120,7 +120,7 @@ def test_wrong_parts_are_one_sentence() -> None:
         Bert(encoder(), next_sentence=True)
     with pytest.raises(ValueError, match="BERT's norm is post; got 'pre'"):
         BertEncoder(SIZE, Blocks(dim=6, num_heads=2))
-    with pytest.raises(ValueError, match="a small number above 0; got 0"):
+    with pytest.raises(ValueError, match="epsilon must be above 0; got 0"):
         Blocks(epsilon=0.0)
     with pytest.raises(ValueError, match="13"):
         encoder()(torch.full((1, 12), 7))

@@ -55,7 +55,7 @@ def test_char_rnn_can_read_what_came_next() -> None:
         c = alpha @ h[1 : t + 1] if t else torch.zeros_like(h[0])
         expected = model.output_map(torch.tanh(model.attentional_map(torch.cat((c, h[t])))))
         assert_close(predicted.logits[0, t], expected, tolerance=1e-10)
-    with pytest.raises(ValueError, match="pairing is read or next; got 'both'"):
+    with pytest.raises(ValueError, match=r"pairing must be one of .*; got 'both'"):
         CharRNN(TARGET, **WIDTHS, pairing="both")
 
 

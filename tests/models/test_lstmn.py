@@ -99,12 +99,12 @@ def test_captures_see_both_tapes_and_the_source() -> None:
 @pytest.mark.parametrize(
     ("kind", "options", "sentence"),
     [
-        ("lstmn", {"fusion": "late"}, "fusion is deep or shallow; got 'late'"),
+        ("lstmn", {"fusion": "late"}, "fusion must be one of .*; got 'late'"),
         ("lstmn", {"tied": True}, "tied embeddings need .* got 256 and an embedding_dim of 11"),
-        ("lstmn_lm", {"window": 0}, "LSTMN: window must be at least 1; got 0"),
-        ("lstmn_lm", {"num_layers": 0}, "LSTMN: num_layers must be at least 1; got 0"),
+        ("lstmn_lm", {"window": 0}, "LSTMNLM: window must be at least 1; got 0"),
+        ("lstmn_lm", {"num_layers": 0}, "LSTMNLM: num_layers must be at least 1; got 0"),
         ("lstmn_lm", {"dropout": 1.5}, "dropout"),
-        ("lstmn_lm", {"scale": 0.0}, "embeddings need a scale above 0; got 0"),
+        ("lstmn_lm", {"scale": 0.0}, "scale must be above 0; got 0"),
         ("lstmn_lm", {"widow": 3}, "no argument of the model 'lstmn_lm' called 'widow' .did you mean 'window'"),
         ("acceptor", {"encoder": {"kind": "lstmm"}}, "there is no encoder 'lstmm' .did you mean 'lstmn'"),
     ],

@@ -160,7 +160,7 @@ def test_the_linear_start_ends_when_the_loss_falls_no_more() -> None:
     ("sizes", "options", "why"),
     [
         ((13, 7), {}, "answers are words of the vocabulary, as many as there are to read; got 13 and 7"),
-        ((13, 13), {"noise": 1.0}, "noise is a rate from 0 up to 1; got 1.0"),
+        ((13, 13), {"noise": 1.0}, "noise must lie in \\[0, 1\\); got 1.0"),
         ((13, 13), {"tying": "tight"}, "tight"),
         ((13, 13), {"hops": 3}, "did you mean"),
     ],

@@ -142,7 +142,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         mine.remember(torch.zeros(5, 7))
     with pytest.raises(ValueError, match="the memory is empty; store at least one text"):
         mine.remember(torch.zeros(0, 8).double())
-    with pytest.raises(ValueError, match="reads is both or memory; got 'all'"):
+    with pytest.raises(ValueError, match=r"reads must be one of .*; got 'all'"):
         model(reads="all")
     with pytest.raises(ValueError, match="at least 1; got 0"):
         model(nearest=0)

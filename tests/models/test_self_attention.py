@@ -163,14 +163,14 @@ def test_several_hops_learn_by_heart() -> None:
     ("options", "sentence"),
     [
         ({"num_hops": 0}, "num_hops must be at least 1; got 0"),
-        ({"penalty": -1.0}, "penalty is at least 0; got -1"),
-        ({"penalty": float("nan")}, "penalty is at least 0; got nan"),
+        ({"penalty": -1.0}, "penalty must be at least 0; got -1"),
+        ({"penalty": float("nan")}, "penalty must be at least 0; got nan"),
         ({"hidden_dim": 4, "pruned": [1, 1]}, "hidden_dim and pruned are two ways to make one hidden layer"),
         ({"pruned": [1, 2, 3]}, r"pruned is two whole numbers, .* got \[1, 2, 3\]"),
         ({"pruned": 4}, "pruned is two whole numbers, .* got 4"),
         ({"pruned": "12"}, "pruned is two whole numbers, .* got '12'"),
         ({"pruned": [0, 1]}, "row_units must be at least 1; got 0"),
-        ({"num_hops": "many"}, "'num_hops' of the model 'acceptor' is a whole number; got 'many'"),
+        ({"num_hops": "many"}, "num_hops must be a whole number; got 'many'"),
     ],
 )
 def test_wrong_arguments_are_one_sentence(options: dict[str, Any], sentence: str) -> None:

@@ -57,7 +57,7 @@ def test_parameter_count() -> None:
 
 
 def test_bad_ways_are_named() -> None:
-    with pytest.raises(ValueError, match="the context is passed by state, mapped, input; got 'inputs'"):
+    with pytest.raises(ValueError, match=r"context must be one of .*; got 'inputs'"):
         Seq2Seq(SOURCE, TARGET, context="inputs")
     with pytest.raises(ValueError, match="splits its width between two directions; hidden_dim is 5"):
         Seq2Seq(SOURCE, TARGET, hidden_dim=5, bidirectional=True)

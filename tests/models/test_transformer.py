@@ -89,9 +89,9 @@ def test_captures_see_every_attention() -> None:
 def test_bad_values_are_named() -> None:
     with pytest.raises(ValueError, match="tied='all' needs one joint vocabulary; got 11 source and 13 target words"):
         Transformer(11, 13, PRE, tied="all")
-    with pytest.raises(ValueError, match=r"positions are .*; got 'relative'"):
+    with pytest.raises(ValueError, match=r"positions must be one of .*; got 'relative'"):
         TransformerLM(11, PRE, positions="relative")
-    with pytest.raises(ValueError, match="embeddings are tied none, output, all; got 'some'"):
+    with pytest.raises(ValueError, match=r"tied must be one of .*; got 'some'"):
         Transformer(11, 13, PRE, tied="some")
     with pytest.raises(ValueError, match="reaches position 7 does not fit a table for 6"):
         TransformerLM(TARGET, PRE, num_layers=1, positions="learned", max_length=6)(pairs()[2])

@@ -207,7 +207,7 @@ def test_bad_values_are_named() -> None:
     recurrent = layers("gru")
     with pytest.raises(ValueError, match=r"x must be \[B, T, C\] with C = 3; got \[2, 7, 4\]"):
         recurrent(torch.zeros(2, 7, 4))
-    with pytest.raises(ValueError, match="recurrent cells are elman, gru, lstm; got 'gruu'"):
+    with pytest.raises(ValueError, match=r"kind must be one of .*; got 'gruu'"):
         Recurrent(3, 5, "gruu")
     with pytest.raises(ValueError, match=r"a state of 2 layers is \[B, 2, 5\] with B = 3; got \[3, 1, 5\]"):
         recurrent.start(3, torch.zeros(3, 1, 5))

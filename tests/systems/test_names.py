@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import regard
-from regard.recipes.system import default_task, imported, shipped_recipes, systems
+from regard.parts import imported
+from regard.recipes.system import default_task, shipped_recipes, systems
 
 PACKAGE = Path(regard.__file__).parent
 OUTSIDE = sorted(path for path in PACKAGE.rglob("*.py") if "systems" not in path.relative_to(PACKAGE).parts)
@@ -66,7 +67,7 @@ def test_a_system_is_whole(name: str) -> None:
     system = systems()[name]
     assert imported(system.task).question
     assert system.formats
-    assert system.kinds
+    assert system.models
     for place in system.models.values():
         assert isinstance(imported(place), type)
 

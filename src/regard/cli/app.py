@@ -20,7 +20,8 @@ from regard.cli import (
     view,
 )
 from regard.cli.screen import show
-from regard.recipes.system import imported, systems
+from regard.parts import imported
+from regard.recipes.system import systems
 
 app = typer.Typer(
     help="Attention for sequence models: a query reads a memory.",

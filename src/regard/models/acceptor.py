@@ -2,45 +2,46 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import Factor, Probability, Share, Size, checked
+from regard.constraints import one_hidden_layer
 from regard.masks import Mask
-from regard.models import registry
 from regard.models.embeddings import WordDropout
-from regard.models.encoded import Encoded, width_of
+from regard.models.encoded import AnyEncoder, Encoded, width_of
 from regard.models.outputs import NOTHING, Predicted
 from regard.models.split_pair import Parted
-from regard.nn.checks import positive
 from regard.nn.dropout import Dropout
 from regard.nn.structured import Factored, Pruned, StructuredSelfAttention
 from regard.ops.attended import Attended
 from regard.ops.structured import frobenius_penalty
 
-POOLINGS = ("last", "mean", "max", "attention")
+Pooling = Literal["last", "mean", "max", "attention"]
 
 
-@registry.model("acceptor")
 class Acceptor(nn.Module):
     r"""A text as one vector, or as r of them, and a label from it.
 
     .. math:: M = \mathrm{pool}(h_1 \dots h_T), \quad p(\text{label}) = \mathrm{softmax}(W f(M) + b)
 
     Args:
-        encoder: any module that returns `Encoded`.
-        num_classes: how many labels.
+        encoder: encoder of the text, by `kind` and its arguments in a recipe.
+        num_classes: number of labels.
         pooling: `"last"` (the encoder's summary), `"mean"` or `"max"` over the words, or `"attention"`: r weighted
             means with weights softmax(W₂ tanh(W₁ Hᵀ)). All but attention have one row.
-        num_hops: r, of attention.
-        attention_dim: width of W₁, of attention; None for the encoder's.
-        penalty: what ‖A Aᵀ - I‖² is multiplied with, of attention: hops that look at the same words cost so much. In
-            `extras["penalty"]` [B], of two texts their sum.
-        pair_dim: reads two texts with `</s>` between, each alone by the same encoder, and compares them in so many
-            factors a row (see `Factored`); None for one text.
-        hidden_dim: units of a hidden layer, f(M) = relu(U M + c) over all rows; None for none, f(M) = M.
-        pruned: a hidden layer with (p, q) units for each row and for each column of M instead (see `Pruned`).
-        dropout: on what was pooled or compared, and on the hidden layer.
-        word_dropout: how often a word becomes unknown in training; see `WordDropout`.
+        num_hops: number r of weighted means, for attention.
+        attention_dim: width of W₁, for attention; None for that of the encoder.
+        penalty: weight of ‖A Aᵀ - I‖² in the loss, for attention, against hops that attend to the same words. In
+            `extras["penalty"]` [B], the sum of both texts of a pair.
+        pair_dim: number of factors per row that compare two texts, each encoded alone by the same encoder (see
+            `Factored`); None for one text.
+        hidden_dim: number of units of a hidden layer, f(M) = relu(U M + c) over all rows; None for none, f(M) = M.
+        pruned: instead of that, a hidden layer with (p, q) units per row and per column of M (see `Pruned`).
+        dropout: dropout of the pooled or compared vectors, and of the hidden layer.
+        word_dropout: probability that a word becomes unknown in training; see `WordDropout`.
 
     An empty text has rows of zeros.
 
@@ -54,27 +55,23 @@ class Acceptor(nn.Module):
     (torch.Size([2, 4]), torch.Size([2, 2, 7]), torch.Size([2]))
     """
 
+    @checked(one_hidden_layer)
     def __init__(
         self,
-        encoder: nn.Module,
+        encoder: AnyEncoder,
         num_classes: int,
         *,
-        pooling: str = "attention",
-        num_hops: int = 1,
-        attention_dim: int | None = None,
-        penalty: float = 0.0,
-        pair_dim: int | None = None,
-        hidden_dim: int | None = None,
-        pruned: list[int] | tuple[int, int] | None = None,
-        dropout: float = 0.0,
-        word_dropout: float = 0.0,
+        pooling: Pooling = "attention",
+        num_hops: Size = 1,
+        attention_dim: Size | None = None,
+        penalty: Factor = 0.0,
+        pair_dim: Size | None = None,
+        hidden_dim: Size | None = None,
+        pruned: tuple[Size, Size] | None = None,
+        dropout: Share = 0.0,
+        word_dropout: Probability = 0.0,
     ) -> None:
         super().__init__()
-        if pooling not in POOLINGS:
-            raise ValueError(f"Acceptor: pooling is {', '.join(POOLINGS)}; got {pooling!r}")
-        positive("Acceptor", num_hops=num_hops)
-        if not penalty >= 0:
-            raise ValueError(f"Acceptor: penalty is at least 0; got {penalty}")
         self.word_dropout = WordDropout(word_dropout)
         self.encoder = encoder
         self.pooling, self.penalty = pooling, penalty

@@ -10,49 +10,22 @@ from typing import Any, TypeVar
 
 from torch import nn
 
-from regard.constraints import dot_fits
-from regard.models.config_values import mapping
-from regard.nn.aligners import Aligner, Hard, LinearAligner, LocalM, LocalP, Softmax
+from regard.arguments import AlignerSpec, ScoreSpec, Share, Size, Spec, TermSpec, checked
+from regard.constraints import dot_fits, heads_of_aligner, terms_fit
+from regard.nn.aligners import Aligner
 from regard.nn.attention import Attention
-from regard.nn.checks import positive
 from regard.nn.key_value import KeyValue
 from regard.nn.multi_head import MultiHead
 from regard.nn.reader import Reader
-from regard.nn.scores import Additive, Bilinear, Concat, Cosine, Dot, Location, ScaledDot, Score
-from regard.nn.terms import Fertility, History, LocationFeatures, Markov, Position, Term
+from regard.nn.scores import Score
+from regard.nn.terms import Term
+from regard.parts import Classes
 from regard.registry import Kind, registered
 
-Spec = str | Mapping[str, Any]
-"""A part by its name, or by a mapping with `name` and its own arguments."""
-
 Attender = Reader | KeyValue
-Factory = Callable[[int, int], Attender]
-"""(width of queries, width of keys) -> attention."""
-
-SCORES: dict[str, type[Score]] = {
-    "additive": Additive,
-    "bilinear": Bilinear,
-    "concat": Concat,
-    "cosine": Cosine,
-    "dot": Dot,
-    "general": Bilinear,
-    "location": Location,
-    "scaled_dot": ScaledDot,
-}
-ALIGNERS: dict[str, type[Aligner]] = {
-    "hard": Hard,
-    "local_m": LocalM,
-    "local_p": LocalP,
-    "linear": LinearAligner,
-    "softmax": Softmax,
-}
-TERMS: dict[str, type[Term]] = {
-    "fertility": Fertility,
-    "location": LocationFeatures,
-    "markov": Markov,
-    "position": Position,
-    "history": History,
-}
+SCORES: Mapping[str, type[Score]] = Classes("score")
+ALIGNERS: Mapping[str, type[Aligner]] = Classes("aligner")
+TERMS: Mapping[str, type[Term]] = Classes("term")
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -63,6 +36,13 @@ def nearest(what: str, name: object, names: Iterable[str]) -> str:
     close = difflib.get_close_matches(str(name), known, n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     return f"there is no {what} {name!r}{hint}; there are: {', '.join(known)}"
+
+
+def mapping(what: str, value: Any) -> dict[str, Any]:
+    """Return the names and values of the arguments of a part."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{what} is given by a mapping of its arguments; got {value!r}")
+    return dict(value)
 
 
 def named(spec: Spec) -> dict[str, Any]:
@@ -90,35 +70,63 @@ def make(what: str, table: Mapping[str, type[M]], spec: Spec, given: Mapping[str
     return table[name](**{key: value for key, value in given.items() if key in accepted} | options)
 
 
+@checked(terms_fit)
 @dataclass(frozen=True, kw_only=True)
-class Attending:
+class Scoring:
+    """A score as plain values, made for the widths of queries and keys.
+
+    Attributes:
+        score: a name, or a mapping of `name` and the arguments of the score.
+        hidden_dim: width of one head inside the score; None for that of the query, divided among the heads.
+        terms: names of further terms inside the additive score, or mappings of `name` and arguments.
+        max_length: largest number of keys for the location score.
+
+    >>> Scoring(score="dot").make_score(6, 6)
+    Dot()
+    """
+
+    score: ScoreSpec = "additive"
+    hidden_dim: Size | None = None
+    terms: Sequence[TermSpec] = ()
+    max_length: Size = 256
+
+    def make_score(self, query_dim: int, key_dim: int, *, num_heads: int = 1) -> Score:
+        """Return the score with its terms."""
+        options = named(self.score)
+        name = options.pop("name", None)
+        given: dict[str, Any] = {"query_dim": query_dim, "key_dim": key_dim, "num_heads": num_heads}
+        given["max_length"] = self.max_length
+        hidden = self.hidden_dim
+        if name == "dot" and hidden is None and "hidden_dim" not in options and num_heads == 1:
+            dot_fits(query_dim, key_dim)
+            del given["query_dim"], given["key_dim"]  # without maps the score knows no widths
+        elif not options.get("identity_key"):
+            given["hidden_dim"] = max(1, query_dim // num_heads) if hidden is None else hidden
+        if self.terms:
+            given["terms"] = [make("term", TERMS, term, {}) for term in self.terms]
+        scores: dict[str, type[Score]] = {**SCORES, **_plugged("score")}
+        return make("score", scores, self.score, given)
+
+
+@checked(terms_fit, heads_of_aligner)
+@dataclass(frozen=True, kw_only=True)
+class Attending(Scoring):
     """An attention as plain values: called with the widths of queries and keys, it makes one.
 
     Attributes:
-        score: one of `SCORES`, or a mapping with `name` and the score's own arguments.
-        hidden_dim: width of one head inside the score, for scores that have one; None for the query's (over heads).
-        num_heads: more than one makes it multi-head, the context as wide as the values.
-        align: one of `ALIGNERS`, likewise.
-        terms: some of `TERMS`, for the additive score.
-        max_length: how many places the location score knows.
-        key_value: read only the first half of each vector as the key, and only the second as the value.
-        dropout: probability of dropping a weight in training.
+        num_heads: number of heads; more than one makes it multi-head, with contexts as wide as the values.
+        align: a name, or a mapping of `name` and the arguments of the aligner.
+        key_value: use the first half of each vector as the key alone, and the second half as the value alone.
+        dropout: dropout of attention weights.
 
     >>> Attending(score="dot", align="local_p")(6, 6).align.window
     10
     """
 
-    score: Spec = "additive"
-    hidden_dim: int | None = None
-    num_heads: int = 1
-    align: Spec = "softmax"
-    terms: Sequence[Spec] = ()
-    max_length: int = 256
+    num_heads: Size = 1
+    align: AlignerSpec = "softmax"
     key_value: bool = False
-    dropout: float = 0.0
-
-    def __post_init__(self) -> None:
-        positive("attention", hidden_dim=self.hidden_dim, num_heads=self.num_heads, max_length=self.max_length)
+    dropout: Share = 0.0
 
     def __call__(self, query_dim: int, key_dim: int) -> Attender:
         if not self.key_value:
@@ -126,32 +134,17 @@ class Attending:
         half = key_dim // 2
         return KeyValue(self._reader(query_dim, half, key_dim - half), half)
 
-    def make_score(self, query_dim: int, key_dim: int) -> Score:
-        """The score alone."""
-        options = named(self.score)
-        name = options.pop("name", None)
-        given: dict[str, Any] = {"query_dim": query_dim, "key_dim": key_dim, "num_heads": self.num_heads}
-        given["max_length"] = self.max_length
-        hidden = self.hidden_dim
-        if name == "dot" and hidden is None and "hidden_dim" not in options and self.num_heads == 1:
-            dot_fits(query_dim, key_dim)
-            del given["query_dim"], given["key_dim"]  # without maps the score knows no widths
-        elif not options.get("identity_key"):
-            given["hidden_dim"] = max(1, query_dim // self.num_heads) if hidden is None else hidden
-        if self.terms:
-            if name != "additive":
-                raise ValueError(f"terms stand inside the additive score; the score {name!r} has no place for them")
-            given["terms"] = [make("term", TERMS, term, {}) for term in self.terms]
-        scores: dict[str, type[Score]] = {**SCORES, **_plugged("score")}
-        return make("score", scores, self.score, given)
-
     def _reader(self, query_dim: int, key_dim: int, value_dim: int) -> Reader:
-        score = self.make_score(query_dim, key_dim)
+        score = self.make_score(query_dim, key_dim, num_heads=self.num_heads)
         align = make("aligner", {**ALIGNERS, **_plugged("aligner")}, self.align, {"query_dim": query_dim})
         if self.num_heads == 1:
             return Attention(score, align, dropout=self.dropout)
         head = max(1, value_dim // self.num_heads)
         return MultiHead(score, align, value_dim=value_dim, head_dim=head, output_dim=value_dim, dropout=self.dropout)
+
+
+Factory = Callable[[int, int], Attender] | Attending
+"""(width of queries, width of keys) -> attention."""
 
 
 def _plugged(kind: Kind) -> dict[str, Any]:

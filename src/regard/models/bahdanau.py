@@ -5,27 +5,26 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from regard.constraints import encoder_is_own
+from regard.arguments import EmbeddingScale, Share, Size, checked
+from regard.constraints import directions_attended, no_letters, readout_ties, two_directions_are_own
 from regard.cuda_capture import is_recording
 from regard.masks import Mask
-from regard.models import registry
 from regard.models.attending import Attender, Attending, Factory, attender
 from regard.models.attending_loop import loop_fits, unroll_in_loop
 from regard.models.bridge import first_state
 from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import Words, is_word, output_layer, word_counts
-from regard.models.encoded import Encoded, width_of
+from regard.models.encoded import AnyEncoder, Encoded, width_of
 from regard.models.encoder import Encoder
 from regard.models.generator import Advanced, EncoderDecoder, Feed
 from regard.models.outputs import Predicted
-from regard.nn.cells import Cells
+from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
 from regard.nn.shared_memory import SharedMemory
 from regard.nn.structure_losses import GlobalFertility
 
 
-@registry.model("bahdanau")
 class Bahdanau(EncoderDecoder[DecoderState]):
     r"""RNNsearch: the *previous* decoder state asks, and the answer goes into the next one.
 
@@ -34,22 +33,23 @@ class Bahdanau(EncoderDecoder[DecoderState]):
               t_i = \mathrm{maxout}_2(U_o s_i + V_o E y_{i-1} + C_o c_i), \quad p(y_i) = \mathrm{softmax}(W_o t_i)
 
     Args:
-        encoder: any module that returns `Encoded`; or a number of source words, and the model builds the paper's, a
-            recurrent one in both directions.
+        encoder: encoder of the source, in a recipe by `kind` and its arguments, here any module that returns `Encoded`;
+            null, or here the number of source words, for the recurrent one of the paper, in both directions.
         target_size: V, number of target words.
         embedding_dim: width of the embeddings.
-        hidden_dim: D, width of the decoder and of each direction of the own encoder.
-        bidirectional: own encoder: read both directions, as in the paper; otherwise its states are of width D.
+        hidden_dim: width D of the decoder and of each direction of its own encoder.
+        bidirectional: for its own encoder, encode in both directions, as in the paper, each `hidden_dim` wide.
         readout_dim: width of t after the maxout; None for `embedding_dim`.
-        attention: a reader, or (query width D, key width C) -> reader, see `Attending`; None for the paper's additive
-            score of width D. Multi-head, key-value, Cohn's terms, local and hard attention all come in here.
-        cells: kind, number and dropout of the recurrent layers; with several, the uppermost asks.
-        dropout: on embeddings, states of the own encoder and t.
-        tied: W_o is the target embedding; it needs `readout_dim` = `embedding_dim`.
-        scale: the largest entry of an embedding at first. Small ones make rare words little noise; of few symbols, all
-            of them frequent, such as characters, a model learns sooner with 1.
-        fertility: width of the hidden layer of Cohn's global fertility; None for none. Its negative log-likelihood
-            of each sentence, [B], is then the extra `"fertility"`.
+        attention: attention to the source: a score by name or all options in a recipe, here also a reader, or (query
+            width D, key width C) -> reader, see `Attending`; None for the additive score of width D in the paper.
+        cells: recurrent cells of the layers, by kind or with all their arguments; the query is the state of the top
+            layer.
+        dropout: dropout of the embeddings, the states of its own encoder and t.
+        tied: use the target embedding as the output matrix W_o; needs `readout_dim` = `embedding_dim`.
+        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
+            otherwise. Small ones make rare words little noise.
+        fertility: width of the hidden layer of Cohn's global fertility; None for none. Its negative log-likelihood of
+            each sentence, [B], is the extra `"fertility"`.
 
     Bahdanau, Cho & Bengio 2015, section 3 and appendix A.2. The output layer reads s_i, as equation 4 of the paper
     has it. A torch GRU has a second bias for each gate, which the paper has not. The first state is made of the
@@ -61,23 +61,22 @@ class Bahdanau(EncoderDecoder[DecoderState]):
     (torch.Size([2, 6, 13]), torch.Size([2, 6, 7]))
     """
 
-    own_encoder_keys = ("bidirectional",)
-
+    @checked(directions_attended, no_letters, readout_ties, two_directions_are_own)
     def __init__(
         self,
-        encoder: nn.Module | int,
+        encoder: AnyEncoder | int,
         target_size: int,
         *,
-        embedding_dim: int = 256,
-        hidden_dim: int = 512,
+        embedding_dim: Size = 256,
+        hidden_dim: Size = 512,
         bidirectional: bool = True,
-        readout_dim: int | None = None,
+        readout_dim: Size | None = None,
         attention: Attender | Factory | None = None,
-        cells: Cells | str = "gru",
-        dropout: float = 0.0,
+        cells: Cells | CellKind = "gru",
+        dropout: Share = 0.0,
         tied: bool = False,
-        scale: float = 0.1,
-        fertility: int | None = None,
+        scale: EmbeddingScale = 0.1,
+        fertility: Size | None = None,
     ) -> None:
         super().__init__()
         own = isinstance(encoder, int)
@@ -91,8 +90,6 @@ class Bahdanau(EncoderDecoder[DecoderState]):
                 dropout=dropout,
                 scale=scale,
             )
-        else:
-            encoder_is_own("bahdanau", [] if bidirectional else ["bidirectional"])
         self.encoder = encoder
         source_dim = width_of(self, encoder)
         self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.arguments import Choice, Scale, Size, checked
+from regard.constraints import heads_divide, sentences_need_pooling
 from regard.masks import Mask
-from regard.models import registry
 from regard.models.embeddings import check_ids
 from regard.models.encoded import Encoded
 from regard.models.outputs import NOTHING, Predicted
-from regard.nn.checks import positive
 from regard.nn.positions import Learned
 from regard.nn.rnn import inside
 from regard.nn.transformer_layer import Blocks, TransformerLayer
@@ -51,18 +54,30 @@ class BertWords(nn.Module):
         return vectors
 
 
-@registry.encoder("bert", norm="post", activation="gelu", epsilon=1e-12)
+@checked(heads_divide)
+@dataclass(frozen=True, kw_only=True)
+class BertBlocks(Blocks):
+    """The layers of BERT.
+
+    Attributes:
+        norm: position of the LayerNorms; BERT has post-norm.
+    """
+
+    norm: Literal["post"] = "post"
+    activation: Literal["relu", "gelu"] = "gelu"
+    epsilon: Scale = 1e-12
+
+
 class BertEncoder(nn.Module):
     """BERT without its heads, for whatever reads a text: it puts `<s>` and `</s>` around the text itself.
 
     Args:
         size: V, how many words.
-        blocks: what the layers are made of; None for BERT's own: post-norm, GELU, an epsilon of 1e-12. Hidden units of
-            the feed-forward network are dropped as `dropout` says, unless its `activation_dropout` says otherwise; the
-            paper's BERT drops none there, `activation_dropout=0.0`.
-        num_layers: how many.
-        max_length: the most ids of a text, its frame of two among them.
-        pooled: whether the summary is tanh(W h_<s> + b); otherwise it is the state of `<s>` itself.
+        blocks: widths, heads and dropout of the layers; None for those of BERT-base. The paper's BERT drops no hidden
+            units of the feed-forward network, `activation_dropout=0.0`.
+        num_layers: number of layers.
+        max_length: largest number of ids of a text, its frame of two included.
+        pooled: use tanh(W h_<s> + b) as the summary of a text, instead of the state of `<s>`.
 
     Shapes: source [B, S], lengths [B] -> `Encoded` with the states [B, S, C] of the text's own words, zero at padding,
     and the summary [B, C]. Two texts have `</s>` between them. Weights begin normal with the standard deviation
@@ -77,19 +92,19 @@ class BertEncoder(nn.Module):
     (torch.Size([2, 7, 6]), torch.Size([2, 6]), 0.0)
     """
 
+    @checked()
     def __init__(
         self,
         size: int,
-        blocks: Blocks | None = None,
+        blocks: BertBlocks | Blocks | None = None,
         *,
-        num_layers: int = 12,
-        max_length: int = 512,
+        num_layers: Size = 12,
+        max_length: Size = 512,
         pooled: bool = False,
     ) -> None:
         super().__init__()
-        positive("BertEncoder", num_layers=num_layers)
         if blocks is None:
-            blocks = Blocks(dim=768, num_heads=12, norm="post", activation="gelu", epsilon=1e-12)
+            blocks = BertBlocks(dim=768, num_heads=12)
         if blocks.norm != "post":
             raise ValueError(f"BertEncoder: BERT's norm is post; got {blocks.norm!r}")
         self.output_dim = blocks.dim
@@ -117,7 +132,6 @@ class BertEncoder(nn.Module):
         return first if self.pool_map is None else torch.tanh(self.pool_map(first))
 
 
-@registry.model("bert")
 class Bert(nn.Module):
     r"""The encoder with the heads it is pretrained by: hidden words, and whether two texts belong together.
 
@@ -127,8 +141,8 @@ class Bert(nn.Module):
     E is the embedding of the words (tied), with a bias of its own.
 
     Args:
-        encoder: what reads.
-        next_sentence: whether there is the second head; it needs an encoder that is `pooled`.
+        encoder: encoder of the text, by its arguments in a recipe.
+        next_sentence: predict whether the second text follows the first; needs an encoder that is `pooled`.
 
     `extras["next"]` [B, 2]: 0 says that the second text follows the first, 1 that it does not.
 
@@ -140,10 +154,11 @@ class Bert(nn.Module):
     (torch.Size([2, 3, 11]), torch.Size([2, 11]))
     """
 
-    def __init__(self, encoder: BertEncoder, *, next_sentence: bool = False) -> None:
+    @checked(sentences_need_pooling)
+    def __init__(
+        self, encoder: Annotated[BertEncoder, Choice("encoder", only=("bert",))], *, next_sentence: bool = False
+    ) -> None:
         super().__init__()
-        if next_sentence and encoder.pool_map is None:
-            raise ValueError("next_sentence looks at the pooled summary of a text; set pooled of the encoder to true")
         width = encoder.output_dim
         self.encoder = encoder
         self.word_map = nn.Linear(width, width)

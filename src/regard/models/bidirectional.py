@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.models import registry
+from regard.arguments import Choice, Factor, NotInRecipe, checked
+from regard.constraints import no_draws_in_both
 from regard.models.embeddings import word_counts
 from regard.models.generator import EncoderDecoder, Feed
 from regard.models.outputs import Predicted
@@ -39,7 +40,13 @@ class Turned(NamedTuple):
     target_words: Tensor
 
 
-@registry.model("bidirectional")
+Direction = Annotated[
+    EncoderDecoder[Any],
+    Choice("encoder_decoder", key="model", only=("bahdanau", "lstmn", "luong", "simple_attention", "transformer")),
+]
+Back = Annotated[EncoderDecoder[Any], NotInRecipe()]
+
+
 class Bidirectional(nn.Module):
     r"""X→Y and Y→X side by side, rewarded where their alignments agree.
 
@@ -49,9 +56,10 @@ class Bidirectional(nn.Module):
     a sentence: `"backward"` is -log p(x | y), `"symmetry"` is -γ tr(...), to be added to the loss.
 
     Args:
-        forward_model: X→Y, an encoder-decoder with attention to its source.
-        backward_model: Y→X, likewise; it shares nothing with the first.
-        gamma: γ >= 0, how much agreement counts.
+        forward_model: model of X→Y, an encoder-decoder with attention; in a recipe the `kind` and the arguments of both
+            directions.
+        backward_model: model of Y→X, likewise; it shares no parameters with the first.
+        gamma: weight γ of the agreement in the loss.
 
     Heads are averaged. Rows and columns of BOS, EOS and padding do not count. Cohn et al. 2016, bilingual symmetry;
     see `regard.ops.symmetry_bonus`.
@@ -64,12 +72,9 @@ class Bidirectional(nn.Module):
     (torch.Size([1, 2, 13]), ['backward', 'symmetry'])
     """
 
-    def __init__(
-        self, forward_model: EncoderDecoder[Any], backward_model: EncoderDecoder[Any], *, gamma: float = 1.0
-    ) -> None:
+    @checked(no_draws_in_both)
+    def __init__(self, forward_model: Direction, backward_model: Back, *, gamma: Factor = 1.0) -> None:
         super().__init__()
-        if gamma < 0:
-            raise ValueError(f"Bidirectional: gamma must be at least 0; got {gamma}")
         self.forward_model = forward_model
         self.backward_model = backward_model
         self.gamma = gamma

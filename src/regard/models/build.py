@@ -4,49 +4,39 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Mapping
-from typing import Any, get_type_hints
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from torch import nn
 
-from regard.constraints import encoder_is_own
-from regard.models import registry
-from regard.models.attending import Attending, nearest
+from regard.arguments import Choice, InRecipe, NotInRecipe, alternatives, marker
+from regard.models.attending import Attending, mapping, nearest
+from regard.models.bert import Bert
 from regard.models.bidirectional import Bidirectional
-from regard.models.char_rnn import CharRNN
-from regard.models.characters import Characters
-from regard.models.config_values import check_values, mapping
 from regard.models.generator import EncoderDecoder
-from regard.nn.cells import KINDS as CELLS
-from regard.nn.cells import Cells
-from regard.nn.transformer_layer import Blocks
+from regard.parts import PARTS, Classes
 
-MODELS = registry.models()
-ENCODERS = registry.encoders()
-ENCODER_DECODERS = {kind: made for kind, made in MODELS.items() if issubclass(made, EncoderDecoder)}
-KINDS = (*MODELS,)
-
-_OF_A_SCORE = frozenset(("score", "hidden_dim", "terms", "max_length"))
+MODELS: Mapping[str, type[nn.Module]] = Classes("model")
+ENCODERS: Mapping[str, type[nn.Module]] = Classes("encoder")
+ENCODER_DECODERS: Mapping[str, type[nn.Module]] = Classes("encoder_decoder")
+KINDS = (*sorted(PARTS["model"]),)
 
 
 def build(kind: str, source_size: int, target_size: int | None = None, **arguments: Any) -> nn.Module:
-    """A model by name, with plain arguments.
+    """Build a model by name, from plain values.
 
     Args:
         kind: one of `KINDS`.
-        source_size: number of source words; of a language model, number of words; of a machine, the width of an input;
-            of a network on a graph, the width of a node's features.
-        target_size: number of target words; of an acceptor number of classes, of a transducer number of tags. A
-            language model has none, nor has BERT, nor a reader of spans.
-        arguments: the model's own, as plain values: `cells` is a name or a mapping of `Cells`, `characters` of
-            `Characters`; `attention` the name of
-            a score or a mapping of `Attending`; the fields of `Blocks` stand beside a Transformer's other arguments;
-            `encoder` is a mapping with `kind`, one of `ENCODERS`, and its arguments, or a module that returns
-            `Encoded`; without it an encoder-decoder builds its own, and other models take recurrent layers; that of
-            BERT is a BERT; `model` of `"bidirectional"` is a mapping with `kind` and arguments, for both directions.
+        source_size: number of source words; of words of a language model; width of an input of a machine, and of the
+            features of a node.
+        target_size: number of target words, of classes of an acceptor, of tags of a transducer. Language models, BERT
+            and readers of spans have none.
+        arguments: of the model, as a recipe gives them: `regard recipes --reference model.KIND` prints them. `encoder`
+            may also be a module that returns `Encoded`.
 
     Raises:
-        ValueError: a name or an argument that does not exist, with the nearest that does; sizes that do not fit.
+        ValueError: an unknown name, with the nearest known one; values that do not fit.
 
     >>> model = build("luong", 11, 13, hidden_dim=6, attention={"score": "dot", "align": "local_p"}, cells="gru")
     >>> type(model).__name__, type(model.attention.align).__name__
@@ -55,7 +45,7 @@ def build(kind: str, source_size: int, target_size: int | None = None, **argumen
     Traceback (most recent call last):
     ValueError: there is no argument of the model 'luong' called 'atention' (did you mean 'attention'?); there are: ...
     """
-    if kind not in KINDS:
+    if kind not in MODELS:
         raise ValueError(nearest("model", kind, KINDS))
     return construct(kind, MODELS[kind], source_size, target_size, arguments)
 
@@ -65,7 +55,7 @@ def construct(
 ) -> nn.Module:
     """Return a model of a class, with arguments as plain values.
 
-    Its constructor takes the sizes first: an `encoder`, which is built for the size of the source, or that size;
+    Its constructor takes the sizes first: an `encoder`, which is made of the size of the source, or that size itself;
     then the size of the target, if it has one.
 
     Args:
@@ -79,12 +69,12 @@ def construct(
     given, sizes = dict(arguments), list[object]()
     first = [
         name
-        for name, parameter in list(inspect.signature(made.__init__).parameters.items())[1:]
+        for name, parameter in _parameters(made).items()
         if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and parameter.default is parameter.empty
     ]
     for place, name in enumerate(first):
         if name == "encoder":
-            sizes.append(_encoder_or_size(kind, made, source_size, given))
+            sizes.append(_encoder_or_size(made, source_size, given.pop("encoder", None)))
         else:
             sizes.append(source_size if place == 0 else _needed(kind, target_size))
     if target_size is not None and len(first) < 2:
@@ -99,74 +89,66 @@ def _needed(kind: str, target_size: int | None) -> int:
 
 
 def _made(what: str, made: type[nn.Module], sizes: tuple[object, ...], arguments: Mapping[str, Any]) -> nn.Module:
-    """One model: its arguments checked, its parts made."""
-    names = list(inspect.signature(made.__init__).parameters)[1 + len(sizes) :]
-    blocks = [field.name for field in dataclasses.fields(Blocks) if field.name != "rotary"]
-    plain = [name for name in names if name != "blocks"] + (blocks if "blocks" in names else [])
-    for name in arguments:
-        if name not in plain:
-            raise ValueError(nearest(f"argument of the {what} called", name, plain))
-    hints = get_type_hints(made.__init__) | (get_type_hints(Blocks) if "blocks" in names else {})
-    check_values(what, arguments, hints)
-    ready = {name: _part(name, value, made) for name, value in arguments.items()}
-    if "blocks" in names:
-        ready["blocks"] = Blocks(**{name: ready.pop(name) for name in blocks if name in ready})
+    """Return an instance of a class: names checked, parts made, the fields of `blocks` taken from beside the others."""
+    hints = typing.get_type_hints(made.__init__, include_extras=True)
+    given, ready = dict(arguments), dict[str, Any]()
+    parameters = dict(list(_parameters(made).items())[len(sizes) :])
+    blocks = _record_of(hints["blocks"]) if "blocks" in parameters else None
+    beside = [] if blocks is None else _fields(blocks)
+    known = [name for name in parameters if name != "blocks"] + beside
+    for name in given:
+        if name not in known:
+            raise ValueError(nearest(f"argument of the {what} called", name, known))
+    if blocks is not None:
+        ready["blocks"] = _record(what, blocks, {name: given.pop(name) for name in beside if name in given})
+    for name, parameter in parameters.items():
+        stated = marker(hints[name], InRecipe)
+        if name in given:
+            ready[name] = _part(name, given[name], hints[name], parameter.default)
+        elif stated is not None and stated.default is not None:
+            ready[name] = stated.default
     return made(*sizes, **ready)
 
 
-def _part(name: str, value: Any, made: type[nn.Module]) -> Any:
-    """A plain value as the constructor wants it."""
-    if name == "cells":
-        own = inspect.signature(made.__init__).parameters["cells"].default
-        options = {"kind": own} | ({"kind": value} if isinstance(value, str) else mapping("cells", value))
-        if options["kind"] not in CELLS:
-            raise ValueError(nearest("recurrent cell", options["kind"], CELLS))
-        return _record("cells", Cells, options)
-    if name == "attention" and value is not None:
-        options = {"score": value} if isinstance(value, str) else mapping("attention", value)
-        if made is CharRNN and (others := set(options) - _OF_A_SCORE):
-            raise ValueError(
-                f"attention of 'char_rnn' is a score over its own past; {sorted(others)[0]!r} is not for it"
-            )
-        attending: Attending = _record("attention", Attending, options)
-        return attending.make_score if made is CharRNN else attending
-    if name == "characters" and value is not None:
-        return _record("characters", Characters, {"kind": value} if isinstance(value, str) else mapping(name, value))
-    if name == "score" and value is not None:
-        return _heads(value)
-    return value
+def _part(name: str, value: Any, hint: Any, default: Any) -> Any:
+    """Return a plain value as the constructor takes it."""
+    record = _record_of(hint)
+    if record is not None and value is not None:
+        first = _fields(record)[0]
+        options = {first: value} if isinstance(value, str) else mapping(name, value)
+        return _record(name, record, ({first: default} if isinstance(default, str) else {}) | options)
+    by_name = marker(hint, Choice) is None or str in alternatives(hint)
+    return value if value is None or by_name else _score_of_heads(value)
 
 
-def _heads(spec: str | Mapping[str, Any]) -> Any:
+def _record(what: str, made: type[Any], options: Mapping[str, Any]) -> Any:
+    """Return a record of plain values."""
+    fields = _fields(made)
+    for option in options:
+        if option not in fields:
+            raise ValueError(nearest(f"argument of {what} called", option, fields))
+    hints = typing.get_type_hints(made, include_extras=True)
+    plain = {name: _part(name, value, hints[name], None) for name, value in options.items()}
+    return made(**plain)
+
+
+def _score_of_heads(spec: str | Mapping[str, Any]) -> Callable[[int, int], Any]:
     """The score of a Transformer's attention: (C, H) -> score, each head C / H wide inside."""
 
     def score(dim: int, num_heads: int) -> Any:
-        return Attending(score=spec, num_heads=num_heads, hidden_dim=dim // num_heads).make_score(dim, dim)
+        return Attending(score=spec, hidden_dim=dim // num_heads).make_score(dim, dim, num_heads=num_heads)
 
     return score
 
 
-def _record(what: str, made: type[Any], options: Mapping[str, Any]) -> Any:
-    """A record of plain values, its keys checked."""
-    fields = [field.name for field in dataclasses.fields(made)]
-    for option in options:
-        if option not in fields:
-            raise ValueError(nearest(f"argument of {what} called", option, fields))
-    check_values(what, options, get_type_hints(made))
-    return made(**options)
-
-
-def _encoder_or_size(kind: str, made: type[nn.Module], size: int, given: dict[str, Any]) -> nn.Module | int:
-    """The encoder of a model, taken out of its arguments; or the size of which an encoder-decoder builds its own."""
-    options = given.pop("encoder", None)
-    if issubclass(made, EncoderDecoder):
-        if options is None:
-            return size
-        encoder_is_own(kind, [key for key in made.own_encoder_keys if key in given])
+def _encoder_or_size(made: type[nn.Module], size: int, options: Any) -> nn.Module | int:
+    """The encoder of a model; or the size of the source, for an encoder-decoder that builds its own."""
     if isinstance(options, nn.Module):
         return options
-    options = mapping("encoder", {} if options is None else options)
-    return _encoder(size, {"kind": "bert"} | options if kind == "bert" else options)
+    if options is None and issubclass(made, EncoderDecoder):
+        return size
+    plain = mapping("encoder", {} if options is None else options)
+    return _encoder(size, {"kind": "bert"} | plain if made is Bert else plain)
 
 
 def _encoder(size: int, options: Mapping[str, Any]) -> nn.Module:
@@ -174,10 +156,10 @@ def _encoder(size: int, options: Mapping[str, Any]) -> nn.Module:
     kind = str(arguments.pop("kind", "rnn"))
     if kind not in ENCODERS:
         raise ValueError(nearest("encoder", kind, ENCODERS))
-    return _made(f"encoder {kind!r}", ENCODERS[kind], (size,), registry.encoder_defaults(kind) | arguments)
+    return _made(f"encoder {kind!r}", ENCODERS[kind], (size,), arguments)
 
 
-def _both(source_size: int, target_size: int, arguments: Mapping[str, Any]) -> Bidirectional:
+def _both(source_size: int, target_size: int, arguments: Mapping[str, Any]) -> nn.Module:
     rest = dict(arguments)
     options = mapping("model", rest.pop("model", {}))
     kind = str(options.pop("kind", "bahdanau"))
@@ -186,9 +168,22 @@ def _both(source_size: int, target_size: int, arguments: Mapping[str, Any]) -> B
     for name in rest:
         if name != "gamma":
             raise ValueError(nearest("argument of the model 'bidirectional' called", name, ("gamma", "model")))
-    check_values("model 'bidirectional'", rest, {"gamma": float})
     there = construct(kind, ENCODER_DECODERS[kind], source_size, target_size, options)
     back = construct(kind, ENCODER_DECODERS[kind], target_size, source_size, options)
-    assert isinstance(there, EncoderDecoder)
-    assert isinstance(back, EncoderDecoder)
-    return Bidirectional(there, back, **rest)
+    return _made("model 'bidirectional'", Bidirectional, (there, back), rest)
+
+
+def _parameters(made: type[Any]) -> dict[str, inspect.Parameter]:
+    return dict(list(inspect.signature(made.__init__).parameters.items())[1:])
+
+
+def _fields(record: type[Any]) -> list[str]:
+    """The fields of a record that recipes give."""
+    hints = typing.get_type_hints(record, include_extras=True)
+    own = [field.name for field in dataclasses.fields(record)]
+    return [name for name in own if marker(hints[name], NotInRecipe) is None]
+
+
+def _record_of(hint: Any) -> Any:
+    """The dataclass among the alternatives of an argument; None if there is none."""
+    return next((one for one in alternatives(hint) if dataclasses.is_dataclass(one)), None)

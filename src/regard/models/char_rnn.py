@@ -8,16 +8,17 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import Scale, Share, Size, checked
+from regard.constraints import past_attended
 from regard.masks import Mask
-from regard.models import registry
+from regard.models.attending import Scoring
 from regard.models.embeddings import Words, output_layer
 from regard.models.generator import Advanced, Generator, needs_batch
 from regard.models.outputs import Predicted
-from regard.models.pairing import check_pairing
+from regard.models.pairing import Pairing
 from regard.models.seq2seq import run
 from regard.nn.attention import Attention
-from regard.nn.cells import Cells
-from regard.nn.checks import positive
+from regard.nn.cells import CellKind, Cells
 from regard.nn.cpu_decode.packing import mapped_then
 from regard.nn.dropout import Dropout
 from regard.nn.memory import Memory
@@ -51,7 +52,6 @@ class CharState:
         return CharState(self.layers.detach(), memory)
 
 
-@registry.model("char_rnn")
 class CharRNN(Generator[CharState]):
     r"""A language model over characters; with attention, each state reads those before it.
 
@@ -65,19 +65,20 @@ class CharRNN(Generator[CharState]):
         size: V, how many characters.
         embedding_dim: width of the embeddings.
         hidden_dim: D, width of the layers.
-        attention: None for the plain model, or (D, D) -> score, for example `Attending(score="additive").make_score`.
-        window: how many states back it looks; None for all.
-        pairing: what is read where h_i was found: `"read"`, h_i itself, or `"next"`, h_{i+1}, which has read what came
-            there next: then a state looks for places like its own, and takes away how they went on.
-        cells: what the layers are made of.
-        dropout: on the embeddings and on what the output layer reads.
-        scale: the largest entry of an embedding at first. Characters are few and frequent, so it need not be small.
+        attention: score of the attention to its own past states, by name or with its arguments in a recipe, here also
+            (D, D) -> score; None for no attention.
+        window: number of past states that it attends to; None for all.
+        pairing: value of a past state h_i: `"read"`, h_i itself, or `"next"`, h_{i+1}, which has read the following
+            character, so that a state finds similar contexts and reads how they continued.
+        cells: recurrent cells of the layers, by kind or with all their arguments.
+        dropout: dropout of the embeddings and of the input of the output layer.
+        scale: largest entry of an embedding at initialisation. Characters are few and frequent, so it need not be
+            small.
 
     Karpathy 2015, "char-rnn"; attention to one's own past states after Cheng, Dong & Lapata 2016 and Daniluk et al.
     2017, section 2.1.
 
-    >>> from regard.models import Attending
-    >>> model = CharRNN(11, embedding_dim=3, hidden_dim=5, attention=Attending().make_score)
+    >>> model = CharRNN(11, embedding_dim=3, hidden_dim=5, attention=Scoring(score="additive"))
     >>> predicted = model(torch.ones(2, 7).long())
     >>> predicted.logits.shape, predicted.attended.weights().shape
     (torch.Size([2, 7, 11]), torch.Size([2, 7, 6]))
@@ -85,25 +86,25 @@ class CharRNN(Generator[CharState]):
 
     at_once = True
 
+    @checked(past_attended)
     def __init__(
         self,
         size: int,
         *,
-        embedding_dim: int = 64,
-        hidden_dim: int = 256,
-        attention: SelfScore | None = None,
-        window: int | None = None,
-        pairing: str = "read",
-        cells: Cells | str = "lstm",
-        dropout: float = 0.0,
-        scale: float = 1.0,
+        embedding_dim: Size = 64,
+        hidden_dim: Size = 256,
+        attention: Scoring | SelfScore | None = None,
+        window: Size | None = None,
+        pairing: Pairing = "read",
+        cells: Cells | CellKind = "lstm",
+        dropout: Share = 0.0,
+        scale: Scale = 1.0,
     ) -> None:
         super().__init__()
-        positive("CharRNN", window=window)
-        check_pairing(pairing)
         self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)
         self.layers = Recurrent(embedding_dim, hidden_dim, cells)
-        self.attention = None if attention is None else Attention(attention(hidden_dim, hidden_dim))
+        make_score = attention.make_score if isinstance(attention, Scoring) else attention
+        self.attention = None if make_score is None else Attention(make_score(hidden_dim, hidden_dim))
         self.attentional_map = None if attention is None else nn.Linear(2 * hidden_dim, hidden_dim)
         self.window = window
         self.pairing = pairing

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from regard.constraints import directions_halve
+from regard.arguments import NotInRecipe, Share, Size, checked
+from regard.constraints import two_directions_of_letters
 from regard.models.embeddings import Words
-from regard.nn.checks import positive
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
 from regard.specials import PAD
 
-KINDS = ("lstm", "cnn")
 
-
+@checked(two_directions_of_letters)
 @dataclass(frozen=True)
 class Characters:
     """The make of a character encoder.
@@ -26,26 +25,19 @@ class Characters:
     Attributes:
         kind: `"lstm"`, the last states of both directions (Lample et al. 2016), or `"cnn"`, the maximum over the
             letters of a convolution (Ma & Hovy 2016).
-        embedding_dim: width of the embeddings of letters.
-        hidden_dim: width of a word; of lstm each direction has half of it.
-        window: letters side by side that a filter of the cnn reads.
-        dropout: on the embeddings of letters.
-        size: how many letters there are, special ones among them; the data know.
+        embedding_dim: width of the letter embeddings.
+        hidden_dim: width of a word vector; each direction of an LSTM has half of it.
+        window: number of letters that a filter of the CNN covers.
+        dropout: dropout of the letter embeddings.
+        size: number of letters, special ones included; the data decide it.
     """
 
     kind: Literal["lstm", "cnn"] = "lstm"
-    embedding_dim: int = 25
-    hidden_dim: int = 50
-    window: int = 3
-    dropout: float = 0.0
-    size: int = 256
-
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"characters are read by {' or '.join(KINDS)}; got {self.kind!r}")
-        positive("characters", embedding_dim=self.embedding_dim, hidden_dim=self.hidden_dim, window=self.window)
-        if self.kind == "lstm":
-            directions_halve(self.hidden_dim)
+    embedding_dim: Size = 25
+    hidden_dim: Size = 50
+    window: Size = 3
+    dropout: Share = 0.0
+    size: Annotated[Size, NotInRecipe()] = 256
 
 
 class Spelling(NamedTuple):

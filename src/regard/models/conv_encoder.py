@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.arguments import Share, Size, checked
 from regard.constraints import window_is_odd
 from regard.masks import Mask
-from regard.models import registry
 from regard.models.embeddings import check_ids
 from regard.models.encoded import Encoded
 from regard.models.transformer_encoder import PlacedWords
-from regard.nn.checks import positive
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import inside
 
 
-@registry.encoder("conv")
 class ConvEncoder(nn.Module):
     r"""Stacked convolutions with gated linear units: each state sees the words around its own.
 
@@ -31,12 +31,12 @@ class ConvEncoder(nn.Module):
 
     Args:
         size: number of words.
-        hidden_dim: C, width of the embeddings, of all layers and of the states.
-        num_layers: L, number of convolutions.
-        window: words that a filter reads, an odd number.
-        dropout: on the embeddings and on what each convolution reads.
-        positions: `"sinusoidal"`, `"learned"` (the papers'), or `"none"`.
-        max_length: the longest text, for learned positions.
+        hidden_dim: width C of the embeddings, of all layers and of the states.
+        num_layers: number L of convolutions; a state depends on L r words on either side.
+        window: number 2r + 1 of words that a filter covers, odd.
+        dropout: dropout of the embeddings and of the input of each convolution.
+        positions: vectors added to the embeddings: `"sinusoidal"`, `"learned"` (as in the papers), or `"none"`.
+        max_length: longest text, for learned positions.
 
     Shapes: source [B, S], lengths [B] -> `Encoded`; its summary is the mean of the states, for no state is the last.
 
@@ -53,22 +53,19 @@ class ConvEncoder(nn.Module):
     (torch.Size([2, 7, 6]), torch.Size([2, 6]), 0.0)
     """
 
+    @checked(window_is_odd)
     def __init__(
         self,
         size: int,
         *,
-        hidden_dim: int = 256,
-        num_layers: int = 6,
+        hidden_dim: Size = 256,
+        num_layers: Size = 6,
         window: int = 3,
-        dropout: float = 0.1,
-        positions: str = "sinusoidal",
-        max_length: int = 1024,
+        dropout: Share = 0.1,
+        positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal",
+        max_length: Size = 1024,
     ) -> None:
         super().__init__()
-        positive("ConvEncoder", hidden_dim=hidden_dim, num_layers=num_layers)
-        window_is_odd(window)
-        if positions == "rotary":
-            raise ValueError("ConvEncoder: rotary positions turn queries and keys, and convolutions have none")
         self.output_dim = hidden_dim
         self.words = PlacedWords(size, hidden_dim, dropout=dropout, positions=positions, max_length=max_length)
         self.layers = nn.ModuleList(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import Choice
 from regard.cuda_capture import is_recording
 from regard.masks import Mask
 from regard.nn.deep_lstmn import DeepLSTMNState
@@ -60,6 +61,10 @@ class Encoded(NamedTuple):
         batch, size, _ = self.states.shape
         allowed = self.mask.allowed((batch, 1, 1, size), device=self.states.device)
         return self._replace(mask=None) if bool(allowed.all()) else self
+
+
+AnyEncoder = Annotated[nn.Module, Choice("encoder")]
+"""An encoder as an argument; a recipe gives it by `kind` and its arguments."""
 
 
 def last_of(states: Tensor, lengths: Tensor | None = None) -> Tensor:

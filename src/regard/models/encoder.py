@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import torch
 from torch import Tensor, nn
 
-from regard.constraints import directions_halve
+from regard.arguments import EmbeddingScale, InRecipe, Share, Size, checked
+from regard.constraints import two_directions
 from regard.masks import Mask
-from regard.models import registry
 from regard.models.characters import CharacterEncoder, Characters, Spelling, spelt
 from regard.models.embeddings import Words, check_ids
 from regard.models.encoded import Encoded
-from regard.nn.cells import Cells
+from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState, reverse_sequences
 
 
-@registry.encoder("rnn", embedding_dim=128, hidden_dim=256, bidirectional=True)
 class Encoder(nn.Module):
     r"""Words in, states out: h_s = RNN(E x_s, h_{s-1}), in one direction or both.
 
@@ -25,14 +26,14 @@ class Encoder(nn.Module):
     Args:
         size: number of words.
         embedding_dim: width of the embeddings.
-        hidden_dim: C, width of the states; with two directions each has half of it.
-        cells: kind, number and dropout of the layers.
-        bidirectional: read both directions.
-        dropout: on the embeddings and on the states.
-        reverse: read the source from its end (Sutskever, Vinyals & Le 2014, section 3.3).
-        characters: reads each word by its letters too, beside its embedding; None for not.
-        scale: the largest entry of an embedding at first. Small ones make rare words little noise; of few symbols, all
-            of them frequent, such as characters, a model learns sooner with 1.
+        hidden_dim: width C of the states; with two directions each has half of it.
+        cells: recurrent cells of the layers, by kind or with all their arguments.
+        bidirectional: encode in both directions.
+        dropout: dropout of the embeddings and of the states.
+        reverse: encode the source from its end (Sutskever, Vinyals & Le 2014, section 3.3).
+        characters: for tagging, encode each word by its letters too, beside its embedding; None for none.
+        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
+            otherwise. Small ones make rare words little noise.
 
     Shapes: source [B, S], lengths [B] -> `Encoded`.
 
@@ -42,22 +43,21 @@ class Encoder(nn.Module):
     (torch.Size([2, 7, 10]), torch.Size([2, 10]))
     """
 
+    @checked(two_directions)
     def __init__(
         self,
         size: int,
         *,
-        embedding_dim: int,
-        hidden_dim: int,
-        cells: Cells | str = "gru",
-        bidirectional: bool = False,
-        dropout: float = 0.0,
+        embedding_dim: Size = 128,
+        hidden_dim: Size = 256,
+        cells: Cells | CellKind = "gru",
+        bidirectional: Annotated[bool, InRecipe(True)] = False,
+        dropout: Share = 0.0,
         reverse: bool = False,
-        scale: float = 0.1,
+        scale: EmbeddingScale = 0.1,
         characters: Characters | None = None,
     ) -> None:
         super().__init__()
-        if bidirectional:
-            directions_halve(hidden_dim)
         self.output_dim = hidden_dim
         self.reverse = reverse
         self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -97,9 +97,6 @@ class EncoderDecoder(Generator[S]):
     Its first argument is the encoder, any module that returns `Encoded`, or the size of a source vocabulary: then it
     builds the encoder of its paper from its own sizes. It never looks at the source itself.
     """
-
-    own_encoder_keys: ClassVar[tuple[str, ...]] = ()
-    """Arguments that describe the encoder which it builds itself, and nothing else."""
 
     encoder: nn.Module
 

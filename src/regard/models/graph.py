@@ -7,9 +7,8 @@ from typing import NamedTuple
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.models import registry
+from regard.arguments import Share, Size, checked
 from regard.models.outputs import Predicted
-from regard.nn.checks import positive, probability
 from regard.nn.graph import GraphAttention
 from regard.nn.sparse_rows import SparseRows
 from regard.ops.graph import GraphAttended, KnownEdges
@@ -27,7 +26,6 @@ class GraphTrace(NamedTuple):
     reads: tuple[GraphAttended, ...]
 
 
-@registry.model("gat")
 class GAT(nn.Module):
     r"""Layers of graph attention, each node reading its neighbours and itself; L layers see L edges far.
 
@@ -41,15 +39,15 @@ class GAT(nn.Module):
     Args:
         input_dim: C, the width of a node's features.
         num_classes: how many labels there are.
-        hidden_dim: the width of one head.
-        num_heads: H, heads of the hidden layers, side by side.
-        output_heads: H', heads of the last layer, averaged.
-        num_layers: L.
-        residual: whether a layer between the first and the last adds what it was given, as for graphs that were never
-            seen (section 3.3 of the paper: three layers). It is added behind the ELU: h + ELU(read). The authors' code
-            adds it inside, ELU(read + W h + b) with a map for each head, and where widths are equal not at all.
-        dropout: of features and hidden states, of weights, and of what is read with them.
-        negative_slope: of the LeakyReLU of the energies.
+        hidden_dim: width of one head.
+        num_heads: number H of heads of each hidden layer, concatenated.
+        output_heads: number H' of heads of the last layer, averaged.
+        num_layers: number L of layers.
+        residual: add the input of each layer between the first and the last to its output, as the paper does for unseen
+            graphs (section 3.3, three layers). It is added behind the ELU: h + ELU(read). The authors' code adds it
+            inside, ELU(read + W h + b) with a map for each head, and where widths are equal not at all.
+        dropout: dropout of features and hidden states, of weights, and of the contexts.
+        negative_slope: slope of the LeakyReLU of the energies below 0.
 
     Shapes: features [N, C], a tensor or `SparseRows`; edges [2, E] (source, target: the target reads the source), with
     or without loops -> logits [N, classes].
@@ -64,22 +62,21 @@ class GAT(nn.Module):
     torch.Size([5, 3])
     """
 
+    @checked()
     def __init__(
         self,
         input_dim: int,
         num_classes: int,
         *,
-        hidden_dim: int = 8,
-        num_heads: int = 8,
-        output_heads: int = 1,
-        num_layers: int = 2,
+        hidden_dim: Size = 8,
+        num_heads: Size = 8,
+        output_heads: Size = 1,
+        num_layers: Size = 2,
         residual: bool = False,
-        dropout: float = 0.6,
+        dropout: Share = 0.6,
         negative_slope: float = 0.2,
     ) -> None:
         super().__init__()
-        positive("GAT", hidden_dim=hidden_dim, num_heads=num_heads, output_heads=output_heads, num_layers=num_layers)
-        probability("GAT", dropout=dropout)
         self.residual = residual
         self.known = KnownEdges(loops=True)
         width = hidden_dim * num_heads

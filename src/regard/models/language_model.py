@@ -6,17 +6,17 @@ from dataclasses import replace
 
 from torch import Tensor, nn
 
-from regard.models import registry
+from regard.arguments import EmbeddingScale, Share, Size, checked
+from regard.constraints import states_tie
 from regard.models.embeddings import LockedDropout, Words, output_layer
 from regard.models.generator import Advanced, Generator, needs_batch
 from regard.models.outputs import Predicted
 from regard.models.seq2seq import run
-from regard.nn.cells import Cells
+from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState
 
 
-@registry.model("language_model")
 class LanguageModel(Generator[RecurrentState]):
     r"""The next word from all words before: h_t = RNN(E w_t, h_{t-1}), p(w_{t+1}) = softmax(W h_t + b).
 
@@ -26,10 +26,12 @@ class LanguageModel(Generator[RecurrentState]):
         size: V, how many words.
         embedding_dim: width of the embeddings.
         hidden_dim: width of the layers.
-        cells: what they are made of. With `variational` the dropout here drops the same channels at all steps too.
-        dropout: on the embeddings and on the outputs of the uppermost layer.
-        tied: whether W is the embedding; it needs `embedding_dim` = `hidden_dim`.
-        scale: the largest entry of an embedding at first.
+        cells: recurrent cells of the layers, by kind or with all their arguments. With `variational`, `dropout` drops
+            the same channels at all steps too.
+        dropout: dropout of the embeddings and of the outputs of the top layer.
+        tied: use the embedding as the output matrix W; needs `embedding_dim` = `hidden_dim`.
+        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
+            otherwise.
 
     Mikolov et al. 2010 (Elman); Zaremba, Sutskever & Vinyals 2014 (LSTM with dropout); Press & Wolf 2017 (tied).
 
@@ -42,16 +44,17 @@ class LanguageModel(Generator[RecurrentState]):
 
     at_once = True
 
+    @checked(states_tie)
     def __init__(
         self,
         size: int,
         *,
-        embedding_dim: int = 200,
-        hidden_dim: int = 200,
-        cells: Cells | str = "lstm",
-        dropout: float = 0.0,
+        embedding_dim: Size = 200,
+        hidden_dim: Size = 200,
+        cells: Cells | CellKind = "lstm",
+        dropout: Share = 0.0,
         tied: bool = False,
-        scale: float = 0.1,
+        scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
         self.words = Words(size, embedding_dim, scale=scale)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 
-from regard.models import registry
+from regard.arguments import EmbeddingScale, Share, Size, checked
+from regard.constraints import fusion_ties, no_letters
 from regard.models.embeddings import Words, output_layer
-from regard.models.encoded import width_of
+from regard.models.encoded import AnyEncoder, width_of
 from regard.models.generator import Advanced, EncoderDecoder
 from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.nn.deep_lstmn import DeepLSTMNState
 from regard.nn.dropout import Dropout
 from regard.nn.fusion import DeepFusion, FusionState, FusionStep, ShallowFusion
 
-FUSIONS = ("deep", "shallow")
+Fusion = Literal["deep", "shallow"]
 
 
-@registry.model("lstmn")
 class LSTMNSeq2Seq(EncoderDecoder[FusionState]):
     r"""Encoder and decoder keep tapes of what they read; the decoder looks at its own and at the encoder's.
 
@@ -29,16 +31,17 @@ class LSTMNSeq2Seq(EncoderDecoder[FusionState]):
     the LSTMN: h_t asks, the context goes into the output layer and into the next step (see `ShallowFusion`).
 
     Args:
-        encoder: any module that returns `Encoded`; or a number of source words, and the model builds its own, an LSTMN
-            of width D.
+        encoder: encoder of the source, in a recipe by `kind` and its arguments, here any module that returns `Encoded`;
+            null, or here the number of source words, for an LSTMN of width D.
         target_size: V, number of target words.
         embedding_dim: width of the embeddings.
-        hidden_dim: D, width of the decoder.
-        fusion: `"deep"` or `"shallow"`.
-        dropout: on embeddings, on states of the own encoder, and on what the output layer reads.
-        tied: W is the target embedding; it needs an output layer that reads as much as an embedding is wide.
-        scale: the largest entry of an embedding at first. A score of small vectors is almost the sum of what the query
-            and the key say, and does not find a word by what it is; where that matters more than rare words, take 1.
+        hidden_dim: width D of the decoder, and of its own encoder.
+        fusion: path of what is read of the source: into the cell (`"deep"`) or beside it (`"shallow"`).
+        dropout: dropout of the embeddings, of the states that shallow fusion attends to, and of the input of the output
+            layer.
+        tied: use the target embedding as the output matrix W; needs an output layer with an input as wide.
+        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
+            otherwise. With 1, the score finds words by their content sooner, at the cost of noise from rare words.
 
     Cheng, Dong & Lapata 2016, section 4. The decoder begins with empty tapes: all that it knows of the source it reads.
     Of an encoder without tapes of width D, deep fusion reads its states h, mapped: γ = V h, α = U h.
@@ -49,21 +52,20 @@ class LSTMNSeq2Seq(EncoderDecoder[FusionState]):
     (torch.Size([2, 6, 13]), torch.Size([2, 6, 7]))
     """
 
+    @checked(fusion_ties, no_letters)
     def __init__(
         self,
-        encoder: nn.Module | int,
+        encoder: AnyEncoder | int,
         target_size: int,
         *,
-        embedding_dim: int = 256,
-        hidden_dim: int = 256,
-        fusion: str = "deep",
-        dropout: float = 0.0,
+        embedding_dim: Size = 256,
+        hidden_dim: Size = 256,
+        fusion: Fusion = "deep",
+        dropout: Share = 0.0,
         tied: bool = False,
-        scale: float = 0.1,
+        scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
-        if fusion not in FUSIONS:
-            raise ValueError(f"LSTMNSeq2Seq: fusion is {' or '.join(FUSIONS)}; got {fusion!r}")
         if isinstance(encoder, int):
             encoder = LSTMNEncoder(
                 encoder, embedding_dim=embedding_dim, hidden_dim=hidden_dim, dropout=dropout, scale=scale

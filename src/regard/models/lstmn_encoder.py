@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import EmbeddingScale, Share, Size, checked
 from regard.masks import Mask
-from regard.models import registry
 from regard.models.characters import CharacterEncoder, Characters, Spelling, spelt
 from regard.models.embeddings import Words, check_ids
 from regard.models.encoded import Encoded, last_of
@@ -14,20 +14,19 @@ from regard.nn.deep_lstmn import DeepLSTMN, DeepLSTMNStep
 from regard.nn.dropout import Dropout
 
 
-@registry.encoder("lstmn")
 class LSTMNEncoder(nn.Module):
     """Words in, states out: h_s = LSTMN(E x_s, tapes), from the first word to the last.
 
     Args:
         size: how many words.
         embedding_dim: width of the embeddings.
-        hidden_dim: C, width of the layers and of the states.
-        num_layers: how many.
-        distances: how many distances have an energy of their own, see `LSTMNCell`; None for none, as in the paper.
-        dropout: on the embeddings, between layers and on the states.
-        characters: reads each word by its letters too, beside its embedding; None for not.
-        scale: the largest entry of an embedding at first. A score of small vectors is almost the sum of what the query
-            and the key say, and does not find a word by what it is; where that matters more than rare words, take 1.
+        hidden_dim: width C of the layers and of the states.
+        num_layers: number of layers.
+        distances: number of distances with an energy of their own, see `LSTMNCell`; None for none, as in the paper.
+        dropout: dropout of the embeddings, between layers and of the states.
+        characters: for tagging, encode each word by its letters too, beside its embedding; None for none.
+        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
+            otherwise. With 1, the score finds words by their content sooner, at the cost of noise from rare words.
 
     Shapes: source [B, S], lengths [B] -> `Encoded`, its `state` the tapes of all layers.
 
@@ -38,16 +37,17 @@ class LSTMNEncoder(nn.Module):
     (torch.Size([2, 7, 5]), torch.Size([2, 5]))
     """
 
+    @checked()
     def __init__(
         self,
         size: int,
         *,
-        embedding_dim: int = 128,
-        hidden_dim: int = 256,
-        num_layers: int = 1,
-        distances: int | None = None,
-        dropout: float = 0.0,
-        scale: float = 0.1,
+        embedding_dim: Size = 128,
+        hidden_dim: Size = 256,
+        num_layers: Size = 1,
+        distances: Size | None = None,
+        dropout: Share = 0.0,
+        scale: EmbeddingScale = 0.1,
         characters: Characters | None = None,
     ) -> None:
         super().__init__()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from regard.models import registry
+from regard.arguments import EmbeddingScale, Share, Size, checked
+from regard.constraints import states_tie
 from regard.models.embeddings import Words, output_layer
 from regard.models.generator import Advanced, Generator, needs_batch
 from regard.models.outputs import Predicted
@@ -13,7 +14,6 @@ from regard.nn.dropout import Dropout
 from regard.protocol import Step
 
 
-@registry.model("lstmn_lm")
 class LSTMNLM(Generator[DeepLSTMNState]):
     r"""The next word from a tape of all words before: h_t = LSTMN(E w_t, tapes), p(w_{t+1}) = softmax(W h_t + b).
 
@@ -25,13 +25,13 @@ class LSTMNLM(Generator[DeepLSTMNState]):
         size: V, how many words.
         embedding_dim: width of the embeddings.
         hidden_dim: width of the layers.
-        num_layers: how many.
-        window: how many words back the tapes reach, in training, measuring and generating alike.
-        distances: how many distances have an energy of their own, see `LSTMNCell`; None for none, as in the paper.
-        dropout: on the embeddings, between layers and on the outputs of the uppermost.
-        tied: whether W is the embedding; it needs `embedding_dim` = `hidden_dim`.
-        scale: the largest entry of an embedding at first. A score of small vectors is almost the sum of what the query
-            and the key say, and does not find a word by what it is; where that matters more than rare words, take 1.
+        num_layers: number of layers.
+        window: number of previous words on the tapes, in training, evaluation and generation alike.
+        distances: number of distances with an energy of their own, see `LSTMNCell`; None for none, as in the paper.
+        dropout: dropout of the embeddings, between layers and of the outputs of the top layer.
+        tied: use the embedding as the output matrix W; needs `embedding_dim` = `hidden_dim`.
+        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
+            otherwise. With 1, the score finds words by their content sooner, at the cost of noise from rare words.
 
     Cheng, Dong & Lapata 2016, section 5.1, where the tapes begin anew with each sentence, as they do here for texts
     that are not read in windows.
@@ -46,18 +46,19 @@ class LSTMNLM(Generator[DeepLSTMNState]):
 
     at_once = True
 
+    @checked(states_tie)
     def __init__(
         self,
         size: int,
         *,
-        embedding_dim: int = 150,
-        hidden_dim: int = 300,
-        num_layers: int = 1,
-        window: int = 50,
-        distances: int | None = None,
-        dropout: float = 0.0,
+        embedding_dim: Size = 150,
+        hidden_dim: Size = 300,
+        num_layers: Size = 1,
+        window: Size = 50,
+        distances: Size | None = None,
+        dropout: Share = 0.0,
         tied: bool = False,
-        scale: float = 0.1,
+        scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
         self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)

@@ -5,24 +5,23 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from regard.constraints import encoder_is_own
-from regard.models import registry
+from regard.arguments import EmbeddingScale, Share, Size, checked
+from regard.constraints import no_letters, one_direction_is_own, source_attended, states_tie, two_directions
 from regard.models.attending import Attender, Attending, Factory, attender
 from regard.models.bridge import bridge_to, first_state
 from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import Words, output_layer
-from regard.models.encoded import width_of
+from regard.models.encoded import AnyEncoder, width_of
 from regard.models.encoder import Encoder
 from regard.models.generator import Advanced, EncoderDecoder
 from regard.models.seq2seq import run
-from regard.nn.cells import Cells
+from regard.nn.cells import CellKind, Cells
 from regard.nn.cpu_decode.packing import mapped_then
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
 from regard.nn.shared_memory import SharedMemory
 
 
-@registry.model("luong")
 class Luong(EncoderDecoder[DecoderState]):
     r"""The *current* decoder state asks, and the answer goes into the prediction.
 
@@ -33,20 +32,21 @@ class Luong(EncoderDecoder[DecoderState]):
     goes into a later state, and teacher forcing runs over the whole target at once.
 
     Args:
-        encoder: any module that returns `Encoded`; or a number of source words, and the model builds its own, a
-            recurrent one of width D.
+        encoder: encoder of the source, in a recipe by `kind` and its arguments, here any module that returns `Encoded`;
+            null, or here the number of source words, for a recurrent one of width D.
         target_size: V, number of target words.
         embedding_dim: width of the embeddings.
-        hidden_dim: D, width of the decoder.
-        attention: a reader, or (query width D, key width C) -> reader, see `Attending`; None for the general score.
-            Global, local-m and local-p are its aligner.
-        feeding: feed s̃ to the next step.
-        cells: kind, number and dropout of the layers.
-        bidirectional: own encoder: read both directions, half of `hidden_dim` each.
-        dropout: on embeddings, states of the own encoder and s̃.
-        tied: W_s is the target embedding; it needs `embedding_dim` = `hidden_dim`.
-        scale: the largest entry of an embedding at first. Small ones make rare words little noise; of few symbols, all
-            of them frequent, such as characters, a model learns sooner with 1.
+        hidden_dim: width D of the decoder, and of its own encoder.
+        attention: attention to the source: a score by name or all options in a recipe, here also a reader, or (query
+            width D, key width C) -> reader, see `Attending`; None for the general score. Its aligner makes it global,
+            local-m or local-p.
+        feeding: feed s̃ to the next step (input feeding).
+        cells: recurrent cells of the decoder and its own encoder, by kind or with all their arguments.
+        bidirectional: for its own encoder, encode in both directions, each half of `hidden_dim` wide.
+        dropout: dropout of the embeddings, the states of its own encoder and s̃.
+        tied: use the target embedding as the output matrix W_s; needs `embedding_dim` = `hidden_dim`.
+        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
+            otherwise. Small ones make rare words little noise.
 
     Luong, Pham & Manning 2015, sections 3.1 to 3.3; the decoder starts from the encoder's last state where that fits,
     and otherwise from tanh(W h) of its summary h.
@@ -57,22 +57,21 @@ class Luong(EncoderDecoder[DecoderState]):
     (torch.Size([2, 6, 13]), torch.Size([2, 6, 7]))
     """
 
-    own_encoder_keys = ("bidirectional",)
-
+    @checked(no_letters, one_direction_is_own, source_attended, states_tie, two_directions)
     def __init__(
         self,
-        encoder: nn.Module | int,
+        encoder: AnyEncoder | int,
         target_size: int,
         *,
-        embedding_dim: int = 256,
-        hidden_dim: int = 512,
+        embedding_dim: Size = 256,
+        hidden_dim: Size = 512,
         attention: Attender | Factory | None = None,
         feeding: bool = True,
-        cells: Cells | str = "lstm",
+        cells: Cells | CellKind = "lstm",
         bidirectional: bool = False,
-        dropout: float = 0.0,
+        dropout: Share = 0.0,
         tied: bool = False,
-        scale: float = 0.1,
+        scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
         self.feeding = feeding
@@ -87,8 +86,6 @@ class Luong(EncoderDecoder[DecoderState]):
                 dropout=dropout,
                 scale=scale,
             )
-        else:
-            encoder_is_own("luong", ["bidirectional"] if bidirectional else [])
         self.encoder = encoder
         self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.layers = Recurrent(embedding_dim + (hidden_dim if feeding else 0), hidden_dim, cells)

@@ -7,14 +7,13 @@ import math
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import Share, Size, checked
 from regard.masks import Mask
-from regard.models import registry
 from regard.models.outputs import Predicted, joined
 from regard.nn.aligners import LinearAligner, Slots, Softmax
 from regard.nn.hops import MemoryHops, StoryEncoder, Tying
 
 
-@registry.model("memory_network")
 class MemoryNetwork(nn.Module):
     r"""A word that answers a question about a story.
 
@@ -33,14 +32,14 @@ class MemoryNetwork(nn.Module):
     Args:
         vocab_size: V, words of stories, questions and answers.
         num_answers: the same V; what a recipe gives.
-        dim: d.
-        num_hops: K.
-        tying: `"adjacent"` or `"layerwise"`.
-        memory_size: how many sentences back the memory goes.
-        empty_slots: whether empty slots of the memory take part in the softmax.
-        position_encoding: whether the order of words in a sentence counts.
+        dim: width d of the embeddings.
+        num_hops: number K of hops.
+        tying: weight tying between hops: `"adjacent"` or `"layerwise"`.
+        memory_size: number of sentences in the memory, the last ones of a story.
+        empty_slots: include empty slots of the memory in the softmax.
+        position_encoding: encode the order of words in a sentence.
         noise: rate of empty memories in training; 0 for none.
-        linear_start: whether training begins without the softmax.
+        linear_start: begin training without the softmax.
 
     Sukhbaatar, Szlam, Weston & Fergus 2015, "End-To-End Memory Networks"; see `regard.nn.MemoryHops`.
 
@@ -53,18 +52,19 @@ class MemoryNetwork(nn.Module):
     linear: Tensor
     lowest: Tensor
 
+    @checked()
     def __init__(
         self,
         vocab_size: int,
         num_answers: int,
         *,
-        dim: int = 20,
-        num_hops: int = 3,
+        dim: Size = 20,
+        num_hops: Size = 3,
         tying: Tying = "adjacent",
-        memory_size: int = 50,
+        memory_size: Size = 50,
         empty_slots: bool = True,
         position_encoding: bool = True,
-        noise: float = 0.1,
+        noise: Share = 0.1,
         linear_start: bool = False,
     ) -> None:
         super().__init__()
@@ -73,8 +73,6 @@ class MemoryNetwork(nn.Module):
                 f"MemoryNetwork: answers are words of the vocabulary, as many as there are to read; "
                 f"got {vocab_size} and {num_answers}"
             )
-        if not 0 <= noise < 1:
-            raise ValueError(f"MemoryNetwork: noise is a rate from 0 up to 1; got {noise}")
         self.hops = MemoryHops(
             vocab_size,
             dim,

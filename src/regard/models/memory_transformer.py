@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from regard.models import registry
+from regard.arguments import Size, checked
+from regard.constraints import embeddings_are_own, heads_attend, memory_alone, no_letters, rotary_scores
+from regard.models.encoded import AnyEncoder
 from regard.models.generator import Feed
 from regard.models.outputs import Predicted
 from regard.models.text_store import Stored
-from regard.models.transformer import Transformer, TransformerState
+from regard.models.transformer import Ties, Transformer, TransformerState
+from regard.models.transformer_encoder import Positions
 from regard.nn.external import ExternalMemory
 from regard.nn.memory import Memory
 from regard.nn.rnn import inside
@@ -20,12 +24,11 @@ from regard.nn.shared_memory import SharedMemory
 from regard.nn.transformer_layer import Blocks, LayerState
 from regard.protocol import Step
 
-READS = ("both", "memory")
+Reads = Literal["both", "memory"]
 Remembered = tuple[Memory, ...]
 """An external memory as the decoder reads it: one row of projected keys and values for each layer that reads it."""
 
 
-@registry.model("memory_transformer")
 class MemoryTransformer(Transformer):
     r"""The encoder-decoder Transformer with an external memory beside its source.
 
@@ -37,11 +40,20 @@ class MemoryTransformer(Transformer):
     it up.
 
     Args:
-        encoder, target_size, blocks, num_layers, positions, max_length, tied: as of `Transformer`.
-        reads: `"both"`: the cross-attention of each layer reads the source and the memory under one softmax;
-            `"memory"`: that of the last layer reads the memory alone, and those before it the source.
-        nearest: how many entries of the memory a query reads, those with the largest energies in its head; None for
-            all.
+        encoder: encoder of the source and of the memory, in a recipe by `kind` and its arguments, here any module that
+            returns `Encoded`; null, or here the number of source words, for a `TransformerEncoder` of the same blocks,
+            layers and positions.
+        target_size: number of target words.
+        blocks: widths, heads and dropout of the layers; None for those of the base model of the paper.
+        num_layers: number of layers of the decoder, and of its own encoder.
+        positions: position encoding: `"sinusoidal"` or `"learned"` vectors added to the embeddings, `"rotary"` in
+            self-attention, or `"none"`.
+        max_length: longest text, for learned positions.
+        tied: weight tying: the output matrix is the target embedding (`"output"`), and the source embedding of a joint
+            vocabulary too (`"all"`).
+        reads: cross-attention to the memory: `"both"`, source and memory under one softmax in each layer, or
+            `"memory"`, the memory alone in the last layer and the source alone in those before it.
+        nearest: number of memory entries per query, those with the largest energies in its head; None for all.
 
     Without a memory (`external=None`) it is a Transformer. `attended` is the last layer's read, its own source before
     the memory; steps have none, which would be as wide as the memory at every step.
@@ -57,18 +69,19 @@ class MemoryTransformer(Transformer):
     (torch.Size([2, 5, 11]), (2, 2, 5, 307))
     """
 
+    @checked(embeddings_are_own, heads_attend, memory_alone, no_letters, rotary_scores)
     def __init__(
         self,
-        encoder: nn.Module | int,
+        encoder: AnyEncoder | int,
         target_size: int,
         blocks: Blocks | None = None,
         *,
-        num_layers: int = 6,
-        positions: str = "sinusoidal",
-        max_length: int = 1024,
-        tied: str = "output",
-        reads: str = "both",
-        nearest: int | None = None,
+        num_layers: Size = 6,
+        positions: Positions = "sinusoidal",
+        max_length: Size = 1024,
+        tied: Ties = "output",
+        reads: Reads = "both",
+        nearest: Size | None = None,
     ) -> None:
         super().__init__(
             encoder,
@@ -79,12 +92,6 @@ class MemoryTransformer(Transformer):
             max_length=max_length,
             tied=tied,
         )
-        if reads not in READS:
-            raise ValueError(f"MemoryTransformer: reads is {' or '.join(READS)}; got {reads!r}")
-        if reads == "memory" and num_layers < 2:
-            raise ValueError("MemoryTransformer: the last of several layers reads the memory alone; num_layers is 1")
-        if nearest is not None and nearest < 1:
-            raise ValueError(f"MemoryTransformer: nearest is how many entries are read, at least 1; got {nearest}")
         self.reads = reads
         self.nearest = nearest
 

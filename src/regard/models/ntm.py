@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from regard.constraints import shifts_fit
-from regard.models import registry
+from regard.arguments import Size, checked
+from regard.constraints import shifts_balance, shifts_fit
 from regard.models.outputs import Predicted
 from regard.nn.aligners.addressing import Initial
 from regard.nn.cells import Cells
-from regard.nn.checks import positive
 from regard.nn.rnn import Recurrent, RecurrentState
 from regard.nn.state import State
 from regard.nn.tape import Heads, Joined, Tape
-
-CONTROLLERS = ("feedforward", "lstm")
-TAPES = ("constant", "learned")
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,6 @@ class NTMTrace:
     tape: Tape
 
 
-@registry.model("ntm")
 class NTM(nn.Module):
     r"""A controller that looks up and notes down: what it has seen lies on a tape, not in its weights.
 
@@ -70,16 +66,18 @@ class NTM(nn.Module):
     Args:
         input_dim: width of an input.
         output_dim: how many bits an output has.
-        controller: `"feedforward"` (one layer of tanh, whose only memory is the tape) or `"lstm"`.
+        controller: network that controls the heads: `"feedforward"` (layers of tanh, whose only memory is the tape) or
+            `"lstm"`.
         hidden_dim: width of the controller.
-        num_layers: of the controller.
-        rows: N, how many rows the tape has.
-        row_dim: M, width of a row.
-        read_heads, write_heads: how many of each.
-        shifts: how many places a head may move in a step, odd: 3 for -1, 0, +1.
-        initial: where the heads start, see `Addressing`.
-        tape: what the tape holds at first: `"constant"`, the same small number everywhere, or `"learned"`, for tasks
-            that look a place up before anything was written there.
+        num_layers: number of layers of the controller.
+        rows: number N of rows of the tape.
+        row_dim: width M of a row.
+        read_heads: number R of heads that read.
+        write_heads: number of heads that write.
+        shifts: number of shifts that a head chooses from, odd: 3 for -1, 0 and +1.
+        initial: initial weights of the heads: on the first row, or on all rows alike; see `Addressing`.
+        tape: initial content of the tape: `"constant"`, the same small number everywhere, or `"learned"`, for tasks
+            that read a row before anything was written there.
 
     Shapes: inputs [B, T, input_dim] -> logits [B, T, output_dim].
 
@@ -93,30 +91,24 @@ class NTM(nn.Module):
     (torch.Size([2, 6, 4]), torch.Size([2, 11, 3]))
     """
 
+    @checked(shifts_balance, shifts_fit)
     def __init__(
         self,
         input_dim: int,
         output_dim: int,
         *,
-        controller: str = "feedforward",
-        hidden_dim: int = 100,
-        num_layers: int = 1,
-        rows: int = 128,
-        row_dim: int = 20,
-        read_heads: int = 1,
-        write_heads: int = 1,
+        controller: Literal["feedforward", "lstm"] = "feedforward",
+        hidden_dim: Size = 100,
+        num_layers: Size = 1,
+        rows: Size = 128,
+        row_dim: Size = 20,
+        read_heads: Size = 1,
+        write_heads: Size = 1,
         shifts: int = 3,
         initial: Initial = "peaked",
-        tape: str = "constant",
+        tape: Literal["constant", "learned"] = "constant",
     ) -> None:
         super().__init__()
-        sizes = {"rows": rows, "read_heads": read_heads, "write_heads": write_heads, "num_layers": num_layers}
-        positive("NTM", hidden_dim=hidden_dim, row_dim=row_dim, **sizes)
-        if controller not in CONTROLLERS:
-            raise ValueError(f"NTM: controller is {' or '.join(CONTROLLERS)}; got {controller!r}")
-        if tape not in TAPES:
-            raise ValueError(f"NTM: tape is {' or '.join(TAPES)}; got {tape!r}")
-        shifts_fit(shifts, rows)
         self.input_dim, self.rows, self.row_dim = input_dim, rows, row_dim
         self.first_tape = nn.Parameter(torch.randn(rows, row_dim).div_(row_dim**0.5)) if tape == "learned" else None
         width = input_dim + read_heads * row_dim

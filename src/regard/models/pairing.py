@@ -1,15 +1,6 @@
-"""Meaning of a past state: the word it had read, or the word after it."""
+"""Pairing of a past state with a word."""
 
-PAIRINGS = ("read", "next")
-"""The word that the state had just read, or the next one."""
+from typing import Literal
 
-
-def check_pairing(pairing: str) -> None:
-    """It is one of these.
-
-    >>> check_pairing("last")
-    Traceback (most recent call last):
-    ValueError: pairing is read or next; got 'last'
-    """
-    if pairing not in PAIRINGS:
-        raise ValueError(f"pairing is {' or '.join(PAIRINGS)}; got {pairing!r}")
+Pairing = Literal["read", "next"]
+"""The word that a state has just read, or the one that came next."""

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import EmbeddingScale, Share, Size, checked
+from regard.constraints import states_tie
 from regard.masks import Mask
-from regard.models import registry
 from regard.models.embeddings import LockedDropout, Words, output_layer
 from regard.models.generator import needs_batch
 from regard.models.outputs import Predicted, log_softmax
-from regard.models.pairing import check_pairing
+from regard.models.pairing import Pairing
 from regard.models.seq2seq import run
-from regard.nn.cells import Cells
-from regard.nn.checks import positive
+from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.pointers import PointerSentinel
 from regard.nn.rnn import Recurrent, RecurrentState
@@ -47,7 +47,6 @@ class PointerState:
         return PointerState(self.layers.detach(), self.states.detach(), self.words)
 
 
-@registry.model("pointer_lm")
 class PointerLM(nn.Module):
     r"""The pointer sentinel language model: the next word is one of the vocabulary, or one of the last L words again.
 
@@ -62,12 +61,18 @@ class PointerLM(nn.Module):
 
     Args:
         size: V, how many words.
-        embedding_dim, hidden_dim, cells, dropout, tied, scale: those of `LanguageModel`, whose parameters have the
-            same names, so that a run of it can be begun with. The query reads what the output layer reads, dropout
-            included.
-        window: L, how many words back it points.
-        pairing: the word that a state stands for: the one it has just `"read"` (the paper), or the one that came
-            `"next"`, as in the cache of Grave et al.: then a state is found that stood where this one stands.
+        embedding_dim: width of the embeddings.
+        hidden_dim: width of the layers.
+        cells: recurrent cells of the layers, by kind or with all their arguments.
+        dropout: dropout of the embeddings and of the outputs of the top layer, which the query reads too.
+        tied: use the embedding as the output matrix W; needs `embedding_dim` = `hidden_dim`.
+        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
+            otherwise.
+        window: number L of previous words that it can point to.
+        pairing: word that a state points to: the one it has just `"read"` (the paper), or the one that came `"next"`
+            (the cache of Grave et al.), which finds states in the same situation as the current one.
+
+    Parameters have the names of those of `LanguageModel`, so that a run of it can be the start of one of these.
 
     Merity et al. 2017, "Pointer Sentinel Mixture Models"; Grave, Joulin & Usunier 2017, "Improving Neural Language
     Models with a Continuous Cache", section 3.
@@ -79,22 +84,21 @@ class PointerLM(nn.Module):
     (torch.Size([2, 3, 11]), torch.Size([2, 3, 7]))
     """
 
+    @checked(states_tie)
     def __init__(
         self,
         size: int,
         *,
-        embedding_dim: int = 200,
-        hidden_dim: int = 200,
-        cells: Cells | str = "lstm",
-        dropout: float = 0.0,
+        embedding_dim: Size = 200,
+        hidden_dim: Size = 200,
+        cells: Cells | CellKind = "lstm",
+        dropout: Share = 0.0,
         tied: bool = False,
-        scale: float = 0.1,
-        window: int = 100,
-        pairing: str = "read",
+        scale: EmbeddingScale = 0.1,
+        window: Size = 100,
+        pairing: Pairing = "read",
     ) -> None:
         super().__init__()
-        positive("PointerLM", window=window)
-        check_pairing(pairing)
         self.words = Words(size, embedding_dim, scale=scale)
         self.layers = Recurrent(embedding_dim, hidden_dim, cells)
         locked = self.layers.cells.variational

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 
-from regard.constraints import encoder_is_own
-from regard.models import registry
+from regard.arguments import EmbeddingScale, Share, Size, checked
+from regard.constraints import no_letters, one_direction_is_own, order_is_own, two_directions
 from regard.models.bridge import bridge_to, first_state
 from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import Words, output_layer
-from regard.models.encoded import width_of
+from regard.models.encoded import AnyEncoder, width_of
 from regard.models.encoder import Encoder
 from regard.models.generator import Advanced, EncoderDecoder
-from regard.nn.cells import Cells
+from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState
 
-WAYS = ("state", "mapped", "input")
+Context = Literal["state", "mapped", "input"]
 
 
-@registry.model("seq2seq")
 class Seq2Seq(EncoderDecoder[DecoderState]):
     r"""A source as one vector c, handed to the decoder in one of the three ways of the notes.
 
@@ -31,18 +32,19 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
     The logits are W s_t + b; with `"input"` W [s_t; E y_{t-1}; c] + b: c is fed to the output layer too.
 
     Args:
-        encoder: any module that returns `Encoded`; or a number of source words, and the model builds its own, a
-            recurrent one of the width of the decoder.
+        encoder: encoder of the source, in a recipe by `kind` and its arguments, here any module that returns `Encoded`;
+            null, or here the number of source words, for a recurrent one as wide as the decoder.
         target_size: V, number of target words.
         embedding_dim: width of the embeddings.
         hidden_dim: width of the decoder.
-        context: `"state"`, `"mapped"` or `"input"`.
-        cells: kind, number and dropout of the layers.
-        bidirectional: own encoder: read both directions, half of `hidden_dim` each.
-        reverse: own encoder: read the source from its end.
-        dropout: on embeddings, states of the own encoder and what the output layer reads.
-        scale: the largest entry of an embedding at first. Small ones make rare words little noise; of few symbols, all
-            of them frequent, such as characters, a model learns sooner with 1.
+        context: path from source to decoder: its last state as first `"state"`, `"mapped"` by a linear layer, or fed as
+            `"input"` at every step too.
+        cells: recurrent cells of the decoder and its own encoder, by kind or with all their arguments.
+        bidirectional: for its own encoder, encode in both directions, each half of `hidden_dim` wide.
+        reverse: for its own encoder, encode the source from its end.
+        dropout: dropout of the embeddings, the states of its own encoder and the input of the output layer.
+        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
+            otherwise. Small ones make rare words little noise.
 
     Sutskever, Vinyals & Le 2014 (`"state"`, with `reverse`); Cho et al. 2014, equations 1 to 4 and appendix A.1.2,
     and Kalchbrenner & Blunsom 2013 (`"input"`). Teacher forcing runs over the whole target at once. With `"state"`, an
@@ -54,25 +56,23 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
     """
 
     at_once = True
-    own_encoder_keys = ("bidirectional", "reverse")
 
+    @checked(no_letters, one_direction_is_own, order_is_own, two_directions)
     def __init__(
         self,
-        encoder: nn.Module | int,
+        encoder: AnyEncoder | int,
         target_size: int,
         *,
-        embedding_dim: int = 256,
-        hidden_dim: int = 512,
-        context: str = "state",
-        cells: Cells | str = "lstm",
+        embedding_dim: Size = 256,
+        hidden_dim: Size = 512,
+        context: Context = "state",
+        cells: Cells | CellKind = "lstm",
         bidirectional: bool = False,
         reverse: bool = False,
-        dropout: float = 0.0,
-        scale: float = 0.1,
+        dropout: Share = 0.0,
+        scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
-        if context not in WAYS:
-            raise ValueError(f"Seq2Seq: the context is passed by {', '.join(WAYS)}; got {context!r}")
         self.context = context
         if isinstance(encoder, int):
             encoder = Encoder(
@@ -85,9 +85,6 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
                 reverse=reverse,
                 scale=scale,
             )
-        else:
-            given = {"bidirectional": bidirectional, "reverse": reverse}
-            encoder_is_own("seq2seq", [key for key, value in given.items() if value])
         self.encoder = encoder
         source_dim = width_of(self, encoder)
         every_step = source_dim if context == "input" else 0

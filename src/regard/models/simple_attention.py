@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from regard.models import registry
+from regard.arguments import EmbeddingScale, Share, Size, checked
+from regard.constraints import no_draws, no_letters, source_attended
 from regard.models.attending import Attender, Attending, Factory, attender
 from regard.models.bridge import bridge_to, first_state
 from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import Words, output_layer
-from regard.models.encoded import width_of
+from regard.models.encoded import AnyEncoder, width_of
 from regard.models.encoder import Encoder
 from regard.models.generator import Advanced, EncoderDecoder
-from regard.nn.cells import Cells
+from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
 
 
-@registry.model("simple_attention")
 class SimpleAttention(EncoderDecoder[DecoderState]):
     r"""The plainest decoder with attention: what the last state read goes into the next state.
 
@@ -29,17 +29,19 @@ class SimpleAttention(EncoderDecoder[DecoderState]):
     tanh(W h) of the encoder's summary h.
 
     Args:
-        encoder: any module that returns `Encoded`; or a number of source words, and the model builds its own, a
-            recurrent one of width D.
+        encoder: encoder of the source, in a recipe by `kind` and its arguments, here any module that returns `Encoded`;
+            null, or here the number of source words, for a recurrent one of width D.
         target_size: V, number of target words.
         embedding_dim: width of the embeddings.
-        hidden_dim: D, width of the decoder.
-        attention: a reader, or (query width D, key width C) -> reader; None for the note's second option, inner
-            products of W_Q s and W_K h. Its first option is `Attending(score="concat")`.
-        cells: kind, number and dropout of the layers; the note's are Elman's.
-        dropout: on embeddings, states of the own encoder and [s; c].
-        scale: the largest entry of an embedding at first. Small ones make rare words little noise; of few symbols, all
-            of them frequent, such as characters, a model learns sooner with 1.
+        hidden_dim: width D of the decoder, and of its own encoder.
+        attention: attention to the source: a score by name or all options in a recipe, here also a reader, or (query
+            width D, key width C) -> reader; None for the second option of the note, inner products of W_Q s and W_K h.
+            Its first option is the score `concat`.
+        cells: recurrent cells of the decoder and its own encoder, by kind or with all their arguments;
+            the note has Elman's.
+        dropout: dropout of the embeddings, the states of its own encoder and [s; c].
+        scale: largest entry of an embedding at initialisation; null in a recipe for 1 with characters, and 0.1
+            otherwise. Small ones make rare words little noise.
 
     The fifth note, after Bahdanau, Cho & Bengio 2015. The query is the *new* state, as in Luong's decoder, but the
     context goes into the state after it. c_0 is read number 0 of the aligner; the rows of `attended` are c_1, c_2 ...
@@ -49,17 +51,18 @@ class SimpleAttention(EncoderDecoder[DecoderState]):
     torch.Size([2, 6, 7])
     """
 
+    @checked(no_draws, no_letters, source_attended)
     def __init__(
         self,
-        encoder: nn.Module | int,
+        encoder: AnyEncoder | int,
         target_size: int,
         *,
-        embedding_dim: int = 256,
-        hidden_dim: int = 512,
+        embedding_dim: Size = 256,
+        hidden_dim: Size = 512,
         attention: Attender | Factory | None = None,
-        cells: Cells | str = "elman",
-        dropout: float = 0.0,
-        scale: float = 0.1,
+        cells: Cells | CellKind = "elman",
+        dropout: Share = 0.0,
+        scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
         if isinstance(encoder, int):

@@ -5,16 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from regard.models import registry
+from regard.arguments import Share, checked
 from regard.models.bert import BertEncoder, begin
-from regard.models.encoded import Encoded, width_of
+from regard.models.encoded import AnyEncoder, Encoded, width_of
 from regard.models.outputs import Predicted
-from regard.nn.checks import probability
 from regard.nn.dropout import Dropout
 from regard.specials import EOS, PAD
 
 
-@registry.model("span_reader")
 class SpanReader(nn.Module):
     r"""Question and passage read as one text; each word of the passage may begin the answer, or end it.
 
@@ -25,8 +23,8 @@ class SpanReader(nn.Module):
     over the words i, j of the passage. Any reader with this call can learn from spans: `SpanReader` is BERT's way.
 
     Args:
-        encoder: what reads; from ids [B, S] and lengths [B] to `Encoded`.
-        dropout: of the states that the output looks at.
+        encoder: encoder of question and passage, by `kind` and its arguments in a recipe.
+        dropout: dropout of the states that the output layer reads.
 
     Shapes: question [B, Q], its lengths [B], passage [B, S], its lengths [B] -> logits [B, S, 2], -inf at padding.
 
@@ -40,9 +38,9 @@ class SpanReader(nn.Module):
     (torch.Size([2, 7, 2]), [[-inf, -inf], [-inf, -inf]])
     """
 
-    def __init__(self, encoder: nn.Module, *, dropout: float = 0.1) -> None:
+    @checked()
+    def __init__(self, encoder: AnyEncoder, *, dropout: Share = 0.1) -> None:
         super().__init__()
-        probability("SpanReader", dropout=dropout)
         self.encoder = encoder
         width = width_of(self, encoder)
         self.output_map = nn.Linear(width, 2)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import NotInRecipe, Probability, Share, checked
+from regard.constraints import scheme_needs_crf
 from regard.masks import Mask
-from regard.models import registry
 from regard.models.characters import Spelling
 from regard.models.embeddings import WordDropout
-from regard.models.encoded import Encoded, width_of
+from regard.models.encoded import AnyEncoder, Encoded, width_of
 from regard.models.outputs import Predicted
 from regard.models.tag_scheme import tag_order
 from regard.nn.crf import CRF
 from regard.nn.dropout import Dropout
 
 
-@registry.model("transducer")
 class Transducer(nn.Module):
     r"""A label for each word from its state, alone or together with the labels beside it.
 
@@ -26,13 +27,14 @@ class Transducer(nn.Module):
               p(y \mid x) \propto \exp \sum_t \big((W h_t + b)_{y_t} + A_{y_{t-1} y_t}\big)
 
     Args:
-        encoder: any module that returns `Encoded`; one that reads both directions knows what follows a word.
-        num_tags: how many labels.
-        crf: whether labels are scored together (right), see `CRF`.
-        tag_scheme: `"bio"` or `"bioes"`, of a CRF: answers are sequences that the scheme has; None for any.
-        tag_names: the labels by name, which the scheme is about; None where nobody knows them yet.
-        dropout: on the states.
-        word_dropout: how often a word (or piece) becomes unknown in training; its letters stay. See `WordDropout`.
+        encoder: encoder of the text, by `kind` and its arguments in a recipe; a bidirectional one knows the words that
+            follow.
+        num_tags: number of labels.
+        crf: score neighbouring labels together in a linear chain, see `CRF`.
+        tag_scheme: with a CRF, allow only sequences of this scheme; None for any.
+        tag_names: names of the labels, for the scheme; None before they are known.
+        dropout: dropout of the states.
+        word_dropout: probability that a word becomes unknown in training; its letters stay. See `WordDropout`.
 
     >>> import torch
     >>> from regard.models import Encoder
@@ -41,20 +43,19 @@ class Transducer(nn.Module):
     torch.Size([2, 7, 4])
     """
 
+    @checked(scheme_needs_crf)
     def __init__(
         self,
-        encoder: nn.Module,
+        encoder: AnyEncoder,
         num_tags: int,
         *,
         crf: bool = False,
-        tag_scheme: str | None = None,
-        tag_names: Sequence[str] | None = None,
-        dropout: float = 0.0,
-        word_dropout: float = 0.0,
+        tag_scheme: Literal["bio", "bioes"] | None = None,
+        tag_names: Annotated[Sequence[str] | None, NotInRecipe()] = None,
+        dropout: Share = 0.0,
+        word_dropout: Probability = 0.0,
     ) -> None:
         super().__init__()
-        if tag_scheme is not None and not crf:
-            raise ValueError("Transducer: tag_scheme is of a crf, which knows the tag before; set crf to true")
         self.word_dropout = WordDropout(word_dropout)
         self.encoder = encoder
         self.dropout = Dropout(dropout)

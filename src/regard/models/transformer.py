@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from torch import Tensor, nn
 
-from regard.constraints import embeddings_are_own
-from regard.models import registry
-from regard.models.encoded import Encoded, width_of
+from regard.arguments import Size, checked
+from regard.constraints import embeddings_are_own, heads_attend, no_letters, rotary_scores
+from regard.models.encoded import AnyEncoder, Encoded, width_of
 from regard.models.generator import Advanced, EncoderDecoder, Generator, needs_batch
 from regard.models.outputs import Predicted
-from regard.models.transformer_encoder import PlacedWords, TransformerEncoder, last_norm, placed
-from regard.nn.checks import positive
+from regard.models.transformer_encoder import PlacedWords, Positions, TransformerEncoder, last_norm, placed
 from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
 from regard.ops.attended import Attended
 
-TIES = ("none", "output", "all")
+Ties = Literal["none", "output", "all"]
 
 
 @dataclass(frozen=True)
@@ -53,9 +52,9 @@ class Decoded(NamedTuple):
 class TransformerDecoder(nn.Module):
     """Decoder layers: each token sees those before it, and with `cross` the source."""
 
-    def __init__(self, blocks: Blocks, num_layers: int, *, cross: bool) -> None:
+    @checked()
+    def __init__(self, blocks: Blocks, num_layers: Size, *, cross: bool) -> None:
         super().__init__()
-        positive("TransformerDecoder", num_layers=num_layers)
         self.layers = nn.ModuleList(TransformerLayer(blocks, cross=cross) for _ in range(num_layers))
         self.norm = last_norm(blocks)
 
@@ -79,20 +78,21 @@ class TransformerDecoder(nn.Module):
         return [layer for layer in self.layers if isinstance(layer, TransformerLayer)]
 
 
-@registry.model("transformer")
 class Transformer(EncoderDecoder[TransformerState]):
     r"""The encoder-decoder Transformer.
 
     Args:
-        encoder: any module that returns `Encoded`; or a number of source words, and the model builds its own, a
-            `TransformerEncoder` of the same blocks, layers and positions.
+        encoder: encoder of the source, in a recipe by `kind` and its arguments, here any module that returns `Encoded`;
+            null, or here the number of source words, for a `TransformerEncoder` of the same blocks, layers and
+            positions.
         target_size: V, number of target words.
-        blocks: what the layers are made of: widths, heads, dropout, norm, activation, score.
-        num_layers: number of layers of the own encoder, and of the decoder.
-        positions: `"sinusoidal"`, `"learned"`, `"rotary"` (in attention of a sequence to itself), or `"none"`.
-        max_length: the longest text, for learned positions.
-        tied: `"none"`; `"output"`: the output layer is the target embedding; `"all"`: and the source embedding too, of
-            one joint vocabulary.
+        blocks: widths, heads and dropout of the layers; None for those of the base model of the paper.
+        num_layers: number of layers of the decoder, and of its own encoder.
+        positions: position encoding: `"sinusoidal"` or `"learned"` vectors added to the embeddings, `"rotary"` in
+            self-attention, or `"none"`.
+        max_length: longest text, for learned positions.
+        tied: weight tying: the output matrix is the target embedding (`"output"`), and the source embedding of a joint
+            vocabulary too (`"all"`).
 
     The whole target is computed at once in training; step by step, each layer keeps the keys and values of what was
     said (its cache), and those of the source are projected once. `attended` is the last layer's read of the source.
@@ -109,28 +109,25 @@ class Transformer(EncoderDecoder[TransformerState]):
 
     at_once = True
 
+    @checked(embeddings_are_own, heads_attend, no_letters, rotary_scores)
     def __init__(
         self,
-        encoder: nn.Module | int,
+        encoder: AnyEncoder | int,
         target_size: int,
         blocks: Blocks | None = None,
         *,
-        num_layers: int = 6,
-        positions: str = "sinusoidal",
-        max_length: int = 1024,
-        tied: str = "output",
+        num_layers: Size = 6,
+        positions: Positions = "sinusoidal",
+        max_length: Size = 1024,
+        tied: Ties = "output",
     ) -> None:
         super().__init__()
-        if tied not in TIES:
-            raise ValueError(f"Transformer: embeddings are tied {', '.join(TIES)}; got {tied!r}")
         blocks = placed(Blocks() if blocks is None else blocks, positions)
         source_size = encoder if isinstance(encoder, int) else None
         if isinstance(encoder, int):
             encoder = TransformerEncoder(
                 encoder, blocks, num_layers=num_layers, positions=positions, max_length=max_length
             )
-        else:
-            embeddings_are_own(tied)
         self.encoder = encoder
         self.words = PlacedWords(
             target_size, blocks.dim, dropout=blocks.dropout, positions=positions, max_length=max_length
@@ -170,11 +167,17 @@ class Transformer(EncoderDecoder[TransformerState]):
         return logits
 
 
-@registry.model("transformer_lm")
 class TransformerLM(Generator[TransformerState]):
     """The decoder-only Transformer: a language model.
 
-    Args: see `Transformer`; `tied` is whether the output layer is the embedding.
+    Args:
+        size: number of words.
+        blocks: widths, heads and dropout of the layers; None for those of the base model of the paper.
+        num_layers: number of layers.
+        positions: position encoding: `"sinusoidal"` or `"learned"` vectors added to the embeddings, `"rotary"` in
+            self-attention, or `"none"`.
+        max_length: longest text, for learned positions.
+        tied: use the embedding as the output matrix.
 
     Liu et al. 2018, section 4.2.3 ("T-D"); Radford et al. 2018. The state is the cache: what is handed on is seen in
     full by the next text, and places are counted on.
@@ -187,14 +190,15 @@ class TransformerLM(Generator[TransformerState]):
 
     at_once = True
 
+    @checked(rotary_scores, heads_attend)
     def __init__(
         self,
         size: int,
         blocks: Blocks | None = None,
         *,
-        num_layers: int = 6,
-        positions: str = "sinusoidal",
-        max_length: int = 1024,
+        num_layers: Size = 6,
+        positions: Positions = "sinusoidal",
+        max_length: Size = 1024,
         tied: bool = True,
     ) -> None:
         super().__init__()

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import Share, Size, checked
+from regard.constraints import heads_attend, rotary_scores
 from regard.masks import Mask
-from regard.models import registry
 from regard.models.embeddings import check_ids
 from regard.models.encoded import Encoded, last_of
-from regard.nn.checks import positive
 from regard.nn.dropout import Dropout
 from regard.nn.positions import Learned, Sinusoidal
 from regard.nn.rnn import inside
 from regard.nn.transformer_layer import Blocks, TransformerLayer
 from regard.specials import PAD
 
-POSITIONS = ("sinusoidal", "learned", "rotary", "none")
+Positions = Literal["sinusoidal", "learned", "rotary", "none"]
 
 
 class PlacedWords(nn.Module):
@@ -36,10 +37,9 @@ class PlacedWords(nn.Module):
     Vaswani et al. 2017, sections 3.4 and 3.5.
     """
 
-    def __init__(self, size: int, dim: int, *, dropout: float, positions: str, max_length: int) -> None:
+    @checked()
+    def __init__(self, size: int, dim: Size, *, dropout: Share, positions: Positions, max_length: Size) -> None:
         super().__init__()
-        if positions not in POSITIONS:
-            raise ValueError(f"positions are {', '.join(POSITIONS)}; got {positions!r}")
         self.table = nn.Embedding(size, dim, padding_idx=PAD)
         nn.init.normal_(self.table.weight, std=dim**-0.5)
         with torch.no_grad():
@@ -60,17 +60,17 @@ class PlacedWords(nn.Module):
         return dropped
 
 
-@registry.encoder("transformer")
 class TransformerEncoder(nn.Module):
     """An encoder-only Transformer: each word sees all words.
 
     Args:
         size: number of words.
-        blocks: what the layers are made of.
+        blocks: widths, heads and dropout of the layers; None for those of the paper's base model.
         num_layers: number of layers.
-        positions: `"sinusoidal"`, `"learned"`, `"rotary"` or `"none"`. Without positions the source is a set: states
-            of its words in another order are the same states in that order.
-        max_length: the longest text, for learned positions.
+        positions: position encoding: `"sinusoidal"` or `"learned"` vectors added to the embeddings, `"rotary"` in the
+            attention, or `"none"`. Without positions the source is a set: states of its words in another order are the
+            same states in that order.
+        max_length: longest text, for learned positions.
 
     Shapes: source [B, S], lengths [B] -> `Encoded` with states [B, S, C], zero at padding; its summary is the state of
     the last word. Vaswani et al. 2017, section 3.1; with pre-norm a LayerNorm follows the last layer.
@@ -80,17 +80,17 @@ class TransformerEncoder(nn.Module):
     torch.Size([2, 7, 6])
     """
 
+    @checked(rotary_scores, heads_attend)
     def __init__(
         self,
         size: int,
         blocks: Blocks | None = None,
         *,
-        num_layers: int = 6,
-        positions: str = "sinusoidal",
-        max_length: int = 1024,
+        num_layers: Size = 6,
+        positions: Positions = "sinusoidal",
+        max_length: Size = 1024,
     ) -> None:
         super().__init__()
-        positive("TransformerEncoder", num_layers=num_layers)
         blocks = placed(Blocks() if blocks is None else blocks, positions)
         self.output_dim = blocks.dim
         self.words = PlacedWords(size, blocks.dim, dropout=blocks.dropout, positions=positions, max_length=max_length)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from regard.models import registry
+from regard.arguments import Size, checked
 from regard.models.outputs import Predicted
-from regard.nn.cells import Cells
+from regard.nn.cells import CellKind, Cells
 from regard.nn.rnn import Recurrent, RecurrentState
 
 
-@registry.model("rnn")
 class VectorRNN(nn.Module):
     r"""Bits from the states of recurrent layers: h_t = RNN(x_t, h_{t-1}), p(y_t) = σ(W h_t + b).
 
@@ -18,7 +17,7 @@ class VectorRNN(nn.Module):
         input_dim: width of an input.
         output_dim: how many bits an output has.
         hidden_dim: width of a layer.
-        cells: what the layers are made of.
+        cells: recurrent cells of the layers, by kind or with all their arguments.
 
     Shapes: inputs [B, T, input_dim] -> logits [B, T, output_dim].
 
@@ -29,7 +28,10 @@ class VectorRNN(nn.Module):
     torch.Size([2, 6, 4])
     """
 
-    def __init__(self, input_dim: int, output_dim: int, *, hidden_dim: int = 256, cells: Cells | str = "lstm") -> None:
+    @checked()
+    def __init__(
+        self, input_dim: int, output_dim: int, *, hidden_dim: Size = 256, cells: Cells | CellKind = "lstm"
+    ) -> None:
         super().__init__()
         self.layers = Recurrent(input_dim, hidden_dim, cells)
         self.output_map = nn.Linear(hidden_dim, output_dim)

@@ -6,41 +6,35 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
 
-KINDS = ("elman", "gru", "lstm")
+from regard.arguments import Share, Size, checked
+
+CellKind = Literal["elman", "gru", "lstm"]
+KINDS: tuple[CellKind, ...] = get_args(CellKind)
 
 
+@checked()
 @dataclass(frozen=True, kw_only=True)
 class Cells:
     """Configuration of recurrent layers: `Recurrent(3, 5, Cells(kind="lstm", num_layers=2))`.
 
     Attributes:
-        kind: `"elman"`, `"gru"` or `"lstm"`.
-        num_layers: how many layers lie on each other.
-        dropout: probability of dropping a channel on its way from one layer to the next (Zaremba: up, never along).
-        recurrent_dropout: probability of dropping a channel of h_{t-1} on its way into step t; the same channels at
-            all steps of a sequence, or nothing would be remembered for long.
-        variational: drop the same channels at all steps of a sequence between layers too (Gal & Ghahramani).
+        kind: recurrent cell: an Elman network, a GRU or an LSTM.
+        num_layers: number of stacked layers.
+        dropout: dropout between layers, not along the sequence (Zaremba et al. 2014).
+        recurrent_dropout: dropout of h_{t-1} on its way into step t, with the same channels at all steps of a sequence.
+        variational: drop the same channels at all steps between layers too (Gal & Ghahramani 2016).
     """
 
-    kind: str = "gru"
-    num_layers: int = 1
-    dropout: float = 0.0
-    recurrent_dropout: float = 0.0
+    kind: CellKind = "gru"
+    num_layers: Size = 1
+    dropout: Share = 0.0
+    recurrent_dropout: Share = 0.0
     variational: bool = False
-
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"recurrent cells are {', '.join(KINDS)}; got {self.kind!r}")
-        if self.num_layers < 1:
-            raise ValueError(f"recurrent layers: num_layers must be at least 1; got {self.num_layers}")
-        for name in ("dropout", "recurrent_dropout"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise ValueError(f"recurrent layers: {name} must lie in [0, 1); got {getattr(self, name)}")
 
 
 class CellState(NamedTuple):

@@ -16,7 +16,7 @@ class Sinusoidal(nn.Module):
     """Adds sinusoidal positions: x_t + PE_{start + t}.
 
     No parameters and no longest sequence. The first positions are cached, since a decoder asks for them one by one;
-    those beyond are computed at every call.
+    later ones are computed at every call.
 
     Args:
         dim: width C of the vectors.

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.cuda_capture import is_recording
-from regard.nn.cells import LAYERS, Cells, CellState, CellWeights, cell_step, holding, layer_run
+from regard.nn.cells import LAYERS, CellKind, Cells, CellState, CellWeights, cell_step, holding, layer_run
 from regard.nn.cpu_decode.cell import PackedCell
 
 
@@ -91,7 +91,7 @@ class Recurrent(nn.Module):
     """
 
     def __init__(
-        self, input_dim: int, hidden_dim: int, cells: Cells | str = "gru", *, bidirectional: bool = False
+        self, input_dim: int, hidden_dim: int, cells: Cells | CellKind = "gru", *, bidirectional: bool = False
     ) -> None:
         super().__init__()
         self.cells = Cells(kind=cells) if isinstance(cells, str) else cells

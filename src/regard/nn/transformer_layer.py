@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Annotated, Literal, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.constraints import channels_pair, heads_divide
+from regard.arguments import Choice, NotInRecipe, Scale, Share, Size, checked
+from regard.constraints import heads_divide, rotary_pairs
 from regard.masks import Mask
 from regard.nn.checkpointing import Checkpointed
-from regard.nn.checks import positive, probability
 from regard.nn.cpu_decode.layer import PackedLayer
 from regard.nn.dropout import Dropout
 from regard.nn.external import ExternalMemory
@@ -28,57 +28,40 @@ from regard.ops.attended import Attended
 
 T = TypeVar("T")
 
-NORMS = ("pre", "post")
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 
 
+@checked(heads_divide, rotary_pairs)
 @dataclass(frozen=True, kw_only=True)
 class Blocks:
     """Configuration of the layers of a Transformer.
 
     Attributes:
-        dim: C, width of the vectors between layers.
-        num_heads: H; a head is C / H wide.
-        hidden_dim: width of the feed-forward network's hidden layer; None for 4C.
-        dropout: probability of dropping a channel of an embedding and of what a part adds.
-        attention_dropout: of dropping an attention weight; None for `dropout`, as torch's layers have it.
-        activation_dropout: of dropping a hidden unit of the feed-forward network; None for `dropout`, likewise.
-        norm: `"pre"` normalises what a part reads, `"post"` (the paper's) the sum of what it read and wrote.
-        activation: `"relu"` (the paper's) or `"gelu"`.
-        epsilon: what the LayerNorms add to the variance.
-        rotary: whether attention of a sequence to itself turns queries and keys by their places.
-        score: (C, H) -> the score of one attention; None for scaled dot products.
+        dim: width C of the layers.
+        num_heads: number H of attention heads; a head is C / H wide.
+        hidden_dim: width of the hidden layer of the feed-forward network; None for 4C.
+        dropout: dropout of embeddings and of the output of each sublayer.
+        attention_dropout: dropout of attention weights; None for `dropout`.
+        activation_dropout: dropout of hidden units of the feed-forward network; None for `dropout`.
+        norm: position of the LayerNorms: `"pre"`, on the input of a sublayer, or `"post"` (Vaswani et al. 2017), on the
+            sum of its input and output.
+        activation: of the feed-forward network; ReLU in the paper.
+        epsilon: number that the LayerNorms add to the variance.
+        rotary: rotate queries and keys of self-attention by their positions.
+        score: attention score, in a recipe by name, here (C, H) -> score; None for scaled dot products.
     """
 
-    dim: int = 512
-    num_heads: int = 8
-    hidden_dim: int | None = None
-    dropout: float = 0.1
-    attention_dropout: float | None = None
-    activation_dropout: float | None = None
-    norm: str = "pre"
-    activation: str = "relu"
-    epsilon: float = 1e-5
-    rotary: bool = False
-    score: Callable[[int, int], Score] | None = None
-
-    def __post_init__(self) -> None:
-        positive("Transformer", dim=self.dim, num_heads=self.num_heads, hidden_dim=self.hidden_dim)
-        heads_divide(self.dim, self.num_heads)
-        if self.rotary:
-            channels_pair(self.dim, self.num_heads)
-        if self.norm not in NORMS:
-            raise ValueError(f"a Transformer's norm is {' or '.join(NORMS)}; got {self.norm!r}")
-        if self.activation not in ACTIVATIONS:
-            raise ValueError(f"a Transformer's activation is {' or '.join(ACTIVATIONS)}; got {self.activation!r}")
-        if self.epsilon <= 0:
-            raise ValueError(f"a Transformer's epsilon is a small number above 0; got {self.epsilon}")
-        probability(
-            "Transformer",
-            dropout=self.dropout,
-            attention_dropout=self._share(self.attention_dropout),
-            activation_dropout=self._share(self.activation_dropout),
-        )
+    dim: Size = 512
+    num_heads: Size = 8
+    hidden_dim: Size | None = None
+    dropout: Share = 0.1
+    attention_dropout: Share | None = None
+    activation_dropout: Share | None = None
+    norm: Literal["pre", "post"] = "pre"
+    activation: Literal["relu", "gelu"] = "relu"
+    epsilon: Scale = 1e-5
+    rotary: Annotated[bool, NotInRecipe()] = False
+    score: Annotated[Callable[[int, int], Score], Choice("score")] | None = None
 
     def attention(self, *, rotary: bool = False) -> MultiHead:
         """One multi-head attention; with `rotary` its score sees places, if these blocks have rotary positions."""

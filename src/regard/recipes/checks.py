@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from regard.recipes.encoder_sections import BlocksSection
 from regard.recipes.metrics import check_metrics
 from regard.recipes.section import parts
 from regard.recipes.sections import Recipe
@@ -38,7 +37,7 @@ def check_tokenizer(recipe: Recipe) -> None:
 
 def check_training(recipe: Recipe) -> None:
     """Activations are recomputed in the layers of Transformers."""
-    if recipe.train.gradient_checkpointing and not any(isinstance(part, BlocksSection) for part in parts(recipe.model)):
+    if recipe.train.gradient_checkpointing and not any("Blocks" in part.beside for part in parts(recipe.model)):
         raise ValueError(
             f"gradient_checkpointing is of the layers of a Transformer or BERT; the model {recipe.model.kind} has none"
         )

@@ -93,7 +93,7 @@ def tabular(path: Path) -> bool:
 def file_formats(system: System) -> dict[str, type[SplitFiles]]:
     """Return the formats with one file per split that a system learns from, those of plug-ins among them."""
     ours = {form: one for form, one in system.formats.items() if issubclass(one, SplitFiles)}
-    plugged = Plugged("reader", "format").sections() if ours else {}
+    plugged = Plugged().sections() if ours else {}
     return ours | {form: one for form, one in plugged.items() if issubclass(one, SplitFiles)}
 
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from regard.data.problems import shortened
 from regard.nearest import nearest
-from regard.recipes.attention_section import Align, Score
+from regard.parts import PARTS, imported
 from regard.recipes.checks import check_data, check_decoding, check_evaluation, check_places, check_tokenizer
 from regard.recipes.checks import check_training as check_shared_training
 from regard.recipes.data_sections import PairsData
@@ -18,13 +18,12 @@ from regard.recipes.errors import RecipeError
 from regard.recipes.files import find_files, find_run
 from regard.recipes.library import find_recipe
 from regard.recipes.messages import guilty, sentence_of
-from regard.recipes.plugin_sections import tags
 from regard.recipes.plugins import belongs, plugins_of
 from regard.recipes.renamed import renamed
 from regard.recipes.schema import recipe_class
 from regard.recipes.sections import Recipe
 from regard.recipes.shared_keys import check_shared_keys, without_foreign
-from regard.recipes.system import System, default_task, imported, systems
+from regard.recipes.system import System, default_task, systems
 from regard.recipes.yaml_document import Document
 from regard.registry import Kind, registered
 
@@ -147,7 +146,7 @@ def _check_names(document: Document) -> None:
     from regard.evaluate.metrics import METRICS
 
     formats = {name for system in systems().values() for name in system.formats}
-    ours = {"score": tags(Score), "aligner": tags(Align), "reader": formats, "metric": set(METRICS)}
+    ours = {"score": PARTS["score"], "aligner": PARTS["aligner"], "reader": formats, "metric": METRICS}
     for kind in get_args(Kind):
         for name, one in registered(kind).items():
             if name in ours[kind] and belongs(one.module):
@@ -178,7 +177,7 @@ def _one_length(document: Document) -> Document:
 
 def _check_kind(document: Document, system: System) -> None:
     """The model is one that the task is learned by; this comes first, since all its other keys depend on it."""
-    model, kinds = document.content.get("model"), system.kinds
+    model, kinds = document.content.get("model"), system.models
     if isinstance(model, dict) and (kind := model.get("kind")) not in kinds:
         near = nearest(str(kind), kinds)
         hint = f"did you mean {near}? " if near else ""

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from regard.data.problems import shortened
 from regard.nearest import nearest
+from regard.recipes.argument_sections import OneOf
 from regard.recipes.plugin_sections import Plugged
 from regard.recipes.yaml_document import Document, Where
 
@@ -20,17 +21,17 @@ _QUOTED, _LONGEST = 200, 600  # characters of a value, of what is wrong with it
 def sentence_of(problem: ValidationError, document: Document, schema: type[BaseModel]) -> str:
     """Return the sentence of the first problem that pydantic found with a document of this schema."""
     error = problem.errors()[0]
-    where, models = _resolved(error["loc"], schema)
+    where, candidates = _resolved(error["loc"], schema)
     given, expected = error["input"], error.get("ctx", {}).get("expected", "")
     if error["type"].startswith("union_tag"):  # a format, kind or name: pydantic blames the whole section
         tag = error["ctx"]["discriminator"].strip("'")
         where = (*where, tag)
-        expected = str([choice for model in models for choice in _tags(model)])
+        expected = str([choice for one in candidates for choice in _tags(one)])
         given = given.get(tag) if isinstance(given, dict) else given
     full, where = where, _written(where, document)
     key, place = shortened(".".join(map(str, where)), _QUOTED), document.place(where)
     if error["type"] == "extra_forbidden":
-        valid = list(models[0].model_fields)
+        valid = list(_single(candidates).model_fields)
         near = nearest(str(where[-1]), valid)
         hint = f"did you mean {near}?" if near else f"there are: {', '.join(valid)}"
         return f"{place}: there is no key {key!r}; {hint}"
@@ -43,7 +44,8 @@ def sentence_of(problem: ValidationError, document: Document, schema: type[BaseM
         hint = f"did you mean {near}? " if near else ""
         return f"{place}: {key} is {_quoted(given)}: {hint}it can be {', '.join(choices)}"
     if error["type"] in ("model_type", "model_attributes_type"):
-        keys = ", ".join(models[0].model_fields) if len(models) == 1 else f"{_tag(models[0])} and its arguments"
+        several = len(candidates) > 1 or isinstance(candidates[0], OneOf)
+        keys = f"{_tag(candidates[0])} and its arguments" if several else ", ".join(_single(candidates).model_fields)
         return f"{place}: {key} is {_quoted(given)}: it should be a mapping of {keys}"
     if error["type"] == "path_type":
         advice = "it should be a path; put a name that reads as something else in quotes"
@@ -98,32 +100,49 @@ def _written(where: Where, document: Document) -> Where:
     return where
 
 
-def _resolved(location: tuple[str | int, ...], schema: type[BaseModel]) -> tuple[Where, list[type[BaseModel]]]:
+Candidate = type[BaseModel] | OneOf
+"""A section that can stand at a place, or several that are derived when one is chosen."""
+
+
+def _resolved(location: tuple[str | int, ...], schema: type[BaseModel]) -> tuple[Where, list[Candidate]]:
     """pydantic's location without the tags of unions, and the sections that can stand at its end."""
     where: list[str | int] = []
-    models: list[type[BaseModel]] = [schema]
+    candidates: list[Candidate] = [schema]
     for part in location:
-        fields = models[0].model_fields if len(models) == 1 else {}
+        first = candidates[0] if len(candidates) == 1 else None
+        fields = {} if first is None or isinstance(first, OneOf) else first.model_fields
         if isinstance(part, int):
             where.append(part)
         elif part.startswith("["):  # the branch of a union, which nobody wrote
-            models = [model for model in models if (part == "[several]") == ("weight" in model.model_fields)]
+            candidates = [
+                one for one in candidates if (part == "[several]") == ("weight" in _single([one]).model_fields)
+            ]
         elif part in fields:
             where.append(part)
-            models = _models(fields[str(part)])
-        elif len(models) > 1:  # the tag of a union
-            models = [model for model in models if part in _tags(model)]
-        elif models:  # a key that there is none of
+            candidates = candidates_of(fields[part])
+        elif len(candidates) > 1 or isinstance(first, OneOf):  # the tag of a union
+            chosen = [one for one in candidates if part in _tags(one)]
+            candidates = [one.section(part) if isinstance(one, OneOf) else one for one in chosen]
+        elif candidates:  # an unknown key
             where.append(part)
             break
-    return tuple(where), models
+    return tuple(where), candidates
 
 
-def _models(field: FieldInfo) -> list[type[BaseModel]]:
-    """The sections that a key may hold."""
-    found: list[type[BaseModel]] = []
+def _single(candidates: list[Candidate]) -> type[BaseModel]:
+    """The only section that can stand at a place."""
+    first = candidates[0]
+    assert not isinstance(first, OneOf)
+    return first
+
+
+def candidates_of(field: FieldInfo) -> list[Candidate]:
+    """Return the sections that a key may hold."""
+    found: list[Candidate] = []
 
     def walk(annotation: Any) -> None:
+        if isinstance(annotation, OneOf):
+            found.append(annotation)
         if isinstance(annotation, Plugged):
             found.extend(annotation.sections().values())
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
@@ -136,10 +155,12 @@ def _models(field: FieldInfo) -> list[type[BaseModel]]:
     return found
 
 
-def _tags(model: type[BaseModel]) -> tuple[str, ...]:
-    """What tells a section of a union from the others."""
-    return typing.get_args(model.model_fields[_tag(model)].annotation)
+def _tags(one: Candidate) -> tuple[str, ...]:
+    """The values that tell a section of a union from the others."""
+    return one.names if isinstance(one, OneOf) else typing.get_args(one.model_fields[_tag(one)].annotation)
 
 
-def _tag(model: type[BaseModel]) -> str:
-    return next(name for name in ("format", "kind", "name") if name in model.model_fields)
+def _tag(one: Candidate) -> str:
+    if isinstance(one, OneOf):
+        return one.tag
+    return next(name for name in ("format", "kind", "name") if name in one.model_fields)

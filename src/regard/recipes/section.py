@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -15,7 +15,15 @@ _WORDS = {int: "a whole number", float: "a number", bool: "true or false", types
 
 
 class Section(BaseModel):
-    """A part of a recipe: unknown keys are errors, values are what they say they are, numbers are finite."""
+    """A part of a recipe: unknown keys are errors, values are what they say they are, numbers are finite.
+
+    Attributes:
+        place: the class whose constructor states the keys, "module:Class"; empty for a section that states its own.
+        beside: names of the records whose fields are keys beside those of the constructor.
+    """
+
+    place: ClassVar[str] = ""
+    beside: ClassVar[tuple[str, ...]] = ()
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
@@ -33,13 +41,16 @@ class Section(BaseModel):
 
 
 class Model(Section):
-    """A section `model`: `kind`, which says which model it is, and the arguments of its constructor."""
+    """A section `model`: `kind`, which selects the model, and the arguments of its constructor."""
 
     if TYPE_CHECKING:
 
         @property
         def kind(self) -> str:
             """The name of the model."""
+
+        def __getattr__(self, key: str) -> Any:
+            """The value of an argument."""
 
     def arguments(self, *, scale: float | None = None) -> dict[str, Any]:
         """Return what was given as plain values, `kind` left out, and null too, which leaves all to the constructor.
@@ -57,12 +68,12 @@ def own_keys(section: object, mixin: type[S]) -> S:
     return section
 
 
-def parts(section: BaseModel) -> Iterator[BaseModel]:
+def parts(section: Section) -> Iterator[Section]:
     """A section and all sections inside it."""
     yield section
     for name in type(section).model_fields:
         value = getattr(section, name)
-        if isinstance(value, BaseModel):
+        if isinstance(value, Section):
             yield from parts(value)
 
 

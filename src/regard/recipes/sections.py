@@ -15,6 +15,7 @@ from regard.recipes.data_section import DataSection
 from regard.recipes.duration import seconds
 from regard.recipes.files import DataFile
 from regard.recipes.section import Model, Section
+from regard.recipes.source import entries
 from regard.recipes.system import System, system_of
 from regard.specials import SPECIALS
 
@@ -325,28 +326,17 @@ class DecodeSection(Section):
 
 def _settings() -> dict[str, Any]:
     """The fields of a search as keys, with the sentences of its docstring."""
-    hints, said = get_type_hints(Search), _sentences(Search)
+    hints, said = get_type_hints(Search), entries(inspect.getdoc(Search) or "")
     return {
         field.name: (hints[field.name], Field(field.default, description=said.get(field.name)))
         for field in dataclasses.fields(Search)
     }
 
 
-def _sentences(described: type) -> dict[str, str]:
-    """The sentence of each attribute in the docstring of a class."""
-    listed = inspect.cleandoc(described.__doc__ or "").partition("Attributes:\n")[2].partition("\n\n")[0]
-    entries = re.findall(r"^    (\w[\w, ]*): (.+(?:\n {5,}.+)*)", listed, re.MULTILINE)
-    return {
-        name: " ".join(f"{sentence[:1].upper()}{sentence[1:]}".split())
-        for names, sentence in entries
-        for name in names.split(", ")
-    }
-
-
 def decode_section(own: type[Section] | None) -> type[DecodeSection]:
     """Return the section `decode` of a system: a search, its own keys, and those of all."""
     bases: Any = (DecodeSection,) if own is None else (own, DecodeSection)
-    made: Any = create_model("DecodeSection", __base__=bases, __doc__=DecodeSection.__doc__, **_settings())
+    made = create_model("DecodeSection", __base__=bases, __doc__=DecodeSection.__doc__, **_settings())
     return cast("type[DecodeSection]", made)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from regard.recipes.plugins import plugged
-from regard.recipes.section import Model, Section
+from regard.recipes.section import Section
 
 if TYPE_CHECKING:
     from regard.evaluate.metrics import Metric
@@ -53,7 +53,7 @@ class System:
         name: of the task, in recipes.
         task: the `Task`, "module:Class".
         data: sections of the formats that it learns from, shared ones and its own.
-        models: the section of each model, and the class that it describes, "module:Class".
+        models: the class of each model by `model.kind`, "module:Class"; its constructor states the keys of recipes.
         metrics: that results are measured by if a recipe names none; or a function of the recipe.
         compares: the kinds of metrics that can measure it; or a function of the recipe. None for no metrics at all.
         select: what chooses the best model if a recipe does not say: the first metric, the loss, or both in this order.
@@ -72,7 +72,7 @@ class System:
     name: str
     task: str
     data: tuple[type[Section], ...]
-    models: Mapping[type[Model], str]
+    models: Mapping[str, str]
     metrics: Sequence[MetricEntry] | Callable[[Recipe], Sequence[MetricEntry]] = ()
     compares: frozenset[str] | Callable[[Recipe], frozenset[str]] | None = frozenset({"texts"})
     select: tuple[Literal["metric", "loss"], ...] = ("loss",)
@@ -89,14 +89,9 @@ class System:
     commands: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def kinds(self) -> dict[str, type[Model]]:
-        """The sections of its models by `model.kind`."""
-        return {tag_of(section, "kind"): section for section in self.models}
-
-    @property
     def formats(self) -> dict[str, type[Section]]:
         """The sections of its data by `data.format`."""
-        return {tag_of(section, "format"): section for section in self.data}
+        return {format_of(section): section for section in self.data}
 
     def owned(self) -> dict[tuple[str, str], Any]:
         """Return the default of each key of its own, by section and key."""
@@ -141,15 +136,9 @@ def default_task() -> str:
     return next(system.name for system in _installed().values() if system.default)
 
 
-def imported(place: str) -> Any:
-    """Return an object by "module:name"."""
-    module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
-
-
-def tag_of(section: type[Section], key: str) -> str:
-    """Return the value of the key that tells a section from others of its union."""
-    (tag,) = section.model_fields[key].annotation.__args__  # type: ignore[union-attr]
+def format_of(section: type[Section]) -> str:
+    """Return the value of `format` that tells a section `data` from others."""
+    (tag,) = section.model_fields["format"].annotation.__args__  # type: ignore[union-attr]
     return str(tag)
 
 

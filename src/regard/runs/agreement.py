@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
 from regard.recipes.plugins import RECORD, described, recorded
 from regard.recipes.sections import Recipe
@@ -54,6 +55,24 @@ def agree(folder: Path, recipe: Recipe) -> None:
         raise RunError(
             f"{folder} holds a run of another recipe (different: {', '.join(sorted(changed))}); "
             "give this one another name with run=NAME, or remove the folder"
+        )
+
+
+def read_back(folder: Path, recipe: Recipe) -> None:
+    """Check that the recipe of a run, as it was written, is read as this one, so that the run can be loaded.
+
+    Raises:
+        RunError: it cannot be read, or a key has another value.
+    """
+    try:
+        written = recipe_of(folder, model=False).model_dump(mode="json")
+    except RecipeError as problem:
+        raise RunError(f"{folder}: the recipe of this run cannot be read back: {problem}") from None
+    now = recipe.model_dump(mode="json")
+    if written != now:
+        changed = sorted(_difference(written, now)) or ["keys that change nothing that is learned"]
+        raise RunError(
+            f"{folder}: the recipe of this run is read back with other values (different: {', '.join(changed)})"
         )
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from regard.data.fields.encoder import Encoder, encoder_kinds
 from regard.recipes.plugins import RECORD, described
 from regard.recipes.sections import Recipe
-from regard.runs.agreement import agree, recipe_of
+from regard.runs.agreement import agree, read_back, recipe_of
 from regard.runs.budget import Budget
 from regard.runs.checkpoint import Checkpoints
 from regard.runs.files import check_file, read_tensors, recorded, write_json, write_tensors
@@ -51,7 +51,11 @@ class Run:
         agree(self.folder, recipe)
 
     def begin(self, recipe: Recipe) -> None:
-        """Write the resolved recipe; what an earlier one left that was never trained is forgotten."""
+        """Write the resolved recipe, and remove what an earlier one left that was never trained.
+
+        Raises:
+            RunError: the recipe that was written is not read back as this one.
+        """
         self.agree(recipe)
         if not self.trained:
             for made in (*(f"{kind.FILE}.*" for kind in encoder_kinds()), "budget"):
@@ -64,6 +68,7 @@ class Run:
         with recorded(self.folder / "recipe.yaml") as draft:
             resolved = recipe.model_dump(mode="json")
             draft.write_text(yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True), encoding="utf-8")
+        read_back(self.folder, recipe)
 
     def recipe(self, overrides: list[str] | None = None) -> Recipe:
         """Return the recipe of an existing run, with assignments such as `decode.beam_size=10`.

@@ -9,9 +9,9 @@ from torch import nn
 from regard.models.build import construct
 from regard.models.shapes_only import shapes_only
 from regard.nn.checkpointing import checkpoint_gradients
+from regard.parts import imported
 from regard.recipes.section import Model
 from regard.recipes.sections import Recipe
-from regard.recipes.system import imported, systems
 from regard.tasks.registry import task_class
 from regard.tasks.task import Task
 
@@ -33,8 +33,7 @@ def build_model(section: Model, source_size: int, target_size: int | None, **arg
         target_size: number of target ids; None where source and target share them or there are none.
         arguments: in place of those of the section, where any are given.
     """
-    place = next(one.models[type(section)] for one in systems().values() if type(section) in one.models)
-    return construct(section.kind, imported(place), source_size, target_size, arguments or section.arguments())
+    return construct(section.kind, imported(section.place), source_size, target_size, arguments or section.arguments())
 
 
 def outline(recipe: Recipe) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from regard.recipes.system import imported, system_of
+from regard.parts import imported
+from regard.recipes.system import system_of
 from regard.tasks.task import Task
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from torch import Tensor
 
+from regard.arguments import Probability, checked
 from regard.nn.aligners.base import Aligned, Aligner
 from regard.nn.memory import Memory
 from regard.nn.state import Past, State
@@ -29,8 +30,9 @@ class Hard(Aligner):
     that loss the energies of drawn rows have no gradient.
 
     Args:
-        expectation_probability: how often, in training, a sequence takes the expectation; the paper's is 1/2.
-        at_test: in evaluation, take the `"expectation"`, the most probable key (`"argmax"`), or draw (`"sample"`).
+        expectation_probability: probability that a training sequence reads the expectation instead of a sample; 1/2 in
+            the paper.
+        at_test: context in evaluation: the `"expectation"`, the most probable key (`"argmax"`), or a `"sample"`.
 
     No parameters. Xu et al. 2015, section 4.1; see `regard.ops.hard_weights`.
 
@@ -41,12 +43,9 @@ class Hard(Aligner):
     (tensor([0., 1.]), torch.Size([2, 1, 3]))
     """
 
-    def __init__(self, expectation_probability: float = 0.5, *, at_test: AtTest = "expectation") -> None:
+    @checked()
+    def __init__(self, expectation_probability: Probability = 0.5, *, at_test: AtTest = "expectation") -> None:
         super().__init__()
-        if not 0.0 <= expectation_probability <= 1.0:
-            raise ValueError(f"Hard: expectation_probability must lie in [0, 1]; got {expectation_probability}")
-        if at_test not in get_args(AtTest):
-            raise ValueError(f"Hard: at_test must be one of {', '.join(get_args(AtTest))}; got {at_test!r}")
         self.expectation_probability = expectation_probability
         self.at_test = at_test
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from regard.arguments import Count, checked
 from regard.nn.aligners.base import Aligned, Aligner
 from regard.nn.memory import Memory
 from regard.nn.state import State
@@ -19,8 +20,8 @@ class LocalM(Aligner):
     last key, as in the authors' code.
 
     Args:
-        window: D, keys on either side; the paper's is 10.
-        hold: whether the window stays at the last key of a sequence once t is past it.
+        window: number D of keys on either side; 10 in the paper.
+        hold: keep the window at the last key of a sequence once t is past it, as in the authors' code.
 
     No parameters. Luong, Pham & Manning 2015, section 3.2; see `regard.ops.local_m_weights`.
 
@@ -31,10 +32,9 @@ class LocalM(Aligner):
     tensor([[2, 3, 3, 3, 3]])
     """
 
-    def __init__(self, window: int = 10, *, hold: bool = False) -> None:
+    @checked()
+    def __init__(self, window: Count = 10, *, hold: bool = False) -> None:
         super().__init__()
-        if window < 0:
-            raise ValueError(f"LocalM: window is how many keys on either side, 0 or more; got {window}")
         self.window = window
         self.hold = hold
 

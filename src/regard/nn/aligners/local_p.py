@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import Size, checked
 from regard.nn.aligners.base import Aligned, Aligner
-from regard.nn.checks import mapped, positive
+from regard.nn.checks import mapped
 from regard.nn.memory import Memory
 from regard.nn.state import State
 from regard.ops.heads import split_heads
@@ -26,9 +27,9 @@ class LocalP(Aligner):
 
     Args:
         query_dim: width Cq of the queries, as the reader is given them.
-        hidden_dim: width A of the hidden layer, of each head; None for `query_dim`.
-        window: D, keys on either side; the paper's is 10.
-        num_heads: how many positions are predicted; those of the score, or 1 for one that all its heads share.
+        hidden_dim: width A of the hidden layer that predicts the position, per head; None for that of the query.
+        window: number D of keys on either side; 10 in the paper.
+        num_heads: number of predicted positions: one per head of the score, or 1 that all heads share.
 
     Parameters: `position_map` W_p [H * A, Cq], `weight` v_p [H, A].
 
@@ -40,9 +41,11 @@ class LocalP(Aligner):
     (True, 5)
     """
 
-    def __init__(self, query_dim: int, hidden_dim: int | None = None, *, window: int = 10, num_heads: int = 1) -> None:
+    @checked()
+    def __init__(
+        self, query_dim: Size, hidden_dim: Size | None = None, *, window: Size = 10, num_heads: Size = 1
+    ) -> None:
         super().__init__()
-        positive("LocalP", window=window, num_heads=num_heads)
         hidden = query_dim if hidden_dim is None else hidden_dim
         self.window = window
         self.num_heads = num_heads

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import Size
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import Past, State
@@ -24,10 +25,10 @@ class Additive(Score):
     Args:
         query_dim: width of the queries.
         key_dim: width of the keys.
-        hidden_dim: width A of the hidden layer, of each head.
+        hidden_dim: width A of the hidden layer of one head; None in a recipe for that of the attention.
         num_heads: how many scores run side by side.
         terms: what else is known of a pair (`Position()`, `Markov()`, ...): Cohn et al. 2016.
-        bias: whether the maps have biases; the paper's have none.
+        bias: add biases in the linear maps of queries and keys; the paper has none.
 
     Parameters: `query_map` W, `key_map` U, `weight` v [H, A], `term_weight` [P_1 ... P_n] [H, A, F].
 
@@ -42,11 +43,11 @@ class Additive(Score):
 
     def __init__(
         self,
-        query_dim: int,
-        key_dim: int,
-        hidden_dim: int,
+        query_dim: Size,
+        key_dim: Size,
+        hidden_dim: Size,
         *,
-        num_heads: int = 1,
+        num_heads: Size = 1,
         terms: Iterable[Term] = (),
         bias: bool = False,
     ) -> None:

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from regard.nn.checks import mapped, positive
+from regard.arguments import Size, checked
+from regard.nn.checks import mapped
 from regard.nn.memory import Memory
 from regard.nn.state import Past, State
 from regard.ops.attended import Attended
@@ -28,9 +29,10 @@ class Score(nn.Module, abc.ABC):
     Args:
         query_dim: width of the queries; needed with `hidden_dim`.
         key_dim: width of the keys; needed with `hidden_dim`.
-        hidden_dim: width of one head after the maps; None for no maps.
+        hidden_dim: width of one head after the maps; None for no maps. In a recipe, None is the width that the
+            attention gives, and no maps for `dot` with one head.
         num_heads: how many scores run side by side.
-        bias: whether the maps have biases.
+        bias: add biases in the linear maps of queries and keys.
 
     >>> import torch
     >>> from regard.nn import Attention
@@ -57,17 +59,17 @@ class Score(nn.Module, abc.ABC):
     from_the_end: bool = False
     """True if a query's place is counted from the end of the memory, so that queries must be read together."""
 
+    @checked()
     def __init__(
         self,
-        query_dim: int | None = None,
-        key_dim: int | None = None,
-        hidden_dim: int | None = None,
+        query_dim: Size | None = None,
+        key_dim: Size | None = None,
+        hidden_dim: Size | None = None,
         *,
-        num_heads: int = 1,
+        num_heads: Size = 1,
         bias: bool = False,
     ) -> None:
         super().__init__()
-        positive(type(self).__name__, num_heads=num_heads, hidden_dim=hidden_dim)
         if hidden_dim is None and (query_dim is not None or key_dim is not None):
             raise ValueError(
                 f"{type(self).__name__}: query_dim and key_dim are for maps; give hidden_dim too, or none of them"

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import Size
 from regard.nn.checks import fits
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
@@ -38,7 +39,7 @@ class Bilinear(Score):
 
     implementations = CARD.names
 
-    def __init__(self, query_dim: int, key_dim: int, *, num_heads: int = 1) -> None:
+    def __init__(self, query_dim: Size, key_dim: Size, *, num_heads: Size = 1) -> None:
         super().__init__(num_heads=num_heads)
         self.weight = nn.Parameter(torch.empty(num_heads, query_dim, key_dim))
         nn.init.normal_(self.weight, std=query_dim**-0.5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import Size, checked
 from regard.constraints import identity_fits
 from regard.nn.checks import fits
 from regard.nn.memory import Memory
@@ -29,9 +30,9 @@ class Concat(Score):
     Args:
         query_dim: width Cq of the queries.
         key_dim: width Ck of the keys.
-        hidden_dim: width A of the hidden layer, of each head; None for `key_dim`.
+        hidden_dim: width A of the hidden layer of one head; None for `key_dim`, in a recipe for that of the attention.
         num_heads: how many scores run side by side; each reads the whole query and key.
-        identity_key: fix the key's part of W to the identity, so that A = Ck.
+        identity_key: fix the part of W that maps keys to the identity, so that A = Ck, as in Luong's experiments.
 
     Parameters: `weight` W [H, A, Cq + Ck], the query's columns first ([H, Ck, Cq] with `identity_key`); `v` [H, A].
 
@@ -46,19 +47,18 @@ class Concat(Score):
     implementations = CARD.names
     without_dropout = WITHOUT_DROPOUT
 
+    @checked(identity_fits)
     def __init__(
         self,
-        query_dim: int,
-        key_dim: int,
-        hidden_dim: int | None = None,
+        query_dim: Size,
+        key_dim: Size,
+        hidden_dim: Size | None = None,
         *,
-        num_heads: int = 1,
+        num_heads: Size = 1,
         identity_key: bool = False,
     ) -> None:
         super().__init__(num_heads=num_heads)
         hidden = key_dim if hidden_dim is None else hidden_dim
-        if identity_key:
-            identity_fits(hidden, key_dim)
         self.query_dim = query_dim
         self.key_dim = key_dim
         self.identity_key = identity_key

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.arguments import Factor, Size, checked
 from regard.nn.checks import fits, mapped
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
@@ -29,7 +30,7 @@ class Cosine(Score):
         query_dim: width of the queries.
         key_dim: width of the keys, that is of a memory row.
         num_heads: how many scores run side by side.
-        softness: ε of keys that count as √(|k|² + ε²) long, see `regard.ops.cosine.inverse_length`; 0 for their length.
+        softness: ε in the length √(|k|² + ε²) of a key; 0 for its true length. See `regard.ops.cosine.inverse_length`.
 
     Parameters: `query_map` W, `strength_map` b.
 
@@ -41,7 +42,8 @@ class Cosine(Score):
 
     implementations = CARD.names
 
-    def __init__(self, query_dim: int, key_dim: int, *, num_heads: int = 1, softness: float = 0.0) -> None:
+    @checked()
+    def __init__(self, query_dim: Size, key_dim: Size, *, num_heads: Size = 1, softness: Factor = 0.0) -> None:
         super().__init__(num_heads=num_heads)
         self.softness = softness
         self.key_dim = key_dim

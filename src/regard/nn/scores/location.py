@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import Size, checked
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.state import State
@@ -21,7 +22,7 @@ class Location(Score):
 
     Args:
         query_dim: width Cq of the queries.
-        max_length: L, how many places can be attended to.
+        max_length: largest number L of keys; None in a recipe for that of the attention.
         num_heads: how many scores run side by side; each reads the whole query.
 
     Parameters: `weight` W [H, L, Cq].
@@ -34,7 +35,8 @@ class Location(Score):
     torch.Size([2, 7, 11])
     """
 
-    def __init__(self, query_dim: int, max_length: int, *, num_heads: int = 1) -> None:
+    @checked()
+    def __init__(self, query_dim: Size, max_length: Size, *, num_heads: Size = 1) -> None:
         super().__init__(num_heads=num_heads)
         self.weight = nn.Parameter(torch.empty(num_heads, max_length, query_dim))
         nn.init.uniform_(self.weight, -(query_dim**-0.5), query_dim**-0.5)

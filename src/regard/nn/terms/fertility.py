@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from regard.arguments import Count, checked
 from regard.nn.terms.base import RecurrentTerm
 from regard.ops.fertility_term import fertility_features
 
@@ -14,7 +15,7 @@ class Fertility(RecurrentTerm):
     It remembers the sum of all weights so far [B, H, 1, S]; for the first query it is 0.
 
     Args:
-        reach: k, how many neighbours on each side.
+        reach: number k of neighbours on each side.
 
     No parameters: the score owns the matrix W^af. Features: 2k + 1.
 
@@ -25,7 +26,8 @@ class Fertility(RecurrentTerm):
     torch.Size([1, 7, 3])
     """
 
-    def __init__(self, reach: int = 1) -> None:
+    @checked()
+    def __init__(self, reach: Count = 1) -> None:
         super().__init__()
         self.reach = reach
         self.width = 2 * reach + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import Count, Size, checked
 from regard.nn.memory import Memory
 from regard.nn.terms.base import RecurrentTerm
 from regard.ops.history_term import history_features
@@ -18,8 +19,8 @@ class History(RecurrentTerm):
     It remembers the states [B, H, S, F]; before the first query they are 0.
 
     Args:
-        hidden_dim: F, width of the state.
-        reach: k, how many neighbours on each side it sees.
+        hidden_dim: width F of the state.
+        reach: number k of neighbours on each side that the network reads.
 
     Parameters: `input_weight` W [3F, 2k + 1], `state_weight` U [3F, F]; no biases. The score owns the matrix that
     maps the F features.
@@ -31,7 +32,8 @@ class History(RecurrentTerm):
     torch.Size([1, 7, 2])
     """
 
-    def __init__(self, hidden_dim: int = 8, *, reach: int = 1) -> None:
+    @checked()
+    def __init__(self, hidden_dim: Size = 8, *, reach: Count = 1) -> None:
         super().__init__()
         self.reach = reach
         self.width = hidden_dim

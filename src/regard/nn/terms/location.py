@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from regard.arguments import Count, Size, checked
 from regard.nn.terms.base import RecurrentTerm
 from regard.ops.location_term import location_features
 
@@ -20,10 +21,10 @@ class LocationFeatures(RecurrentTerm):
     α_0 open, and zeros say that nothing was attended to yet.
 
     Args:
-        num_filters: how many filters.
-        reach: k; a filter is 2k + 1 long. 15 is the filter of 31 of Tacotron 2.
-        cumulative: whether the filters run over the sum of all alignments so far, as in Tacotron 2. To have both,
-            give the score two terms.
+        num_filters: number of filters.
+        reach: number k of neighbours on each side, for filters of length 2k + 1; 15 in Tacotron 2.
+        cumulative: filter the sum of all alignments so far, as in Tacotron 2, instead of the last one. For both, give
+            the score two terms.
 
     Parameters: `filters` F [num_filters, 2k + 1], the same for all heads. The score owns the matrix that maps the
     features (the paper's U) and, with `Additive(..., bias=True)`, b. Features: num_filters.
@@ -36,7 +37,8 @@ class LocationFeatures(RecurrentTerm):
     torch.Size([1, 7, 10])
     """
 
-    def __init__(self, num_filters: int = 10, *, reach: int = 15, cumulative: bool = False) -> None:
+    @checked()
+    def __init__(self, num_filters: Size = 10, *, reach: Count = 15, cumulative: bool = False) -> None:
         super().__init__()
         self.reach = reach
         self.width = num_filters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from regard.arguments import Count, checked
 from regard.nn.terms.base import RecurrentTerm
 from regard.ops.markov_term import markov_features
 
@@ -14,7 +15,7 @@ class Markov(RecurrentTerm):
     It remembers the last weights [B, H, 1, S]; for the first query they are 0.
 
     Args:
-        reach: k, how many neighbours on each side.
+        reach: number k of neighbours on each side.
 
     No parameters: the score owns the matrix W^am. Features: 2k + 1.
 
@@ -25,7 +26,8 @@ class Markov(RecurrentTerm):
     torch.Size([1, 7, 5])
     """
 
-    def __init__(self, reach: int = 1) -> None:
+    @checked()
+    def __init__(self, reach: Count = 1) -> None:
         super().__init__()
         self.reach = reach
         self.width = 2 * reach + 1

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from regard.parts import models
 from regard.recipes.system import System
 from regard.systems.answering.checks import check_tokenizer, metric_options
-from regard.systems.answering.sections import MemoryNetworkSection, StoriesData, WorldData
+from regard.systems.answering.sections import StoriesData, WorldData
 
 SYSTEM = System(
     name="answer",
     task="regard.systems.answering.task:Answering",
     data=(StoriesData, WorldData),
-    models={MemoryNetworkSection: "regard.models.memory_network:MemoryNetwork"},
+    models=models("memory_network"),
     metrics=("accuracy",),
     compares=frozenset({"labels", "texts"}),
     select=("metric",),

@@ -6,37 +6,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.attention_section import Share, Size
 from regard.recipes.data_section import Reading
 from regard.recipes.data_sections import SplitFiles
 from regard.recipes.generated_sections import GeneratedData
-from regard.recipes.section import Model
 
 if TYPE_CHECKING:
     from regard.data.example import Reader
-
-
-class MemoryNetworkSection(Model):
-    """An end-to-end memory network: a question reads a story in hops."""
-
-    kind: Literal["memory_network"]
-    """Says that it is this model."""
-    dim: Size = 20
-    """Width of the embeddings."""
-    num_hops: Size = 3
-    """How often it reads."""
-    tying: Literal["adjacent", "layerwise"] = "adjacent"
-    """Whether what one hop reads by is what the next asks by, or all hops are alike."""
-    memory_size: Size = 50
-    """How many sentences it remembers, the last ones."""
-    empty_slots: bool = True
-    """Whether the empty part of the memory can be looked at too."""
-    position_encoding: bool = True
-    """Whether the places of words in a sentence count."""
-    noise: Share = 0.1
-    """The rate of empty memories in training."""
-    linear_start: bool = False
-    """Whether training begins without the softmax."""
 
 
 class StoriesData(SplitFiles):

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from regard.parts import models
 from regard.recipes.system import System
 from regard.systems.bits.checks import check_training
 from regard.systems.bits.sections import (
     AssociativeRecallData,
     CopyData,
     NgramsData,
-    NTMSection,
     PrioritySortData,
     RepeatCopyData,
-    VectorRNNSection,
 )
 
 SYSTEM = System(
     name="bits",
     task="regard.systems.bits.task:Bits",
     data=(CopyData, RepeatCopyData, AssociativeRecallData, NgramsData, PrioritySortData),
-    models={NTMSection: "regard.models.ntm:NTM", VectorRNNSection: "regard.models.vector_rnn:VectorRNN"},
+    models=models("ntm", "rnn"),
     metrics=("exact_match",),
     uses=frozenset({"train.batch"}),
     checks={"train": check_training},

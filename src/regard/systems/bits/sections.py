@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from regard.constraints import shifts_balance, shifts_fit
-from regard.recipes.attention_section import Size
 from regard.recipes.data_section import DataSection, Reading, Split
-from regard.recipes.encoder_sections import LSTM, CellsSection
-from regard.recipes.section import Model
 
 if TYPE_CHECKING:
     from regard.data.example import Examples
@@ -115,47 +111,3 @@ class PrioritySortData(EpisodeData):
     """How many are read."""
     highest: int = Field(16, ge=1)
     """How many of them are to be said."""
-
-
-class NTMSection(Model):
-    """A Neural Turing Machine."""
-
-    kind: Literal["ntm"]
-    """Says that it is this model."""
-    controller: Literal["feedforward", "lstm"] = "feedforward"
-    """What moves the heads."""
-    hidden_dim: Size = 100
-    """Width of the controller."""
-    num_layers: Size = 1
-    """Of the controller."""
-    rows: Size = 128
-    """How many rows the tape has."""
-    row_dim: Size = 20
-    """Width of a row."""
-    read_heads: Size = 1
-    """How many heads read."""
-    write_heads: Size = 1
-    """How many heads write."""
-    shifts: int = 3
-    """How many places a head may move in a step, odd: 3 for one back, none and one forth."""
-    initial: Literal["peaked", "uniform"] = "peaked"
-    """Where the heads start: on the first row, or everywhere."""
-    tape: Literal["constant", "learned"] = "constant"
-    """What the tape holds at first."""
-
-    @model_validator(mode="after")
-    def _moving(self) -> NTMSection:
-        shifts_balance(self.shifts)
-        shifts_fit(self.shifts, self.rows)
-        return self
-
-
-class VectorRNNSection(Model):
-    """Recurrent layers on vectors, beside the machines."""
-
-    kind: Literal["rnn"]
-    """Says that it is this model."""
-    hidden_dim: Size = 256
-    """Width of a layer."""
-    cells: LSTM = CellsSection(kind="lstm")
-    """What the layers are made of."""

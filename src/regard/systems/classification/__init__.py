@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from regard.parts import models
 from regard.recipes.data_sections import FolderData
 from regard.recipes.system import System
 from regard.systems.classification.checks import (
@@ -13,7 +14,6 @@ from regard.systems.classification.checks import (
     metric_options,
 )
 from regard.systems.classification.sections import (
-    AcceptorSection,
     Decoding,
     EndingsData,
     LabelledHubData,
@@ -37,7 +37,7 @@ SYSTEM = System(
         LabelledJsonlData,
         LabelledHubData,
     ),
-    models={AcceptorSection: "regard.models.acceptor:Acceptor"},
+    models=models("acceptor"),
     metrics=default_metrics,
     compares=compared,
     select=("metric",),

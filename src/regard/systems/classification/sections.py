@@ -4,51 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from regard.recipes.attention_section import Share, Size
 from regard.recipes.data_section import Reading, Split
 from regard.recipes.data_sections import HubData, JsonlData, LabelledData, TableData
-from regard.recipes.encoder_sections import Encoder, RNNEncoderSection
 from regard.recipes.generated_sections import GeneratedData
-from regard.recipes.section import Model, Section
+from regard.recipes.section import Section
 from regard.systems.classification.target_section import TargetData
 
 if TYPE_CHECKING:
     from regard.data.example import Examples
-
-
-class AcceptorSection(Model):
-    """A whole text to one label."""
-
-    kind: Literal["acceptor"]
-    """Says that it is this model."""
-    encoder: Encoder = RNNEncoderSection(kind="rnn")
-    """What reads the text: `kind` and its arguments."""
-    pooling: Literal["last", "mean", "max", "attention"] = "attention"
-    """What is made of its states: the last, their mean, their maximum, or weighted means."""
-    num_hops: Size = 1
-    """How many weighted means, of attention."""
-    attention_dim: Size | None = None
-    """Width inside the attention; None for the encoder's."""
-    penalty: float = Field(0.0, ge=0)
-    """What hops cost that look at the same words, of attention."""
-    pair_dim: Size | None = None
-    """Reads two texts apart and compares them in so many factors; None for one text."""
-    hidden_dim: Size | None = None
-    """Units of a hidden layer; None for none."""
-    pruned: tuple[Size, Size] | None = None
-    """A hidden layer with so many units for each hop and for each channel instead."""
-    dropout: Share = 0.0
-    """On what was pooled or compared, and on the hidden layer."""
-    word_dropout: float = Field(0.0, ge=0, le=1)
-    """How often a word becomes unknown in training."""
-
-    @model_validator(mode="after")
-    def _one_layer(self) -> AcceptorSection:
-        if self.hidden_dim is not None and self.pruned is not None:
-            raise ValueError("hidden_dim and pruned are two ways to make one hidden layer; give one of them")
-        return self
 
 
 class Decoding(Section):

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
+from regard.parts import models
 from regard.recipes.data_sections import HubData, JsonlData, TableData, TextData
 from regard.recipes.system import System
 from regard.systems.language_model.sections import (
-    CharRNNSection,
     Decoding,
-    LanguageModelSection,
-    LSTMNLMSection,
-    PointerLMSection,
     TalesData,
-    TransformerLMSection,
 )
 
 SYSTEM = System(
     name="language_model",
     task="regard.systems.language_model.task:LanguageModelling",
     data=(TextData, TableData, JsonlData, HubData, TalesData),
-    models={
-        CharRNNSection: "regard.models.char_rnn:CharRNN",
-        LanguageModelSection: "regard.models.language_model:LanguageModel",
-        LSTMNLMSection: "regard.models.lstmn_lm:LSTMNLM",
-        PointerLMSection: "regard.models.pointer_lm:PointerLM",
-        TransformerLMSection: "regard.models.transformer:TransformerLM",
-    },
+    models=models("char_rnn", "language_model", "lstmn_lm", "pointer_lm", "transformer_lm"),
     compares=None,
     uses=frozenset(
         {

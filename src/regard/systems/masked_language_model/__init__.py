@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from regard.parts import models
 from regard.recipes.data_sections import HubData, JsonlData, TableData, TextData
 from regard.recipes.system import System
 from regard.systems.classification.sections import OpinionsData
 from regard.systems.masked_language_model.checks import check_tokenizer, check_training
-from regard.systems.masked_language_model.sections import BertSection, Training
+from regard.systems.masked_language_model.sections import Training
 
 SYSTEM = System(
     name="masked_language_model",
     task="regard.systems.masked_language_model.task:MaskedLanguageModelling",
     data=(TextData, TableData, JsonlData, HubData, OpinionsData),
-    models={BertSection: "regard.models.bert:Bert"},
+    models=models("bert"),
     compares=None,
     uses=frozenset({"train.batch", "train.batch.window", "train.label_smoothing"}),
     train=Training,

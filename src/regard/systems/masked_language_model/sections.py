@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field, model_validator
 
-from regard.recipes.encoder_sections import BertEncoderSection
-from regard.recipes.section import Model, Section
+from regard.recipes.section import Section
 
 
 class MaskingSection(Section):
@@ -34,20 +31,3 @@ class Training(Section):
 
     masking: MaskingSection = MaskingSection()
     """Which words are hidden."""
-
-
-class BertSection(Model):
-    """BERT with its heads, to be pretrained."""
-
-    kind: Literal["bert"]
-    """Says that it is this model."""
-    encoder: BertEncoderSection = BertEncoderSection()
-    """The layers that read."""
-    next_sentence: bool = False
-    """Whether it learns too if the second part of a text follows the first."""
-
-    @model_validator(mode="after")
-    def _summed(self) -> BertSection:
-        if self.next_sentence and not self.encoder.pooled:
-            raise ValueError("next_sentence looks at the pooled summary of a text; set pooled of the encoder to true")
-        return self

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from regard.parts import models
 from regard.recipes.system import System
 from regard.systems.nodes.checks import metric_options
-from regard.systems.nodes.sections import CommunitiesData, GATSection, GraphData, PlanetoidData
+from regard.systems.nodes.sections import CommunitiesData, GraphData, PlanetoidData
 
 SYSTEM = System(
     name="nodes",
     task="regard.systems.nodes.task:Nodes",
     data=(CommunitiesData, PlanetoidData, GraphData),
-    models={GATSection: "regard.models.graph:GAT"},
+    models=models("gat"),
     metrics=("accuracy",),
     compares=frozenset({"labels", "texts"}),
     select=("metric", "loss"),

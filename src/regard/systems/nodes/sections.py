@@ -9,36 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
-from regard.recipes.attention_section import Share, Size
 from regard.recipes.data_section import DataSection, Reading, Split
 from regard.recipes.data_sections import Files, SplitSection
 from regard.recipes.files import DataFile
-from regard.recipes.section import Model
 
 if TYPE_CHECKING:
     from regard.data.example import Examples
     from regard.systems.nodes.graphs import Graph, GraphSource
-
-
-class GATSection(Model):
-    """A graph attention network."""
-
-    kind: Literal["gat"]
-    """Says that it is this model."""
-    hidden_dim: Size = 8
-    """Width of one head."""
-    num_heads: Size = 8
-    """Heads of the hidden layers, side by side."""
-    output_heads: Size = 1
-    """Heads of the last layer, averaged."""
-    num_layers: Size = 2
-    """How many."""
-    residual: bool = False
-    """Whether a layer between the first and the last adds what it was given."""
-    dropout: Share = 0.6
-    """Of features and hidden states, of weights, and of what is read with them."""
-    negative_slope: float = 0.2
-    """Of the LeakyReLU of the energies."""
 
 
 class GraphSection(DataSection):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from regard.parts import models
 from regard.recipes.data_sections import HubData, JsonlData, TableData
 from regard.recipes.system import System
-from regard.recipes.translator_sections import MemoryTransformerSection
 from regard.systems.recall.checks import check_decoding
 from regard.systems.recall.sections import Decoding, GlossaryData
 
@@ -12,7 +12,7 @@ SYSTEM = System(
     name="recall",
     task="regard.systems.recall.task:Recalling",
     data=(GlossaryData, TableData, JsonlData, HubData),
-    models={MemoryTransformerSection: "regard.models.memory_transformer:MemoryTransformer"},
+    models=models("memory_transformer"),
     metrics=("exact_match",),
     uses=frozenset(
         {

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from regard.parts import models
 from regard.recipes.system import System
 from regard.systems.spans.checks import check_tokenizer
-from regard.systems.spans.sections import DiariesData, SpanReaderSection, SpansData, SquadData
+from regard.systems.spans.sections import DiariesData, SpansData, SquadData
 
 SYSTEM = System(
     name="spans",
     task="regard.systems.spans.task:SpanAnswering",
     data=(DiariesData, SquadData, SpansData),
-    models={SpanReaderSection: "regard.models.span_reader:SpanReader"},
+    models=models("span_reader"),
     metrics=("squad_f1", "squad_exact"),
     select=("metric",),
     uses=frozenset({"train.batch"}),

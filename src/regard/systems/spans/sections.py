@@ -6,26 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from regard.recipes.attention_section import Share
 from regard.recipes.data_section import DataSection, Reading, Split
 from regard.recipes.data_sections import SplitFiles
-from regard.recipes.encoder_sections import Encoder, RNNEncoderSection
 from regard.recipes.generated_sections import GeneratedData
-from regard.recipes.section import Model
 
 if TYPE_CHECKING:
     from regard.data.example import Reader
-
-
-class SpanReaderSection(Model):
-    """A question and a passage to where the answer begins and ends."""
-
-    kind: Literal["span_reader"]
-    """Says that it is this model."""
-    encoder: Encoder = RNNEncoderSection(kind="rnn")
-    """What reads both: `kind` and its arguments."""
-    dropout: Share = 0.1
-    """On the states that the output looks at."""
 
 
 class SpanData(DataSection):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from regard.parts import models
 from regard.recipes.data_sections import ColumnsData, ConlluData, HubData, JsonlData
 from regard.recipes.system import System
 from regard.systems.tagging.checks import check_tokenizer
-from regard.systems.tagging.sections import TransducerSection
 
 SYSTEM = System(
     name="tag",
     task="regard.systems.tagging.task:Tagging",
     data=(ColumnsData, ConlluData, JsonlData, HubData),
-    models={TransducerSection: "regard.models.transducer:Transducer"},
+    models=models("transducer"),
     metrics=("accuracy",),
     compares=frozenset({"labels", "chunks", "texts"}),
     select=("metric",),

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
+from regard.parts import models
 from regard.recipes.data_sections import CmudictData, HubData, JsonlData, PairsData, TableData
 from regard.recipes.system import System
-from regard.recipes.translator_sections import (
-    BahdanauSection,
-    BidirectionalSection,
-    LSTMNSection,
-    LuongSection,
-    Seq2SeqSection,
-    SimpleAttentionSection,
-    TransformerSection,
-)
 from regard.systems.translation.checks import check_decoding, check_tokenizer
 from regard.systems.translation.sections import DatesData, Decoding, DigitsData, Evaluating, Training
 
@@ -21,15 +13,7 @@ SYSTEM = System(
     default=True,
     task="regard.systems.translation.task:Translation",
     data=(DatesData, DigitsData, PairsData, TableData, JsonlData, HubData, CmudictData),
-    models={
-        BahdanauSection: "regard.models.bahdanau:Bahdanau",
-        LSTMNSection: "regard.models.lstmn:LSTMNSeq2Seq",
-        LuongSection: "regard.models.luong:Luong",
-        Seq2SeqSection: "regard.models.seq2seq:Seq2Seq",
-        SimpleAttentionSection: "regard.models.simple_attention:SimpleAttention",
-        TransformerSection: "regard.models.transformer:Transformer",
-        BidirectionalSection: "regard.models.bidirectional:Bidirectional",
-    },
+    models=models("bahdanau", "lstmn", "luong", "seq2seq", "simple_attention", "transformer", "bidirectional"),
     metrics=("bleu",),
     uses=frozenset(
         {

@@ -1,0 +1,105 @@
+"""Names of models and of their parts in recipes, and the classes they stand for. Without PyTorch."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+from regard.arguments import PartKind
+
+T = TypeVar("T")
+
+_ENCODER_DECODERS = {
+    "bahdanau": "regard.models:Bahdanau",
+    "lstmn": "regard.models:LSTMNSeq2Seq",
+    "luong": "regard.models:Luong",
+    "seq2seq": "regard.models:Seq2Seq",
+    "simple_attention": "regard.models:SimpleAttention",
+    "transformer": "regard.models:Transformer",
+}
+PARTS: Mapping[PartKind, Mapping[str, str]] = {
+    "model": {
+        **_ENCODER_DECODERS,
+        "acceptor": "regard.models:Acceptor",
+        "bert": "regard.models:Bert",
+        "bidirectional": "regard.models:Bidirectional",
+        "char_rnn": "regard.models:CharRNN",
+        "gat": "regard.models:GAT",
+        "language_model": "regard.models:LanguageModel",
+        "lstmn_lm": "regard.models:LSTMNLM",
+        "memory_network": "regard.models:MemoryNetwork",
+        "memory_transformer": "regard.models:MemoryTransformer",
+        "ntm": "regard.models:NTM",
+        "pointer_lm": "regard.models:PointerLM",
+        "rnn": "regard.models:VectorRNN",
+        "span_reader": "regard.models:SpanReader",
+        "transducer": "regard.models:Transducer",
+        "transformer_lm": "regard.models:TransformerLM",
+    },
+    "encoder_decoder": _ENCODER_DECODERS,
+    "encoder": {
+        "rnn": "regard.models:Encoder",
+        "lstmn": "regard.models:LSTMNEncoder",
+        "transformer": "regard.models:TransformerEncoder",
+        "bert": "regard.models:BertEncoder",
+        "conv": "regard.models:ConvEncoder",
+    },
+    "score": {
+        "additive": "regard.nn:Additive",
+        "bilinear": "regard.nn:Bilinear",
+        "concat": "regard.nn:Concat",
+        "cosine": "regard.nn:Cosine",
+        "dot": "regard.nn:Dot",
+        "general": "regard.nn:Bilinear",
+        "location": "regard.nn:Location",
+        "scaled_dot": "regard.nn:ScaledDot",
+    },
+    "aligner": {
+        "hard": "regard.nn:Hard",
+        "local_m": "regard.nn:LocalM",
+        "local_p": "regard.nn:LocalP",
+        "linear": "regard.nn:LinearAligner",
+        "softmax": "regard.nn:Softmax",
+    },
+    "term": {
+        "fertility": "regard.nn:Fertility",
+        "location": "regard.nn:LocationFeatures",
+        "markov": "regard.nn:Markov",
+        "position": "regard.nn:Position",
+        "history": "regard.nn:History",
+    },
+}
+"""Kind of part -> name in recipes -> "module:Class"."""
+
+
+def models(*names: str) -> dict[str, str]:
+    """Return the places of models of the package, for the `models` of a system."""
+    return {name: PARTS["model"][name] for name in names}
+
+
+class Classes(Mapping[str, type[T]], Generic[T]):
+    """The classes of a kind of parts by name, each imported when it is first looked up.
+
+    >>> Classes("score")["dot"].__name__
+    'Dot'
+    """
+
+    def __init__(self, kind: PartKind) -> None:
+        self._places = PARTS[kind]
+
+    def __getitem__(self, name: str) -> type[T]:
+        found: type[T] = imported(self._places[name])
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def imported(place: str) -> Any:
+    """Return an object by "module:name"."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
