@@ -27,7 +27,12 @@ def bar(label: str, value: int) -> Glyph:
 def arrays(folder: Path, **changed: Any) -> Path:
     """A file of MNIST's form: digit n is a square of value 10 + n."""
     squares = np.stack([np.full((28, 28), 10 + number, np.uint8) for number in range(7)])
-    given = {"x_train": squares, "y_train": np.arange(7), "x_test": squares[:3], "y_test": np.array([4, 5, 6])} | changed
+    given = {
+        "x_train": squares,
+        "y_train": np.arange(7),
+        "x_test": squares[:3],
+        "y_test": np.array([4, 5, 6]),
+    } | changed
     np.savez(folder / "mnist.npz", **{name: value for name, value in given.items() if value is not None})
     return folder / "mnist.npz"
 
@@ -95,7 +100,9 @@ def test_mnist_is_divided_by_its_order(tmp_path: Path) -> None:
     examples = list(small)
     assert [example.fields["labels"] for example in examples] == [["0"], ["1"]] * 3
     assert (examples[0].fields["picture"] != examples[2].fields["picture"]).any()
-    assert [(a.fields["picture"] == b.fields["picture"]).all() for a, b in zip(examples, small, strict=True)] == [True] * 6
+    assert [(a.fields["picture"] == b.fields["picture"]).all() for a, b in zip(examples, small, strict=True)] == [
+        True
+    ] * 6
     assert str(tmp_path) not in small.settings()
 
 

@@ -52,9 +52,7 @@ class Canvas:
         if self.side < least:
             raise DataError(f"a picture of the setting {self.setting!r} has {least} pixels a side or more; {self.side}")
 
-    def filled(
-        self, glyph: Glyph, another: Callable[[], Glyph], rng: np.random.Generator
-    ) -> tuple[Pixels, list[str]]:
+    def filled(self, glyph: Glyph, another: Callable[[], Glyph], rng: np.random.Generator) -> tuple[Pixels, list[str]]:
         """Return the pixels [1, side, side] and the labels.
 
         Args:

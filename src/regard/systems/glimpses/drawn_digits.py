@@ -17,7 +17,9 @@ from regard.systems.glimpses.sections import GLYPH, Setting
 Points = NDArray[np.float64]
 
 
-def _arc(centre: tuple[float, float], radii: tuple[float, float], begin: float, end: float) -> list[tuple[float, float]]:
+def _arc(
+    centre: tuple[float, float], radii: tuple[float, float], begin: float, end: float
+) -> list[tuple[float, float]]:
     """Points of an ellipse between two angles in turns; 0 is to the right, and a quarter is down."""
     turns = np.linspace(begin, end, max(3, round(12 * abs(end - begin)) + 1)) * 2 * np.pi
     return [(centre[0] + radii[0] * float(np.cos(a)), centre[1] + radii[1] * float(np.sin(a))) for a in turns]
@@ -103,9 +105,7 @@ class DrawnDigits(Generated):
     @property
     def canvas(self) -> Canvas:
         """The canvas of every picture."""
-        return Canvas(
-            setting=self.setting, side=self.side, clutter=self.clutter, patch=self.patch, order=self.order
-        )
+        return Canvas(setting=self.setting, side=self.side, clutter=self.clutter, patch=self.patch, order=self.order)
 
     def example(self, index: int) -> Example:
         rng = np.random.default_rng((self.seed, get_args(Part).index(self.split), index))

@@ -63,9 +63,7 @@ class Mnist:
 
     def __iter__(self) -> Iterator[Example]:
         digits, labels = self._digits()
-        canvas = Canvas(
-            setting=self.setting, side=self.side, clutter=self.clutter, patch=self.patch, order=self.order
-        )
+        canvas = Canvas(setting=self.setting, side=self.side, clutter=self.clutter, patch=self.patch, order=self.order)
         part, copies = get_args(Part).index(self.split), self.copies if self.split == "train" else 1
         for number in range(len(digits) * copies):
             rng = np.random.default_rng((self.seed, part, number))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -36,9 +36,6 @@ from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Encoders, Task, Unrolling
 from regard.view.overlay import draw_glimpses
-
-if TYPE_CHECKING:
-    from regard.recipes.data_section import Split as SplitName
 
 _WHOLE = ("fully_connected", "convolutional")  # models that are made for one size of picture
 
@@ -136,6 +133,8 @@ class Glimpses(Task):
         Raises:
             TextError: it is none, or cannot be read.
         """
+        if isinstance(given, Asked):
+            return given
         if isinstance(given, Mapping):
             if "picture" not in given:
                 raise TextError("the input has no 'picture'; give the path, the bytes or the array of one")
@@ -153,15 +152,17 @@ class Glimpses(Task):
         said = f"{name}: is dark on light and was inverted, for the pictures of the training data are light on dark"
         return Asked(name, 255 - pixels, (said,) if note is None else (note, said))
 
-    def ask(self, fields: Mapping[str, Any]) -> Asked:
-        return Asked("picture", array_of(fields["picture"]))
+    def ask(self, fields: Mapping[str, Any]) -> Any:
+        """Return the picture of an example; of a table of names, the name, which `parse` opens."""
+        given = fields["picture"]
+        return given if isinstance(given, str) else Asked("picture", given)
 
     def input_warnings(self, model: Any, texts: Sequence[Any]) -> list[str]:
         """Return what was done to pictures beyond the usual."""
         found: list[str] = []
         for one in texts:
             try:
-                found += (one if isinstance(one, Asked) else self.parse(one)).notes
+                found += self.parse(one).notes
             except TextError:
                 continue  # the answer says what is wrong
         return found
@@ -212,12 +213,12 @@ class Glimpses(Task):
         for row in scores:
             top = row.topk(min(count + 1, len(row)))
             choices = list(zip(top.indices.tolist(), top.values.tolist(), strict=True))
-            grown = [one for one in best if one[0] and one[0][-1] == labels.size]  # these have ended
-            for ids, log_probs in (one for one in best if one not in grown):
+            found = [one for one in best if labels.size in one[0]]  # these have ended
+            for ids, log_probs in [one for one in best if labels.size not in one[0]]:
                 # A picture has a label: the end does not come first.
                 allowed = [one for one in choices if ids or one[0] < labels.size]
-                grown += [((*ids, index), (*log_probs, value)) for index, value in allowed]
-            best = sorted(grown, key=lambda one: -sum(one[1]))[:count]
+                found += [((*ids, index), (*log_probs, value)) for index, value in allowed]
+            best = sorted(found, key=lambda one: -sum(one[1]))[:count]
         shares = dict(zip(labels.names, scores[0].exp().tolist(), strict=True)) if self.objects == 1 else None
         return [self._prediction(asked, labels.decode([index for index in ids if index < labels.size]), log_probs,
                                  steps, shares) for ids, log_probs in best]  # fmt: skip
@@ -253,7 +254,7 @@ class Glimpses(Task):
 
 
 def dark_on_light(pixels: NDArray[np.uint8]) -> bool:
-    """Return whether the picture is lighter at its edge than the middle of the range, and inside darker than that.
+    """Return whether the edge of a picture is mostly light, as paper is.
 
     >>> paper = np.full((1, 8, 8), 250, np.uint8)
     >>> dark_on_light(paper), dark_on_light(255 - paper)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Annotated
 
 import torch
@@ -46,7 +47,7 @@ class FullyConnected(nn.Module):
     ) -> None:
         super().__init__()
         widths = [channels * height * width, *[hidden_dim] * num_layers]
-        self.layers = nn.ModuleList(nn.Linear(*pair) for pair in zip(widths[:-1], widths[1:], strict=True))
+        self.layers = nn.ModuleList(nn.Linear(*pair) for pair in pairwise(widths))
         self.dropout = Dropout(dropout)
         self.output_map = nn.Linear(hidden_dim, objects * (num_classes + (objects > 1)))
         self.objects = objects
