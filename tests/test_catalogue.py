@@ -30,7 +30,7 @@ NOT_A_READ = {
     "position_term", "markov_term", "fertility_term", "history_term", "location_term",
     "multi_head", "key_value", "sinusoidal", "learned_positions",
     "coattention", "attention_over_attention", "pointer_sum", "graph",
-    "global_fertility", "symmetry", "doubly_stochastic", "linear_chain",
+    "global_fertility", "symmetry", "doubly_stochastic", "linear_chain", "glimpse",
 }  # fmt: skip
 
 

@@ -14,8 +14,8 @@ PACKAGE = Path(regard.__file__).parent
 
 FLOORS = """
 lazy specials nearest checksum registry
-arguments constraints cuda_capture memo
-tensor_fit cpu_settings parts
+arguments cuda_capture memo
+constraints parts tensor_fit cpu_settings
 masks
 ops
 protocol

@@ -14,10 +14,17 @@ from regard.evaluate import METRICS, Score, metric
 @pytest.mark.parametrize("name", METRICS)
 def test_a_perfect_system_has_the_best_value_and_a_signature(name: str) -> None:
     truth = ["3.5", "-1"] if METRICS[name].compares == "numbers" else ["B-X I-X O B-Y O B-Z", "O O O O B-X I-X"]
-    found = metric(name)(truth, truth)
-    perfect = {"bleu": 100.0, "chrf": 100.0, "chrf++": 100.0, "meteor": 1 - 0.5 * (2 / 12) ** 3}
-    if name == "meteor":
-        found = metric(name, tokenize="none")(truth, truth)
+    right = ["slot[B-X I-X O B-Y O B-Z]", "slot[O O O O B-X I-X]"] if METRICS[name].compares == "records" else truth
+    options = {"tokenize": "none"} if name in ("meteor", "cider", "distinct", "repetition") else {}
+    found = metric(name, **options)(truth, right)
+    perfect = {
+        "bleu": 100.0,
+        "chrf": 100.0,
+        "chrf++": 100.0,
+        "meteor": 1 - 0.5 * (2 / 12) ** 3,
+        "cider": 8.75,
+    }  # words of both weigh 0
+    perfect |= {"distinct": 5 / 12}  # of itself: b-x, i-x, o, b-y and b-z
     assert found.value == pytest.approx(perfect.get(name, 1.0 if METRICS[name].higher_is_better else 0.0))
     assert ":" in found.signature
     assert str(found) == f"{found.name} {found.value:#.4g} ({found.signature})"

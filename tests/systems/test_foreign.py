@@ -25,11 +25,11 @@ data: {format: pictures, train: train.tsv, valid: valid.tsv, test: valid.tsv}
 tokenizer: {kind: words}
 model: {kind: captioner, hidden_dim: 32}
 train:
-  steps: 60
+  steps: 120
   batch: {sentences: 32}
-  optimizer: {rate: 0.02}
+  optimizer: {rate: 0.01}
   log_every: 10
-  valid_every: 30
+  valid_every: 60
   checkpoint_every: 15
 decode: {strategy: beam, beam_size: 3, max_length: 6}
 """
@@ -44,10 +44,10 @@ def scene(rng: np.random.Generator) -> tuple[np.ndarray, str]:
     return picture, f"{COLOURS[colour]} square {PLACES[place]}"
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the plug-in, its recipe and its data, as the working directory."""
-    rng = np.random.default_rng(1)
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the plug-in, its recipe and its data; one for all tests, since a process imports a module once."""
+    tmp_path, rng = tmp_path_factory.mktemp("captions"), np.random.default_rng(1)
     shutil.copytree(PLUGIN, tmp_path / "captions", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "scenes.yaml").write_text(RECIPE)
     for split, size in (("train", 160), ("valid", 24)):
@@ -57,8 +57,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             np.save(tmp_path / f"{split}{number}.npy", picture)
             lines.append(f"{split}{number}.npy\t{caption}\n")
         (tmp_path / f"{split}.tsv").write_text("".join(lines))
-    monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def folder(installed: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same as the working directory."""
+    monkeypatch.chdir(installed)
+    return installed
 
 
 def command(*arguments: str) -> list[str]:
@@ -113,7 +119,7 @@ def test_a_killed_run_resumes_to_the_same_numbers(folder: Path) -> None:
 def test_its_values_are_compared(folder: Path) -> None:
     shown = asked("compare", "scenes.yaml", "train.seed=1,2", "train.steps=4", "train.valid_every=4")
     assert "seed" in shown
-    assert "exact_match" in shown
+    assert "exact match" in shown
 
 
 def test_a_typo_names_line_and_key_before_pytorch_is_imported(folder: Path) -> None:
@@ -133,5 +139,5 @@ def test_a_bad_line_of_its_data_is_one_sentence(folder: Path) -> None:
     (folder / "bad.tsv").write_text("valid0.npy\tred square\nno tab here\n")
     (folder / "wide.tsv").write_text("wide.npy\tred square\n")
     np.save(folder / "wide.npy", np.zeros((3, 8, 9), np.float32))
-    assert "bad.tsv:2" in refused("train", "scenes.yaml", "data.valid=bad.tsv")
-    assert "wide.tsv:1" in refused("train", "scenes.yaml", "data.valid=wide.tsv")
+    assert "bad.tsv:2" in refused("train", "scenes.yaml", "run=bad", "data.valid=bad.tsv")
+    assert "wide.tsv:1" in refused("train", "scenes.yaml", "run=wide", "data.valid=wide.tsv")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from regard.data import Corpus
 from regard.runs.folder import RunError
 from regard.runs.run import Run
 from regard.train.screen import Screen
@@ -58,7 +59,7 @@ def test_a_moved_file_is_the_same_data(data: str, tmp_path: Path) -> None:
 def test_generated_data_that_changed_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     train(tmp_path / "run", "train.steps=2")
     trainer = Trainer(recipe("train.steps=4"), Run(tmp_path / "run"), screen=Screen(quiet=True))
-    monkeypatch.setattr("regard.train.checkpointing.sums_of", lambda _: {"source.ids": ["0"]})
+    monkeypatch.setattr(Corpus, "sums", lambda _: {"source.ids": "0"})
     with pytest.raises(RunError, match="the split train, the split valid, the split test changed"):
         trainer.fit()
 

@@ -1,4 +1,4 @@
-"""What a reader gives, and what a reader is."""
+"""Example, and the readers that yield examples."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 from regard.data.fields.target_kinds import ONE_LABEL, TargetKind
 from regard.data.formats.encodings import lone_surrogate
@@ -64,12 +64,20 @@ class Examples(Protocol):
 
     @property
     def skipped(self) -> Skipped:
-        """What the last iteration left out."""
+        """Lines that the last iteration left out."""
 
     def settings(self) -> str:
         """Everything but the files that decides what the examples are."""
 
     def __iter__(self) -> Iterator[Example]: ...
+
+
+@runtime_checkable
+class Checksummed(Protocol):
+    """Examples that are parts of one whole, such as a graph, and have checksums of their own."""
+
+    def sums(self) -> dict[str, str]:
+        """Return the checksums by part."""
 
 
 @dataclass(frozen=True)
@@ -119,11 +127,11 @@ class Reader(ABC):
         return "" if self.max_line == LONGEST else f" {self.max_line}"
 
     def may_be_blank(self, name: str) -> bool:
-        """Whether a field with nothing in it is one."""
+        """Return whether an empty field is allowed."""
         return self.questions or (name == "label" and self.target_kind.blank)
 
     def asking(self, columns: Mapping[str, Any]) -> Self:
-        """Return a reader of what a model is asked alone.
+        """Return a reader of inputs alone, without answers.
 
         Args:
             columns: field to column, of formats with columns.

@@ -1,4 +1,4 @@
-"""What a cache is keyed by: content, never dates or names."""
+"""Fingerprint: the key of a cache, made of content, never of dates or names."""
 
 from __future__ import annotations
 

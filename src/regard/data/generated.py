@@ -1,4 +1,4 @@
-"""Data that are made when they are asked for."""
+"""Generated data: examples by number, computed on demand."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Generated(abc.ABC):
 
     @property
     def kind(self) -> str:
-        """What they are called."""
+        """Name of such data in messages."""
         return type(self).__name__.lower()
 
     @property
@@ -72,11 +72,11 @@ class Generated(abc.ABC):
             raise DataError(f"split is {self.split!r}; it can be {', '.join(get_args(Part))}")
 
     def where(self, index: int) -> str:
-        """Where an example stands, for people."""
+        """Return the place of an example, for messages."""
         return f"{self.kind}.{self.split}:{index}"
 
     def is_here(self, text: str) -> bool:
-        """Whether a text belongs to this split: 80% of all are in "train", 10% each in the others, by their hash."""
+        """Return whether a text is in this split: 80% of all are in "train", 10% each in the others, by their hash."""
         place = share(text, self.kind)
         return self.split == ("valid" if place < 0.1 else "test" if place < 0.2 else "train")
 

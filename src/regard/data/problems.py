@@ -1,4 +1,4 @@
-"""What can be wrong with data."""
+"""Errors of data, and counts of lines that are left out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class DataError(ValueError):
 
 
 class TextError(DataError):
-    """A text that a model cannot be asked, in one sentence; other texts can be."""
+    """An input that a model cannot read, in one sentence; other inputs may be fine."""
 
 
 def shortened(text: str, most: int = 60) -> str:
@@ -26,7 +26,7 @@ def shortened(text: str, most: int = 60) -> str:
 
 @dataclass
 class Skipped:
-    """How many lines a reader left out, and the first few by name.
+    """Number of lines that a reader left out, and the first few by name.
 
     >>> skipped = Skipped()
     >>> skipped.add("train.tsv:3: 1 column")

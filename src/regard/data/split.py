@@ -15,7 +15,7 @@ Part = Literal["train", "valid", "test"]
 
 
 def share(text: str, salt: str = "") -> float:
-    """Where a text falls in [0, 1), by its hash: the same always and everywhere.
+    """Return the place of a text in [0, 1), by its hash: the same always and everywhere.
 
     >>> round(share("a house"), 4) == round(share("a house"), 4) != round(share("a house", "other"), 4)
     True
@@ -37,7 +37,7 @@ class _Part:
 
     @property
     def skipped(self) -> Skipped:
-        """What the examples left out."""
+        """Lines that the examples left out."""
         return self.examples.skipped
 
 

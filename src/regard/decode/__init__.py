@@ -6,10 +6,13 @@ from regard.lazy import lazy
 
 if TYPE_CHECKING:
     from regard.decode.constraint import Constrained, Constraint, Prefix, Trie
+    from regard.decode.ctc import LanguageModel, Transcript, ctc_beam_search, ctc_greedy
+    from regard.decode.ctc_viterbi import ctc_frames
     from regard.decode.ensemble import Ensemble
     from regard.decode.follow import score
     from regard.decode.generation import generate
     from regard.decode.hypothesis import Hypothesis
+    from regard.decode.joint_ctc import JointCTC
     from regard.decode.penalties import Penalty
     from regard.decode.search import Search
     from regard.decode.unknown import replace_unknown
@@ -21,12 +24,18 @@ __all__ = [
     "Ensemble",
     "Generates",
     "Hypothesis",
+    "JointCTC",
+    "LanguageModel",
     "Penalty",
     "Prefix",
     "Search",
     "Selectable",
     "Step",
+    "Transcript",
     "Trie",
+    "ctc_beam_search",
+    "ctc_frames",
+    "ctc_greedy",
     "generate",
     "replace_unknown",
     "score",
@@ -40,12 +49,18 @@ __getattr__ = lazy(
         "Ensemble": "regard.decode.ensemble",
         "Generates": "regard.protocol",
         "Hypothesis": "regard.decode.hypothesis",
+        "JointCTC": "regard.decode.joint_ctc",
+        "LanguageModel": "regard.decode.ctc",
         "Penalty": "regard.decode.penalties",
         "Prefix": "regard.decode.constraint",
         "Search": "regard.decode.search",
         "Selectable": "regard.protocol",
         "Step": "regard.protocol",
+        "Transcript": "regard.decode.ctc",
         "Trie": "regard.decode.constraint",
+        "ctc_beam_search": "regard.decode.ctc",
+        "ctc_frames": "regard.decode.ctc_viterbi",
+        "ctc_greedy": "regard.decode.ctc",
         "generate": "regard.decode.generation",
         "replace_unknown": "regard.decode.unknown",
         "score": "regard.decode.follow",

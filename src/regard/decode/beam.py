@@ -122,7 +122,7 @@ def _advance(
         scores = best(torch.cat((beam.scores, score), -1), search.width)[0]
         keep = ends.long().sort(dim=-1, stable=True).indices[..., :width]
         node = (offset * count + keep).flatten()
-        sums = found.total.gather(-1, keep).masked_fill(ends.gather(-1, keep), -torch.inf)
+        sums = found.total.gather(-1, keep).masked_fill(ends.gather(-1, keep), -torch.inf)  # [b, G, w]
     token, continued = found.token.flatten().index_select(0, node), row.index_select(0, node)
     after = replace(beam, sums=sums, token=token, came=node, covered=covered, scores=scores, state=step.state)
     return _leave(beam, after, continued, n, limits.longest, finished, search)

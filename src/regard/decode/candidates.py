@@ -44,7 +44,7 @@ def best(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
         if bool(unclear.any()):
             index[unclear] = values[unclear].sort(dim=-1, descending=True, stable=True).indices[..., :k]
     index = index.sort(dim=-1).values
-    found, order = values.gather(-1, index).sort(dim=-1, descending=True, stable=True)
+    found, order = values.gather(-1, index).sort(dim=-1, descending=True, stable=True)  # [..., k]
     return found, index.gather(-1, order)
 
 
@@ -58,11 +58,12 @@ def _topk(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
         top, index = values.topk(k, dim=-1)
         return top, index
     dealt = rows * columns
+    # largest of each column [..., columns]
     _, column = _topk(values[..., :dealt].unflatten(-1, (rows, columns)).amax(-2), k)
     positions = torch.arange(0, dealt, columns, device=values.device).unsqueeze(-1) + column.unsqueeze(-2)
     rest = torch.arange(dealt, values.shape[-1], device=values.device).expand(*column.shape[:-1], -1)
     positions = torch.cat((positions.flatten(-2), rest), -1)
-    top, index = values.gather(-1, positions).topk(k, dim=-1)
+    top, index = values.gather(-1, positions).topk(k, dim=-1)  # [..., k]
     return top, positions.gather(-1, index)
 
 
@@ -102,7 +103,7 @@ def expand(sums: Tensor, log_probs: Tensor, count: int, diversity: float, barred
             taken.scatter_add_(1, choice, found[-1].total[:, : count // 2].isfinite().to(taken.dtype))
     if groups == 1:  # nothing to be joined
         return Candidates(*(part.unsqueeze(1) for part in found[0]))
-    return Candidates(*(torch.stack(parts, 1) for parts in zip(*found, strict=True)))
+    return Candidates(*(torch.stack(parts, 1) for parts in zip(*found, strict=True)))  # [b, G, c] each
 
 
 def _expand(
@@ -115,8 +116,8 @@ def _expand(
     value = value.masked_fill(barred(token), -torch.inf)
     _, position = best((sums.unsqueeze(-1) + value.double()).flatten(1), min(count, value[0].numel()))
     beam = position // value.shape[-1]
-    token = token.flatten(1).gather(1, position)
-    log_prob = value.flatten(1).gather(1, position)
+    token = token.flatten(1).gather(1, position)  # [b, c]
+    log_prob = value.flatten(1).gather(1, position)  # [b, c]
     if avoid is not None:
         log_prob = torch.where(
             log_prob.isneginf(), log_prob, log_probs.flatten(1).gather(1, beam * log_probs.shape[-1] + token)

@@ -124,7 +124,7 @@ class Prefix:
         if batch != len(self._lengths):
             raise ValueError(f"one prefix a row is needed; got {len(self._lengths)} prefixes for {batch} rows")
         rows = torch.arange(batch, device=device)
-        return torch.stack((rows, torch.zeros_like(rows)), 1)
+        return torch.stack((rows, torch.zeros_like(rows)), 1)  # [B, 2]
 
     def advance(self, state: Tensor, token: Tensor) -> Tensor:
         """One further."""

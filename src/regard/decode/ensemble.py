@@ -76,7 +76,7 @@ class Ensemble:
 
     def mean(self, log_probs: Sequence[Tensor]) -> Tensor:
         """Mean of the models' log-probabilities [..., V] each -> [..., V]."""
-        each = torch.stack(tuple(log_probs))
+        each = torch.stack(tuple(log_probs))  # [models, ..., V]
         if self.average == "probabilities":
             return each.logsumexp(0) - math.log(len(self.models))
         mean = each.mean(0)
@@ -91,4 +91,4 @@ def averaged(weights: Sequence[Tensor]) -> Weights | None:
         raise ValueError(f"the alignments of an ensemble need one source; its models attend to {sizes} positions")
     if len({each.shape for each in weights}) != 1:
         return None
-    return Weights.of(torch.stack(tuple(weights)).mean(0)[:, None], has_heads=False)
+    return Weights.of(torch.stack(tuple(weights)).mean(0)[:, None], has_heads=False)  # [B, 1, T, S]

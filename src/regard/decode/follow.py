@@ -21,7 +21,7 @@ log-probability of each [N]."""
 
 def log_prob(log_probs: Tensor, token: Tensor) -> Tensor:
     """The log-probabilities [N] of tokens [N], in float32; anything for -1."""
-    return log_probs.gather(1, token.clamp(min=0).unsqueeze(1)).squeeze(1).float()
+    return log_probs.gather(1, token.clamp(min=0).unsqueeze(1)).squeeze(1).float()  # [N]
 
 
 def follow(

@@ -2,6 +2,8 @@
 
 from regard.evaluate.accuracy import accuracy, accuracy_tally, exact_match, exact_match_tally
 from regard.evaluate.bootstrap import Comparison, Recounted, paired_bootstrap
+from regard.evaluate.calibration import Bin, calibration_error, calibration_tally, reliability
+from regard.evaluate.captions import caption_bleu, caption_bleu_tally, caption_words, cider, cider_tally
 from regard.evaluate.class_metrics import (
     ClassF1,
     balanced_accuracy,
@@ -17,6 +19,8 @@ from regard.evaluate.class_metrics import (
     recall_tally,
 )
 from regard.evaluate.confusion import Confusion, confusion
+from regard.evaluate.diversity import distinct, distinct_tally, repetition, repetition_tally
+from regard.evaluate.edits import Edits, count_edits, edits_by_kind
 from regard.evaluate.error_rate import (
     edit_distance,
     error_rate,
@@ -31,8 +35,10 @@ from regard.evaluate.note_bleu import brevity_penalty, note_bleu, note_bleu_tall
 from regard.evaluate.numbers import mae, mae_tally, pearson, pearson_tally, rmse, rmse_tally, spearman, spearman_tally
 from regard.evaluate.perplexity import bits_per_character, bits_per_sequence, nats_per_token, perplexity
 from regard.evaluate.porter import porter_stem
+from regard.evaluate.rouge import rouge, rouge_tally
 from regard.evaluate.sacre import bleu, bleu_tally, chrf, chrf_tally, ter, ter_tally
 from regard.evaluate.score import Score
+from regard.evaluate.slot_error import SlotErrors, slot_error_rate, slot_error_tally, slot_errors
 from regard.evaluate.spans import Span, span_f1, span_f1_per_kind, span_f1_tally, spans
 from regard.evaluate.squad import squad_exact, squad_f1
 from regard.evaluate.tally import Tally
@@ -41,12 +47,15 @@ from regard.evaluate.wordnet import WordNet
 
 __all__ = [
     "METRICS",
+    "Bin",
     "ClassF1",
     "Comparison",
     "Confusion",
+    "Edits",
     "Metric",
     "Recounted",
     "Score",
+    "SlotErrors",
     "Span",
     "Tally",
     "Weighing",
@@ -61,10 +70,21 @@ __all__ = [
     "bleu",
     "bleu_tally",
     "brevity_penalty",
+    "calibration_error",
+    "calibration_tally",
+    "caption_bleu",
+    "caption_bleu_tally",
+    "caption_words",
     "chrf",
     "chrf_tally",
+    "cider",
+    "cider_tally",
     "confusion",
+    "count_edits",
+    "distinct",
+    "distinct_tally",
     "edit_distance",
+    "edits_by_kind",
     "error_rate",
     "error_rate_tally",
     "exact_match",
@@ -94,8 +114,16 @@ __all__ = [
     "precision_tally",
     "recall",
     "recall_tally",
+    "reliability",
+    "repetition",
+    "repetition_tally",
     "rmse",
     "rmse_tally",
+    "rouge",
+    "rouge_tally",
+    "slot_error_rate",
+    "slot_error_tally",
+    "slot_errors",
     "span_f1",
     "span_f1_per_kind",
     "span_f1_tally",

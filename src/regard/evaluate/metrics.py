@@ -10,14 +10,18 @@ from typing import Any, Literal
 
 from regard.evaluate.accuracy import accuracy_tally, exact_match_tally
 from regard.evaluate.bootstrap import Comparison, paired_bootstrap
+from regard.evaluate.captions import caption_bleu_tally, cider_tally
 from regard.evaluate.class_metrics import balanced_accuracy_tally, f1_tally, mcc_tally, precision_tally, recall_tally
+from regard.evaluate.diversity import distinct_tally, repetition_tally
 from regard.evaluate.error_rate import error_rate_tally, string_error_tally
 from regard.evaluate.label_sets import label_set_f1_tally
 from regard.evaluate.meteor import meteor_tally
 from regard.evaluate.note_bleu import note_bleu_tally
 from regard.evaluate.numbers import mae_tally, pearson_tally, rmse_tally, spearman_tally
+from regard.evaluate.rouge import rouge_tally
 from regard.evaluate.sacre import bleu_tally, chrf_tally, ter_tally
 from regard.evaluate.score import Score
+from regard.evaluate.slot_error import slot_error_tally
 from regard.evaluate.spans import span_f1_tally
 from regard.evaluate.squad import span_match_tally, span_overlap_tally
 from regard.evaluate.tally import Tally
@@ -36,7 +40,7 @@ class Metric:
         higher_is_better: which way is up: for early stopping, best checkpoints, tables.
         options: fixed arguments of the tally, such as tokenize="none".
         compares: what it takes answers for: free texts, labels (one per text or per token), chunks of BIO tags,
-            sets of labels, or numbers.
+            sets of labels, numbers, or texts with the records that they were generated from.
         apart: what tells it from another of the same name; see `told_apart`.
     """
 
@@ -45,7 +49,7 @@ class Metric:
     what: str
     higher_is_better: bool = True
     options: Mapping[str, Any] = field(default_factory=dict)
-    compares: Literal["texts", "labels", "chunks", "label_sets", "numbers"] = "texts"
+    compares: Literal["texts", "labels", "chunks", "label_sets", "numbers", "records"] = "texts"
     apart: str | None = None
 
     @property
@@ -82,6 +86,19 @@ _ALL = (
     Metric("chrf++", chrf_tally, "chrF with word unigrams and bigrams, 0 to 100", options={"word_order": 2}),
     Metric("ter", ter_tally, "edits with block moves per hundred reference words, by sacrebleu", False),
     Metric("meteor", meteor_tally, "METEOR of 2005: recall-heavy matches of words, stems, synonyms, 0 to 1"),
+    Metric("rouge1", rouge_tally, "ROUGE-1: overlap of words with summaries, 0 to 1", options={"kind": "rouge1"}),
+    Metric("rouge2", rouge_tally, "ROUGE-2: overlap of pairs of words, 0 to 1", options={"kind": "rouge2"}),
+    Metric("rougeL", rouge_tally, "ROUGE-L: longest common subsequence of words, 0 to 1", options={"kind": "rougeL"}),
+    Metric(
+        "rougeLsum", rouge_tally, "ROUGE-L of summaries, one sentence per line, 0 to 1", options={"kind": "rougeLsum"}
+    ),
+    Metric("cider", cider_tally, "CIDEr-D: TF-IDF cosines of n-grams with captions, 0 to 10"),
+    Metric("caption_bleu", caption_bleu_tally, "BLEU-n of captions, tokenised as for COCO, 0 to 1"),
+    Metric(
+        "slot_error", slot_error_tally, "missing, wrong, repeated facts per fact of a record", False, compares="records"
+    ),
+    Metric("distinct", distinct_tally, "different n-grams over all n-grams of the texts, 0 to 1"),
+    Metric("repetition", repetition_tally, "mean share of repeated n-grams in a text, 0 to 1", False),
     Metric("exact_match", exact_match_tally, "share of texts equal to a reference"),
     Metric("wer", error_rate_tally, "word edits over reference words", False, {"unit": "word"}),
     Metric("per", error_rate_tally, "phoneme edits over reference phonemes", False, {"unit": "phoneme"}),

@@ -8,9 +8,11 @@ from regard.models.bidirectional import Bidirectional
 from regard.models.build import build
 from regard.models.char_rnn import CharRNN, CharState
 from regard.models.conv_encoder import ConvEncoder
+from regard.models.conv_features import ConvFeatures
 from regard.models.decoder_state import DecoderState
 from regard.models.encoded import Encoded
 from regard.models.encoder import Encoder
+from regard.models.frame_encoder import FrameEncoder
 from regard.models.generator import Advanced, EncoderDecoder, Feed, Generator
 from regard.models.graph import GAT, GraphTrace
 from regard.models.language_model import LanguageModel
@@ -46,11 +48,13 @@ __all__ = [
     "CharRNN",
     "CharState",
     "ConvEncoder",
+    "ConvFeatures",
     "DecoderState",
     "Encoded",
     "Encoder",
     "EncoderDecoder",
     "Feed",
+    "FrameEncoder",
     "Generator",
     "GraphTrace",
     "LSTMNEncoder",

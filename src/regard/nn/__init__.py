@@ -11,6 +11,7 @@ from regard.nn.ctc import CTC
 from regard.nn.deep_lstmn import DeepLSTMN, DeepLSTMNState
 from regard.nn.external import ExternalMemory
 from regard.nn.fusion import DeepFusion, FusionState, FusionStep, ShallowFusion
+from regard.nn.glimpse import Glimpse, Located, LocationPolicy, StateBaseline, location_loss
 from regard.nn.graph import GraphAttention
 from regard.nn.hops import MemoryHops, SentenceEncoder, StoryEncoder
 from regard.nn.key_value import KeyValue
@@ -58,6 +59,7 @@ __all__ = [
     "Fertility",
     "FusionState",
     "FusionStep",
+    "Glimpse",
     "GlobalFertility",
     "GraphAttention",
     "Hard",
@@ -73,8 +75,10 @@ __all__ = [
     "LinearAligner",
     "LocalM",
     "LocalP",
+    "Located",
     "Location",
     "LocationFeatures",
+    "LocationPolicy",
     "Markov",
     "Memory",
     "MemoryHops",
@@ -99,6 +103,7 @@ __all__ = [
     "Softmax",
     "SparseRows",
     "State",
+    "StateBaseline",
     "StoryEncoder",
     "StructuredSelfAttention",
     "Symmetry",
@@ -108,6 +113,7 @@ __all__ = [
     "TransformerLayer",
     "Watched",
     "checkpoint_gradients",
+    "location_loss",
     "pack",
     "packed_copy",
     "reverse_sequences",

@@ -97,12 +97,12 @@ def layer_run(
     tensor([[[0.4621],
              [0.6120]]])
     """
-    hidden = torch.stack([state.hidden for state in before])
+    hidden = torch.stack([state.hidden for state in before])  # [directions, B, D]
     flat = [part for one in weights for part in one]
     settings = (True, 1, 0.0, torch.is_grad_enabled(), len(before) == 2, True)
     with _without_warning():
         if kind == "lstm":
-            cell = torch.stack([state.cell for state in before if state.cell is not None])
+            cell = torch.stack([state.cell for state in before if state.cell is not None])  # [directions, B, D]
             outputs, *after = torch.lstm(x, (hidden, cell), flat, *settings)
         else:
             outputs, *after = (torch.gru if kind == "gru" else torch.rnn_tanh)(x, hidden, flat, *settings)

@@ -108,7 +108,8 @@ def _together(reads: list[Attended]) -> Attended:
 
     def weigh(head: Tensor, row: Tensor) -> Tensor:
         if torch.compiler.is_compiling():  # which cannot know the numbers of layers and rows
+            # [B, h, t, S]
             return torch.stack([read.weights() for read in reads], dim=1).index_select(1, head).index_select(2, row)
-        return torch.stack([reads[layer].weights(rows=row) for layer in head.tolist()], dim=1)
+        return torch.stack([reads[layer].weights(rows=row) for layer in head.tolist()], dim=1)  # [B, h, t, S]
 
     return Attended(top.context, weigh, (batch, len(reads), queries, keys), state=top.state, impl=top.impl)

@@ -124,11 +124,12 @@ class ExternalMemory:
 
         def chosen(rows: Tensor) -> Tensor:
             width = rows.shape[-1]
-            taken = rows[0].gather(1, entries.unsqueeze(2).expand(-1, -1, width))
-            return taken.view(heads, batch, steps, k, width).permute(1, 2, 0, 3, 4).flatten(0, 1)
+            taken = rows[0].gather(1, entries.unsqueeze(2).expand(-1, -1, width))  # [H, B * T * k, D]
+            return taken.view(heads, batch, steps, k, width).permute(1, 2, 0, 3, 4).flatten(0, 1)  # [B * T, H, k, D]
 
         alone = queries.transpose(1, 2).flatten(0, 1).unsqueeze(2)  # [B * T, H, 1, D]
         context, total = looking.part(alone, Memory(chosen(self.external.key), chosen(self.external.value)))
+        # [B, H, T, Dv] and [B, H, T, 1]
         return _Part(*(part.view(batch, steps, heads, -1).transpose(1, 2) for part in (context, total)))
 
     @torch.no_grad()
@@ -142,7 +143,7 @@ class ExternalMemory:
             near = energy.topk(min(k, piece.size), dim=-1)
             best, entries = torch.cat((best, near.values), -1), torch.cat((entries, near.indices + first), -1)
             kept = best.topk(min(k, best.shape[-1]), dim=-1)
-            best, entries = kept.values, entries.gather(-1, kept.indices)
+            best, entries = kept.values, entries.gather(-1, kept.indices)  # [B, H, T, k] each
             first += piece.size
         return entries
 

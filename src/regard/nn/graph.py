@@ -104,7 +104,7 @@ class GraphAttention(Watched):
         if self.training and self.input_dropout:
             fits(self, node, self.node_map.in_features, "nodes")
             weights = self.node_map.weight.chunk(self.num_heads)
-            return torch.stack([self._map(self._dropped(node), weight) for weight in weights], dim=1)
+            return torch.stack([self._map(self._dropped(node), weight) for weight in weights], dim=1)  # [N, H, D]
         if isinstance(node, SparseRows):
             fits(self, node, self.node_map.in_features, "nodes")
             found = self._map(node, self.node_map.weight)

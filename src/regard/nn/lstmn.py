@@ -307,4 +307,4 @@ def _ends(step: LSTMNStep, before: LSTMNState, mask: Mask, lengths: Tensor) -> L
     hidden = step.attended.context.chunk(2, dim=-1)[0]
     summaries = torch.cat((before.summary.unsqueeze(1), hidden), dim=1)
     last = lengths.to(torch.long)[:, None, None].expand(-1, 1, summaries.shape[2])
-    return LSTMNState(before.memory.append(new), summaries.gather(1, last).squeeze(1))
+    return LSTMNState(before.memory.append(new), summaries.gather(1, last).squeeze(1))  # summary [B, D]

@@ -133,9 +133,9 @@ _SPARE = 8
 def _empty(like: Tensor, places: int) -> Tensor:
     """[B, H, places, D], where all heads of an entry lie together: it is written, and moved, in one piece."""
     batch, heads, _, width = like.shape
-    return like.new_empty(batch, places, heads, width).transpose(1, 2)
+    return like.new_empty(batch, places, heads, width).transpose(1, 2)  # [B, H, places, D]
 
 
 def _rows(entries: Tensor, rows: Tensor) -> Tensor:
     """Those rows, laid out in the same way."""
-    return entries.transpose(1, 2).index_select(0, rows).transpose(1, 2)
+    return entries.transpose(1, 2).index_select(0, rows).transpose(1, 2)  # [B', H, S, D]

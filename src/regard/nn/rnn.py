@@ -174,7 +174,7 @@ class Recurrent(nn.Module):
         return x, RecurrentState.of(after, noise)
 
     def _fused(self, x: Tensor, lengths: Tensor | None, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
-        hidden = state.hidden.transpose(0, 1).contiguous()
+        hidden = state.hidden.transpose(0, 1).contiguous()  # [L, B, D]
         past = hidden if state.cell is None else (hidden, state.cell.transpose(0, 1).contiguous())
         true = None if lengths is None else lengths.cpu()
         if true is None or bool((true == x.shape[1]).all()):
@@ -223,7 +223,7 @@ class Recurrent(nn.Module):
             outputs.append(new.hidden.masked_fill(~there, 0.0))
             cell = None if new.cell is None or now.cell is None else torch.where(there, new.cell, now.cell)
             now = CellState(torch.where(there, new.hidden, now.hidden), cell)
-        return torch.stack(outputs, dim=1), now
+        return torch.stack(outputs, dim=1), now  # [B, T, D]
 
     def _cell(self, layer: int, x: Tensor) -> Callable[[str, Tensor, CellState, CellWeights], CellState]:
         """The function that computes one step of one layer."""
@@ -294,7 +294,7 @@ class Recurrent(nn.Module):
 def _last(outputs: Tensor, lengths: Tensor, before: CellState, end: CellState) -> CellState:
     """The state at each sequence's end: h out of the outputs [B, T, D], c as it was held until the last step."""
     last = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, outputs.shape[2])
-    hidden = torch.where((lengths > 0).unsqueeze(1), outputs.gather(1, last).squeeze(1), before.hidden)
+    hidden = torch.where((lengths > 0).unsqueeze(1), outputs.gather(1, last).squeeze(1), before.hidden)  # [B, D]
     return CellState(hidden, end.cell)
 
 
@@ -321,7 +321,7 @@ _PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 def _batch_first(after: Tensor | tuple[Tensor, Tensor]) -> RecurrentState:
     """The state as torch gives it, [L, B, D]."""
     if isinstance(after, Tensor):
-        return RecurrentState(after.transpose(0, 1))
+        return RecurrentState(after.transpose(0, 1))  # [B, L, D]
     return RecurrentState(after[0].transpose(0, 1), after[1].transpose(0, 1))
 
 

@@ -43,6 +43,7 @@ def rotate(x: Tensor, start: int = 0, *, base: float = 10000.0) -> Tensor:
     precise = x.to(torch.promote_types(x.dtype, torch.float32))
     cos, sin = angles.cos().to(x.device, precise.dtype), angles.sin().to(x.device, precise.dtype)
     even, odd = precise[..., 0::2], precise[..., 1::2]
+    # pairs [..., T, D / 2, 2] -> [..., T, D]
     return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2).to(x.dtype)
 
 

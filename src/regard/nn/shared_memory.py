@@ -120,7 +120,7 @@ def _apart(together: Attended, copies: int, after: State, *, has_heads: bool) ->
 
     def weigh(head: Tensor, row: Tensor) -> Tensor:
         weights = together.weights(heads=head) if has_heads else together.weights().unsqueeze(1)
-        return weights.transpose(1, 2).flatten(0, 1).unsqueeze(2).index_select(2, row)
+        return weights.transpose(1, 2).flatten(0, 1).unsqueeze(2).index_select(2, row)  # [B, h, t, S]
 
     context = together.context.flatten(0, 1).unsqueeze(1)
     return Attended(

@@ -12,6 +12,7 @@ from regard.ops.ctc import CTCAlignment, ctc_alignment, ctc_attention
 from regard.ops.dot import dot_attention, dot_score
 from regard.ops.doubly_stochastic import doubly_stochastic_penalty
 from regard.ops.fertility_term import fertility_features
+from regard.ops.glimpse import glimpse
 from regard.ops.global_fertility import fertility_log_likelihood
 from regard.ops.graph import Edges, GraphAttended, add_self_loops, graph_attention
 from regard.ops.hard import Sample, hard_weights, reinforce_loss
@@ -87,6 +88,7 @@ __all__ = [
     "fertility_features",
     "fertility_log_likelihood",
     "frobenius_penalty",
+    "glimpse",
     "graph_attention",
     "hard_weights",
     "history_features",

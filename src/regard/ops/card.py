@@ -12,7 +12,7 @@ Family = Literal["score", "score term", "aligner", "shape of use", "whole matrix
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """Facts of one mechanism, for `regard mechanisms`, the README's table and the tests.
+    """Facts of one mechanism, for `regard mechanisms`, the table of its pages and the tests.
 
     It stands beside the definition, as `CARD = Card(...)`. A test fails for one that lacks its op, its module, its test
     file, its page, or an implementation that it names.

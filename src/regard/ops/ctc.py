@@ -273,7 +273,7 @@ def _loss_and_slope(
     losses, paths = aten._ctc_loss(*given, blank, True)
     # A loss is of its own sequence alone, so that the slope of their sum has the slopes of all.
     slope = aten._ctc_loss_backward(torch.ones_like(losses), *given, losses, paths, blank, True)
-    return losses.masked_fill(losses.isinf(), 0.0), slope.transpose(0, 1).contiguous()
+    return losses.masked_fill(losses.isinf(), 0.0), slope.transpose(0, 1).contiguous()  # [B], [B, T, V]
 
 
 @_loss_and_slope.register_fake

@@ -96,7 +96,7 @@ def hard_weights(
     soft = empty.new_zeros(1) if expectation is None else expectation[:, None, None, None]
     sample = Sample(
         key.masked_fill(soft | empty, -1).squeeze(3),
-        log_alpha.gather(3, key).masked_fill(soft | empty, 0.0).squeeze(3),
+        log_alpha.gather(3, key).masked_fill(soft | empty, 0.0).squeeze(3),  # [B, H, T]
         -(alpha * log_alpha.masked_fill(alpha == 0, 0.0)).sum(-1),
     )
     return torch.where(soft, alpha, one_hot), sample

@@ -30,9 +30,9 @@ def split_heads(channels: Tensor, num_heads: int) -> Tensor:
     batch, length, width = channels.shape
     if width % num_heads:
         raise ValueError(f"{width} channels cannot be split among {num_heads} heads")
-    return channels.view(batch, length, num_heads, width // num_heads).transpose(1, 2)
+    return channels.view(batch, length, num_heads, width // num_heads).transpose(1, 2)  # [B, H, T, D]
 
 
 def merge_heads(heads: Tensor) -> Tensor:
     """[B, H, T, D] -> [B, T, H * D]: `split_heads` undone."""
-    return heads.transpose(1, 2).flatten(2)
+    return heads.transpose(1, 2).flatten(2)  # [B, T, H * D]

@@ -140,7 +140,7 @@ def linear_chain_conditionals(
     before, begins = _labels_before(labels, given.real)
     reached = given.transitions[before.clamp(min=0)].masked_fill((before < 0).unsqueeze(2), 0.0)  # [B, T, K]
     reached = torch.where(begins.unsqueeze(2), given.start, reached)
-    return reached + given.emissions + torch.stack(_backward(given), 1)
+    return reached + given.emissions + torch.stack(_backward(given), 1)  # [B, T, K]
 
 
 def linear_chain_path(
@@ -253,7 +253,7 @@ def _labels_before(labels: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
     position = torch.arange(labels.shape[1], device=labels.device)
     latest = torch.where(real, position, -1).cummax(1).values  # the last position up to each
     before = torch.cat((torch.full_like(latest[:, :1], -1), latest[:, :-1]), dim=1)
-    return labels.gather(1, before.clamp(min=0)), before < 0
+    return labels.gather(1, before.clamp(min=0)), before < 0  # [B, T] each
 
 
 def _followed_back(label: Tensor, pointers: list[Tensor], real: Tensor) -> Tensor:
@@ -263,5 +263,5 @@ def _followed_back(label: Tensor, pointers: list[Tensor], real: Tensor) -> Tenso
         there = real[:, t]
         labels.append(torch.where(there, label, 0))
         # The pointer of the first position leads nowhere, and nothing looks at where it leads.
-        label = torch.where(there, pointers[t].gather(1, label.unsqueeze(1)).squeeze(1), label)
-    return torch.stack(labels[::-1], 1) if labels else label.new_zeros(real.shape)
+        label = torch.where(there, pointers[t].gather(1, label.unsqueeze(1)).squeeze(1), label)  # [B]
+    return torch.stack(labels[::-1], 1) if labels else label.new_zeros(real.shape)  # [B, T]

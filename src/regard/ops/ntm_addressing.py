@@ -105,7 +105,7 @@ def circular_shift(weights: Tensor, shift: Tensor, mask: Mask | None = None) -> 
         turned = [weights.roll(offset, -1) if offset else weights for offset in range(-reach, reach + 1)]
     else:
         turned = _turned(weights, mask, reach)
-    return (shift.unsqueeze(4) * torch.stack(turned, dim=3)).sum(3)
+    return (shift.unsqueeze(4) * torch.stack(turned, dim=3)).sum(3)  # [B, H, T, K, N] summed over K
 
 
 def _turned(weights: Tensor, mask: Mask, reach: int) -> list[Tensor]:
@@ -115,6 +115,7 @@ def _turned(weights: Tensor, mask: Mask, reach: int) -> list[Tensor]:
     allowed = allowed.expand(*allowed.shape[:3], rows)
     ring = (~allowed).to(torch.uint8).argsort(dim=-1, stable=True)  # the allowed rows in order, then the others
     position, size = allowed.cumsum(-1) - 1, allowed.sum(-1, keepdim=True).clamp(min=1)
+    # [B, H or 1, T or 1, N] each
     sources = (ring.gather(-1, (position - offset).remainder(size)) for offset in range(-reach, reach + 1))
     return [weights.gather(-1, source.expand_as(weights)).masked_fill(~allowed, 0.0) for source in sources]
 

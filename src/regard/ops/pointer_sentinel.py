@@ -102,7 +102,7 @@ def _mix(log_vocab: Tensor, log_weights: Tensor, ids: Tensor) -> Tensor:
     words = ids.unsqueeze(1).expand_as(log_weights)
     highest = log_vocab.detach().scatter_reduce(2, words, log_weights.detach(), "amax")  # [b, t, v]
     level = highest.masked_fill(highest == -torch.inf, 0.0)
-    pointer = torch.exp(log_weights - level.gather(2, words))
+    pointer = torch.exp(log_weights - level.gather(2, words))  # [b, t, s]
     total = torch.exp(log_vocab - level).scatter_add(2, words, pointer)
     return highest + total.masked_fill(total == 0, 1.0).log()
 

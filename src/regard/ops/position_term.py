@@ -54,4 +54,5 @@ def position_features(
     query = torch.arange(step, step + queries, device=lengths.device).view(1, 1, -1, 1)
     key = torch.arange(keys, device=lengths.device).view(1, 1, 1, -1)
     positions = (query, key, lengths.view(-1, 1, 1, 1))
+    # [B, 1, T, S, 3]
     return torch.stack(torch.broadcast_tensors(*(position.to(dtype).log1p() for position in positions)), dim=-1)

@@ -59,7 +59,7 @@ def check_metrics(recipe: Recipe) -> None:
                 f"metric {one.name!r} compares {one.compares.replace('_', ' ')}; this recipe of the task "
                 f"{recipe.task!r} is measured by {', '.join(usual)}"
             )
-        some = "0" if one.compares == "numbers" else "O"
+        some = {"numbers": "0", "records": "slot[value]"}.get(one.compares, "O")
         try:
             one([some], [[some]])  # an option with a wrong value shows at once
         except TypeError:

@@ -38,7 +38,7 @@ class ClassWeights(Memo):
 
     @staticmethod
     def named(weights: Mapping[str, float], labels: Labels) -> ClassWeights:
-        """Return weights given by label; 1 for a label that is not given.
+        """Return weights by label; 1 for labels without one.
 
         Raises:
             DataError: a label that the data do not have.

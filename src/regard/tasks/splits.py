@@ -36,7 +36,7 @@ class Split:
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """How often each example is learned from in an epoch; None for once."""
+        """Repetitions of each example in an epoch; None for once."""
         if not isinstance(self.examples, Mixture) or all(weight == 1 for weight in self.examples.weights):
             return None
         return self.examples.row_weights(self.corpus.parts)

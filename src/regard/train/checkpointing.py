@@ -11,11 +11,10 @@ from typing import Any
 from accelerate.utils import gather_object
 from torch import Tensor, nn
 
-from regard.checksum import sums_of
+from regard.data.example import Checksummed
 from regard.data.fingerprint import content, fingerprint
 from regard.runs.checkpoint import Checkpoints, Progress, average
 from regard.runs.folder import RunError
-from regard.systems.nodes.graphs import Members
 from regard.tasks.setup import Setup
 from regard.tasks.splits import Split
 from regard.tensor_fit import misfit
@@ -161,8 +160,7 @@ def _of(split: Split) -> dict[str, str]:
     if files:
         return {str(number): content(path).hex() for number, path in enumerate(files)}
     if split.encoded is not None:
-        sums = sums_of(split.encoded.folder)
-        return {name: one[-1] for name, one in sums.items() if name.endswith((".ids", ".offsets"))}
-    if isinstance(split.examples, Members):
+        return split.encoded.sums()
+    if isinstance(split.examples, Checksummed):
         return split.examples.sums()
     return {}  # drawn by a rule that the recipe has

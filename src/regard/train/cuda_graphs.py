@@ -62,7 +62,7 @@ def rounded(size: int) -> int:
 
 
 def waited_for(model: nn.Module, task: Task) -> bool:
-    """Whether a GPU would wait for Python: for a model that learns step by step, and for any that is not large.
+    """Return whether a GPU would wait for Python: for step-by-step models, and for all that are not large.
 
     What a large one computes takes longer than to name it, and recorded batches have more padding. Embeddings do not
     count: a batch reads a few of their rows.
@@ -75,7 +75,7 @@ def waited_for(model: nn.Module, task: Task) -> bool:
 
 
 def obstacle(model: nn.Module, task: Task) -> str | None:
-    """Why the updates of a model cannot be recorded; None if they can."""
+    """Return why the updates of a model cannot be captured; None if they can."""
     if (why := task.cuda_graph_obstacle(model)) is not None:
         return why
     if any(isinstance(module, Checkpointed) and module.recomputes for module in model.modules()):
@@ -127,11 +127,11 @@ class Graphs:
         self._recorded: dict[Sizes, Recorded] = {}
 
     def __len__(self) -> int:
-        """How many shapes are recorded."""
+        """Number of recorded shapes."""
         return len(self._recorded)
 
     def has_room_for(self, batch: Batch, before: Any = None) -> bool:
-        """Whether a batch can be learned from: its shape is recorded, or there is room for it."""
+        """Return whether a batch can be learned from: its shape is recorded, or there is room for it."""
         return _shape(batch, before) in self._recorded or len(self._recorded) < self.most
 
     def learn(self, batch: Batch, update: int, scale: float, before: Any = None) -> tuple[Tensor, Tensor, Any]:
@@ -172,7 +172,7 @@ class Graphs:
 
 
 def _shape(batch: Batch, before: Any) -> Sizes:
-    """What tells one recording from another: the sizes of a batch, and of the state that it begins with."""
+    """Return the key of a recording: the sizes of a batch, and of the state that it begins with."""
     return *recorded_sizes(batch), *((f"before.{name}", tuple(tensor.shape)) for name, tensor in _named(before).items())
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -221,3 +222,18 @@ def test_a_label_or_a_field_that_is_not_there_is_named_by_line(tmp_path: Path) -
         Corpus.build(Jsonl(tmp_path / "none.jsonl"), FIELDS, tmp_path / "cache")
     with pytest.raises(DataError, match="is not a corpus"):
         Corpus(tmp_path, FIELDS)
+
+
+def test_checksums_are_those_of_the_files_of_earlier_formats(tmp_path: Path) -> None:
+    """Checkpoints of before hold the CRC-32 of `<field>.ids` and `<field>.offsets`, of labels too."""
+    (tmp_path / "labelled").write_text("pos a b\nneg c\n")
+    fields = {"text": TokensField(WORDS), "label": LabelField(Labels(("neg", "pos")))}
+    corpus = Corpus.build(Labelled(tmp_path / "labelled"), fields, tmp_path / "cache")
+    ids = [WORDS.encode(letter)[0] for letter in "abc"]
+    content = {
+        "text.ids": np.array(ids, np.int32),
+        "text.offsets": np.array([0, 2, 3]),
+        "label.ids": np.array([1, 0], np.int32),
+        "label.offsets": np.array([0, 1, 2]),
+    }
+    assert corpus.sums() == {name: f"{zlib.crc32(values.tobytes()):08x}" for name, values in content.items()}

@@ -1,4 +1,4 @@
-"""Which examples go together: batches by token budget, as a function of seed, epoch and position."""
+"""Batches by token budget, as a function of seed, epoch and position."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class Batches:
             begin = end
 
     def _affordable(self, rows: NDArray[np.int64]) -> int:
-        """How many of these rows, from the first on, make a batch within the budget."""
+        """Return how many of these rows, from the first on, make a batch within the budget."""
         most = len(rows) if self.sentences is None else min(len(rows), self.sentences)
         if self.tokens is None:
             return most

@@ -8,6 +8,7 @@ import math
 import shutil
 import tempfile
 import time
+import zlib
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.checksum import check, seal
+from regard.checksum import check, seal, sums_of
 from regard.data.batching.encoding import Progress, encoded
 from regard.data.batching.mixture import Mixture
 from regard.data.example import Examples
@@ -172,6 +173,20 @@ class Corpus:
     def offsets(self, field: str) -> NDArray[np.int64]:
         """Return where each example begins in `ids`, and where the last ends, [N + 1]."""
         return self.column(field).offsets[self.kinds[field].parts[0].name]
+
+    def sums(self) -> dict[str, str]:
+        """Return checksums of all values, and of where the examples begin, by field and part.
+
+        The main part is named `ids` whatever its kind, so that checkpoints of earlier formats agree with the same data.
+        """
+        found, files = dict[str, str](), sums_of(self.folder)
+        for field, kind in self.kinds.items():
+            for number, part in enumerate(kind.parts):
+                name, offsets = ("ids", "offsets") if number == 0 else (part.name, f"{part.name}.offsets")
+                found[f"{field}.{name}"] = files[f"{field}.{part.name}"][-1]
+                begins = np.ascontiguousarray(self.column(field).offsets[part.name], np.int64)
+                found[f"{field}.{offsets}"] = f"{zlib.crc32(begins.data):08x}"
+        return found
 
     def replaced(self, columns: Mapping[str, Column]) -> Corpus:
         """Return the same examples with other values in some fields, which are in memory."""

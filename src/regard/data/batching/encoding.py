@@ -109,7 +109,7 @@ def _work(chunk: list[Example]) -> Chunk:
 
 @contextmanager
 def _reported(progress: Progress | None, large: bool) -> Iterator[Progress]:
-    """Where to report the count to: the caller's function, a bar for large files, or nowhere."""
+    """Yield a function that reports the count: the caller's, a bar for large files, or none."""
     if progress is not None or not large:
         yield progress or (lambda _: None)
         return

@@ -15,7 +15,7 @@ from regard.data.batching.bpe_dropout import BPEDropout, cut_anew
 
 
 class Place(NamedTuple):
-    """Where a batch stands in a run."""
+    """Place of a batch in a run."""
 
     epoch: int
     position: int
@@ -43,11 +43,11 @@ class Feed(abc.ABC):
 
     @abc.abstractmethod
     def tokens(self, place: Place) -> int:
-        """What all processes together learn from there."""
+        """Return the number of tokens that all processes together learn from there."""
 
     @abc.abstractmethod
     def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
-        """What process `rank` of `world` learns from there."""
+        """Return the batch that process `rank` of `world` learns from there."""
 
     @abc.abstractmethod
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class Feed(abc.ABC):
 
 
 class _Planned(NamedTuple):
-    """What makes tensors of examples, which examples go together, and how many tokens each counts."""
+    """One epoch: its collator, its batches, and the number of tokens of each example."""
 
     collate: Collator
     batches: Batches
@@ -127,7 +127,7 @@ class ExampleFeed(Feed):
         return collate(indices if world == 1 else batches.shard(indices, rank, world))
 
     def _planned(self, epoch: int) -> _Planned:
-        """What an epoch consists of; without dropout all epochs are made of the same."""
+        """Return the plan of an epoch; without dropout all epochs share one."""
         if self.dropouts and self._last[0] != epoch:
             self._last = epoch, self._cut(epoch)
         return self._last[1]

@@ -18,7 +18,7 @@ _ROOM = np.uint64(32)  # bits for the place in a text
 
 @dataclass(frozen=True)
 class Masking:
-    """Which words of a text are hidden, and what stands in their place.
+    """Chooses the words of a text that are hidden, and what replaces them.
 
     Of `share` of the words of each text, at least one, `masked` become `<mask>`, `random` become any word, and the rest
     stay: the model is asked for all of them and cannot know which of those it sees are right. Special ids and

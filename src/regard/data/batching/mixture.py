@@ -45,7 +45,7 @@ class Mixture:
 
     @property
     def skipped(self) -> Skipped:
-        """What all corpora left out."""
+        """Lines that all corpora left out."""
         each = [part.skipped for part in self.parts]
         return Skipped(sum(one.count for one in each), list(chain.from_iterable(one.first for one in each))[:NAMED])
 

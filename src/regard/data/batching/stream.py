@@ -16,7 +16,7 @@ from regard.specials import EOS
 
 
 class Window(NamedTuple):
-    """What the model reads and what it is to say next; `begins` where no state is carried in."""
+    """Input and target of one window; `begins` where no state is carried in."""
 
     text: Tensor  # [B, T]
     target: Tensor  # [B, T], text one place on

@@ -25,7 +25,7 @@ class Window(NamedTuple):
 
 @dataclass(frozen=True)
 class Cutting:
-    """How passages are cut.
+    """Cuts passages into windows that overlap.
 
     Attributes:
         tokenizer: what counts their pieces.
@@ -64,7 +64,7 @@ class Cutting:
         return found
 
     def _words(self, passage: str) -> tuple[list[tuple[int, int]], list[int]]:
-        """Where the words of a passage stand, those that are too long in parts, and how many pieces each has."""
+        """Return the places of the words of a passage, long ones in parts, and the number of pieces of each."""
         words = [match.span() for match in _WORD.finditer(passage)]
         counts = _counts(words, self.tokenizer.places(passage))
         found: list[tuple[tuple[int, int], int]] = []
@@ -120,11 +120,11 @@ class Windows:
 
     @property
     def skipped(self) -> Skipped:
-        """What the examples left out."""
+        """Lines that the examples left out."""
         return self.examples.skipped
 
     def settings(self) -> str:
-        """What is cut, and how; the tokenizer counts too."""
+        """The examples, the sizes of windows, and the tokenizer."""
         cutting = self.cutting
         how = f"at most {cutting.size}, {cutting.overlap}, {cutting.tokenizer.json}"
         return f"Windows({how}) of {self.examples.settings()}"
@@ -160,7 +160,7 @@ def word_numbers(passage: str, places: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _counts(words: Sequence[tuple[int, int]], places: Sequence[tuple[int, int]]) -> list[int]:
-    """How many pieces each word has; one that the tokenizer leaves out has one, so that windows end."""
+    """Return the number of pieces of each word; one that the tokenizer leaves out has one, so that windows end."""
     counts, number = [0] * len(words), 0
     for begin, _ in places:
         while number < len(words) - 1 and begin >= words[number][1]:

@@ -68,12 +68,12 @@ class Labels(Encoder):
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Number of labels."""
         return len(self.names)
 
     @property
     def fingerprint(self) -> str:
-        """What decides the ids."""
+        """Everything that decides the ids."""
         return json.dumps(self.names, ensure_ascii=False) + (" and unknown ones" if self.lenient else "")
 
     def encode(self, value: Value) -> list[int]:

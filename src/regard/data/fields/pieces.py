@@ -1,4 +1,4 @@
-"""What a piece of a vocabulary stands for, in bytes and in pictures."""
+"""Pieces of a vocabulary: their bytes, and their form in pictures."""
 
 from __future__ import annotations
 

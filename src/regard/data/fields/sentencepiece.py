@@ -86,7 +86,7 @@ def _unigram(pieces: list[_Piece], unknown: str, fallback: bool) -> dict[str, An
 
 
 def _score(piece: _Piece) -> float:
-    """What the user defined is never cut: others have the logarithms of probabilities, which are below 0."""
+    """Return the score of a piece: those that the user defined are never cut, others have log-probabilities below 0."""
     return 10.0 * len(piece.text) if piece.type == _USER else piece.score
 
 

@@ -1,4 +1,4 @@
-"""Texts whose sentences are told apart: the memory that a question is asked about."""
+"""Sentences: a text as a list, the memory that a question is about."""
 
 from __future__ import annotations
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from regard.data.fields.label_sets import LabelSetField, LabelSets
-from regard.data.fields.labels import LabelField, Labels
-from regard.data.fields.numbers import NumberField, Numbers
+if TYPE_CHECKING:
+    from regard.data.fields.label_sets import LabelSetField, LabelSets
+    from regard.data.fields.labels import LabelField, Labels
+    from regard.data.fields.numbers import NumberField, Numbers
 
 Written = str | list[str]
 
@@ -19,11 +20,9 @@ class TargetKind(ABC):
 
     Attributes:
         blank: whether nothing at all is a label.
-        encoder: the class of the encoder that is learned.
     """
 
     blank: ClassVar[bool] = False
-    encoder: ClassVar[type[Labels | Numbers]]
 
     @abstractmethod
     def read(self, value: Written) -> Written:
@@ -35,7 +34,12 @@ class TargetKind(ABC):
 
     @abstractmethod
     def field(self) -> LabelField | NumberField:
-        """Return the kind of such labels in a corpus."""
+        """Return the kind of such labels in a corpus; readers are made without NumPy, which it needs."""
+
+    @property
+    @abstractmethod
+    def encoder(self) -> type[Labels | Numbers]:
+        """The class of the encoder that is learned."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,6 @@ class OneLabel(TargetKind):
     'very good'
     """
 
-    encoder: ClassVar[type[Labels]] = Labels
-
     def read(self, value: Written) -> str:
         if isinstance(value, list):
             raise ValueError(
@@ -57,7 +59,15 @@ class OneLabel(TargetKind):
         return " ".join(value.split())
 
     def field(self) -> LabelField:
+        from regard.data.fields.labels import LabelField
+
         return LabelField()
+
+    @property
+    def encoder(self) -> type[Labels]:
+        from regard.data.fields.labels import Labels
+
+        return Labels
 
 
 @dataclass(frozen=True)
@@ -74,8 +84,6 @@ class SeveralLabels(TargetKind):
     """
 
     blank: ClassVar[bool] = True
-    encoder: ClassVar[type[Labels]] = LabelSets
-
     separator: str = ","
 
     def read(self, value: Written) -> list[str]:
@@ -89,7 +97,15 @@ class SeveralLabels(TargetKind):
         return sorted(names)
 
     def field(self) -> LabelSetField:
+        from regard.data.fields.label_sets import LabelSetField
+
         return LabelSetField()
+
+    @property
+    def encoder(self) -> type[LabelSets]:
+        from regard.data.fields.label_sets import LabelSets
+
+        return LabelSets
 
 
 @dataclass(frozen=True)
@@ -99,8 +115,6 @@ class OneNumber(TargetKind):
     >>> OneNumber().read(" 3.60 ")
     '3.60'
     """
-
-    encoder: ClassVar[type[Numbers]] = Numbers
 
     def read(self, value: Written) -> str:
         if isinstance(value, list):
@@ -116,7 +130,15 @@ class OneNumber(TargetKind):
         return text
 
     def field(self) -> NumberField:
+        from regard.data.fields.numbers import NumberField
+
         return NumberField()
+
+    @property
+    def encoder(self) -> type[Numbers]:
+        from regard.data.fields.numbers import Numbers
+
+        return Numbers
 
 
 ONE_LABEL = OneLabel()

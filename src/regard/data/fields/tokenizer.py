@@ -135,17 +135,17 @@ class Tokenizer(Encoder):
 
     @property
     def size(self) -> int:
-        """How many ids there are."""
+        """Number of ids."""
         return int(self._library.get_vocab_size())
 
     @property
     def special(self) -> int:
-        """How many special ids there are, which come first."""
+        """Number of special ids, which come first."""
         return self._special
 
     @property
     def byte_level(self) -> bool:
-        """Whether pieces are of bytes."""
+        """True if pieces are of bytes."""
         return self._marks == "bytes"
 
     def byte_words(self, ids: Sequence[int]) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ class Tokenizer(Encoder):
 
     @property
     def fingerprint(self) -> str:
-        """What decides the ids of a text."""
+        """Everything that decides the ids of a text."""
         return self.json
 
     def encode(self, text: str | Sequence[str]) -> list[int]:
@@ -194,7 +194,7 @@ class Tokenizer(Encoder):
         return [self._safe(encoding.ids) for encoding in encoded]
 
     def places(self, text: str) -> list[tuple[int, int]]:
-        """Where each piece of a text begins and ends there, in characters, without the spaces around it.
+        """Return first and last character of each piece of a text, without the spaces around it.
 
         >>> Tokenizer.train(["a house"], kind="bpe", size=270).places("a house")[:2]
         [(0, 1), (2, 7)]
@@ -217,7 +217,7 @@ class Tokenizer(Encoder):
 
     @property
     def _cuts_words(self) -> bool:
-        """Whether punctuation inside of a word begins another one."""
+        """True if punctuation inside of a word begins another one."""
         return self.kind == "wordpiece" or self.split == "punctuation"
 
     @cached_property
@@ -242,7 +242,7 @@ class Tokenizer(Encoder):
         return whole or piece[:1].isspace()
 
     def _joined(self, words: Sequence[str]) -> str:
-        """A list of words as a text from which they can be told apart again."""
+        """Return a list of words as a text from which they can be separated again."""
         if self.kind == "characters":
             raise DataError("lists of words need a tokenizer of kind words, bpe, unigram or wordpiece, not characters")
         for word in words:

@@ -107,7 +107,7 @@ def _unknown(model: dict[str, Any]) -> str | None:
 
 
 def _covers_bytes(described: dict[str, Any]) -> bool:
-    """Whether any text can be cut into pieces that are known, bytes at worst."""
+    """Return whether any text can be cut into known pieces, bytes at worst."""
     model = described["model"]
     return bool(model.get("byte_fallback")) or "ByteLevel" in types_of(described["pre_tokenizer"])
 

@@ -1,4 +1,4 @@
-"""What a tokenizer of the library is: its kind, and how its pieces say where words begin."""
+"""Style of a tokenizer of the library: its kind, and the marks of its pieces at the beginnings of words."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _whole(pre_tokenizer: dict[str, Any] | None, before: list[str]) -> Style:
 
 
 def _marks_spaces(description: dict[str, Any]) -> bool:
-    """Whether spaces become "▁", in the pre-tokenizer or, as older files have it, in the normaliser."""
+    """Return whether spaces become "▁", in the pre-tokenizer or, as older files have it, in the normaliser."""
     replaced = [
         part
         for part in _parts(description.get("normalizer"))
@@ -79,5 +79,5 @@ def _parts(normaliser: dict[str, Any] | None) -> list[dict[str, Any]]:
 
 
 def _joins(model: dict[str, Any]) -> bool:
-    """Whether pieces are marked in a way of their own: "##" or "</w>" of byte pairs."""
+    """Return whether pieces are marked in a way of their own: "##" or "</w>" of byte pairs."""
     return bool(model.get("continuing_subword_prefix") or model.get("end_of_word_suffix"))

@@ -45,7 +45,7 @@ class CountedTexts:
         return (text if isinstance(text, str) else " ".join(text) for text in self.whole())
 
     def whole(self) -> Iterator[str | Sequence[str]]:
-        """The texts as they were given."""
+        """The texts themselves."""
         for text in self.texts:
             self.count += 1
             yield text

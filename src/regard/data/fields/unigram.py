@@ -100,7 +100,7 @@ class _Text(NamedTuple):
 
 
 class _Pieces(NamedTuple):
-    """What words are cut into.
+    """Pieces that words are cut into.
 
     Attributes:
         ids: [N, LONGEST], the piece that begins at each place with 1, 2, ... characters; -1 where there is none.
@@ -197,7 +197,7 @@ def _edges(lattice: _Lattice, pieces: _Pieces, end: int) -> tuple[NDArray[np.int
 
 
 def _expected(text: _Text, pieces: _Pieces) -> Floats:
-    """How often each piece is expected, over all ways to cut each word: the E step."""
+    """Return the expected count of each piece, over all ways to cut each word: the E step."""
     expected = np.zeros(len(pieces.scores))
     for lattice in text.lattices:
         size, rows = lattice.length, len(lattice.starts)
@@ -261,7 +261,7 @@ def _as_words(pieces: _Pieces) -> Iterator[tuple[Ints, _Lattice]]:
 
 
 def _steps(lattice: _Lattice, pieces: _Pieces) -> Floats:
-    """How many pieces make up each word, if it is none itself."""
+    """Return the number of pieces of each word, if it is none itself."""
     found = np.zeros(len(lattice.starts))
     for words, _ in _best(lattice, pieces, whole=False):
         np.add.at(found, words, 1.0)

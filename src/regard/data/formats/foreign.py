@@ -33,7 +33,7 @@ class ForeignExamples:
 
     @property
     def skipped(self) -> Skipped:
-        """What the reader left out."""
+        """Lines that the reader left out."""
         return self.examples.skipped
 
     def settings(self) -> str:

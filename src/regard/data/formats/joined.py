@@ -34,11 +34,11 @@ class Joined:
 
     @property
     def skipped(self) -> Skipped:
-        """What the examples left out."""
+        """Lines that the examples left out."""
         return self.examples.skipped
 
     def settings(self) -> str:
-        """What is joined."""
+        """Those of the examples that are joined."""
         return f"Joined({self.examples.settings()})"
 
     def __iter__(self) -> Iterator[Example]:

@@ -94,7 +94,7 @@ class Labelled(Reader):
         return Example({"text": text.strip(), "label": label.strip()}, where)
 
     def _one_text(self, path: Path) -> bool:
-        """Whether a file is one text: it lies in a folder inside of the folder."""
+        """Return whether a file is one text: it lies in a folder inside of the folder."""
         return self.label == "file" and path.parent != Path(self.path)
 
     def _name(self, path: Path) -> str:

@@ -109,7 +109,7 @@ class Spans(Reader):
 
 
 def spanned(row: Mapping[str, Any], where: str, answers: list[str]) -> Example | Bad:
-    """An example whose answer stands in its passage, where it is said to."""
+    """Return an example whose answer stands at its place in the passage, or why it does not."""
     question, context, answer = (row.get(key) for key in KEYS[:3])
     for key, value in zip(KEYS, (question, context, answer), strict=False):
         if not isinstance(value, str) or not value.strip():

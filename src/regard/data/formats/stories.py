@@ -45,7 +45,7 @@ class Stories(Reader):
         return found
 
     def read(self) -> Iterator[Example | Bad]:
-        """A question with all that was told before it, at a time."""
+        """Yield each question with all sentences before it."""
         for path in self.files:
             yield from self._file(path)
 

@@ -47,7 +47,7 @@ class Table(Reader):
         return replace(self, columns=columns, questions=True)
 
     def read(self) -> Iterator[Example | Bad]:
-        """Rows with all the columns that were asked for."""
+        """Yield rows that have all columns."""
         path = Path(self.path)
         rows = self._rows(path)
         places = self._places(path, rows)
@@ -66,7 +66,7 @@ class Table(Reader):
             yield from _quoted(path, good_lines(path, self.encoding, self.max_line), self._separator(), self.max_line)
 
     def _places(self, path: Path, rows: Iterator[Row | Bad]) -> dict[str, int]:
-        """Where each field stands; takes the header off the rows."""
+        """Return the column of each field; takes the header off the rows."""
         names = [name for name in self.columns.values() if isinstance(name, str)]
         if names and not self.header:
             raise DataError(f"{path}: column {names[0]!r} is named, so set header to true, or give its number from 0")

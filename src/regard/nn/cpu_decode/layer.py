@@ -196,8 +196,10 @@ class _Heads:
         if folded is not None:
             return folded.read(x)
         together = len(x) // source.copies, source.copies, self._heads, -1
+        # [rows * H, copies, D]
         query = self._query.stacked(x, self._weights[:1], self._biases[:1]).view(together).transpose(1, 2).flatten(0, 1)
         context, weights = self._attend(query, source.memory)
+        # [rows, copies, H, D or S]
         context, weights = (part.unflatten(0, (-1, self._heads)).transpose(1, 2) for part in (context, weights))
         return self._output(context.reshape(x.shape)), weights.flatten(0, 1).unsqueeze(2)
 

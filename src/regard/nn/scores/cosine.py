@@ -57,6 +57,7 @@ class Cosine(Score):
     def aim(self, direction: Tensor, strength: Tensor) -> Tensor:
         """Outputs of the maps, W x [B, T, H D] and b x + b_0 [B, T, H] -> β_t q_t / |q_t|, [B, H, T, D]."""
         towards = unit(split_heads(direction, self.num_heads))
+        # [B, H, T, D] * [B, H, T, 1]
         return towards * F.softplus(strength.to(towards.dtype)).transpose(1, 2).unsqueeze(3)
 
     def keys(self, key: Tensor) -> Tensor:

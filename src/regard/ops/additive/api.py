@@ -134,6 +134,27 @@ def additive_attention(
         impl = _fastest(query, key, value, weight, features=features, dropout=dropout)
     elif (reason := _refusal(impl, query, key, value, weight, features=features, dropout=dropout)) is not None:
         refuse("additive", impl, reason)
+    return _attend(
+        impl, query, key, value, weight, mask, features=features, feature_weight=feature_weight, dropout=dropout,
+        tolerance=tolerance, span=span,
+    )  # fmt: skip
+
+
+def _attend(
+    impl: str,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    weight: Tensor,
+    mask: Mask | None,
+    *,
+    features: Tensor | None,
+    feature_weight: Tensor | None,
+    dropout: float,
+    tolerance: float | None,
+    span: float | None,
+) -> Attended:
+    """Read by one implementation; kernels are imported when they are used."""
     if impl == "harmonic":
         from regard.ops.additive import harmonic
 

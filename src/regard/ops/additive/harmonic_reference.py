@@ -30,8 +30,8 @@ def features(query: Tensor, key: Tensor, weight: Tensor, fit: Fit) -> tuple[Tens
     frequencies, amplitudes = query.new_tensor(fit.frequencies), query.new_tensor(fit.amplitudes)
     share = weight[:, None, None] * amplitudes[:, None]  # [H, 1, N, A]
     asked, kept = (tensor.unsqueeze(3) * frequencies[:, None] for tensor in (query, key))  # [B, H, rows, N, A]
-    queries = torch.stack((share * asked.sin(), share * asked.cos()), dim=4)
-    keys = torch.stack((kept.cos(), kept.sin()), dim=4)
+    queries = torch.stack((share * asked.sin(), share * asked.cos()), dim=4)  # [B, H, T, N, A, 2]
+    keys = torch.stack((kept.cos(), kept.sin()), dim=4)  # [B, H, S, N, A, 2]
     return queries.flatten(3), keys.flatten(3)
 
 

@@ -18,7 +18,7 @@ def score(
     with full_precision(query):
         query, key = widened(query), widened(key)
         if query.shape[1] == 1 and features is None:
-            return _one_head(query.transpose(1, 2), key, weight.to(query.dtype))
+            return _one_head(query.transpose(1, 2), key, weight.to(query.dtype))  # query [B, T, 1, A]
         hidden = query.unsqueeze(3) + key.unsqueeze(2)  # [b, h, q, k, a]
         if features is not None and feature_weight is not None:
             features = features.to(hidden.dtype).expand(-1, key.shape[1], -1, -1, -1)

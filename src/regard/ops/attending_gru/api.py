@@ -126,7 +126,7 @@ class _Loop(torch.autograd.Function):
                 grad_inputs[t], grad_joint[t], kept, grad_key, grad_weight,
             )  # fmt: skip
             grad = torch.addmm(kept, grad_joint[t], joint_weight)
-        grad_value = torch.bmm(weights.permute(1, 2, 0), grad_inputs.transpose(0, 1))
+        grad_value = torch.bmm(weights.permute(1, 2, 0), grad_inputs.transpose(0, 1))  # [B, S, T] @ [B, T, 3D]
         every = grad_joint.flatten(0, 1)
         grad_matrix = every.mT @ states[:-1].flatten(0, 1)
         return (grad_inputs, grad, grad_key, grad_value, None, grad_matrix, every.sum(0), grad_weight.sum(0), None)

@@ -18,7 +18,7 @@ class Plain(torch.autograd.Function):
     def forward(ctx: Any, logits: Tensor, target: Tensor, weight: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
         log_probs = logits.log_softmax(-1, dtype=statistics_dtype(logits.dtype))
         weight = weight.to(log_probs.dtype)
-        nll = -(log_probs.gather(1, target.unsqueeze(1)).squeeze(1) * weight).sum()
+        nll = -(log_probs.gather(1, target.unsqueeze(1)).squeeze(1) * weight).sum()  # [N]
         ctx.save_for_backward(log_probs, target, weight)
         ctx.smoothing, ctx.dtype = smoothing, logits.dtype
         ctx.mark_non_differentiable(nll)

@@ -89,6 +89,7 @@ class GraphAttended:
             place, edge = (row.unsqueeze(1) == target).nonzero(as_tuple=True)
             chosen = self.weights().index_select(0, head)[:, edge].T
             rows = chosen.new_zeros(len(row), self._num_nodes, len(head))
+            # [1, h, t, N]
             return rows.index_put((place, source[edge]), chosen, accumulate=True).permute(2, 0, 1).unsqueeze(0)
 
         return Attended(self.context, weigh, (1, self._heads, self._num_nodes, self._num_nodes), impl=self.impl)

@@ -84,18 +84,20 @@ class Band:
         here = memory[:, :, min(max(self.start, 0), keys) : min(max(end, 0), keys)]
         before = min(max(-self.start, 0), end - self.start)
         padded = F.pad(here, (0, 0, before, end - self.start - before - here.shape[2]))
+        # [B, H, n, D, slab] -> [B * n, H, slab, D]
         slabs: Tensor = padded.unfold(2, self.slab, self.block).permute(0, 2, 1, 4, 3).flatten(0, 1)
         return slabs
 
     def cut(self, query: Tensor) -> Tensor:
         """Queries by block: [B, H, T, D] -> [B * n, H, block, D], zeros after the last."""
         padded = F.pad(query, (0, 0, 0, self.blocks * self.block - self.shape[2]))
+        # [B, H, n, block, D] -> [B * n, H, block, D]
         blocks: Tensor = padded.unflatten(2, (self.blocks, self.block)).transpose(1, 2).flatten(0, 1)
         return blocks
 
     def joined(self, context: Tensor) -> Tensor:
         """`cut` undone."""
-        by_block: Tensor = context.unflatten(0, (self.shape[0], self.blocks)).transpose(1, 2)
+        by_block: Tensor = context.unflatten(0, (self.shape[0], self.blocks)).transpose(1, 2)  # [B, H, n, block, D]
         return by_block.flatten(2, 3)[:, :, : self.shape[2]]
 
     def allowed(self, device: torch.device) -> Tensor:
@@ -192,9 +194,9 @@ def _no_flash(read: Read, band: Band) -> str | None:
 
 def _by_flash(query: Tensor, key: Tensor, value: Tensor, band: Band, scale: float) -> Tensor:
     """The window in flash attention's own terms: so many keys before a query's position, and so many after it."""
-    by_position = (aligned(tensor).transpose(1, 2) for tensor in (query, key, value))
+    by_position = (aligned(tensor).transpose(1, 2) for tensor in (query, key, value))  # [B, T, H, D]
     context: Tensor = torch.ops.aten._flash_attention_forward(
         *by_position, None, None, query.shape[2], key.shape[2], 0.0, False, False, scale=scale,
         window_size_left=-band.first - 1, window_size_right=band.first + band.width,
     )[0]  # fmt: skip
-    return context.transpose(1, 2)
+    return context.transpose(1, 2)  # [B, H, T, Dv]

@@ -1,4 +1,4 @@
-"""Made-up words of a beginning and an ending: what a word ended in is asked by how it began."""
+"""Made-up words of a beginning and an ending: a beginning is the question, its ending the answer."""
 
 from __future__ import annotations
 

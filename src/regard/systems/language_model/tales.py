@@ -1,4 +1,4 @@
-"""Tales of animals with made-up names: what a name is was said once, far back."""
+"""Tales of animals with made-up names, each introduced once, far back."""
 
 from __future__ import annotations
 

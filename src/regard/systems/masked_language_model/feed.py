@@ -100,7 +100,7 @@ class WindowFeed(Feed):
 
 
 class MaskedFeed(Feed):
-    """The batches of another feed with words hidden: "text" is what is given, "wanted" [B, T] what is asked for.
+    """The batches of another feed with words hidden: "text" has masks in it, "wanted" [B, T] the hidden ids.
 
     Args:
         inner: texts or windows.
@@ -144,7 +144,7 @@ class MaskedFeed(Feed):
         return replace(batch, tensors=tensors, tokens=int((wanted != IGNORE).sum()), padding=padding)
 
     def check(self, files: Sequence[Path]) -> None:
-        """See that there is a token which can be asked for: unknown ones cannot.
+        """Check that some token can be hidden: unknown ones cannot.
 
         Raises:
             DataError: there is none; it names the files.

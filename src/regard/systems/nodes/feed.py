@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class GraphFeed(Feed):
-    """The whole graph in each update, an epoch each; several processes divide the nodes that are asked for.
+    """The whole graph in each update, which is an epoch; several processes divide the nodes to learn from.
 
     Args:
         task: the graph.

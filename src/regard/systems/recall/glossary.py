@@ -20,7 +20,7 @@ _MOST = 4900
 
 @dataclass(frozen=True)
 class Glossary(Generated):
-    """Invented words that are asked for, each with the entry that says what it means: "duma green clock".
+    """Invented words, each with the entry that defines it: "duma green clock".
 
     The meaning of a word is drawn anew for each example, so that there is nothing to learn by heart: who wants to
     answer has to look it up. Fields "source" (the word), "fact" (the entry) and "target" (the meaning). Words do not
@@ -65,5 +65,5 @@ class Glossary(Generated):
 
 @cache
 def _order(words: int, seed: int, again: int) -> tuple[int, ...]:
-    """The words in the order in which they are asked for."""
+    """Return the words in the order of the questions."""
     return tuple(permutation(words, seed, again).tolist())

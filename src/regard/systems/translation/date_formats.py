@@ -1,4 +1,4 @@
-"""How people write a date, language by language."""
+"""Written forms of dates, language by language."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Dates(Generated):
 
 
 def _familiar(way: Format, date: datetime.date, languages: tuple[str, ...]) -> bool:
-    """Whether train writes this date alike: dd for d if the day has two digits, MMM for MMMM in May, en for id."""
+    """Return whether train has such dates: dd for d if the day has two digits, MMM for MMMM in May, en for id."""
     text = way.write(date)
     own = _formats(way.language, "train")
     others = (known for language in languages for known in _formats(language, "train") if known.pattern == way.pattern)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from regard.arguments import Size
@@ -10,15 +11,17 @@ from regard.models.encoded import Encoded
 
 
 class Regions(nn.Module):
-    """Squares of a picture as states: [B, C, H, W] -> [B, S, D]."""
+    """Squares of a picture, with their coordinates, as states: [B, C, H, W] -> [B, S, D]."""
 
     def __init__(self, channels: int, dim: int, region: int) -> None:
         super().__init__()
         self.output_dim = dim
-        self.map = nn.Conv2d(channels, dim, region, stride=region)
+        self.map = nn.Conv2d(channels + 2, dim, region, stride=region)
 
     def forward(self, pictures: Tensor, lengths: Tensor | None = None) -> Encoded:
-        states = self.map(pictures).flatten(2).mT.tanh()  # [B, D, h, w] -> [B, h * w, D]
+        down, right = (torch.linspace(-1, 1, size, device=pictures.device) for size in pictures.shape[2:])
+        grid = torch.stack(torch.meshgrid(down, right, indexing="ij")).expand(len(pictures), -1, -1, -1)
+        states = self.map(torch.cat((pictures, grid), dim=1)).flatten(2).mT.tanh()  # [B, D, h, w] -> [B, h * w, D]
         return Encoded(states, states.mean(1), None)
 
 

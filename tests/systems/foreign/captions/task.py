@@ -78,13 +78,10 @@ class Captioning(Task):
         return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended)
 
     def predict(self, model: Any, texts: Sequence[Any], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
-        answers: list[list[Prediction]] = []
-        for begin in range(0, len(texts), batch):
-            part = np.stack([np.asarray(one, np.float32) for one in texts[begin : begin + batch]])
-            with torch.inference_mode():
-                found = generate(model, torch.from_numpy(part).to(device_of(model)), None, search)
-            answers += [[self._prediction(one) for one in hypotheses] for hypotheses in found]
-        return answers
+        pictures = torch.from_numpy(np.stack(texts).astype(np.float32)).to(device_of(model))
+        with torch.inference_mode():
+            found = [one for part in pictures.split(batch) for one in generate(model, part, None, search)]
+        return [[self._prediction(one) for one in hypotheses] for hypotheses in found]
 
     def _prediction(self, one: Any) -> Prediction:
         words, regions = self.encoders["caption"], range(one.alignment.shape[1])

@@ -1,4 +1,4 @@
-"""What an algorithmic task is: how its episodes are drawn, and how they are written down."""
+"""Algorithmic tasks: their episodes are drawn, and written as text."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Algorithm(abc.ABC):
     @property
     @abc.abstractmethod
     def entries(self) -> int:
-        """How many things must be kept apart, at the most, until they are answered."""
+        """The most entries that must be kept apart until they are answered."""
 
     @abc.abstractmethod
     def draw(self, count: int, *seeds: int) -> Episodes:
@@ -114,7 +114,7 @@ def read_bits(word: str, width: int, question: str) -> list[float]:
 
 
 def check_range(**bounds: int) -> None:
-    """See that there is something to draw from, by the names of the least and the most."""
+    """Check that there is something to draw from, by the names of the least and the most."""
     (lower, low), (upper, high) = bounds.items()
     if not 1 <= low <= high:
         raise DataError(f"{lower!r} is {low} and {upper!r} is {high}; it must be that 1 <= {lower} <= {upper}")

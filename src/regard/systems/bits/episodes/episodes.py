@@ -16,7 +16,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Episodes:
-    """B episodes of T steps: what is read at each, what is to be said, and whether anything is to be said.
+    """B episodes of T steps: inputs, targets, and the steps at which targets count.
 
     Attributes:
         inputs: [B, T, I].
@@ -30,11 +30,11 @@ class Episodes:
 
     @property
     def bits(self) -> int:
-        """How many bits are asked for in all."""
+        """Number of target bits in all."""
         return int(self.asked.sum() * self.targets.shape[2])
 
     def batch(self, first: int, rank: int = 0, world: int = 1) -> Batch:
-        """As tensors `inputs`, `targets`, `asked`; of several processes the rows of one.
+        """Return tensors `inputs`, `targets`, `asked`; of several processes the rows of one.
 
         Args:
             first: the number of the first episode.

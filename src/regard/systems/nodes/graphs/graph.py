@@ -77,11 +77,11 @@ class Graph:
 
     @property
     def isolated(self) -> int:
-        """How many nodes have no edge: they read only themselves."""
+        """Number of nodes without an edge: they read only themselves."""
         return len(self.names) - len(np.unique(self.edges))
 
     def number(self, name: str) -> int:
-        """Which node is called so.
+        """Return the number of a node by its name.
 
         Raises:
             TextError: none is, with the nearest name.
@@ -98,7 +98,7 @@ class Graph:
 
 
 class GraphSource(Protocol):
-    """What a graph can be read from, or made by."""
+    """Source of a graph: files, or a generator."""
 
     @property
     def files(self) -> tuple[Path, ...]:

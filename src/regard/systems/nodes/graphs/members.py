@@ -35,7 +35,7 @@ class Members:
 
     @property
     def numbers(self) -> Ints:
-        """Which nodes."""
+        """Numbers of the nodes."""
         return self.graph.parts[self.split]
 
     @property
@@ -45,11 +45,11 @@ class Members:
 
     @property
     def skipped(self) -> Skipped:
-        """What the graph left out."""
+        """Lines that the graph left out."""
         return self.graph.skipped
 
     def settings(self) -> str:
-        """Which split."""
+        """The split."""
         return f"Members({self.split})"
 
     def sums(self) -> dict[str, str]:

@@ -148,7 +148,7 @@ class GraphTables:
 
 
 def _wrong_node(name: str, features: list[str], numbers: list[float | None], first: list[float] | None) -> str | None:
-    """Why a line is no node; None if it is one."""
+    """Return why a line is no node; None if it is one."""
     if not name:
         return "the node has no id, its first column"
     if not features:

@@ -1,0 +1,1 @@
+"""Pictures: files to arrays of bytes, in parallel, and their augmentation."""

@@ -1,0 +1,1 @@
+"""Sound: recordings to samples and log-mel features, their augmentation, and melodies."""
