@@ -122,8 +122,8 @@ def _part(name: str, value: Any, hint: Any, default: Any) -> Any:
 
 
 def _record(what: str, made: type[Any], options: Mapping[str, Any]) -> Any:
-    """Return a record of plain values."""
-    fields = _fields(made)
+    """Return a record of plain values; those that the data decide are among them."""
+    fields = [field.name for field in dataclasses.fields(made)]
     for option in options:
         if option not in fields:
             raise ValueError(nearest(f"argument of {what} called", option, fields))

@@ -140,7 +140,7 @@ class WeightedFile(Section):
 
     @property
     def named(self) -> str:
-        """What is read."""
+        """File, or pair of files, without its weight."""
         return self.file
 
 
@@ -161,7 +161,7 @@ class WeightedPair(PairFiles):
 
     @property
     def named(self) -> PairFiles:
-        """What is read."""
+        """File, or pair of files, without its weight."""
         return self
 
 
