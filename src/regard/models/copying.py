@@ -103,7 +103,7 @@ class Copying(EncoderDecoder[CopyState]):
     @property
     def size(self) -> int:
         """V, number of words of the target vocabulary."""
-        return self.model.output_map.out_features
+        return self.model.output_layer.out_features
 
     def encode(self, source: Any, lengths: Tensor | None = None) -> Encoded:
         return self.model.encode(without_copies(source)[0] if self.copy else source, lengths)

@@ -133,7 +133,12 @@ class AttendingDecoder(EncoderDecoder[S]):
     have the keys `copy` and `coverage`.
     """
 
-    output_map: nn.Linear
+    @property
+    def output_layer(self) -> nn.Linear:
+        """The layer that gives logits."""
+        layer = getattr(self, "output_map", None)
+        assert isinstance(layer, nn.Linear)
+        return layer
 
     @property
     def source_reader(self) -> Reader | KeyValue:
@@ -146,7 +151,7 @@ class AttendingDecoder(EncoderDecoder[S]):
     @property
     def feature_dim(self) -> int:
         """Width of all features together that `output` reads."""
-        return self.output_map.in_features
+        return self.output_layer.in_features
 
 
 def _in_time(steps: Sequence[Advanced[S]]) -> list[Tensor]:

@@ -178,6 +178,10 @@ class InputOutput(abc.ABC):
         value = fields[self.answer]
         return [self.reference(value if isinstance(value, str) else " ".join(value))]
 
+    def record(self, asked: str) -> str:
+        """Return the record that an input is, which metrics compare an answer with that count the facts of records."""
+        return asked
+
     def reference(self, text: str) -> str:
         """Return a right answer as `predict` would write it."""
         return text

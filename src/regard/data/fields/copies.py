@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from regard.data.batching.mixture import Mixture
-from regard.data.example import Example, Examples
+from regard.data.example import Example, Examples, Wrapped
 from regard.data.fields.column import Column, Encoded, Ints, Part, flat
 from regard.data.fields.encoder import Encoder
 from regard.data.fields.field import Field
 from regard.data.fields.padding import Padded, Padding, table
 from regard.data.fields.tokenizer import Tokenizer
-from regard.data.problems import DataError, Skipped
+from regard.data.problems import DataError
 from regard.specials import PAD, UNK
 
 COPIES = "copies"
@@ -155,15 +154,13 @@ class CopiesField(Field[Encoder]):
 
 
 @dataclass(frozen=True)
-class WithCopies:
+class WithCopies(Wrapped):
     """Examples with a field more: the pair of the texts of a source and its target.
 
     Attributes:
-        examples: the others.
         source, target: names of the fields.
     """
 
-    examples: Examples
     source: str
     target: str
 
@@ -173,16 +170,6 @@ class WithCopies:
         if isinstance(examples, Mixture):
             return examples.each(lambda part: cls(part, source, target))
         return cls(examples, source, target)
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """Those of the examples."""
-        return self.examples.files
-
-    @property
-    def skipped(self) -> Skipped:
-        """Lines that the examples left out."""
-        return self.examples.skipped
 
     def settings(self) -> str:
         """Those of the examples."""
