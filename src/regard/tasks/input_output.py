@@ -25,6 +25,7 @@ from regard.recipes.sections import Recipe
 from regard.specials import UNK
 from regard.tasks.panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
+from regard.view.panels import draw
 from regard.view.terminal import heat_map
 from regard.view.text import isolated
 
@@ -132,6 +133,21 @@ class InputOutput(abc.ABC):
         if not shown:
             raise ValueError("the model attends to nothing that could be drawn")
         return shown
+
+    def draw(self, model: Any, text: Any, search: Search, path: Path, *, head: int | None = None) -> str | None:
+        """Draw a model that answers an input: its panels, or another picture where a task has one.
+
+        Args:
+            model, text, search, head: as of `panels`.
+            path: where to write.
+
+        Returns:
+            A sentence about letters that no font of this machine has; None if all are drawn.
+
+        Raises:
+            ValueError: nothing to draw, an unknown suffix, or a place that cannot be written to.
+        """
+        return draw(self.panels(model, text, search, head=head), path)
 
     def drawing(self, prediction: Prediction) -> Text | None:
         """Return an answer drawn for a terminal, with where the model looked; None where there is nothing to draw."""
