@@ -25,6 +25,7 @@ from regard.recipes.sections import Recipe
 from regard.specials import UNK
 from regard.tasks.panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
+from regard.view.panels import draw
 from regard.view.terminal import heat_map
 from regard.view.text import isolated
 
@@ -132,6 +133,21 @@ class InputOutput(abc.ABC):
         if not shown:
             raise ValueError("the model attends to nothing that could be drawn")
         return shown
+
+    def draw(self, model: Any, parsed: Any, search: Search, path: Path, *, head: int | None = None) -> str | None:
+        """Write the picture of `regard view`: the panels, unless a task has a picture of its own.
+
+        Args:
+            model: what answers.
+            parsed: the input, parsed.
+            search: how answers are looked for.
+            path: where; its suffix is .png, .svg, .pdf or .html.
+            head: of the attention, as in `panels`.
+
+        Returns:
+            A sentence about letters that the fonts of this machine do not have; None if all are drawn.
+        """
+        return draw(self.panels(model, parsed, search, head=head), path)
 
     def drawing(self, prediction: Prediction) -> Text | None:
         """Return an answer drawn for a terminal, with where the model looked; None where there is nothing to draw."""
