@@ -24,6 +24,8 @@ def check_training(recipe: Recipe) -> None:
 def check_decoding(recipe: Recipe) -> None:
     """Frames are not sampled; scores of both kinds are of a listener that was trained with both."""
     decode = own_keys(recipe.decode, Decoding)
+    if decode.language_model is not None and (recipe.model.kind != _CTC or recipe.search().strategy != "beam"):
+        raise ValueError("language_model is for the model ctc with strategy 'beam'; leave it out")
     if recipe.model.kind == _CTC:
         if recipe.search().strategy == "sample":
             raise ValueError("the model ctc is decoded with strategy 'greedy' or 'beam'; it draws no samples")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,14 +15,14 @@ from torch import Tensor, nn
 from regard.data.batching.batch import Batch
 from regard.data.batching.corpus import Corpus
 from regard.data.batching.feed import Feed
-from regard.data.example import Value
+from regard.data.example import Example, Value
 from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import DataError, TextError
 from regard.data.sound.spec_augment import SpecAugment
 from regard.data.sound.spectrogram import LogMel
 from regard.decode import generate
-from regard.decode.ctc import Transcript, ctc_beam_search, ctc_greedy
+from regard.decode.ctc import LanguageModel, Transcript, ctc_beam_search, ctc_greedy
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.joint_ctc import JointCTC
 from regard.decode.search import Search
@@ -37,6 +37,7 @@ from regard.specials import PAD
 from regard.systems.speech.augmented import AugmentedFeed
 from regard.systems.speech.ctc_recogniser import CTCRecogniser
 from regard.systems.speech.features import SoundFeatures, SoundField
+from regard.systems.speech.fusion import Fusion
 from regard.systems.speech.listener import Listener
 from regard.systems.speech.sections import Decoding, FeaturesSection, Training
 from regard.systems.speech.sounds import Sound, sound_of
@@ -66,6 +67,8 @@ class Transcription(Task):
         smoothing: of the labels of a decoder.
         augment: what is hidden in training; None for nothing.
         ctc_weight: of CTC in joint decoding; None for its weight in training.
+        fusion: a language model beside CTC; None for none.
+        language_model: that of `fusion`, once the task is bound to a model.
     """
 
     question: ClassVar[str] = "recording"
@@ -75,12 +78,17 @@ class Transcription(Task):
     smoothing: float = 0.0
     augment: SpecAugment | None = None
     ctc_weight: float | None = None
+    fusion: Fusion | None = None
+    language_model: LanguageModel | None = None
 
     @classmethod
     def of(cls, recipe: Recipe, encoders: Encoders) -> Transcription:
         train, decode = own_keys(recipe.train, Training), own_keys(recipe.decode, Decoding)
         augment = None if train.spec_augment is None else SpecAugment(**train.spec_augment.model_dump())
-        return cls(encoders, recipe.train.label_smoothing, augment, decode.ctc_weight)
+        fusion = None
+        if decode.language_model is not None:
+            fusion = Fusion(Path(decode.language_model), decode.language_weight, decode.language_bonus)
+        return cls(encoders, recipe.train.label_smoothing, augment, decode.ctc_weight, fusion)
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
@@ -104,6 +112,12 @@ class Transcription(Task):
         found = self.encoders["transcript"]
         assert isinstance(found, Tokenizer)
         return found
+
+    def bind(self, model: Any, examples: Iterable[Example] | None = None) -> Transcription:
+        """Return the task with its language model."""
+        if self.fusion is None:
+            return self
+        return replace(self, language_model=self.fusion.model(self.symbols, device_of(model)))
 
     def training_feed(self, recipe: Recipe, split: Split) -> Feed:
         feed = super().training_feed(recipe, split)
@@ -175,6 +189,8 @@ class Transcription(Task):
 
     def predict(self, model: Any, texts: Sequence[Any], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         sounds = [self.parse(one) for one in texts]
+        if search.coverage:  # the search counts frames, not states, so that it would miss states that are padding
+            batch = 1
         answers: list[list[Prediction]] = [[] for _ in sounds]
         for part, source, lengths in self._batches(sounds, batch, device_of(model)):
             with torch.inference_mode():
@@ -216,7 +232,14 @@ class Transcription(Task):
         if search.strategy == "greedy":
             found = [[one] for one in ctc_greedy(log_probs, counts, blank=PAD)]
         else:
-            found = ctc_beam_search(log_probs, counts, blank=PAD, beam_size=search.beam_size, n_best=search.n_best)
+            found = ctc_beam_search(
+                log_probs,
+                counts,
+                blank=PAD,
+                beam_size=search.beam_size,
+                n_best=search.n_best,
+                language_model=self.language_model,
+            )
         seconds = self.features.mel.hop * frames / log_probs.shape[1]
         return [
             [self._transcribed(one, row[: int(count)], seconds) for one in transcripts]
