@@ -94,7 +94,7 @@ def main(arguments: list[str]) -> None:
     if test is None:
         raise SystemExit("the recipe names no test split")
     for name, found in baselines(train, test, field.settings).items():
-        print(f"{name:20} wer {found['wer']:.3f}  exact_match {found['exact_match']:.3f}")
+        sys.stdout.write(f"{name:20} wer {found['wer']:.3f}  exact_match {found['exact_match']:.3f}\n")
 
 
 if __name__ == "__main__":
