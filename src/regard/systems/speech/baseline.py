@@ -53,10 +53,10 @@ def logistic(train: Tensor, labels: list[str], test: Tensor, *, decay: float = 1
     def loss() -> Tensor:
         solver.zero_grad()
         total = F.cross_entropy(rows @ weight + bias, target) + decay * weight.square().sum()
-        total.backward()  # type: ignore[no-untyped-call]
+        total.backward()
         return total
 
-    solver.step(loss)  # type: ignore[arg-type]
+    solver.step(loss)
     with torch.no_grad():
         best = (((test - mean) / deviation) @ weight + bias).argmax(1)
     return [names[one] for one in best.tolist()]

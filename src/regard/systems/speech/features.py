@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -62,8 +62,8 @@ class SoundFeatures(VectorShape):
             return self
         each = (Moments.of(torch.from_numpy(self.bands(sound_of(value)))) for value in values)
         total = reduce(Moments.__add__, each)
-        moments = {"mean": tuple(total.mean.tolist()), "squares": tuple(total.squares.tolist())}
-        return type(self)(axes=self.axes, mel=self.mel, normalise=self.normalise, count=total.count, **moments)
+        mean, squares = tuple(total.mean.tolist()), tuple(total.squares.tolist())
+        return replace(self, count=total.count, mean=mean, squares=squares)
 
     def bands(self, sound: Sound) -> NDArray[np.float32]:
         """Return log-mel frames that are not normalised, [T, F], to be looked at."""
@@ -92,7 +92,7 @@ class SoundFeatures(VectorShape):
         try:
             kept = json.loads(Path(path).read_text(encoding="utf-8"))
             mel = LogMel(**kept.pop("mel"))
-            lists = {name: tuple(kept.pop(name)) for name in ("axes", "mean", "squares")}
+            lists: dict[str, Any] = {name: tuple(kept.pop(name)) for name in ("axes", "mean", "squares")}
             return cls(mel=mel, **lists, **kept)
         except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
             raise DataError(f"{path} holds no settings of features: {error}") from error

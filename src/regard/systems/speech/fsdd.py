@@ -6,7 +6,7 @@ import zipfile
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,8 @@ _HISS = 1e-3  # of the gaps: digital silence would tell where a recording ends
 _STREAM = 0xD161
 
 
-class Digits(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Digits:
     """All recordings, one after another.
 
     Attributes:
@@ -125,7 +126,8 @@ class Fsdd(Generated):
         speakers = sorted(set(digits.speaker[numbers]))
         speaker = speakers[int(dice[1] * len(speakers))]
         mine = numbers[digits.speaker[numbers] == speaker]
-        return mine[(dice[2 : 2 + count] * len(mine)).astype(np.int64)]
+        chosen: NDArray[np.int64] = mine[(dice[2 : 2 + count] * len(mine)).astype(np.int64)]
+        return chosen
 
     def _gap(self, rate: int, index: int, place: int, share: float) -> NDArray[np.float32]:
         size = int(share * self.gap * rate)

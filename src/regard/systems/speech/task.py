@@ -202,12 +202,12 @@ class Transcription(Task):
     def _answers(self, model: Any, source: Tensor, lengths: Tensor, search: Search) -> list[list[Prediction]]:
         if isinstance(_member(model), CTCRecogniser):
             log_probs, counts = _emissions(model, source, lengths)
-            return self._by_ctc(log_probs, counts, search, source.shape[1])
+            return self._by_ctc(log_probs, counts, lengths, search)
         found = generate(self._joint(model), source, lengths, search)
-        counts = _counts(_member(model), lengths)
+        states = _states(_member(model), lengths)
         return [
-            [self._prediction(one, None if counts is None else count, int(size)) for one in hypotheses]
-            for hypotheses, count, size in zip(found, counts or [0] * len(found), lengths, strict=True)
+            [self._prediction(one, count, length) for one in hypotheses]
+            for hypotheses, count, length in zip(found, states, lengths.tolist(), strict=True)
         ]
 
     def _joint(self, model: Any) -> Any:
@@ -225,7 +225,7 @@ class Transcription(Task):
 
         return JointCTC(model, emissions, weight=weight, blank=PAD)
 
-    def _by_ctc(self, log_probs: Tensor, counts: Tensor, search: Search, frames: int) -> list[list[Prediction]]:
+    def _by_ctc(self, log_probs: Tensor, counts: Tensor, lengths: Tensor, search: Search) -> list[list[Prediction]]:
         """Return the transcripts of frames [B, T', V], with the posterior of their alignments."""
         if search.strategy == "sample":
             raise ValueError("the model ctc is decoded with strategy 'greedy' or 'beam'; it draws no samples")
@@ -240,13 +240,13 @@ class Transcription(Task):
                 n_best=search.n_best,
                 language_model=self.language_model,
             )
-        seconds = self.features.mel.hop * frames / log_probs.shape[1]
+        sizes = zip(counts.tolist(), lengths.tolist(), strict=True)
         return [
-            [self._transcribed(one, row[: int(count)], seconds) for one in transcripts]
-            for transcripts, row, count in zip(found, log_probs, counts, strict=True)
+            [self._transcribed(one, row[:count], length) for one in transcripts]
+            for transcripts, row, (count, length) in zip(found, log_probs, sizes, strict=True)
         ]
 
-    def _transcribed(self, one: Transcript, log_probs: Tensor, seconds: float) -> Prediction:
+    def _transcribed(self, one: Transcript, log_probs: Tensor, frames: int) -> Prediction:
         """Return the answer of one row, whose states are [T', V]; a symbol's log-probability is its largest."""
         alignment = None
         if one.tokens:
@@ -258,7 +258,7 @@ class Transcription(Task):
             source="",
             text=self.symbols.decode(one.tokens),
             score=one.score,
-            source_tokens=_times(len(log_probs), seconds),
+            source_tokens=self._times(len(log_probs), frames),
             tokens=tuple(self.symbols.tokens(one.tokens)),
             log_probs=tuple(float(log_probs[begin:end, token].max()) for token, (begin, end) in spans),
             alignment=alignment,
@@ -274,13 +274,18 @@ class Transcription(Task):
             source="",
             text=self.symbols.decode(one.output),
             score=one.score,
-            source_tokens=_times(columns, self.features.mel.hop * frames / max(1, columns)),
+            source_tokens=self._times(columns, frames),
             tokens=tuple(self.symbols.tokens(one.tokens)),
             log_probs=one.log_probs,
             alignment=alignment,
             finished=one.finished,
             penalty=str(one.penalty),
         )
+
+    def _times(self, states: int, frames: int) -> tuple[str, ...]:
+        """The time at which each state of a recording begins."""
+        step = self.features.mel.hop * frames / max(1, states)
+        return tuple(f"{number * step:.2f}s" for number in range(states))
 
     def _batches(
         self, sounds: Sequence[Sound], size: int, device: torch.device
@@ -330,15 +335,10 @@ def _emissions(model: Any, source: Tensor, lengths: Tensor) -> tuple[Tensor, Ten
     return log_softmax(predicted.logits), counts
 
 
-def _counts(model: Any, lengths: Tensor) -> list[int] | None:
+def _states(model: Any, lengths: Tensor) -> list[int | None]:
     """The number of states of each recording; None of an encoder that does not say it."""
-    encoder = getattr(model, "encoder", None)
+    encoder: Any = getattr(model, "encoder", None)
     if not hasattr(encoder, "output_lengths"):
-        return None
-    found: list[int] = encoder.output_lengths(lengths).tolist()
+        return [None] * len(lengths)
+    found: list[int | None] = encoder.output_lengths(lengths).tolist()
     return found
-
-
-def _times(states: int, seconds: float) -> tuple[str, ...]:
-    """The time at which each state begins."""
-    return tuple(f"{number * seconds:.2f}s" for number in range(states))

@@ -103,14 +103,15 @@ def spoken(words: list[str], speaker: Speaker, rng: np.random.Generator, *, nois
         noise: decibels by which it lies below the voice.
     """
     parts = [np.zeros(_size(0.05))]
-    for consonant, vowel in words:
+    for consonant, vowel in map(tuple, words):
         own = Speaker(*(value * float(rng.normal(1.0, 0.04)) for value in speaker))
         parts += [*_consonant(consonant, own, rng), _voiced(vowel, 0.16 * float(rng.uniform(0.7, 1.3)), own)]
         parts.append(np.zeros(_size(0.09 * float(rng.random()))))
     voice = np.concatenate([*parts, np.zeros(_size(0.05))])
     level = float(np.sqrt(np.square(voice).mean()))
     voice = voice + level * 10.0 ** (-noise / 20.0) * rng.standard_normal(len(voice))
-    return (voice * (0.5 / np.abs(voice).max())).astype(np.float32)
+    loud: NDArray[np.float32] = (voice * (0.5 / np.abs(voice).max())).astype(np.float32)
+    return loud
 
 
 def _consonant(name: str, speaker: Speaker, rng: np.random.Generator) -> list[Floats]:
