@@ -250,9 +250,7 @@ class Transcription(Task):
         """Return the answer of one row, whose states are [T', V]; a symbol's log-probability is its largest."""
         alignment = None
         if one.tokens:
-            tokens = torch.tensor([one.tokens], device=log_probs.device)
-            posterior = ctc_alignment(log_probs.double().unsqueeze(0), tokens, blank=PAD).posterior[0]
-            alignment = (posterior / posterior.sum(1, keepdim=True).clamp(min=1e-12)).float().cpu()
+            alignment = _normalised_posterior(log_probs, one.tokens)
         spans = zip(one.tokens, one.frames, strict=True)
         return Prediction(
             source="",
@@ -307,10 +305,23 @@ class Transcription(Task):
         if path.suffix not in SUFFIXES or drawn is None:
             return super().draw(model, parsed, search, path, head=head)
         weights, rows = drawn
-        bands = self.features.bands(parsed)[:, : self.features.mel.mels]
         kind = "posterior of CTC" if isinstance(_member(model), CTCRecogniser) else "attention"
+        if (posterior := self._posterior(model, parsed, found.text, weights.shape[1])) is not None:
+            kind, weights = "attention, then the posterior of CTC", torch.cat((weights, posterior))
+            rows = (*rows, *(f"{symbol} (CTC)" for symbol in self.symbols.tokens(self.symbols.encode(found.text))))
+        bands = self.features.bands(parsed)[:, : self.features.mel.mels]
         title = f"{Path(found.source).name}: {found.text}  ({kind})"
         return draw_alignment(path, bands, weights, rows, hop=self.features.mel.hop, title=title)
+
+    def _posterior(self, model: Any, sound: Sound, text: str, states: int) -> Tensor | None:
+        """Return what the CTC head of a listener says of the symbols of its answer, [U, T']; None without one."""
+        ids = self.symbols.encode(text)
+        if not isinstance(model, Listener) or model.ctc is None or not ids:
+            return None
+        _, source, lengths = next(self._batches([sound], 1, device_of(model)))
+        with torch.inference_mode():
+            log_probs, _ = model.emissions(source, lengths)
+        return _normalised_posterior(log_probs[0], ids)[:, :states]
 
     def panels(self, model: Any, text: Any, search: Search, *, head: int | None = None) -> list[Panel]:
         try:
@@ -333,6 +344,13 @@ def _emissions(model: Any, source: Tensor, lengths: Tensor) -> tuple[Tensor, Ten
     if not isinstance(counts, Tensor):  # an ensemble
         counts = _member(model)(source, lengths).state
     return log_softmax(predicted.logits), counts
+
+
+def _normalised_posterior(log_probs: Tensor, tokens: Sequence[int]) -> Tensor:
+    """From states [T', V] and U symbols to weights [U, T']: the posterior of each symbol, divided by its sum."""
+    labels = torch.tensor([list(tokens)], device=log_probs.device)
+    posterior = ctc_alignment(log_probs.double().unsqueeze(0), labels, blank=PAD).posterior[0]
+    return (posterior / posterior.sum(1, keepdim=True).clamp(min=1e-12)).float().cpu()
 
 
 def _states(model: Any, lengths: Tensor) -> list[int | None]:
