@@ -192,7 +192,7 @@ def _holding(rules: tuple[Rule, ...]) -> Any:
 
 
 def _given(argument: Argument, kind: PartKind) -> bool:
-    """Whether an argument is given by the data, or to a part by the attention that has it."""
+    """Return whether the data give an argument, or its attention gives it to a part."""
     if kind in _GIVEN or kind == "term":
         return argument.name in _GIVEN.get(kind, ())
     plain = not _records(argument.annotation) and marker(argument.annotation, Choice) is None
