@@ -25,6 +25,7 @@ from regard.recipes.sections import Recipe
 from regard.specials import UNK
 from regard.tasks.panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
+from regard.view.panels import draw
 from regard.view.terminal import heat_map
 from regard.view.text import isolated
 
@@ -132,6 +133,18 @@ class InputOutput(abc.ABC):
         if not shown:
             raise ValueError("the model attends to nothing that could be drawn")
         return shown
+
+    def draw(self, model: Any, text: Any, search: Search, path: Path, *, head: int | None = None) -> str | None:
+        """Draw an input and the attention of the model that answers it into a file: its panels, in most tasks.
+
+        Args:
+            model, text, search, head: as of `panels`.
+            path: where; its suffix says how.
+
+        Returns:
+            A sentence about letters that the fonts of this machine do not have; None if all are drawn.
+        """
+        return draw(self.panels(model, text, search, head=head), path)
 
     def drawing(self, prediction: Prediction) -> Text | None:
         """Return an answer drawn for a terminal, with where the model looked; None where there is nothing to draw."""

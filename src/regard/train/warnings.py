@@ -141,6 +141,8 @@ def _unknown_advice(name: str, tokenizer: Tokenizer, pretrained: Path | None) ->
 def _oddities(fields: Mapping[str, Value], *, windows: bool) -> Iterator[str]:
     for value in fields.values():
         texts = [value] if isinstance(value, str) else value
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            continue  # arrays, pictures, edges
         if any("\0" in text for text in texts):
             yield "zero"
         if not windows and sum(map(len, texts)) > LONG:
