@@ -42,6 +42,9 @@ class Training(Section):
 
     doubly_stochastic: float = Field(0.0, ge=0)
     """Weight of the penalty on regions whose weights do not sum to 1 over the words of a caption; 1 in the paper."""
+    confidence: Literal["caption", "words"] | None = "caption"
+    """What a confidence is the probability of, which is calibrated on the validation data at the end: that the whole
+    `caption` is one of the right ones, or that a word of it is, in the `words` of the right ones; null for none."""
     hard: HardSection = HardSection()
     """How hard attention learns where to look; other attention has no use for it."""
 
@@ -49,11 +52,9 @@ class Training(Section):
 class Decoding(Section):
     """Keys of `decode` that belong to captions."""
 
-    confidence: bool = False
-    """Whether answers say how sure they are: the probability that a caption is right, as calibrated on the validation
-    data."""
-    hedge: float = Field(0.5, ge=0, le=1)
-    """With `confidence`: captions below this probability begin with "I am not really confident, but"."""
+    hedge: float = Field(0.0, ge=0, le=1)
+    """Answers whose confidence is below this begin with "I am not really confident, but"; 0 for none. Measurements are
+    of the captions alone."""
 
 
 class ScenesData(GeneratedData):
@@ -71,7 +72,7 @@ class ScenesData(GeneratedData):
     """Number of captions to test on, four per picture; no combination of things in them is learned from."""
     seed: int = 0
     """Another seed, other pictures."""
-    noise: float = Field(8.0, ge=0, le=100)
+    noise: float = Field(5.0, ge=0, le=100)
     """Standard deviation of the noise of each value, of 255."""
 
     def picture_shape(self) -> PictureShape | None:

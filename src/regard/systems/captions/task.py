@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from regard.data.batching.batch import Batch
+from regard.data.example import Example
 from regard.data.fields.column import Column
 from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
@@ -19,6 +20,10 @@ from regard.data.problems import DataError, TextError
 from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
+from regard.evaluate.calibration import calibration_error
+from regard.evaluate.captions import caption_words
+from regard.evaluate.score import Score
+from regard.evaluate.texts import References
 from regard.masks import Mask
 from regard.models.conv_features import ConvFeatures
 from regard.models.generator import EncoderDecoder
@@ -28,8 +33,9 @@ from regard.protocol import device_of
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import PAD
+from regard.systems.captions.confidence import HEDGE, confidence_of, isotonic, mean_log_prob
 from regard.systems.captions.field import PictureKind, PicturesField, Shown
-from regard.systems.captions.sections import HardSection, Training
+from regard.systems.captions.sections import Decoding, HardSection, Training
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
@@ -58,6 +64,9 @@ class Captioning(Task):
         smoothing: of the labels.
         spread: weight of the doubly stochastic penalty.
         hard: how hard attention learns where to look.
+        right_is: what a confidence is the probability of; None for no confidence.
+        search: that the confidence is calibrated for.
+        hedge: confidence below which an answer begins with a hedge.
     """
 
     question: ClassVar[str] = "picture"
@@ -67,11 +76,22 @@ class Captioning(Task):
     smoothing: float = 0.0
     spread: float = 0.0
     hard: HardSection = field(default_factory=HardSection)
+    right_is: Literal["caption", "words"] | None = None
+    search: Search = field(default_factory=Search)
+    hedge: float = 0.0
 
     @classmethod
     def of(cls, recipe: Recipe, encoders: Encoders) -> Captioning:
         train = own_keys(recipe.train, Training)
-        return cls(encoders, recipe.train.label_smoothing, train.doubly_stochastic, train.hard)
+        return cls(
+            encoders,
+            recipe.train.label_smoothing,
+            train.doubly_stochastic,
+            train.hard,
+            train.confidence,
+            recipe.search(),
+            own_keys(recipe.decode, Decoding).hedge,
+        )
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
@@ -179,6 +199,39 @@ class Captioning(Task):
                 answers.append([self._prediction(one, hypothesis) for hypothesis in hypotheses])
         return answers
 
+    def bind(self, model: Any, examples: Iterable[Example] | None = None) -> Task:
+        """Hedge answers to people alone: what is measured are captions."""
+        return self if examples is None else replace(self, hedge=0.0)
+
+    def tuned(self, model: Any, examples: Iterable[Example]) -> Task:
+        """Calibrate the confidence on the validation data."""
+        if self.right_is is None:
+            return self
+        references: dict[Shown, list[str]] = {}
+        for example in examples:
+            references.setdefault(self.ask(example.fields), []).extend(self.references(example.fields))
+        found = [answers[0] for answers in replace(self, hedge=0.0).predict(model, list(references), self.search)]
+        scores = [mean_log_prob(one.log_probs) for one in found]
+        outcomes = [self._outcome(one.text, right) for one, right in zip(found, references.values(), strict=True)]
+        kind = replace(self.pictures, calibration=isotonic(scores, outcomes))
+        return replace(self, encoders={**self.encoders, "picture": kind})
+
+    def prediction_scores(self, predictions: Sequence[Prediction], references: References) -> dict[str, Score]:
+        """Return the expected calibration error."""
+        if self.right_is is None or any(one.confidence is None for one in predictions):
+            return {}
+        outcomes = [self._outcome(one.text, right) for one, right in zip(predictions, references, strict=True)]
+        confidences = [one.confidence or 0.0 for one in predictions]
+        return {"calibration_error": calibration_error(confidences, outcomes)}  # type: ignore[arg-type]  # shares too
+
+    def _outcome(self, text: str, references: str | Sequence[str]) -> float:
+        """Return 1 for a right caption, 0 for a wrong one; of words the share of them that a right caption has."""
+        right = [references] if isinstance(references, str) else references
+        if self.right_is == "caption":
+            return float(bool(self.right(text, right)))
+        known, said = {word for one in right for word in caption_words(one)}, caption_words(text)
+        return sum(word in known for word in said) / len(said) if said else 0.0
+
     def _tensors(self, pictures: Sequence[Shown], device: torch.device) -> tuple[Tensor, Tensor | None]:
         """Pictures side by side, as a batch has them, and the lengths of feature maps."""
         read = [self.pictures.read(one.source, one.name).pixels for one in pictures]
@@ -193,9 +246,12 @@ class Captioning(Task):
 
     def _prediction(self, asked: Shown, hypothesis: Hypothesis) -> Prediction:
         regions = 0 if hypothesis.alignment is None else hypothesis.alignment.shape[1]
+        knots = self.pictures.calibration if self.right_is is not None else None
+        sure = None if knots is None else confidence_of(knots, mean_log_prob(hypothesis.log_probs))
+        hedged = HEDGE if sure is not None and sure < self.hedge else ""
         return Prediction(
             source=asked.name,
-            text=self.words.decode(hypothesis.output),
+            text=hedged + self.words.decode(hypothesis.output),
             score=hypothesis.score,
             source_tokens=tuple(f"region {number}" for number in range(1, regions + 1)),
             tokens=tuple(self.words.tokens(hypothesis.tokens)),
@@ -203,6 +259,7 @@ class Captioning(Task):
             alignment=hypothesis.alignment,
             finished=hypothesis.finished,
             penalty=str(hypothesis.penalty),
+            confidence=sure,
         )
 
     def draw(self, model: Any, text: Any, search: Search, path: Path, *, head: int | None = None) -> str | None:
