@@ -225,6 +225,15 @@ class InputOutput(abc.ABC):
         """Return the scores of classes where an answer can name several at once; None of other answers."""
         return None
 
+    def prediction_scores(self, predictions: Sequence[Prediction], references: References) -> dict[str, Score]:
+        """Return scores of predictions beyond those of their texts, by name; none in most tasks.
+
+        Args:
+            predictions: one per input.
+            references: the right answers to each input.
+        """
+        return {}
+
     def likelihood_scores(self, split: Split, total: float, tokens: int) -> dict[str, Score]:
         """Return the scores that follow from the likelihood alone: perplexity of what generates text.
 

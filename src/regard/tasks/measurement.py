@@ -126,7 +126,7 @@ def _answers(model: nn.Module | Engine, task: Task, split: Split, recipe: Recipe
     texts = [one.text for one in best]
     metrics = recipe.metrics
     scores = {one.label: one(texts, compared(one, task, inputs, references)) for one in metrics}
-    scores |= _baseline(task, metrics, references)
+    scores |= _baseline(task, metrics, references) | task.prediction_scores(best, references)
     confusion = _confusion(task, texts, references)
     label_scores = task.class_scores(texts, references)
     return Measured(math.nan, scores, tuple(best), None, confusion, label_scores, task.loss_unit)
