@@ -240,17 +240,17 @@ class Glimpses(Task):
         steps = prediction.source_tokens
         return Text("\n".join(f"glimpse {number} at {step}" for number, step in enumerate(steps, 1))) if steps else None
 
-    def draw(self, model: Any, text: Asked, search: Search, path: Path, *, head: int | None = None) -> str | None:
+    def draw(self, model: Any, parsed: Asked, search: Search, path: Path, *, head: int | None = None) -> str | None:
         """Draw the path of glimpses over the picture."""
         no_head(head)
         if not isinstance(model, GlimpseNetwork):
             raise ValueError("the model reads whole pictures, so there is no path of glimpses to draw")
-        (answer,) = self.predict(model, [text], search)[0][:1]
+        (answer,) = self.predict(model, [parsed], search)[0][:1]
         with torch.inference_mode():
-            pixels = torch.from_numpy(text.pixels).to(device_of(model))
+            pixels = torch.from_numpy(parsed.pixels).to(device_of(model))
             locations = model(pixels.unsqueeze(0).float() / 255.0).extras["locations"][0]
-        retina, title = model.retina, f"{text.name} → {answer.text}"
-        return draw_glimpses(path, text.pixels, locations, size=retina.size, scales=retina.scales, title=title)
+        retina, title = model.retina, f"{parsed.name} → {answer.text}"
+        return draw_glimpses(path, parsed.pixels, locations, size=retina.size, scales=retina.scales, title=title)
 
 
 def dark_on_light(pixels: NDArray[np.uint8]) -> bool:
