@@ -91,7 +91,7 @@ def _logits(model: GAT, batch: Any) -> Tensor:
     model.eval()
     with torch.no_grad():
         features = SparseRows(**{name: batch[name] for name in SparseRows.__dataclass_fields__})
-        logits: Tensor = model(features, batch.edges).logits
+        logits: Tensor = model(features, batch["edges"]).logits
     return logits
 
 

@@ -157,9 +157,9 @@ def test_bad_values_are_named() -> None:
         Blocks(activation="swish")
     with pytest.raises(ValueError, match=r"Blocks: dropout must lie in \[0, 1\); got 1.0"):
         Blocks(dropout=1.0)
-    with pytest.raises(ValueError, match=r"Transformer: attention_dropout must lie in \[0, 1\); got -0.1"):
+    with pytest.raises(ValueError, match=r"Blocks: attention_dropout must lie in \[0, 1\); got -0.1"):
         Blocks(attention_dropout=-0.1)
-    with pytest.raises(ValueError, match=r"Transformer: activation_dropout must lie in \[0, 1\); got 2"):
+    with pytest.raises(ValueError, match=r"Blocks: activation_dropout must lie in \[0, 1\); got 2"):
         Blocks(activation_dropout=2)
     with pytest.raises(ValueError, match="has an odd number, 3"):
         Blocks(dim=6, num_heads=2, rotary=True)

@@ -248,7 +248,7 @@ def test_bad_arguments_are_named() -> None:
         reinforce_loss(torch.randn(2, 5), hard_weights(energy)[1])
     with pytest.raises(ValueError, match=r"must lie in \[0, 1\]; got 1.5"):
         Hard(1.5)
-    with pytest.raises(ValueError, match="at_test must be one of expectation, argmax, sample; got 'best'"):
+    with pytest.raises(ValueError, match=r"at_test must be one of .*; got 'best'"):
         Hard(at_test="best")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"decay must lie in \[0, 1\); got 1.0"):
         MovingBaseline(1.0)

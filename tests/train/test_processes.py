@@ -115,7 +115,7 @@ def _seen(state: LayerState) -> set[int]:
 
 def test_sharding_beside_the_recipe_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
-    with pytest.raises(RunError, match=r"leave --use_fsdp out and give train\.sharding=full"):
+    with pytest.raises(RunError, match=r"leave --use_fsdp out and set train\.sharding=full"):
         train(tmp_path / "run")
 
 

@@ -14,7 +14,7 @@ from regard.recipes.load import check
 from regard.recipes.yaml_document import Document
 from tests.train import tiny
 
-MODEL = Path(__file__).parents[1] / "data" / "sentencepiece" / "bpe.model"
+MODEL = Path(__file__).parents[1] / "data" / "fields" / "sentencepiece" / "bpe.model"
 
 
 def test_a_run_keeps_the_tokenizer_of_its_file(tmp_path: Path) -> None:

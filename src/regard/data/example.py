@@ -81,6 +81,27 @@ class Checksummed(Protocol):
 
 
 @dataclass(frozen=True)
+class Wrapped:
+    """Base of examples that are made of others: their files and bad lines are those of the others.
+
+    Attributes:
+        examples: the others.
+    """
+
+    examples: Examples
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Files of the wrapped examples."""
+        return self.examples.files
+
+    @property
+    def skipped(self) -> Skipped:
+        """Bad lines of the wrapped examples."""
+        return self.examples.skipped
+
+
+@dataclass(frozen=True)
 class Reader(ABC):
     """Examples from files. A subclass names its path fields in `PATHS` and gives examples and bad lines in order.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from itertools import chain
 from typing import Literal
 
-from regard.data.example import Example, Examples
-from regard.data.problems import DataError, Skipped
+from regard.data.example import Example, Wrapped
+from regard.data.problems import DataError
 
 Part = Literal["train", "valid", "test"]
 
@@ -25,24 +25,7 @@ def share(text: str, salt: str = "") -> float:
 
 
 @dataclass(frozen=True)
-class _Part:
-    """Some of other examples."""
-
-    examples: Examples
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """Those of the examples."""
-        return self.examples.files
-
-    @property
-    def skipped(self) -> Skipped:
-        """Lines that the examples left out."""
-        return self.examples.skipped
-
-
-@dataclass(frozen=True)
-class Split(_Part):
+class Split(Wrapped):
     """Train, valid or test of examples that come unsplit, by the hash of a field.
 
     Examples that agree in the field go to the same part: split translations by the sentence that has several, a
@@ -94,12 +77,13 @@ class Split(_Part):
 
     def _part(self, example: Example) -> Part:
         value = example.fields[self.by]
-        place = share(value if isinstance(value, str) else " ".join(value), self.salt)
+        parts = chain.from_iterable(value.items()) if isinstance(value, Mapping) else value
+        place = share(value if isinstance(value, str) else " ".join(parts), self.salt)
         return "valid" if place < self.valid else "test" if place < self.valid + self.test else "train"
 
 
 @dataclass(frozen=True)
-class Slice(_Part):
+class Slice(Wrapped):
     """The examples from one share of the way to another, in order: for running text, `Slice(text, 0.9, 1.0)`.
 
     >>> from regard.systems.translation.digits import Digits

@@ -99,7 +99,7 @@ def _own_encoder(model: Transformer) -> TransformerEncoder:
 
 
 def _described(part: Transformer | TransformerEncoder) -> tuple[object, ...]:
-    """What CTranslate2 assumes to be equal in encoder and decoder."""
+    """Return the properties that CTranslate2 assumes to be equal in encoder and decoder."""
     layers = _layers(part.decoder.layers if isinstance(part, Transformer) else part.layers)
     layer, words = layers[0], part.words
     score = layer.attention.score
@@ -110,7 +110,7 @@ def _described(part: Transformer | TransformerEncoder) -> tuple[object, ...]:
 
 
 def _score(encoder: TransformerEncoder) -> Score:
-    """How the encoder attends to itself; all attentions of a Transformer have one kind of score."""
+    """Return the score of the encoder's self-attention; all attentions of a Transformer have one kind."""
     score = _layers(encoder.layers)[0].attention.score
     inner = score.score if isinstance(score, Rotary) else score
     if not isinstance(inner, ScaledDot):

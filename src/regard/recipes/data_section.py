@@ -19,7 +19,7 @@ Column = TypeVar("Column", str, int, str | int)
 
 @dataclass(frozen=True)
 class Reading:
-    """How a task reads the examples of a format.
+    """Fields that a task reads from the examples of a format.
 
     Attributes:
         question: the field that is read.

@@ -22,16 +22,16 @@ _SMALL = 2**23
 
 
 class SplitSection(Section):
-    """Division of data that come in one file."""
+    """Split of data that come in one file."""
 
     by: Literal["source", "target", "order"] = "source"
-    """By the hash of the source or of the target, so that equal ones stay together; or in the order of the file."""
+    """By a hash of the source or of the target, so that equal ones stay together; or in the order of the file."""
     valid: float = Field(0.05, gt=0, lt=1)
-    """The share to validate on; in order, it comes behind what is learned from."""
+    """Share of the validation split; in `order` it follows the training split."""
     test: float = Field(0.0, ge=0, lt=1)
-    """The share to test on; in order, it comes last."""
+    """Share of the test split; in `order` it comes last."""
     salt: str = ""
-    """Another text, another division by hash."""
+    """Salt of the hash: another text gives another split."""
 
     @model_validator(mode="after")
     def _leaving(self) -> SplitSection:
@@ -58,9 +58,9 @@ class Files(DataSection):
     """Keys of all data that lie in files."""
 
     root: Path | None = None
-    """The folder that the file names below are in; None for the folder you are in."""
+    """Folder of the files below; None for the working directory."""
     encoding: str = "utf-8"
-    """How the files are encoded; anything Python knows."""
+    """Encoding of the files, by any name that Python knows."""
 
     @field_validator("encoding")
     @classmethod
@@ -72,9 +72,9 @@ class Files(DataSection):
         return encoding
 
     max_line: int = Field(LONGEST, ge=1)
-    """The longest line in bytes; a longer one cannot be read."""
+    """Longest line in bytes; a longer one is a bad line."""
     bad_lines: Literal["refuse", "skip"] = "refuse"
-    """Whether a line that cannot be read ends the run, by name, or is left out and counted."""
+    """Bad lines: `refuse` stops and names the line, `skip` leaves it out and counts it."""
 
     def reading(self) -> dict[str, Any]:
         """The arguments that all readers of files have in common."""
@@ -82,10 +82,10 @@ class Files(DataSection):
 
 
 class Divided(Files):
-    """Files for each split, or files with everything that are divided."""
+    """Files per split, or files that are split."""
 
     split: SplitSection | None = None
-    """How `train` is divided where there is no `valid`, and no `test`, of its own."""
+    """Split of `train`, for `valid` and `test` without files of their own."""
 
     @model_validator(mode="after")
     def _divided(self) -> Divided:
@@ -130,38 +130,37 @@ class Divided(Files):
 
 
 class WeightedFile(Section):
-    """One of several files to learn from; a name alone has the weight 1."""
+    """One of several training files; a name alone has weight 1."""
 
     file: DataFile
-    """The file."""
+    """File name."""
     weight: Weight = 1.0
-    """How often an epoch learns from each of its examples: 3 for three times, 0.5 for half of them, drawn anew in each
-    epoch."""
+    """Repetitions of each example per epoch: 3 for three, 0.5 for half of them, drawn anew in each epoch."""
 
     @property
     def named(self) -> str:
-        """What is read."""
+        """File, or pair of files, without its weight."""
         return self.file
 
 
 class PairFiles(Section):
-    """Two files with as many lines, source and target."""
+    """Source and target file, with equal numbers of lines."""
 
     source: DataFile
-    """The file that is read from."""
+    """File of the source."""
     target: DataFile
-    """The file with what is to be written."""
+    """File of the target."""
 
 
 class WeightedPair(PairFiles):
-    """One of several pairs of files to learn from."""
+    """One of several training pairs of files."""
 
     weight: Weight = 1.0
-    """How often an epoch learns from each of its examples, as of one file."""
+    """Repetitions of each example per epoch, as for one file."""
 
     @property
     def named(self) -> PairFiles:
-        """What is read."""
+        """File, or pair of files, without its weight."""
         return self
 
 
@@ -176,35 +175,35 @@ def _spelled(given: Any) -> Any:
 
 
 class SplitFiles(Divided):
-    """Data of one file a split, or of one file that is divided; of several files to learn from."""
+    """Data with one file per split, or one file that is split; `train` may be several files."""
 
     train: Annotated[
         Annotated[DataFile, Tag("[one]")] | Annotated[tuple[WeightedFile, ...], Field(min_length=1), Tag("[several]")],
         Discriminator(_form),
         BeforeValidator(_spelled),
     ]
-    """The file to learn from, or several with weights: `[{file: a.tsv, weight: 3}, {file: b.tsv}]`; with `split`, those
-    with everything."""
+    """Training file, or several with weights: `[{file: a.tsv, weight: 3}, {file: b.tsv}]`; with `split`, the files to
+    split."""
     valid: DataFile | None = None
-    """The file to validate on."""
+    """Validation file."""
     test: DataFile | None = None
-    """The file to test on at the end; None for no test."""
+    """Test file; None for no test."""
 
 
 class PairsData(Divided):
-    """Pairs of text files, line by line; `.gz` is read as it is."""
+    """Pairs of text files, line by line; `.gz` is decompressed."""
 
     format: Literal["pairs"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     train: Annotated[
         Annotated[PairFiles, Tag("[one]")] | Annotated[tuple[WeightedPair, ...], Field(min_length=1), Tag("[several]")],
         Discriminator(_form),
     ]
-    """The files to learn from, or a list of several pairs with a `weight` each; with `split`, those with everything."""
+    """Training files, or a list of pairs with a `weight` each; with `split`, the files to split."""
     valid: PairFiles | None = None
-    """The files to validate on."""
+    """Validation files."""
     test: PairFiles | None = None
-    """The files to test on at the end; None for no test."""
+    """Test files; None for no test."""
 
     def pair_paths(self) -> list[tuple[Path, Path]]:
         """Return the files of every pair, source and target."""
@@ -230,17 +229,17 @@ class TableData(SplitFiles):
     """Columns of a TSV or CSV file."""
 
     format: Literal["table"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     source: str | int | list[str | int] = 0
-    """The column that is read from: its number from 0, or its name in the header. Two of them, `[0, 1]`, for a model
-    that reads two texts: with `pair_dim`, with a BERT as encoder, or of the task recall (the question and the fact)."""
+    """Input column: its number from 0, or its name in the header. Two columns, `[0, 1]`, for models that read two
+    texts: with `pair_dim`, with a BERT encoder, or a task with two inputs."""
     target: str | int = 1
-    """The column with what is to be said: a text, or a label. A language model has none."""
+    """Target column: a text or a label. Language models have none."""
     delimiter: Literal["tab", "comma"] | None = None
-    """What stands between columns, `,` and `\\t` for short; comma reads quotes as CSV does. None for a comma in files
-    whose names end in .csv or .csv.gz, and a tab in others."""
+    """Separator of columns; `comma` reads quotes as CSV does. None for a comma in `.csv` and `.csv.gz` files, and a tab
+    in others."""
     header: bool = False
-    """Whether the first line names the columns."""
+    """The first line is a header."""
 
     @field_validator("delimiter", mode="before")
     @classmethod
@@ -271,15 +270,14 @@ class TableData(SplitFiles):
 
 
 class JsonlData(SplitFiles):
-    """One JSON object a line."""
+    """One JSON object per line."""
 
     format: Literal["jsonl"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     source: str | list[str] = "source"
-    """The key of what is read from. Two of them for a model that reads two texts: with `pair_dim`, or a BERT as
-    encoder."""
+    """Key of the input. Two keys for models that read two texts: with `pair_dim`, or a BERT encoder."""
     target: str = "target"
-    """The key of what is to be said: a text, a label, or a list of tags. A language model has none."""
+    """Key of the target: a text, a label, or a list of tags. Language models have none."""
 
     def reader(self, named: str, reading: Reading) -> Reader:
         from regard.data import Jsonl
@@ -292,24 +290,24 @@ class HubData(DataSection):
     """A data set that the `datasets` library loads (the extra `regard[data]`)."""
 
     format: Literal["hub"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     name: str
-    """As the library takes it: a name on the hub, or a folder."""
+    """Name of the data set on the hub, or a folder."""
     config: str | None = None
-    """The configuration, where a data set has several."""
+    """Configuration, of a data set that has several."""
     train: str = "train"
-    """The library's name of the split to learn from; slices too: `train[:1000]`."""
+    """Training split, or a slice of it: `train[:1000]`."""
     valid: str = "validation"
-    """The split to validate on."""
+    """Validation split."""
     test: str | None = None
-    """The split to test on at the end; None for no test."""
+    """Test split; None for no test."""
     source: str | list[str] = "source"
-    """The column that is read from; one inside another with a dot: `translation.de`. Two of them for a model that
-    reads two texts: with `pair_dim`, or a BERT as encoder."""
+    """Input column; nested ones with a dot: `translation.de`. Two columns for models that read two texts: with
+    `pair_dim`, or a BERT encoder."""
     target: str = "target"
-    """The column with what is to be said. A language model has none."""
+    """Target column. Language models have none."""
     bad_lines: Literal["refuse", "skip"] = "refuse"
-    """Whether a row that cannot be read ends the run, by number, or is left out and counted."""
+    """Bad rows: `refuse` stops and names the row, `skip` leaves it out and counts it."""
 
     def examples(self, split: Split, reading: Reading) -> Examples | None:
         from regard.data import Hub
@@ -333,9 +331,9 @@ class CmudictData(SplitFiles):
     """The CMU pronouncing dictionary: words to phonemes."""
 
     format: Literal["cmudict"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     stress: bool = False
-    """Whether vowels keep their stress: AH0, AH1, AH2."""
+    """Keep the stress of vowels: AH0, AH1, AH2."""
 
     def reader(self, named: str, reading: Reading) -> Reader:
         from regard.data import Cmudict
@@ -344,14 +342,14 @@ class CmudictData(SplitFiles):
 
 
 class TextData(SplitFiles):
-    """Plain text, a text a line."""
+    """Plain text, one text per line."""
 
     format: Literal["text"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     blank: Literal["drop", "keep"] = "drop"
-    """Whether blank lines are passed over or are empty texts."""
+    """Blank lines: dropped, or kept as empty texts."""
     ends: bool = False
-    """Whether line ends belong to the text, as models of characters want it, blank lines too."""
+    """Line ends are part of the text, blank lines too, as character models need."""
 
     def reader(self, named: str, reading: Reading) -> Reader:
         from regard.data import Text
@@ -360,14 +358,14 @@ class TextData(SplitFiles):
 
 
 class LabelledData(SplitFiles):
-    """A text a line with its label."""
+    """One text per line, with its label."""
 
     format: Literal["labelled"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     label: Literal["first", "last"] = "first"
-    """Where the label stands on the line."""
+    """Position of the label on the line."""
     separator: str | None = Field(None, min_length=1)
-    """What stands between label and text; None for white space."""
+    """Separator of label and text; None for white space."""
 
     def reader(self, named: str, reading: Reading) -> Reader:
         from regard.data import Labelled
@@ -378,16 +376,16 @@ class LabelledData(SplitFiles):
 
 
 class FolderData(Files):
-    """A folder of .txt files named by the label of their lines, or of folders named by a label, a .txt file a text."""
+    """Folder of .txt files named by the label of their lines, or of folders named by a label with one text per file."""
 
     format: Literal["folder"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     train: DataFolder
-    """The folder to learn from; what `split` says of it validates."""
+    """Training folder; `split` takes the validation split from it."""
     test: DataFolder | None = None
-    """The folder to test on at the end; None for a share of `train`, or no test."""
+    """Test folder; None for a share of `train`, or no test."""
     split: SplitSection = SplitSection()
-    """How `train` is divided."""
+    """Split of `train`."""
 
     def examples(self, split: Split, reading: Reading) -> Examples | None:
         from regard.data import Labelled
@@ -401,18 +399,18 @@ class FolderData(Files):
 
 
 class ColumnsData(SplitFiles):
-    """A word a line with its tags in columns, a blank line between sentences."""
+    """One word per line with its tags in columns, and a blank line between sentences."""
 
     format: Literal["columns"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     source: int = 0
-    """The column of the word, from 0; -1 is the last."""
+    """Column of the word, from 0; -1 is the last."""
     target: int = 1
-    """The column of the tag."""
+    """Column of the tag."""
     separator: str | None = Field(None, min_length=1)
-    """What stands between columns; None for white space."""
+    """Separator of columns; None for white space."""
     comment: str | None = None
-    """Lines that begin with this are passed over."""
+    """Prefix of comment lines, which are skipped."""
 
     def reader(self, named: str, reading: Reading) -> Reader:
         from regard.data import Columns
@@ -422,14 +420,14 @@ class ColumnsData(SplitFiles):
 
 
 class ConlluData(SplitFiles):
-    """Universal Dependencies: a word a line in ten columns, a blank line between sentences."""
+    """Universal Dependencies: one word per line in ten columns, and a blank line between sentences."""
 
     format: Literal["conllu"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     source: Literal["form", "lemma"] = "form"
-    """The column of the word."""
+    """Column of the word."""
     target: Literal["upos", "xpos", "feats", "deprel", "lemma", "form"] = "upos"
-    """The column of the tag."""
+    """Column of the tag."""
 
     def reader(self, named: str, reading: Reading) -> Reader:
         from regard.data import Conllu

@@ -1,4 +1,4 @@
-"""What is wrong with a recipe, in one sentence."""
+"""Errors of recipes, each in one sentence."""
 
 from __future__ import annotations
 

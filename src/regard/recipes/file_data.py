@@ -32,7 +32,7 @@ _TABULAR = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson")  # files whose lines ar
 
 @dataclass(frozen=True)
 class Layout:
-    """What the command line says of a file; None for what the recipe says.
+    """Options of the command line for a file; None for those of the recipe.
 
     Attributes:
         format: of the file, as `data.format` names it, or `lines`.
@@ -57,7 +57,7 @@ class Layout:
 
     @property
     def columns(self) -> bool:
-        """Whether any column is named."""
+        """True if a column is named."""
         return bool(self.source) or self.target is not None or self.header is not None
 
 
@@ -178,7 +178,7 @@ def _by_ending(path: Path, allowed: Collection[str]) -> str | None:
 
 
 def _own_endings(own: BaseModel) -> tuple[str, ...]:
-    """How the names of the recipe's own files end; `.txt` says nothing."""
+    """Return the suffixes of the recipe's own files; `.txt` is none."""
     names = [getattr(own, split, None) for split in ("train", "valid", "test")]
     found = {Path(name.removesuffix(".gz")).suffix for name in names if isinstance(name, str)}
     return tuple(sorted(found - {"", ".txt"}))
@@ -205,7 +205,7 @@ def _column(name: str, form: str) -> str | int:
 
 
 def _headed(section: Mapping[str, Any]) -> bool:
-    """Whether the first line names the columns: the recipe says so, or a column is named."""
+    """Return whether the first line is a header: by the recipe, or since a column is named."""
     source = section.get("source")
     columns = [*(source if isinstance(source, list) else [source]), section.get("target")]
     return bool(section.get("header")) or any(isinstance(column, str) for column in columns)

@@ -102,7 +102,7 @@ def _inside(value: Any, where: Where, mark: type, *, marked: bool) -> Iterator[t
 
 
 def _marked(annotation: Any, mark: type) -> bool:
-    """Whether a mark stands anywhere inside a type: `DataFile | None`, `list[DataFile]`."""
+    """Return whether a marker is part of a type: `DataFile | None`, `list[DataFile]`."""
     marks = getattr(annotation, "__metadata__", ())
     inside = typing.get_args(annotation)
     return any(isinstance(one, mark) for one in marks) or any(_marked(part, mark) for part in inside)
@@ -113,7 +113,7 @@ def _key(where: Where) -> str:
 
 
 def _advice(name: Path, root: Path | None) -> str:
-    """What to do about a file that is not there."""
+    """Return advice on a missing file."""
     looked = "" if root is None or name.is_absolute() else f" in {root}"
     if near := get_close_matches(name.name, _names((root or Path()) / name.parent), n=1):
         return f"{looked}; did you mean {name.with_name(near[0])}?"
@@ -121,7 +121,7 @@ def _advice(name: Path, root: Path | None) -> str:
 
 
 def _names(folder: Path) -> list[str]:
-    """What is in a folder; nothing if it cannot be read."""
+    """Return the names in a folder; none if it cannot be read."""
     try:
         return [path.name for path in folder.iterdir() if path.is_file()]
     except OSError:

@@ -64,7 +64,7 @@ def _quoted(value: object) -> str:
 
 
 def guilty(section: Where, sentence: str, document: Document) -> Where:
-    """What in a section a sentence is about: a key that it quotes, else a value, else a key that it mentions.
+    """Return the key that a sentence about a section is about: quoted, by its value, or mentioned.
 
     Among several of these it is what the command line says, else what stands highest, else what the sentence has first.
     """

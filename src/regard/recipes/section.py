@@ -91,7 +91,7 @@ def _with_scale(given: dict[str, Any], section: Section, scale: float) -> dict[s
 
 
 def _suits(value: Any, kinds: tuple[Any, ...]) -> bool:
-    """Whether a plain value is one of these plain types; where there are others, pydantic looks."""
+    """Return whether a plain value has one of these plain types; pydantic checks all others."""
     if not kinds or not set(kinds) <= set(_WORDS) or not isinstance(value, bool | int | float | str):
         return True
     if isinstance(value, bool):

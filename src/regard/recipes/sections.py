@@ -27,27 +27,26 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 
 
 class TokenizerPart(Section):
-    """How text is cut into tokens."""
+    """Tokenizer of a text."""
 
     kind: Literal["characters", "words", "bpe", "unigram", "wordpiece", "file"] = "bpe"
-    """What a token is; `file` is a tokenizer that others have trained."""
+    """Unit of a token; `file` loads a trained tokenizer."""
     path: DataFile | None = None
-    """Of file: a `tokenizer.json` of the tokenizers library, or a SentencePiece model."""
+    """For `file`: a `tokenizer.json` of the tokenizers library, or a SentencePiece model."""
     split: Literal["punctuation", "whitespace"] | None = None
-    """Of words: `punctuation` cuts punctuation off words, `whitespace` is for text that is tokenised already; None for
-    `punctuation`, and `whitespace` of the task answer. Words that the data give one by one are never cut. Other kinds
-    have no use for it."""
+    """For `words`: `punctuation` separates punctuation from words, `whitespace` is for tokenised text; None for
+    `punctuation`, unless the task has another default. Words that the data give one by one are never split."""
     size: int | None = Field(None, ge=5)
-    """The most tokens of the vocabulary, special ones included; None for the kind's own choice. Single characters are
-    all kept by wordpiece, and all bytes by bpe."""
+    """Largest vocabulary, special tokens included; None for the default of the kind. `wordpiece` keeps all single
+    characters, `bpe` all bytes."""
     min_frequency: int = Field(1, ge=1)
-    """Rarer ones are unknown; not of unigram."""
+    """Rarer tokens are unknown; not for `unigram`."""
     lowercase: bool = False
-    """Whether text is lower-cased first."""
+    """Lower-case the text first."""
     normalise: Literal["nfc", "nfd", "nfkc", "nfkd"] | None = None
-    """The Unicode form that text is brought to first; None leaves it."""
+    """Unicode normal form applied first; None for none."""
     dropout: Share = 0.0
-    """Of bpe, and in training only: how often a merge is left out, so that words are cut in other ways in each epoch
+    """For `bpe`, in training only: probability of skipping a merge, so that segmentations differ between epochs
     (BPE-dropout, Provilkov et al. 2020)."""
 
     @model_validator(mode="after")
@@ -76,12 +75,12 @@ class TokenizerPart(Section):
 
 
 class TokenizerSection(TokenizerPart):
-    """The same for source and target, unless `target` says otherwise; `joint` learns one vocabulary from both."""
+    """Tokenizer of source and target; `target` gives the target its own, `joint` learns one vocabulary from both."""
 
     joint: bool = False
-    """One vocabulary, learned from both sides."""
+    """One vocabulary for source and target, learned from both."""
     target: TokenizerPart | None = None
-    """Another tokenizer for the target; None for one of the same kind."""
+    """Tokenizer of the target; None for one with the same settings."""
 
     @model_validator(mode="after")
     def _either(self) -> Self:
@@ -91,17 +90,17 @@ class TokenizerSection(TokenizerPart):
 
 
 class BatchSection(Section):
-    """How large an update is, whatever the number of processes."""
+    """Size of an update, summed over all processes."""
 
     tokens: int | None = Field(None, ge=1)
-    """The most padded tokens, source and target together."""
+    """Largest number of padded tokens in a batch, source and target together."""
     sentences: int | None = Field(None, ge=1)
-    """The most examples; with `window`, the rows that a text is read in side by side."""
+    """Largest number of examples in a batch; with `window`, the number of parallel rows of the text."""
     window: int | None = Field(None, ge=1)
-    """Of a language model: read all texts as one, so many tokens of each row at a time, and carry the state on. Of a
-    masked one: cut all texts as one into so many tokens each, anew in each epoch."""
+    """Language models: concatenate all texts and read this many tokens per row at a time, carrying the state.
+    Masked language models: split the concatenated texts into windows of this many tokens, anew in each epoch."""
     accumulate: int = Field(1, ge=1)
-    """Batches that make up one update."""
+    """Batches per update (gradient accumulation)."""
 
     @model_validator(mode="after")
     def _bounded(self) -> BatchSection:
@@ -116,56 +115,56 @@ Tracker = Literal["wandb", "mlflow", "trackio", "tensorboard"]
 
 
 class OptimizerSection(Section):
-    """What makes steps of gradients."""
+    """Optimizer."""
 
     name: Literal["sgd", "rmsprop", "adam", "adamw"] = "adam"
     """The rule."""
     rate: float = Field(1e-3, gt=0, le=1e20)
-    """The learning rate, which the schedule multiplies."""
+    """Learning rate; the schedule multiplies it."""
     betas: tuple[Share, Share] = (0.9, 0.999)
-    """Of adam and adamw: decay of both moments."""
+    """For `adam` and `adamw`: decay rates of both moments."""
     eps: float = Field(1e-8, gt=0)
-    """Of rmsprop, adam and adamw."""
+    """For `rmsprop`, `adam` and `adamw`: added to the denominator."""
     decay: Share = 0.95
-    """Of rmsprop: decay of the mean gradient and of the mean square."""
+    """For `rmsprop`: decay rate of the mean gradient and the mean square."""
     momentum: float = Field(0.0, ge=0, lt=1)
-    """Of sgd and rmsprop."""
+    """For `sgd` and `rmsprop`."""
     weight_decay: float = Field(0.0, ge=0)
-    """Decay of the weights: of the gradient (sgd, rmsprop, adam) or decoupled from it (adamw)."""
+    """Weight decay: added to the gradient (`sgd`, `rmsprop`, `adam`) or decoupled (`adamw`)."""
 
 
 class ScheduleSection(Section):
-    """How the rate moves; see `regard.train.schedule`."""
+    """Learning rate schedule; see `regard.train.schedule`."""
 
     name: Literal["constant", "noam", "inverse_sqrt", "cosine", "steps", "plateau"] = "constant"
     """The rule."""
     warmup: int = Field(0, ge=0)
-    """Updates of linear warm-up; 0 means 4000 for noam and inverse_sqrt."""
+    """Updates of linear warm-up; 0 means 4000 for `noam` and `inverse_sqrt`."""
     dim: int = Field(512, ge=1)
-    """Of noam: the model's width."""
+    """For `noam`: width of the model."""
     floor: float = Field(0.0, ge=0, le=1)
-    """Of cosine: what is left at the end."""
+    """For `cosine`: final factor."""
     start: int = Field(1, ge=1)
-    """Of steps: the first update that decays."""
+    """For `steps`: first update with a decay."""
     every: int = Field(1000, ge=1)
-    """Of steps: updates between two decays."""
+    """For `steps`: updates between two decays."""
     decay: float = Field(0.5, gt=0, le=1)
-    """Of steps and plateau: what the rate is multiplied with."""
+    """For `steps` and `plateau`: factor of each decay."""
     patience: int = Field(2, ge=0)
-    """Of plateau: validations without improvement that are forgiven."""
+    """For `plateau`: validations without improvement before a decay."""
 
 
 class SamplingSection(Section):
-    """Scheduled sampling: feed the model's own words more and more often."""
+    """Scheduled sampling: an increasing share of the decoder inputs are the model's own tokens."""
 
     decay: Literal["exponential", "inverse_sigmoid", "linear"] = "inverse_sigmoid"
-    """How the probability ε of feeding the right word falls with the updates i."""
+    """Decay of the probability ε of a gold input token over the updates i."""
     k: float = Field(1000.0, gt=0)
     """k of ε = k^i (below 1), k / (k + exp(i / k)) (at least 1) or c - k i."""
     c: float = 1.0
     """c of the linear decay."""
     floor: float = Field(0.0, ge=0, le=1)
-    """The least ε."""
+    """Smallest ε."""
 
     @model_validator(mode="after")
     def _falling(self) -> SamplingSection:
@@ -182,66 +181,66 @@ class SamplingSection(Section):
 
 
 class ExposureSection(Section):
-    """Remedies for exposure bias, on the words that are fed to the decoder."""
+    """Remedies for exposure bias: changes of the decoder's input tokens in training."""
 
     sampling: SamplingSection | None = None
-    """Feed the model's own words; None for the right ones."""
+    """Scheduled sampling; None for gold tokens only."""
     word_dropout: float = Field(0.0, ge=0, lt=1)
-    """How often a word that is fed becomes unknown."""
+    """Probability of replacing an input token by the unknown token."""
     corruption: float = Field(0.0, ge=0, lt=1)
-    """How often a word that is fed becomes a random one."""
+    """Probability of replacing an input token by a random one."""
 
 
 class TrainSection(Section):
-    """How the model is trained: for `steps` updates, or for some `minutes`."""
+    """Training: a number of updates, or of minutes."""
 
     steps: int | None = Field(None, ge=1)
-    """Updates; None where `minutes` says how long to train."""
+    """Number of updates; None if `minutes` is given."""
     minutes: float | None = Field(None, gt=0, le=1e6)
-    """How long to train, validations included: so many updates as fit, counted once by the speed at the beginning; the
-    schedule ends with the last of them. None where `steps` says how many they are."""
+    """Duration in minutes, validations included. The number of updates is fixed once from the initial speed, and the
+    schedule ends with the last of them. None if `steps` is given."""
     seed: int = Field(0, ge=0, lt=2**32)
-    """Of parameters, batches and all that is random in an update."""
+    """Seed of parameters, batches, dropout and sampling."""
     batch: BatchSection = BatchSection(tokens=4096)
-    """How large an update is."""
+    """Size of an update."""
     optimizer: OptimizerSection = OptimizerSection()
-    """What makes steps of gradients."""
+    """Optimizer."""
     schedule: ScheduleSection = ScheduleSection()
-    """How the learning rate moves."""
+    """Learning rate schedule."""
     exposure: ExposureSection = ExposureSection()
     """Remedies for exposure bias."""
     clip: float | None = Field(1.0, gt=0)
-    """The largest norm of the gradient; None for no limit."""
+    """Largest norm of the gradient; None for no clipping."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
-    """ε of the smoothed targets; validation is never smoothed."""
+    """Label smoothing ε; validation losses are not smoothed."""
     class_weights: Literal["balanced"] | dict[str, Annotated[float, Field(ge=0)]] | None = None
-    """Of labels, tags and nodes: the factor of each class in the training loss. `balanced` is N / (C n_c), so that rare
-    classes count as much as frequent ones; or a mapping `{spam: 5}`, with 1 for other labels."""
+    """Labels, tags and nodes: weight per class in the training loss. `balanced` is N / (C n_c); a mapping such as
+    `{spam: 5}` weights other classes 1."""
     precision: Literal["float32", "tf32", "bfloat16"] = "float32"
-    """tf32 lets a GPU round the factors of products, bfloat16 computes in half precision where that is safe; parameters
-    stay float32."""
+    """`tf32` rounds the factors of matrix products on a GPU; `bfloat16` is automatic mixed precision. Parameters stay
+    float32."""
     cuda_graphs: bool = True
-    """Whether one GPU records updates as CUDA graphs, where it would wait for Python and where they can be."""
+    """Capture updates in CUDA graphs on a single GPU, where Python limits the speed and the model allows it."""
     gradient_checkpointing: bool = False
-    """Whether layers of Transformers compute their activations again in the backward pass: the same gradients, far less
-    memory, a third to a half more time."""
+    """Recompute activations of Transformer layers in the backward pass: equal gradients, far less memory, a third to
+    a half more time."""
     sharding: Literal["none", "full"] = "none"
-    """Of several processes: full divides parameters, gradients and the optimizer's moments among them, none copies."""
+    """Several processes: `full` shards parameters, gradients and optimizer moments (FSDP); `none` replicates them."""
     log_every: int = Field(50, ge=1)
-    """Updates between two rows of the training loss."""
+    """Updates between two logged training losses."""
     valid_every: int = Field(500, ge=1)
     """Updates between two validations."""
     checkpoint_every: int | str = 500
-    """Updates between two checkpoints, and five minutes at most; or a time alone: `90s`, `5m`, `1h`."""
+    """Updates between two checkpoints, at most five minutes; or a duration: `90s`, `5m`, `1h`."""
     patience: int | None = Field(None, ge=1)
-    """Stop after so many validations without improvement; None for never."""
+    """Early stopping after this many validations without improvement; None for never."""
     average: int = Field(1, ge=1)
-    """How many of the last checkpoints are averaged for the final model; 1 takes the best one instead."""
+    """Number of last checkpoints averaged into the final model; 1 takes the best one instead."""
     trackers: Annotated[
         tuple[Tracker, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
     ] = ()
-    """What is told of each measurement beside `metrics.jsonl`: Weights & Biases, MLflow, Trackio, TensorBoard; each
-    needs the extra of its name, `regard[wandb]`."""
+    """Experiment trackers beside `metrics.jsonl`: Weights & Biases, MLflow, Trackio, TensorBoard; each needs the extra
+    of its name, such as `regard[wandb]`."""
 
     @field_validator("class_weights", mode="before")
     @classmethod
@@ -261,7 +260,7 @@ class TrainSection(Section):
 
     @property
     def updates(self) -> int:
-        """How many updates there are; where `minutes` was given, a run knows once it has begun."""
+        """Number of updates; of `minutes` a run knows it after its start."""
         if self.steps is None:
             raise ValueError("train.minutes says how long to train, and how many updates that is shows in training")
         return self.steps
@@ -295,33 +294,32 @@ class TrainSection(Section):
 
 
 class EvaluateSection(Section):
-    """How results are measured."""
+    """Evaluation."""
 
     metrics: list[str | dict[str, Any]] | None = None
-    """Names of metrics; options in a mapping: `{bleu: {tokenize: none}}`. None for those of the task: BLEU of
-    translations, accuracy of labels and tags; language models have perplexity."""
+    """Metrics by name, with options in a mapping: `{bleu: {tokenize: none}}`. None for the defaults of the task."""
     select: str | list[str] | None = None
-    """What decides which model is best: `loss` or one of the metrics; None for `loss` of texts, the first metric of
-    labels and tags. Several, `[accuracy, loss]`, decide together: the best is at least as good as all before it in each
-    of them, and patience begins anew with one that is so in any; None for these two of nodes."""
+    """Criterion of the best model: `loss` or a metric; None for the default of the task. With several, such as
+    `[accuracy, loss]`, the best model is at least as good as all earlier ones in each, and patience restarts with an
+    improvement in any."""
     examples: int = Field(4, ge=0)
-    """How many predictions are shown at the end."""
+    """Number of predictions shown at the end."""
     rows: int = Field(1, ge=1)
-    """Of a language model with `window`: rows that a text is measured in. 1 is exact; more are faster, and lose the
-    context at the beginning of each row."""
+    """Language models with `window`: rows of a measured text. 1 is exact; more are faster, and lose the context at the
+    start of each row."""
 
     @property
     def wanted(self) -> tuple[str, ...] | None:
-        """The names that decide which model is best; None where nothing is said."""
+        """Names of the criteria of the best model; None for the default."""
         return None if self.select is None else (self.select,) if isinstance(self.select, str) else tuple(self.select)
 
 
 class DecodeSection(Section):
-    """How outputs are looked for: the settings of a search, and how long an input may be."""
+    """Search for outputs, and the longest input."""
 
     max_text: int = Field(50_000, ge=1)
-    """The longest text that the model is asked, in characters; a longer one is refused, for its answer might take
-    minutes, or more memory than there is. What a model is measured on has no such limit."""
+    """Longest input of `predict` in characters; longer ones are refused, since they may take minutes or exhaust the
+    memory. Evaluation has no such limit."""
 
 
 def _settings() -> dict[str, Any]:
@@ -348,26 +346,26 @@ class Recipe(Section):
     """
 
     run: str = "run"
-    """The run's name: its folder is `runs/<run>`; a run that exists goes on."""
+    """Name of the run, whose folder is `runs/<run>`; an existing run resumes."""
     init: Path | None = None
-    """The folder of a run to begin with: its tokenizers, labels and weights; None to begin anew."""
+    """Folder of a run to start from: its tokenizers, labels and weights; None to start from scratch."""
     plugins: tuple[str, ...] = ()
-    """Modules whose scores, aligners, metrics, readers and systems have names here: `[my_module]`; beside the recipe,
-    in the folder you are in, or installed."""
+    """Modules with scores, aligners, metrics, readers and systems of your own: `[my_module]`; beside the recipe, in the
+    working directory, or installed."""
     task: str
-    """What the model is trained for."""
+    """Task, which is the name of a system."""
     data: SerializeAsAny[DataSection]
-    """What it learns from."""
+    """Data."""
     tokenizer: TokenizerSection = TokenizerSection()
-    """How text becomes ids."""
+    """Tokenizer."""
     model: SerializeAsAny[Model]
-    """`kind` and the arguments of that model."""
+    """Model: `kind` and its arguments."""
     train: TrainSection
-    """How it is trained."""
+    """Training."""
     decode: DecodeSection
-    """How answers are looked for."""
+    """Search."""
     evaluate: EvaluateSection = EvaluateSection()
-    """How it is measured."""
+    """Evaluation."""
 
     @field_validator("run")
     @classmethod
@@ -383,14 +381,14 @@ class Recipe(Section):
 
     @property
     def metrics(self) -> list[Metric]:
-        """The metrics that results are measured by."""
+        """Metrics of the results."""
         from regard.recipes.metrics import chosen_metrics
 
         return chosen_metrics(self)
 
     @property
     def select(self) -> tuple[str, ...]:
-        """What decides which model is best, the first name first."""
+        """Criteria of the best model, the first one first."""
         if self.evaluate.wanted is not None:
             return self.evaluate.wanted
         first = [metric.label for metric in self.metrics[:1]]
@@ -399,23 +397,23 @@ class Recipe(Section):
 
     @property
     def reads_pairs(self) -> bool:
-        """Whether two texts can be read, with an end between: the vocabulary has a mask then, as BERT's does."""
+        """True if two texts can be read with a separator: the vocabulary then has a mask token, as BERT's."""
         encoder = getattr(self.model, "encoder", None)
         return self.compares or (encoder is not None and encoder.kind == "bert")
 
     @property
     def compares(self) -> bool:
-        """Whether the model reads two texts apart, and nothing else."""
+        """True if the model encodes two texts separately."""
         return getattr(self.model, "pair_dim", None) is not None
 
     @property
     def spells(self) -> bool:
-        """Whether the model reads words by their letters too."""
+        """True if the model also reads words by their letters."""
         return getattr(getattr(self.model, "encoder", None), "characters", None) is not None
 
     @property
     def pairs(self) -> bool:
-        """Whether an example has two texts that are read as one field."""
+        """True if an example has two texts that are read as one field."""
         if self.system.two_texts is not None:
             return False
         return isinstance(getattr(self.data, "source", None), list) or bool(getattr(self.data, "pairs", False))

@@ -32,7 +32,7 @@ def check_shared_keys(recipe: Recipe, document: Document) -> None:
 
 
 def _is_default(recipe: Recipe, key: str) -> bool:
-    """Whether a key has the value that it has in a recipe which does not name it."""
+    """Return whether a key has its default."""
     if key == "decode":
         from regard.decode.search import Search
 

@@ -84,7 +84,7 @@ class ClassSource:
 
     @property
     def is_record(self) -> bool:
-        """Whether it is a dataclass."""
+        """True if it is a dataclass."""
         return any(self._decorator(one) == "dataclass" for one in self._node.decorator_list)
 
     def ancestry(self) -> Iterator[ClassSource]:

@@ -120,7 +120,7 @@ class Document:
         return replace(made, lines=lines, assigned=self.assigned | ({new} if old in self.assigned else set()))
 
     def place(self, where: Where) -> str:
-        """Where a key stands, for people: "mine.yaml, line 3", or "the command line"."""
+        """Return the location of a key for people: "mine.yaml, line 3", or "the command line"."""
         lengths = range(len(where), 0, -1)
         new = bool(where) and where not in self.lines and any(key[: len(where)] == where for key in self.assigned)
         if new or any(where[:length] in self.assigned for length in lengths):

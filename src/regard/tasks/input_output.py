@@ -134,17 +134,20 @@ class InputOutput(abc.ABC):
             raise ValueError("the model attends to nothing that could be drawn")
         return shown
 
-    def draw(self, model: Any, text: Any, search: Search, path: Path, *, head: int | None = None) -> str | None:
-        """Draw an input and the attention of the model that answers it into a file: its panels, in most tasks.
+    def draw(self, model: Any, parsed: Any, search: Search, path: Path, *, head: int | None = None) -> str | None:
+        """Write the picture of `regard view`: the panels, unless a task has a picture of its own.
 
         Args:
-            model, text, search, head: as of `panels`.
-            path: where; its suffix says how.
+            model: what answers.
+            parsed: the input, parsed.
+            search: how answers are looked for.
+            path: where; its suffix is .png, .svg, .pdf or .html.
+            head: of the attention, as in `panels`.
 
         Returns:
             A sentence about letters that the fonts of this machine do not have; None if all are drawn.
         """
-        return draw(self.panels(model, text, search, head=head), path)
+        return draw(self.panels(model, parsed, search, head=head), path)
 
     def drawing(self, prediction: Prediction) -> Text | None:
         """Return an answer drawn for a terminal, with where the model looked; None where there is nothing to draw."""
@@ -190,6 +193,10 @@ class InputOutput(abc.ABC):
         assert self.answer is not None
         value = fields[self.answer]
         return [self.reference(value if isinstance(value, str) else " ".join(value))]
+
+    def record(self, asked: str) -> str:
+        """Return the record that an input is, which metrics compare an answer with that count the facts of records."""
+        return asked
 
     def reference(self, text: str) -> str:
         """Return a right answer as `predict` would write it."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
-from regard.data.example import Example, Examples
+from regard.data.example import Example, Wrapped
 from regard.data.fields.tokenizer import Tokenizer
-from regard.data.problems import DataError, Skipped
+from regard.data.problems import DataError
 
 _WORD = re.compile(r"\S+")
 _AHEAD = 16  # characters of a long word that are looked at for each piece of a window
@@ -104,24 +103,13 @@ class Cutting:
 
 
 @dataclass(frozen=True)
-class Windows:
+class Windows(Wrapped):
     """Examples with spans as examples of windows: "question", "context" (a window) and "span", first and last piece.
 
     Windows that the answer is not in are left out, and so are questions whose answer is in none.
     """
 
-    examples: Examples
     cutting: Cutting
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """Those of the examples."""
-        return self.examples.files
-
-    @property
-    def skipped(self) -> Skipped:
-        """Lines that the examples left out."""
-        return self.examples.skipped
 
     def settings(self) -> str:
         """The examples, the sizes of windows, and the tokenizer."""

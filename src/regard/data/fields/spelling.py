@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from regard.data.example import Example, Examples
+from regard.data.example import Example, Wrapped
 from regard.data.fields.column import Column, Ints
 from regard.data.fields.padding import nested
 from regard.data.fields.sentences import Sentences, encoded_sentences
 from regard.data.fields.story import StoryField
 from regard.data.fields.tokenizer import Tokenizer
-from regard.data.problems import Skipped
 
 LETTERS = "letters"
 """The field with the letters of the words of "text"."""
@@ -50,9 +48,10 @@ class SpellingField(StoryField):
 
 
 @dataclass(frozen=True)
-class Spelt:
+class Spelt(Wrapped):
     """Examples with the letters of "text", a list of words, in the field "letters" besides.
 
+    >>> from pathlib import Path
     >>> from tempfile import mkdtemp
     >>> from regard.data import Columns
     >>> path = Path(mkdtemp()) / "train.txt"
@@ -60,18 +59,6 @@ class Spelt:
     >>> next(iter(Spelt(Columns(path)))).fields["letters"]
     ['He', 'reckons']
     """
-
-    examples: Examples
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """Those of the examples."""
-        return self.examples.files
-
-    @property
-    def skipped(self) -> Skipped:
-        """Those that the examples left out."""
-        return self.examples.skipped
 
     def settings(self) -> str:
         """The examples, and how long a word may be."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-from regard.data.example import Example, Examples
-from regard.data.problems import DataError, Skipped
+from regard.data.example import Example, Wrapped
+from regard.data.problems import DataError
 
 
 @dataclass(frozen=True)
-class ForeignExamples:
+class ForeignExamples(Wrapped):
     """Examples that are held to the fields of a task, and whose cache knows the source that made them.
 
     Args:
@@ -21,20 +20,9 @@ class ForeignExamples:
         source: the hash of the reader's source.
     """
 
-    examples: Examples
     reader: str
     needed: tuple[str, ...]
     source: str
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """Those of the examples."""
-        return self.examples.files
-
-    @property
-    def skipped(self) -> Skipped:
-        """Lines that the reader left out."""
-        return self.examples.skipped
 
     def settings(self) -> str:
         """Those of the reader, and its source."""

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-from regard.data.example import Example, Examples, Value
-from regard.data.problems import Skipped
+from regard.data.example import Example, Value, Wrapped
 
 SECOND = "second"
 """The field of the second text, before they are joined."""
 
 
 @dataclass(frozen=True)
-class Joined:
+class Joined(Wrapped):
     """Examples whose fields "text" and "second" become one text with a tab between, as tokenizers with a mask read it.
 
+    >>> from pathlib import Path
     >>> from tempfile import mkdtemp
     >>> from regard.data import Table
     >>> path = Path(mkdtemp()) / "pairs.tsv"
@@ -24,18 +23,6 @@ class Joined:
     >>> [example.fields for example in Joined(Table(path, {"text": 0, "second": 1, "label": 2}))]
     [{'text': 'A man sleeps\\tNobody is awake', 'label': 'yes'}]
     """
-
-    examples: Examples
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """Those of the examples."""
-        return self.examples.files
-
-    @property
-    def skipped(self) -> Skipped:
-        """Lines that the examples left out."""
-        return self.examples.skipped
 
     def settings(self) -> str:
         """Those of the examples that are joined."""

@@ -18,7 +18,7 @@ class StoriesData(SplitFiles):
     """Stories with questions in the format of bAbI: numbered lines, a question with a tab and its answer."""
 
     format: Literal["stories"]
-    """Says that it is this kind of data; `*` in the name of a file stands for several: `qa*_train.txt`."""
+    """Selects this format; `*` in a file name matches several: `qa*_train.txt`."""
 
     def reader(self, named: str, reading: Reading) -> Reader:
         from regard.data import Stories
@@ -27,21 +27,21 @@ class StoriesData(SplitFiles):
 
 
 class WorldData(GeneratedData):
-    """Stories of a small world with a question each, after the first tasks of bAbI; made on the spot."""
+    """Stories of a small world with a question each, after the first tasks of bAbI; generated."""
 
     made: ClassVar[str] = "regard.systems.answering.world:World"
 
     format: Literal["world"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     asked: Literal["one_fact", "two_facts", "yes_no", "counting"] = "one_fact"
-    """What is asked: where someone is, where a thing is, whether someone is somewhere, how many things someone has."""
+    """Kind of question: location of a person, location of an object, yes or no, or a count."""
     train_size: int = Field(1000, ge=1)
-    """How many questions to learn from."""
+    """Number of questions to train on."""
     valid_size: int = Field(500, ge=1)
-    """How many questions to validate on."""
+    """Number of questions to validate on."""
     test_size: int = Field(1000, ge=1)
-    """How many questions to test on; no story of them is learned from."""
+    """Number of questions to test on; training has no story of them."""
     longest: int = Field(10, ge=4)
-    """The most sentences of a story; the fewest are 4."""
+    """Largest number of sentences of a story; the smallest is 4."""
     seed: int = 0
-    """Another seed, other stories."""
+    """Seed of the stories."""

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class EpisodeData(DataSection):
-    """Keys of all episodes, which are drawn on the spot, those to learn from without end."""
+    """Keys of all episodes, which are generated when needed, in training without end."""
 
     valid_size: int = Field(320, ge=1)
-    """How many sequences to validate on."""
+    """Number of sequences to validate on."""
     test_size: int = Field(640, ge=1)
-    """How many sequences to test on."""
+    """Number of sequences to test on."""
     seed: int = 0
-    """Another seed, other sequences."""
+    """Seed of the sequences."""
 
     def rule(self) -> dict[str, Any]:
         """Return the arguments of the algorithm, by name."""
@@ -45,69 +45,69 @@ class EpisodeData(DataSection):
 
 
 class CopyData(EpisodeData):
-    """Random vectors of bits, to be said again."""
+    """Copying of random bit vectors."""
 
     format: Literal["copy"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     bits: int = Field(8, ge=1)
-    """Of a vector."""
+    """Bits per vector."""
     shortest: int = Field(1, ge=1)
-    """The fewest vectors of a sequence."""
+    """Smallest number of vectors in a sequence."""
     longest: int = Field(20, ge=1)
-    """The most vectors of a sequence."""
+    """Largest number of vectors in a sequence."""
 
 
 class RepeatCopyData(EpisodeData):
-    """Random vectors of bits, to be said again as often as a number says, and then the end."""
+    """Repeated copying of random bit vectors, followed by an end marker."""
 
     format: Literal["repeat_copy"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     bits: int = Field(8, ge=1)
-    """Of a vector."""
+    """Bits per vector."""
     shortest: int = Field(1, ge=1)
-    """The fewest vectors of a sequence."""
+    """Smallest number of vectors in a sequence."""
     longest: int = Field(10, ge=1)
-    """The most vectors of a sequence."""
+    """Largest number of vectors in a sequence."""
     least: int = Field(1, ge=1)
-    """The fewest times."""
+    """Smallest number of repetitions."""
     most: int = Field(10, ge=1)
-    """The most times."""
+    """Largest number of repetitions."""
 
 
 class AssociativeRecallData(EpisodeData):
-    """Items of a few vectors; asked is the item that came after one of them."""
+    """Associative recall: the item that followed the queried one."""
 
     format: Literal["associative_recall"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     bits: int = Field(6, ge=1)
-    """Of a vector."""
+    """Bits per vector."""
     vectors: int = Field(3, ge=1)
-    """Of an item."""
+    """Vectors per item."""
     fewest: int = Field(2, ge=2)
-    """The fewest items."""
+    """Smallest number of items."""
     most: int = Field(6, ge=2)
-    """The most items."""
+    """Largest number of items."""
 
 
 class NgramsData(EpisodeData):
-    """Bits that depend on those before them, by a table of its own for each sequence; asked is each next bit."""
+    """Prediction of bits of an N-gram source, with a random table per sequence."""
 
     format: Literal["ngrams"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     length: int = Field(200, ge=1)
-    """Bits of a sequence."""
+    """Bits per sequence."""
     order: int = Field(6, ge=1)
     """N: a bit depends on the N - 1 before it."""
 
 
 class PrioritySortData(EpisodeData):
-    """Random vectors of bits with priorities; asked are those with the highest, in order."""
+    """Sorting of random bit vectors by priority."""
 
     format: Literal["priority_sort"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     bits: int = Field(8, ge=1)
-    """Of a vector."""
+    """Bits per vector."""
     vectors: int = Field(20, ge=1)
-    """How many are read."""
+    """Number of input vectors."""
     highest: int = Field(16, ge=1)
-    """How many of them are to be said."""
+    """Number of output vectors, those of highest priority."""

@@ -262,16 +262,16 @@ class Captioning(Task):
             confidence=sure,
         )
 
-    def draw(self, model: Any, text: Any, search: Search, path: Path, *, head: int | None = None) -> str | None:
+    def draw(self, model: Any, parsed: Any, search: Search, path: Path, *, head: int | None = None) -> str | None:
         """Draw the picture once per word, with the weights of its regions; as a table where that is not possible."""
         grids = self._grids(model)
         if path.suffix not in SUFFIXES or grids is None or self.pictures.fit is None:
-            return super().draw(model, text, search, path, head=head)
+            return super().draw(model, parsed, search, path, head=head)
         no_head(head)
-        found = self.predict(model, [text], search)[0][0]
+        found = self.predict(model, [parsed], search)[0][0]
         if found.alignment is None:
             raise ValueError("the model attends to nothing that could be drawn")
-        pixels = self.pictures.read(text.source, text.name).pixels
+        pixels = self.pictures.read(parsed.source, parsed.name).pixels
         return draw_regions(path, pixels, found.alignment, found.tokens, grids)
 
     def _grids(self, model: Any) -> list[tuple[int, int]] | None:

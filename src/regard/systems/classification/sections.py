@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class Decoding(Section):
-    """Keys of `decode` that belong to classification."""
+    """Keys of `decode` for classification."""
 
     threshold: Annotated[float, Field(gt=0, lt=1)] | Literal["tuned"] = 0.5
-    """Of target_kind labels: the probability from which on a label is part of an answer; `tuned` for the one with the
-    best micro F1 on the validation data, found when training ends."""
+    """For `target_kind: labels`: smallest probability of a predicted label; `tuned` for the threshold with the best
+    micro F1 on the validation data."""
 
 
 class LabelledTableData(TableData, TargetData):
@@ -41,67 +41,67 @@ class LabelledTextData(LabelledData, TargetData):
 
 
 class EndingsData(GeneratedData):
-    """Made-up words, then the beginning of one of them; the label is how it ends; made on the spot."""
+    """Made-up words, then the beginning of one of them; the label is how it ends; generated."""
 
     made: ClassVar[str] = "regard.systems.classification.endings:Endings"
 
     format: Literal["endings"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     train_size: int = Field(20000, ge=1)
-    """How many texts to learn from."""
+    """Number of texts to train on."""
     valid_size: int = Field(500, ge=1)
-    """How many texts to validate on."""
+    """Number of texts to validate on."""
     test_size: int = Field(1000, ge=1)
-    """How many texts to test on; none of them is learned from."""
+    """Number of texts to test on; training has none of them."""
     shortest: int = Field(2, ge=1, le=12)
-    """The fewest words of a text."""
+    """Smallest number of words in a text."""
     longest: int = Field(8, ge=1, le=12)
-    """The most words of a text."""
+    """Largest number of words in a text."""
     seed: int = 0
-    """Another seed, other texts."""
+    """Seed of the texts."""
 
 
 class OpinionsData(GeneratedData):
-    """Sentences that praise or blame in made-up words, with labels; made on the spot."""
+    """Sentences that praise or blame in made-up words, with labels; generated."""
 
     made: ClassVar[str] = "regard.systems.classification.opinions:Opinions"
 
     format: Literal["opinions"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     train_size: int = Field(20000, ge=1)
-    """How many sentences to learn from."""
+    """Number of sentences to train on."""
     valid_size: int = Field(500, ge=1)
-    """How many sentences to validate on."""
+    """Number of sentences to validate on."""
     test_size: int = Field(1000, ge=1)
-    """How many sentences to test on; none of them is learned from."""
+    """Number of sentences to test on; training has none of them."""
     words: int = Field(40, ge=1, le=2450)
-    """Adjectives that praise; as many blame."""
+    """Number of positive adjectives, and of negative ones."""
     pairs: bool = False
-    """Whether a label is of two sentences, which agree or differ; for a model that reads two texts."""
+    """Pairs of sentences, labelled by agreement; for models that read two texts."""
     seed: int = 0
-    """Another seed, other sentences; what words mean stays."""
+    """Seed of the sentences; meanings of words are fixed."""
 
     def examples(self, split: Split, reading: Reading) -> Examples | None:
         return reading.adapt(self._made(**self.arguments(split), labelled=reading.answer is not None))
 
 
 class ReviewsData(GeneratedData, TargetData):
-    """Reviews of hotels in made-up words: what they complain about, or how many stars they give; made on the spot."""
+    """Reviews of hotels in made-up words: what they complain about, or how many stars they give; generated."""
 
     made: ClassVar[str] = "regard.systems.classification.reviews:Reviews"
 
     format: Literal["reviews"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     train_size: int = Field(4000, ge=1)
-    """How many reviews to learn from."""
+    """Number of reviews to train on."""
     valid_size: int = Field(300, ge=1)
-    """How many reviews to validate on."""
+    """Number of reviews to validate on."""
     test_size: int = Field(1000, ge=1)
-    """How many reviews to test on; none of them is learned from."""
+    """Number of reviews to test on; training has none of them."""
     words: int = Field(30, ge=1, le=2450)
-    """Adjectives that praise; as many blame."""
+    """Number of positive adjectives, and of negative ones."""
     seed: int = 0
-    """Another seed, other reviews; what words mean stays."""
+    """Seed of the reviews; meanings of words are fixed."""
 
     def arguments(self, split: Split) -> dict[str, Any]:
         """Return the arguments, the kind of target among them."""

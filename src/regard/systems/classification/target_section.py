@@ -32,10 +32,9 @@ class TargetData(Section):
     """Data of the task classify, whose target can have several forms."""
 
     target_kind: Kind = "label"
-    """Of the task classify: one label per text; any number of `labels`, in JSON a list, elsewhere with a separator
-    between; or a `number`."""
+    """Target of a text: one `label`; any number of `labels`, as a list in JSON, elsewhere separated; or a `number`."""
     label_separator: str = Field(",", min_length=1)
-    """Of several labels: what stands between two of them, in the data and in answers."""
+    """Separator of several labels, in data and predictions."""
 
     @model_validator(mode="after")
     def _several(self) -> Self:

@@ -11,13 +11,13 @@ class MaskingSection(Section):
     """Choice of the masked words."""
 
     share: float = Field(0.15, gt=0, le=1)
-    """Of the words of a text, at least one: what the model is asked for."""
+    """Share of the tokens that are predicted, at least one per text."""
     masked: float = Field(0.8, ge=0, le=1)
-    """Of those, what becomes `<mask>`."""
+    """Share of those that become `<mask>`."""
     random: float = Field(0.1, ge=0, le=1)
-    """Of those, what becomes any word; the rest stays as it is."""
+    """Share of those that become a random token; the rest stays."""
     whole_words: bool = False
-    """Whether all pieces of a word are hidden with it."""
+    """Whole-word masking."""
 
     @model_validator(mode="after")
     def _shares(self) -> MaskingSection:
@@ -27,7 +27,7 @@ class MaskingSection(Section):
 
 
 class Training(Section):
-    """Keys of `train` that belong to masked language models."""
+    """Keys of `train` for masked language models."""
 
     masking: MaskingSection = MaskingSection()
-    """Which words are hidden."""
+    """Choice of the masked tokens."""

@@ -46,28 +46,28 @@ def _read(source: Any, stamps: tuple[tuple[int, int], ...]) -> Graph:
 
 
 class CommunitiesData(GraphSection):
-    """A graph of people who keep to their own; made on the spot."""
+    """Random graph with communities; generated."""
 
     format: Literal["communities"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     communities: int = Field(5, ge=2)
-    """How many there are."""
+    """Number of communities."""
     nodes: int = Field(600, ge=2)
-    """Of all communities together."""
+    """Number of nodes in total."""
     inside: float = Field(4.0, ge=0)
-    """How many neighbours in its own community a node has, on average."""
+    """Mean number of neighbours in the own community."""
     outside: float = Field(1.0, ge=0)
-    """How many in others."""
+    """Mean number of neighbours in other communities."""
     features: int = Field(24, ge=1)
-    """Numbers of a node."""
+    """Number of features per node."""
     signal: float = Field(1.0, ge=0)
-    """How much features say about the community; 0 for nothing."""
+    """Strength of the features' signal of the community; 0 for none."""
     learned: int = Field(10, ge=1)
-    """Nodes of each community to learn from."""
+    """Training nodes per community."""
     valid_size: int = Field(150, ge=1)
-    """How many nodes to validate on."""
+    """Number of nodes to validate on."""
     test_size: int = Field(300, ge=1)
-    """How many nodes to test on."""
+    """Number of nodes to test on."""
     seed: int = Field(0, ge=0)
     """Another seed, another graph."""
 
@@ -84,13 +84,13 @@ class PlanetoidData(GraphSection):
     """A citation graph in a .npz file, with its split: Cora, Citeseer."""
 
     format: Literal["planetoid"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     root: Path | None = None
-    """The folder that the file is in; None for the folder you are in."""
+    """Folder of the file; None for the working directory."""
     file: DataFile
-    """The file, with the arrays that systems/nodes/README.md names."""
+    """File with the arrays that systems/nodes/README.md names."""
     normalise: bool = True
-    """Whether the features of a node are made to sum to one."""
+    """Normalise the features of each node to sum 1."""
 
     def source(self) -> GraphSource:
         from regard.systems.nodes.graphs import Planetoid
@@ -99,22 +99,22 @@ class PlanetoidData(GraphSection):
 
 
 class GraphData(Files, GraphSection):
-    """A graph in two files with tabs between columns: nodes (id, label, features) and edges (two ids)."""
+    """Graph in two tab-separated files: nodes (id, label, features) and edges (two ids)."""
 
     format: Literal["graph"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     nodes: DataFile = "nodes.tsv"
-    """A line for each node: its id, its label or nothing, and numbers."""
+    """One line per node: id, label or nothing, features."""
     edges: DataFile = "edges.tsv"
-    """A line for each edge: two ids."""
+    """One line per edge: two ids."""
     directed: bool = False
-    """Whether only the second node of an edge reads the first; otherwise both read each other."""
+    """Directed edges: only the second node reads the first."""
     header: bool = False
-    """Whether the first line of each file names its columns."""
+    """The first line of each file is a header."""
     normalise: bool = False
-    """Whether the features of a node are made to sum to one."""
+    """Normalise the features of each node to sum 1."""
     split: SplitSection = SplitSection(valid=0.1, test=0.1)
-    """How the nodes with labels are divided: by the hash of their ids (source), or in the order of the file."""
+    """Split of the labelled nodes: by a hash of their ids (`source`), or in the order of the file."""
 
     @model_validator(mode="after")
     def _by_node(self) -> GraphData:

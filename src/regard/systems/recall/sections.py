@@ -12,30 +12,30 @@ from regard.recipes.section import Section
 
 
 class Decoding(Section):
-    """Keys of `decode` that belong to recall."""
+    """Keys of `decode` for recall."""
 
     memory: DataFile | None = None
-    """What answers are looked up in, a file with a text on each line, or states that `regard remember` stored; None for
-    the facts of what is measured."""
+    """Memory: a file with one text per line, or states stored by `regard remember`; None for the facts of the evaluated
+    split."""
 
 
 class GlossaryData(GeneratedData):
-    """Questions about invented words, each with the entry that answers it; made on the spot."""
+    """Questions about invented words, each with the entry that answers it; generated."""
 
     made: ClassVar[str] = "regard.systems.recall.glossary:Glossary"
 
     format: Literal["glossary"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     train_size: int = Field(50000, ge=1)
-    """How many questions to learn from."""
+    """Number of questions to train on."""
     valid_size: int = Field(500, ge=1)
-    """How many questions to validate on; no more than `words`, or entries contradict each other."""
+    """Number of questions to validate on; at most `words`, or entries contradict each other."""
     test_size: int = Field(500, ge=1)
-    """How many questions to test on, likewise; none of their entries is learned from."""
+    """Number of questions to test on, at most `words`; training has none of their entries."""
     words: int = Field(500, ge=1, le=4900)
-    """How many invented words there are."""
+    """Number of invented words."""
     seed: int = 0
-    """Another seed, other meanings; the words stay."""
+    """Seed of the meanings; words are fixed."""
 
     @model_validator(mode="after")
     def _consistent(self) -> GlossaryData:

@@ -18,11 +18,11 @@ class SpanData(DataSection):
     """Windows of passages that answers are spans of."""
 
     window: int = Field(320, ge=2)
-    """The most pieces of a passage that are read at once; a longer one is cut into windows that overlap."""
+    """Largest window in tokens; longer passages are split into overlapping windows."""
     overlap: int = Field(128, ge=0)
-    """Pieces of a window, at most, that the next one begins with; an answer that is longer may be in no window."""
+    """Overlap of two windows in tokens; a longer answer may lie in no window."""
     longest_answer: int = Field(15, ge=1)
-    """The most words of an answer."""
+    """Longest answer in words."""
 
     @model_validator(mode="after")
     def _going_on(self) -> SpanData:
@@ -35,7 +35,7 @@ class SquadData(SplitFiles, SpanData):
     """Questions with passages and answers in the JSON of SQuAD 1.1."""
 
     format: Literal["squad"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
 
     def reader(self, named: str, reading: Reading) -> Reader:
         from regard.data import Squad
@@ -44,10 +44,10 @@ class SquadData(SplitFiles, SpanData):
 
 
 class SpansData(SplitFiles, SpanData):
-    """A question a line, with its passage, its answer and where that begins: TSV, CSV or JSONL, by the file's name."""
+    """One question per line, with passage, answer and its offset: TSV, CSV or JSONL, by the suffix of the file."""
 
     format: Literal["spans"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
 
     def reader(self, named: str, reading: Reading) -> Reader:
         from regard.data import Spans
@@ -56,22 +56,22 @@ class SpansData(SplitFiles, SpanData):
 
 
 class DiariesData(GeneratedData, SpanData):
-    """Diaries of a few people, and questions whose answers stand in them; made on the spot."""
+    """Diaries of a few people, and questions whose answers stand in them; generated."""
 
     made: ClassVar[str] = "regard.systems.spans.diaries:Diaries"
 
     format: Literal["diaries"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     train_size: int = Field(20000, ge=1)
-    """How many questions to learn from."""
+    """Number of questions to train on."""
     valid_size: int = Field(500, ge=1)
-    """How many questions to validate on."""
+    """Number of questions to validate on."""
     test_size: int = Field(1000, ge=1)
-    """How many questions to test on; no passage of them is learned from."""
+    """Number of questions to test on; training has no passage of them."""
     longest: int = Field(4, ge=2, le=12)
-    """The most sentences of a passage; the fewest are 2."""
+    """Largest number of sentences of a passage; the smallest is 2."""
     seed: int = 0
-    """Another seed, other passages."""
+    """Seed of the passages."""
 
     def arguments(self, split: Split) -> dict[str, Any]:
         """Return the arguments, without those of windows."""

@@ -15,53 +15,53 @@ class HardSection(Section):
     """Training of hard attention by the score-function estimator."""
 
     reward: float = Field(1.0, ge=0)
-    """The weight of the reward, log p of the right words less its mean."""
+    """Weight of the reward, the log-probability of the target less its mean."""
     entropy: float = Field(0.01, ge=0)
-    """The weight of the entropy, which keeps it from settling too soon."""
+    """Weight of the entropy, which delays convergence."""
 
 
 class Training(Section):
-    """Keys of `train` that belong to translation."""
+    """Keys of `train` for translation."""
 
     hard: HardSection = HardSection()
-    """How hard attention learns where to look; other attention has no use for it."""
+    """REINFORCE settings of hard attention."""
 
 
 class Decoding(Section):
-    """Keys of `decode` that belong to translation."""
+    """Keys of `decode` for translation."""
 
     unknown: Literal["keep", "copy"] = "keep"
-    """What becomes of unknown words in a translation: `keep` leaves `<unk>`, `copy` puts the source word that was
-    attended to most in its place (Luong et al. 2015). For tokenizers of words."""
+    """Unknown words of a translation: `keep` leaves `<unk>`, `copy` replaces it by the source word with the largest
+    attention weight (Luong et al. 2015). For word tokenizers."""
     dictionary: DataFile | None = None
-    """A file with a source word, a tab and its translation on each line: what `copy` writes for words that are in it;
-    None to copy them all."""
+    """File with a source word, a tab and its translation per line, which `copy` writes for these words; None to copy
+    all."""
 
 
 class Evaluating(Section):
-    """Keys of `evaluate` that belong to translation."""
+    """Keys of `evaluate` for translation."""
 
     group: bool = False
-    """Whether equal sources are asked once, with all their targets as references: pronunciations of a word."""
+    """Evaluate equal sources once, with all their targets as references: pronunciations of a word."""
 
 
 class DatesData(GeneratedData):
-    """Dates as people write them in many languages, to ISO dates; made on the spot from CLDR."""
+    """Dates as people write them in many languages, to ISO dates; generated from CLDR."""
 
     made: ClassVar[str] = "regard.systems.translation.dates:Dates"
 
     format: Literal["dates"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     train_size: int = Field(20000, ge=1)
-    """How many dates to learn from."""
+    """Number of dates to train on."""
     valid_size: int = Field(500, ge=1)
-    """How many dates to validate on."""
+    """Number of dates to validate on."""
     test_size: int = Field(1000, ge=1)
     """How many dates to test on; no date and no format of them is learned from."""
     seed: int = 0
-    """Another seed, other dates."""
+    """Seed of the dates."""
     languages: list[str] | None = Field(None, min_length=1)
-    """Which ones; None for all of them."""
+    """Languages; None for all."""
 
     def check(self) -> None:
         if self.languages is not None:
@@ -69,21 +69,21 @@ class DatesData(GeneratedData):
 
 
 class DigitsData(GeneratedData):
-    """Sequences of digits to copy, reverse or sort; made on the spot."""
+    """Sequences of digits to copy, reverse or sort; generated."""
 
     made: ClassVar[str] = "regard.systems.translation.digits:Digits"
 
     format: Literal["digits"]
-    """Says that it is this kind of data."""
+    """Selects this format."""
     task: Literal["copy", "reverse", "sort"] = "reverse"
-    """What to make of them."""
+    """Transformation of the digits."""
     train_size: int = Field(10000, ge=1)
-    """How many rows to learn from."""
+    """Number of rows to train on."""
     valid_size: int = Field(500, ge=1)
-    """How many rows to validate on."""
+    """Number of rows to validate on."""
     test_size: int = Field(500, ge=1)
-    """How many rows to test on; none of them is learned from."""
+    """Number of rows to test on; training has none of them."""
     longest: int = Field(10, ge=3)
-    """The most digits of a row; the fewest are 3."""
+    """Largest number of digits of a row; the smallest is 3."""
     seed: int = 0
-    """Another seed, other rows."""
+    """Seed of the rows."""

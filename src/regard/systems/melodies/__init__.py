@@ -1,0 +1,28 @@
+"""Melodies in ABC notation: language models of tunes that one can hear."""
+
+from __future__ import annotations
+
+from regard.parts import models
+from regard.recipes.system import System
+from regard.systems.language_model.sections import Decoding
+from regard.systems.melodies.sections import AirsData, TunesData
+
+SYSTEM = System(
+    name="melody",
+    task="regard.systems.melodies.task:Melodies",
+    data=(AirsData, TunesData),
+    models=models("char_rnn", "language_model", "transformer_lm"),
+    compares=None,
+    uses=frozenset(
+        {
+            "train.batch",
+            "train.exposure.word_dropout",
+            "train.exposure.corruption",
+            "train.label_smoothing",
+            "decode",
+        }
+    ),
+    tokenizer={"kind": "characters"},
+    decode=Decoding,
+    commands={"play": "regard.systems.melodies.commands:command"},
+)

@@ -1,0 +1,132 @@
+"""Generated airs: short melodies of a small grammar, whose phrases return."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from regard.data.batching.order import mixed
+from regard.data.example import Example
+from regard.data.generated import Generated
+from regard.data.split import Part
+from regard.systems.melodies.keys import LETTERS
+
+_KEYS = ("C", "D", "F", "G", "A", "Bb")
+_STEPS = (-2, -1, 1, 2)
+_LOW, _HIGH = -2, 9  # degrees of the scale above the tonic
+_DICE = 64  # more than the choices of an air
+
+
+class Metre(NamedTuple):
+    """A metre: the rhythms of a bar, in eighths with groups apart, and the length of the last note."""
+
+    name: str
+    rhythms: tuple[tuple[tuple[int, ...], ...], ...]
+    last: int
+
+
+_METRES = (
+    Metre("3/4", (((2,), (2,), (2,)), ((2,), (1, 1), (2,)), ((3, 1), (2,)), ((4,), (1, 1))), 6),
+    Metre("4/4", (((2, 2), (2, 2)), ((2, 2), (1, 1, 2)), ((1, 1, 2), (4,)), ((3, 1), (2, 2))), 8),
+    Metre("6/8", (((1, 1, 1), (1, 1, 1)), ((2, 1), (2, 1)), ((3,), (1, 1, 1)), ((2, 1), (3,))), 6),
+)
+
+
+@dataclass(frozen=True)
+class Airs(Generated):
+    """Airs of two repeated parts of four bars in ABC notation: |:a b a c:| |:d b d c:|.
+
+    Key, metre, the rhythm of each of the bars a, b, c, d and each step of the melody are drawn evenly; c is a long
+    tonic. A bar that returns follows from the one before, to whoever looks back. All bars are full. A melody begins
+    each bar at a degree of its own and moves by a second or a third.
+
+    Args:
+        split: "train" (80% of all airs), "valid" or "test" (10% each).
+        size: how many airs.
+        seed: another seed, other airs.
+
+    >>> print(Airs(size=1)[0].fields["text"])
+    M:4/4
+    K:A
+    |:A3B cA|GA Bc2B G4|...
+    """
+
+    split: Part = "train"
+    size: int = field(default=1000, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.check_split()
+
+    def example(self, index: int) -> Example:
+        attempt = 0
+        while True:
+            air = self._drawn(index, attempt)
+            if self.is_here(air.text):
+                return Example({"text": air.text}, self.where(index))
+            attempt += 1
+
+    def surprise(self, index: int) -> float:
+        """Return the nats of an air that no one can know, -log of the probability of its choices."""
+        attempt = 0
+        while not self.is_here((air := self._drawn(index, attempt)).text):
+            attempt += 1
+        return air.surprise
+
+    def _drawn(self, index: int, attempt: int) -> _Air:
+        dice = _Dice(mixed(np.arange(_DICE, dtype=np.uint64), self.seed, index, attempt).tolist())
+        key, metre = _KEYS[dice.roll(len(_KEYS))], _METRES[dice.roll(len(_METRES))]
+        tonic = LETTERS.index(key[0])
+        a, b, d = (_bar(dice, metre, tonic) for _ in range(3))
+        c = _note(tonic, metre.last)
+        text = f"M:{metre.name}\nK:{key}\n|:{a}|{b}|{a}|{c}:||:{d}|{b}|{d}|{c}:|"
+        return _Air(text, dice.surprise)
+
+
+class _Air(NamedTuple):
+    text: str
+    surprise: float
+
+
+class _Dice:
+    """Even draws, one after the other, and the nats of all of them."""
+
+    def __init__(self, rolls: list[int]) -> None:
+        self.rolls = iter(rolls)
+        self.surprise = 0.0
+
+    def roll(self, sides: int) -> int:
+        self.surprise += math.log(sides)
+        return next(self.rolls) % sides
+
+
+def _bar(dice: _Dice, metre: Metre, tonic: int) -> str:
+    """Return a bar of notes: a rhythm, a first degree of the chord of the tonic, and steps."""
+    groups = metre.rhythms[dice.roll(len(metre.rhythms))]
+    degree: int | None = None
+    written: list[str] = []
+    for group in groups:
+        notes = ""
+        for length in group:
+            if degree is None:
+                degree = (0, 2, 4, 7)[dice.roll(4)]
+            else:
+                steps = [step for step in _STEPS if _LOW <= degree + step <= _HIGH]
+                degree += steps[dice.roll(len(steps))]
+            notes += _note(tonic + degree, length)
+        written.append(notes)
+    return " ".join(written)
+
+
+def _note(place: int, length: int) -> str:
+    """Return a note by its place in the scale, counted in letters from middle C.
+
+    >>> _note(0, 1), _note(-1, 2), _note(7, 3), _note(14, 1)
+    ('C', 'B,2', 'c3', "c'")
+    """
+    octave, letter = divmod(place, 7)
+    name = LETTERS[letter] + "," * -octave if octave < 1 else LETTERS[letter].lower() + "'" * (octave - 1)
+    return name + (str(length) if length > 1 else "")

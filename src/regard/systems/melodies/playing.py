@@ -1,0 +1,69 @@
+"""Tunes from a run or a file, and their files of notation and sound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from regard.data.problems import DataError
+from regard.data.sound.melodies import tones, write_midi
+from regard.data.sound.wav import write_wav
+from regard.predictor import load
+from regard.systems.melodies.abc import Tune, parse
+from regard.systems.melodies.abc import tunes as tunes_of
+
+_RATE = 16000
+_LONGEST = 600.0  # seconds of one recording
+_TOGETHER = 64  # tunes that are sampled side by side
+
+
+def generated(
+    run: Path, prompt: str, count: int, *, seed: int = 0, overrides: list[str] | None = None
+) -> list[tuple[str, Tune]]:
+    """Return sampled tunes as text and parsed.
+
+    Args:
+        run: of the task melody.
+        prompt: how they begin; "" for a tune of any metre and key.
+        count: how many.
+        seed: of the samples.
+        overrides: of the recipe: `["decode.temperature=0.7"]`.
+    """
+    predictor = load(run, overrides=overrides)
+    texts: list[str] = []
+    for begin in range(0, count, _TOGETHER):
+        many = min(_TOGETHER, count - begin)
+        answers = predictor.n_best(prompt, many, strategy="sample", seed=seed + begin)
+        texts += [answer.text for answer in answers[0]]
+    return [(text, parse(text)) for text in texts]
+
+
+def read(path: Path) -> list[tuple[str, Tune]]:
+    """Return the tunes of an ABC file; a file without a line X is one tune."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        text = path.read_text(encoding="latin-1")
+    return [(tune, parse(tune)) for _, tune in tunes_of(text)] or [(text, parse(text))]
+
+
+def write(path: Path, text: str, tune: Tune, *, tempo: float | None = None) -> None:
+    """Write a tune as .abc, and one that parses also as .mid and .wav.
+
+    Args:
+        path: of the files, without a suffix.
+        text: in ABC notation.
+        tune: the same, parsed.
+        tempo: quarter notes per minute; None for that of the tune.
+    """
+    first = "" if text.startswith("X:") else "X:1\n"
+    path.with_suffix(".abc").write_text(f"{first}{text}\n", encoding="utf-8")
+    if tune.errors:
+        for suffix in (".mid", ".wav"):  # those of an earlier tune of this number
+            path.with_suffix(suffix).unlink(missing_ok=True)
+        return
+    speed = tempo or tune.tempo
+    seconds = sum(note.beats for note in tune.notes) * 60 / speed
+    if seconds > _LONGEST:
+        raise DataError(f"{path}: the tune lasts {seconds:.0f} s; {_LONGEST:.0f} s are the most, set --tempo higher")
+    write_midi(path.with_suffix(".mid"), tune.notes, tempo=speed)
+    write_wav(path.with_suffix(".wav"), tones(tune.notes, rate=_RATE, tempo=speed), _RATE)
