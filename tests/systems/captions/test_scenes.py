@@ -57,7 +57,7 @@ def test_no_scene_is_in_two_splits() -> None:
     }
     assert not found["train"] & (found["valid"] | found["test"])
     assert not found["valid"] & found["test"]
-    assert all(len(one) > 80 for one in found.values())
+    assert all(len(one) > 40 for one in found.values())
 
 
 def test_a_test_picture_comes_with_each_of_its_captions() -> None:

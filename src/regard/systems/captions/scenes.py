@@ -103,7 +103,7 @@ class Scenes(Generated):
 
     >>> example = Scenes("test", size=4)[2]
     >>> example.fields["caption"], example.fields["picture"].source.shape
-    ('there is a small yellow circle left of a large white cross', (3, 32, 32))
+    ('there is a small green square above a small green cross', (3, 32, 32))
     """
 
     split: Part = "train"
