@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import regard
-from tests.cli.command import asked, refused
+from regard.cli import app
+from tests.cli.command import RUN, asked, refused
 
 SMALL = (
     *("data.train_size=200", "data.valid_size=20", "data.test_size=20", "tokenizer.min_frequency=5"),
@@ -61,7 +62,8 @@ def test_bad_records_are_one_sentence() -> None:
     assert "blank" in why('{"name": "", "town": "B"}')
     assert "is no record" in why("The Eagle in Oslo")
     Path("two.jsonl").write_text(f"{json.dumps(RECORD)}\n" + '{"name": "A", "stars": "B"}\n')
-    assert "two.jsonl:2" in refused("predict", "runs/inns", "--file", "two.jsonl", "--format", "lines").splitlines()[-1]
+    done = RUN.invoke(app, ["predict", "runs/inns", "--file", "two.jsonl", "--format", "lines"])
+    assert "two.jsonl:2: the record has a field 'stars'" in done.output.splitlines()[-1]
     assert "no 'town', which every training record has" in asked("predict", "runs/inns", '{"name": "A"}')
 
 

@@ -104,6 +104,10 @@ def test_records_are_read_as_people_write_them(tmp_path: Path) -> None:
     (tmp_path / "dev.csv").write_text('MR,ref\n"name[A], area[b]","A is in b."\n"name[A","Bad."\n')
     with pytest.raises(DataError, match=r"dev\.csv:3"):
         list(E2E(tmp_path / "dev.csv"))
+    (tmp_path / "dev.csv").write_text('mr,ref\n"name[A], area[b]","A is\nin b."\n"name[A]","Never closed\n')
+    found = E2E(tmp_path / "dev.csv", bad_lines="skip")
+    assert [example.fields["text"] for example in found] == ["A is in b."]
+    assert "dev.csv:4: a quotation mark is not closed" in str(found.skipped)
     rows = ['{"record": {"a": "b"}, "text": ["one", "two"]}', '{"record": {"a": {"b": "c"}}, "text": "x"}']
     (tmp_path / "own.jsonl").write_text("\n".join(rows))
     skipping = Records(tmp_path / "own.jsonl", bad_lines="skip")

@@ -13,6 +13,7 @@ from typing import Any
 from regard.data.example import Bad, Example, Reader, good_lines
 from regard.data.formats.jsonl import json_object, parsed_json
 
+_LONGEST = 10_000  # characters of a record and its text
 _BRACKETED = re.compile(r"\s*([^\[\],]+?)\s*\[([^\]]*)\]\s*(?:,|$)")
 
 
@@ -90,14 +91,21 @@ class E2E(Reader):
     path: Path
 
     def read(self) -> Iterator[Example | Bad]:
+        open_, number = "", 0  # a text in quotes may have line ends in it
         for line in good_lines(self.path, self.encoding, self.max_line):
             if isinstance(line, Bad):
                 yield line
                 continue
-            cells = next(csv.reader([line.text]), [])
-            if not cells or (line.number == 1 and cells[0].lower() == "mr"):
+            number = number if open_ else line.number
+            text = f"{open_} {line.text}" if open_ else line.text
+            if text.count('"') % 2 and len(text) < _LONGEST:
+                open_ = text
                 continue
-            yield self._example(cells, f"{self.path}:{line.number}")
+            open_, cells = "", next(csv.reader([text]), [])
+            if cells and (number != 1 or cells[0].lower() != "mr"):
+                yield self._example(cells, f"{self.path}:{number}")
+        if open_:
+            yield Bad(f"{self.path}:{number}", "a quotation mark is not closed")
 
     def _example(self, cells: list[str], where: str) -> Example | Bad:
         if len(cells) != 2 and not self.questions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -23,6 +23,7 @@ from regard.data.problems import TextError
 from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
+from regard.explain.panel import Panel
 from regard.models.copying import with_copies
 from regard.models.outputs import Predicted
 from regard.nearest import nearest
@@ -200,6 +201,13 @@ class Describing(Task):
             if record and missing:
                 found.append(f"the record {text[:60]!r} has no {missing[0]!r}, which every training record has")
         return found
+
+    def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
+        """Return the weights of each token of the answer over the fields."""
+        return [
+            replace(one, title="", columns=tuple(read_record(text)))
+            for one in super().panels(model, text, search, head=head)
+        ]
 
     def merges_equal_inputs(self, recipe: Recipe) -> bool:
         return True
