@@ -7,7 +7,7 @@ from regard.recipes.system import System
 from regard.systems.summaries.sections import MailData, NoticesData
 
 SYSTEM = System(
-    name="summary",
+    name="summarise",
     task="regard.systems.summaries.task:Summarising",
     data=(NoticesData, MailData),
     models=models("bahdanau", "luong", "seq2seq", "transformer"),
