@@ -124,7 +124,7 @@ def test_a_dry_run_says_what_would_be_trained() -> None:
         (("model.controller=gru",), "model.controller is 'gru': it can be feedforward, lstm"),
         (("train.batch={tokens: 99}",), "batch has no sentences, and the task 'bits' draws so many at a time"),
         (("train.label_smoothing=0.1",), "or 'translate'; the task is 'bits'"),
-        (("decode.beam_size=3",), "a search is for the task 'language_model'"),
+        (("decode.beam_size=3",), "a search is for the task '"),
         (("evaluate.metrics=[accuracy]",), "metric 'accuracy' compares labels"),
     ],
 )

@@ -24,7 +24,8 @@ def system_of_folder(folder: Path) -> System:
 
 
 def test_every_system_has_a_page() -> None:
-    assert {system_of_folder(page.parent).name for page in PAGES} == set(systems())
+    own = {name for name, system in systems().items() if system.task.startswith("regard.systems.")}
+    assert {system_of_folder(page.parent).name for page in PAGES} == own  # plug-ins of other tests are systems too
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)

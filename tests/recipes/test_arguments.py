@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from regard.arguments import Bounds, Choice, InRecipe, NotInRecipe, PartKind, Share, Size, alternatives, checked, marker
-from regard.models import build
+from regard.models import AttendingDecoder, Copying, build
 from regard.models.shapes_only import shapes_only
 from regard.parts import PARTS, imported
 from regard.recipes import plugins
@@ -54,6 +54,8 @@ def stated(kind: PartKind, made: type) -> dict[str, tuple[Any, Any]]:
             hint, default = Size | None, None
         own = marker(hint, InRecipe)
         found[choice.key if choice and choice.key else name] = (hint, default if own is None else own.default)
+    if issubclass(made, AttendingDecoder):
+        found |= stated(kind, Copying)
     return found
 
 

@@ -19,7 +19,7 @@ PLUGIN = Path(__file__).parent / "foreign" / "captions"
 COLOURS, PLACES = ("red", "green", "blue"), ("top left", "top right", "bottom left", "bottom right")
 RECIPE = """\
 run: scenes
-task: caption
+task: scenes_toy
 plugins: [captions]
 data: {format: pictures, train: train.tsv, valid: valid.tsv, test: valid.tsv}
 tokenizer: {kind: words}

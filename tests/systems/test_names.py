@@ -16,8 +16,8 @@ PACKAGE = Path(regard.__file__).parent
 OUTSIDE = sorted(path for path in PACKAGE.rglob("*.py") if "systems" not in path.relative_to(PACKAGE).parts)
 OWN = {name: system for name, system in systems().items() if system.task.startswith("regard.systems.")}
 """Without those of plug-ins that other tests import."""
-ORDINARY = {"answer", "language_model", "nodes", "recall", "spans", "tag"}
-"""Names of tasks that are also those of a field, a metric, a model, a term, a format or an argument."""
+ORDINARY = {"answer", "caption", "glimpse", "language_model", "nodes", "recall", "spans", "tag"}
+"""Names of tasks that are also those of a field, a metric, a model, a mechanism, a term, a format or an argument."""
 
 
 def constants(path: Path) -> Iterator[tuple[int, object]]:

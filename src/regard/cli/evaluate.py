@@ -140,7 +140,7 @@ def command(
 
 def _differences(mine: Predictor, split: Split, measured: Measured, other: Predictor) -> dict[str, Comparison]:
     """Return the change of each metric from the other run to this one, on the same inputs."""
-    from regard.tasks.measurement import inputs_and_references
+    from regard.tasks.measurement import compared, inputs_and_references
 
     metrics = mine.recipe.metrics
     if not metrics:
@@ -149,4 +149,5 @@ def _differences(mine: Predictor, split: Split, measured: Measured, other: Predi
     task = other.task.bind(other.model, split.examples)
     before = [answers[0].text for answers in task.predict(other.model, questions, other.search)]
     after = [answer.text for answer in measured.predictions]
-    return {metric.label: metric.compare(before, after, references) for metric in metrics}
+    right = {metric.label: compared(metric, mine.task, questions, references) for metric in metrics}
+    return {metric.label: metric.compare(before, after, right[metric.label]) for metric in metrics}

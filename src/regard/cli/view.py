@@ -35,7 +35,6 @@ def command(
 
     from regard.predictor import load
     from regard.tasks.inputs import check_inputs
-    from regard.view.panels import draw
 
     try:
         loaded = load(run, overrides=overrides)
@@ -44,8 +43,7 @@ def command(
         check_inputs([parsed], loaded.recipe.decode.max_text)
         if task.is_blank(parsed):
             fail("the text is empty; give one whose answer can be drawn")
-        panels = task.panels(loaded.model, parsed, loaded.search, head=head)
-        doubt = draw(panels, output)
+        doubt = task.draw(loaded.model, parsed, loaded.search, output, head=head)
     except ValueError as problem:
         fail(str(problem))
     if doubt is not None:

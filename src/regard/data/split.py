@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal
 
 from regard.data.example import Example, Wrapped
@@ -76,7 +77,8 @@ class Split(Wrapped):
 
     def _part(self, example: Example) -> Part:
         value = example.fields[self.by]
-        place = share(value if isinstance(value, str) else " ".join(value), self.salt)
+        parts = chain.from_iterable(value.items()) if isinstance(value, Mapping) else value
+        place = share(value if isinstance(value, str) else " ".join(parts), self.salt)
         return "valid" if place < self.valid else "test" if place < self.valid + self.test else "train"
 
 

@@ -9,11 +9,12 @@ from regard.models.build import build
 from regard.models.char_rnn import CharRNN, CharState
 from regard.models.conv_encoder import ConvEncoder
 from regard.models.conv_features import ConvFeatures
+from regard.models.copying import Copying
 from regard.models.decoder_state import DecoderState
 from regard.models.encoded import Encoded
 from regard.models.encoder import Encoder
 from regard.models.frame_encoder import FrameEncoder
-from regard.models.generator import Advanced, EncoderDecoder, Feed, Generator
+from regard.models.generator import Advanced, AttendingDecoder, EncoderDecoder, Feed, Generator
 from regard.models.graph import GAT, GraphTrace
 from regard.models.language_model import LanguageModel
 from regard.models.lstmn import LSTMNSeq2Seq
@@ -41,6 +42,7 @@ __all__ = [
     "Acceptor",
     "Advanced",
     "Attending",
+    "AttendingDecoder",
     "Bahdanau",
     "Bert",
     "BertEncoder",
@@ -49,6 +51,7 @@ __all__ = [
     "CharState",
     "ConvEncoder",
     "ConvFeatures",
+    "Copying",
     "DecoderState",
     "Encoded",
     "Encoder",

@@ -16,7 +16,7 @@ from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import Words, is_word, output_layer, word_counts
 from regard.models.encoded import AnyEncoder, Encoded, width_of
 from regard.models.encoder import Encoder
-from regard.models.generator import Advanced, EncoderDecoder, Feed
+from regard.models.generator import Advanced, AttendingDecoder, Feed
 from regard.models.outputs import Predicted
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
@@ -25,7 +25,7 @@ from regard.nn.shared_memory import SharedMemory
 from regard.nn.structure_losses import GlobalFertility
 
 
-class Bahdanau(EncoderDecoder[DecoderState]):
+class Bahdanau(AttendingDecoder[DecoderState]):
     r"""RNNsearch: the *previous* decoder state asks, and the answer goes into the next one.
 
     .. math:: h = \mathrm{biRNN}(x), \quad s_0 = \tanh(W_s \overleftarrow{h}_1) \\
@@ -102,6 +102,10 @@ class Bahdanau(EncoderDecoder[DecoderState]):
         self.dropout = Dropout(dropout)
         self.output_map = output_layer(readout, self.words, tied=tied)
         self.fertility = None if fertility is None else GlobalFertility(source_dim, fertility)
+
+    @property
+    def feature_dim(self) -> int:
+        return self.readout.in_features
 
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> DecoderState:
         return self._start(self.encode(source, lengths).without_full_mask())

@@ -14,12 +14,15 @@ from regard.arguments import Choice, InRecipe, NotInRecipe, alternatives, marker
 from regard.models.attending import Attending, mapping, nearest
 from regard.models.bert import Bert
 from regard.models.bidirectional import Bidirectional
-from regard.models.generator import EncoderDecoder
+from regard.models.copying import Copying
+from regard.models.generator import AttendingDecoder, EncoderDecoder
 from regard.parts import PARTS, Classes
 
 MODELS: Mapping[str, type[nn.Module]] = Classes("model")
 ENCODERS: Mapping[str, type[nn.Module]] = Classes("encoder")
 ENCODER_DECODERS: Mapping[str, type[nn.Module]] = Classes("encoder_decoder")
+COPYING = ("copy", "coverage")
+"""Keys of every model that attends to its source, which are arguments of `Copying`."""
 KINDS = (*sorted(PARTS["model"]),)
 
 
@@ -66,6 +69,16 @@ def construct(
     """
     if made is Bidirectional:
         return _both(source_size, _needed(kind, target_size), arguments)
+    if issubclass(made, AttendingDecoder):
+        rest, options = dict(arguments), {name: arguments[name] for name in COPYING if arguments.get(name)}
+        model = _constructed(kind, made, source_size, target_size, {k: rest[k] for k in rest if k not in COPYING})
+        return Copying(model, **options) if options else model  # type: ignore[arg-type]  # a decoder, of its class
+    return _constructed(kind, made, source_size, target_size, arguments)
+
+
+def _constructed(
+    kind: str, made: type[nn.Module], source_size: int, target_size: int | None, arguments: Mapping[str, Any]
+) -> nn.Module:
     given, sizes = dict(arguments), list[object]()
     first = [
         name
@@ -168,6 +181,9 @@ def _both(source_size: int, target_size: int, arguments: Mapping[str, Any]) -> n
     for name in rest:
         if name != "gamma":
             raise ValueError(nearest("argument of the model 'bidirectional' called", name, ("gamma", "model")))
+    wrong = next((name for name in COPYING if options.get(name)), None)
+    if wrong is not None:
+        raise ValueError(f"{wrong} is not for 'bidirectional', whose sources are targets too; leave it out")
     there = construct(kind, ENCODER_DECODERS[kind], source_size, target_size, options)
     back = construct(kind, ENCODER_DECODERS[kind], target_size, source_size, options)
     return _made("model 'bidirectional'", Bidirectional, (there, back), rest)

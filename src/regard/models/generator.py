@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 from regard.models.encoded import Encoded
 from regard.models.outputs import Predicted, drawn, joined, log_softmax
+from regard.nn.key_value import KeyValue
+from regard.nn.reader import Reader
 from regard.ops.attended import Attended
 from regard.protocol import Selectable, Step
 
@@ -122,6 +124,34 @@ class EncoderDecoder(Generator[S]):
             Predicted with logits [B, T, V]: row t is of what follows target token t.
         """
         return self.unroll(target, self.start(source, source_lengths), feed)
+
+
+class AttendingDecoder(EncoderDecoder[S]):
+    """An encoder-decoder whose every step attends to the source: `Advanced.attended` is never None.
+
+    That is all that copying and coverage need (`regard.models.copying.Copying`); so recipes of each of these models
+    have the keys `copy` and `coverage`.
+    """
+
+    @property
+    def output_layer(self) -> nn.Linear:
+        """The layer that gives logits."""
+        layer = getattr(self, "output_map", None)
+        assert isinstance(layer, nn.Linear)
+        return layer
+
+    @property
+    def source_reader(self) -> Reader | KeyValue:
+        """The module that reads the source in the steps that `Advanced.attended` is of."""
+        reader = getattr(self, "attention", None)
+        if not isinstance(reader, Reader | KeyValue):
+            raise TypeError(f"{type(self).__name__} has no attention; it should say which module is its source_reader")
+        return reader
+
+    @property
+    def feature_dim(self) -> int:
+        """Width of all features together that `output` reads."""
+        return self.output_layer.in_features
 
 
 def _in_time(steps: Sequence[Advanced[S]]) -> list[Tensor]:

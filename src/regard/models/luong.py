@@ -13,7 +13,7 @@ from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import Words, output_layer
 from regard.models.encoded import AnyEncoder, width_of
 from regard.models.encoder import Encoder
-from regard.models.generator import Advanced, EncoderDecoder
+from regard.models.generator import Advanced, AttendingDecoder
 from regard.models.seq2seq import run
 from regard.nn.cells import CellKind, Cells
 from regard.nn.cpu_decode.packing import mapped_then
@@ -22,7 +22,7 @@ from regard.nn.rnn import Recurrent
 from regard.nn.shared_memory import SharedMemory
 
 
-class Luong(EncoderDecoder[DecoderState]):
+class Luong(AttendingDecoder[DecoderState]):
     r"""The *current* decoder state asks, and the answer goes into the prediction.
 
     .. math:: s_t = R(s_{t-1}, [E y_{t-1}; \tilde s_{t-1}]), \quad c_t = \mathrm{attend}(s_t, h), \quad

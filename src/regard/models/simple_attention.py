@@ -13,13 +13,13 @@ from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import Words, output_layer
 from regard.models.encoded import AnyEncoder, width_of
 from regard.models.encoder import Encoder
-from regard.models.generator import Advanced, EncoderDecoder
+from regard.models.generator import Advanced, AttendingDecoder
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
 
 
-class SimpleAttention(EncoderDecoder[DecoderState]):
+class SimpleAttention(AttendingDecoder[DecoderState]):
     r"""The plainest decoder with attention: what the last state read goes into the next state.
 
     .. math:: s_t = \tanh(A' [x'_t; s_{t-1}; c_{t-1}] + b), \quad c_t = \mathrm{attend}(s_t, h), \quad

@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from regard.arguments import Size, checked
 from regard.constraints import embeddings_are_own, heads_attend, no_letters, rotary_scores
 from regard.models.encoded import AnyEncoder, Encoded, width_of
-from regard.models.generator import Advanced, EncoderDecoder, Generator, needs_batch
+from regard.models.generator import Advanced, AttendingDecoder, Generator, needs_batch
 from regard.models.outputs import Predicted
 from regard.models.transformer_encoder import PlacedWords, Positions, TransformerEncoder, last_norm, placed
+from regard.nn.multi_head import MultiHead
 from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
 from regard.ops.attended import Attended
 
@@ -78,7 +79,7 @@ class TransformerDecoder(nn.Module):
         return [layer for layer in self.layers if isinstance(layer, TransformerLayer)]
 
 
-class Transformer(EncoderDecoder[TransformerState]):
+class Transformer(AttendingDecoder[TransformerState]):
     r"""The encoder-decoder Transformer.
 
     Args:
@@ -143,6 +144,13 @@ class Transformer(EncoderDecoder[TransformerState]):
         self.output_map = _output(blocks, self.words, tied=tied != "none")
         width = width_of(self, encoder)
         self.source_map = None if width == blocks.dim else nn.Linear(width, blocks.dim, bias=False)
+
+    @property
+    def source_reader(self) -> MultiHead:
+        last = self.decoder.layers[-1]
+        assert isinstance(last, TransformerLayer)
+        assert last.cross is not None
+        return last.cross
 
     def encode(self, source: Any, lengths: Tensor | None = None) -> Encoded:
         encoded = super().encode(source, lengths)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 import typing
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -46,6 +47,10 @@ _FROM_ATTENTION = frozenset(("hidden_dim", "max_length"))
 """Arguments of a score that default to those of the attention."""
 _DEFAULTS: Mapping[PartKind, str] = {"encoder": "rnn", "encoder_decoder": "bahdanau"}
 """Kinds of parts that a mapping may leave out, with the one that it then means."""
+
+_ATTENDING = "regard.models.generator:AttendingDecoder"
+_WRAPPER = "regard.models.copying:Copying"
+"""Models that attend to their source have the keys of this wrapper beside their own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +131,8 @@ def _section_of(source: ClassSource, kind: PartKind, name: str) -> type[Section]
     noun = _NOUNS.get(kind, kind)
     tag: dict[str, Any] = {_TAGS[kind]: (Literal[name], Field(description=f"Selects this {noun}."))}
     arguments = [one for one in source.arguments() if not _given(one, kind)]
+    if kind in ("model", "encoder_decoder") and any(one.place == _ATTENDING for one in source.ancestry()):
+        arguments += [one for one in class_source(_WRAPPER).arguments() if not one.positional]
     base = Model if kind in ("model", "encoder_decoder") else Section
     return section_with(source, tag, arguments, kind=kind, base=base)
 
@@ -171,9 +178,15 @@ def section_with(
             fields[choice.key if choice is not None and choice.key else one.name] = made
     hold = _holding(tuple(rules))
     try:
-        section = create_model(
-            f"{source.name}Section", __base__=base, __doc__=source.label, __validators__={"_fitting": hold}, **fields
-        )
+        with warnings.catch_warnings():  # a key `copy` stands before a deprecated method that nothing calls
+            warnings.filterwarnings("ignore", message='Field name "copy"')
+            section = create_model(
+                f"{source.name}Section",
+                __base__=base,
+                __doc__=source.label,
+                __validators__={"_fitting": hold},
+                **fields,
+            )
     except PydanticUserError as problem:
         why = str(problem).partition("\n")[0]
         raise ValueError(f"{source.place} has an argument that no recipe can hold ({why})") from None

@@ -36,6 +36,8 @@ SharedKey = Literal[
     "train.class_weights",
     "decode",
     "evaluate.rows",
+    "model.copy",
+    "model.coverage",
     "model.encoder.characters",
 ]
 """Keys of all recipes that mean something only to some systems; `decode` stands for the settings of a search."""

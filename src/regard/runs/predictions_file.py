@@ -51,7 +51,7 @@ def _rows(task: Task, split: Split, recipe: Recipe, measured: Measured) -> Itera
             "id": number,
             "where": where,
             "line": line_number(where) if split.examples.files else None,
-            "source": source,
+            "source": source if isinstance(source, str) else answer.source,
             "target": right[0] if len(right) == 1 else right,
             "prediction": answer.text,
             "score": answer.score,

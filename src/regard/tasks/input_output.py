@@ -25,6 +25,7 @@ from regard.recipes.sections import Recipe
 from regard.specials import UNK
 from regard.tasks.panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
+from regard.view.panels import draw
 from regard.view.terminal import heat_map
 from regard.view.text import isolated
 
@@ -133,6 +134,21 @@ class InputOutput(abc.ABC):
             raise ValueError("the model attends to nothing that could be drawn")
         return shown
 
+    def draw(self, model: Any, parsed: Any, search: Search, path: Path, *, head: int | None = None) -> str | None:
+        """Write the picture of `regard view`: the panels, unless a task has a picture of its own.
+
+        Args:
+            model: what answers.
+            parsed: the input, parsed.
+            search: how answers are looked for.
+            path: where; its suffix is .png, .svg, .pdf or .html.
+            head: of the attention, as in `panels`.
+
+        Returns:
+            A sentence about letters that the fonts of this machine do not have; None if all are drawn.
+        """
+        return draw(self.panels(model, parsed, search, head=head), path)
+
     def drawing(self, prediction: Prediction) -> Text | None:
         """Return an answer drawn for a terminal, with where the model looked; None where there is nothing to draw."""
         drawn = prediction.drawn()
@@ -178,6 +194,10 @@ class InputOutput(abc.ABC):
         value = fields[self.answer]
         return [self.reference(value if isinstance(value, str) else " ".join(value))]
 
+    def record(self, asked: str) -> str:
+        """Return the record that an input is, which metrics compare an answer with that count the facts of records."""
+        return asked
+
     def reference(self, text: str) -> str:
         """Return a right answer as `predict` would write it."""
         return text
@@ -204,6 +224,15 @@ class InputOutput(abc.ABC):
     def class_scores(self, texts: Sequence[str], references: References) -> ClassScores | None:
         """Return the scores of classes where an answer can name several at once; None of other answers."""
         return None
+
+    def prediction_scores(self, predictions: Sequence[Prediction], references: References) -> dict[str, Score]:
+        """Return scores of predictions beyond those of their texts, by name; none in most tasks.
+
+        Args:
+            predictions: one per input.
+            references: the right answers to each input.
+        """
+        return {}
 
     def likelihood_scores(self, split: Split, total: float, tokens: int) -> dict[str, Score]:
         """Return the scores that follow from the likelihood alone: perplexity of what generates text.

@@ -29,6 +29,29 @@ class Loss(NamedTuple):
     attended: Weights | None = None
 
 
+def copy_loss(log_probs: Tensor, target: Tensor, *, size: int, padding: int, smoothing: float) -> tuple[Tensor, Tensor]:
+    """Cross-entropy of an extended vocabulary: smoothed over the words that every source has, and plain.
+
+    Args:
+        log_probs: [B, T, V + S], `regard.models.Copying`; -inf where a source extends the vocabulary by no word.
+        target: [B, T] ids.
+        size: V.
+        padding: the id that does not count.
+        smoothing: ε, spread over V.
+
+    >>> import torch
+    >>> log_probs = torch.tensor([[[0.25, 0.25, 0.5, 0.0]]]).log()
+    >>> copy_loss(log_probs, torch.tensor([[2]]), size=2, padding=0, smoothing=0.5)       # (log 2 + log 4) / 2, log 2
+    (tensor(1.0397), tensor(0.6931))
+    """
+    counts = target != padding
+    nll = -log_probs.gather(2, target.unsqueeze(2)).squeeze(2).masked_fill(~counts, 0.0).sum()
+    if not smoothing:
+        return nll, nll.detach()
+    spread = -log_probs[..., :size].mean(-1).masked_fill(~counts, 0.0).sum()
+    return (1 - smoothing) * nll + smoothing * spread, nll.detach()
+
+
 def token_loss(
     logits: Tensor, target: Tensor, *, padding: int, smoothing: float = 0.0, weights: ClassWeights | None = None
 ) -> tuple[Tensor, Tensor]:

@@ -125,10 +125,18 @@ def _answers(model: nn.Module | Engine, task: Task, split: Split, recipe: Recipe
     best = [replace(answers[0], reference=" / ".join(right)) for answers, right in zip(found, references, strict=True)]
     texts = [one.text for one in best]
     metrics = recipe.metrics
-    scores = {metric.label: metric(texts, references) for metric in metrics} | _baseline(task, metrics, references)
+    scores = {one.label: one(texts, compared(one, task, inputs, references)) for one in metrics}
+    scores |= _baseline(task, metrics, references) | task.prediction_scores(best, references)
     confusion = _confusion(task, texts, references)
     label_scores = task.class_scores(texts, references)
     return Measured(math.nan, scores, tuple(best), None, confusion, label_scores, task.loss_unit)
+
+
+def compared(
+    metric: Metric, task: Task, inputs: Sequence[str], references: Sequence[Sequence[str]]
+) -> Sequence[Sequence[str]]:
+    """Return what a metric compares answers with: the references, or the record that each input is."""
+    return [[task.record(asked)] for asked in inputs] if metric.compares == "records" else references
 
 
 def _baseline(task: Task, metrics: Sequence[Metric], references: list[list[str]]) -> dict[str, Score]:

@@ -14,6 +14,7 @@ from regard.data.fields.tokenizer import Tokenizer
 from regard.explain.capture import capture
 from regard.explain.panel import Panel
 from regard.models.bert import BertEncoder
+from regard.models.copying import Copying
 from regard.nn.lstmn import LSTMNCell
 from regard.ops.weights import Weights
 from regard.specials import BOS, EOS, UNK
@@ -35,6 +36,8 @@ def taped(model: Any, part: str) -> Iterator[list[Tensor]]:
     >>> len(tapes), tapes[0][3] > 0
     (2, tensor([False,  True,  True, False]))
     """
+    if isinstance(model, Copying):
+        model = model.model
     modules = model.named_modules() if isinstance(model, nn.Module) else ()
     names = [
         f"{name}.attention" for name, module in modules if isinstance(module, LSTMNCell) and name.split(".")[0] == part

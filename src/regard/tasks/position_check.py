@@ -8,6 +8,7 @@ from typing import Any
 from torch import nn
 
 from regard.models.bert import Bert, BertEncoder
+from regard.models.copying import Copying
 from regard.models.generator import EncoderDecoder
 from regard.nn.positions import Learned
 from regard.recipes.errors import RecipeError
@@ -35,6 +36,8 @@ def check_positions(
     Raises:
         RecipeError: what is longer, and which key to change.
     """
+    if isinstance(model, Copying):
+        model = model.model
     if isinstance(model, EncoderDecoder):
         texts = list(task.longest_texts(recipe, splits, dropped))
         read = [(what, needed) for field, what, needed in texts if field != task.answer]

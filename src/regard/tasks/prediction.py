@@ -28,6 +28,7 @@ class Prediction:
         reference: what would have been right, several with " / " between; None where nobody said.
         labels: the labels that the answer consists of, of a text that can have several; None for others.
         scores: the probability of every label of such a text, by name.
+        confidence: the calibrated probability that the answer is right; None where nothing was calibrated.
     """
 
     source: str
@@ -42,6 +43,7 @@ class Prediction:
     penalty: str | None = None
     labels: tuple[str, ...] | None = None
     scores: Mapping[str, float] | None = None
+    confidence: float | None = None
 
     def said(self) -> str:
         """Return the answer for people: no label of several is an answer too."""
@@ -70,6 +72,8 @@ class Prediction:
         if self.penalty is not None:
             row["penalty"] = self.penalty
         row |= {"tokens": list(self.tokens), "log_probs": list(self.log_probs), "finished": self.finished}
+        if self.confidence is not None:
+            row["confidence"] = self.confidence
         if self.labels is not None and self.scores is not None:
             row |= {"labels": list(self.labels), "scores": dict(self.scores)}
         if alignment:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from torch import nn
 
-from regard.data.example import Value
 from regard.data.fields.tokenizer import Tokenizer
 from regard.recipes.sections import Recipe
 from regard.specials import UNK
@@ -138,9 +138,11 @@ def _unknown_advice(name: str, tokenizer: Tokenizer, pretrained: Path | None) ->
     return rarer if tokenizer.kind == "characters" else f"{rarer}, or cut words in pieces (tokenizer.kind=bpe)"
 
 
-def _oddities(fields: Mapping[str, Value], *, windows: bool) -> Iterator[str]:
+def _oddities(fields: Mapping[str, Any], *, windows: bool) -> Iterator[str]:
     for value in fields.values():
         texts = [value] if isinstance(value, str) else value
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            continue  # an array, a recording: no text
         if any("\0" in text for text in texts):
             yield "zero"
         if not windows and sum(map(len, texts)) > LONG:

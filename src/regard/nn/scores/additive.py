@@ -61,9 +61,20 @@ class Additive(Score):
         self.recurrent = any(term.recurrent for term in self._terms())
         self.term_weight: nn.Parameter | None = None
         if len(self.terms):
-            width = sum(term.width for term in self._terms())
-            self.term_weight = nn.Parameter(torch.empty(num_heads, hidden_dim, width))
-            nn.init.normal_(self.term_weight, std=width**-0.5)
+            self.term_weight = self._new_weight(sum(term.width for term in self._terms()))
+
+    def add_term(self, term: Term) -> None:
+        """Add a term behind the others, before the score is used."""
+        self.terms.append(term)
+        self.recurrent = self.recurrent or term.recurrent
+        added, known = self._new_weight(term.width), self.term_weight
+        self.term_weight = added if known is None else nn.Parameter(torch.cat((known.detach(), added.detach()), dim=2))
+
+    def _new_weight(self, width: int) -> nn.Parameter:
+        """Weights of features, random."""
+        weight = nn.Parameter(self.weight.new_empty(*self.weight.shape, width))
+        nn.init.normal_(weight, std=width**-0.5)
+        return weight
 
     def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
         features = self._features(query, memory, state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from regard.parts import models
+from regard.recipes.copying import check_copying
 from regard.recipes.data_sections import CmudictData, HubData, JsonlData, PairsData, TableData
 from regard.recipes.system import System
 from regard.systems.translation.checks import check_decoding, check_tokenizer
@@ -17,6 +18,8 @@ SYSTEM = System(
     metrics=("bleu",),
     uses=frozenset(
         {
+            "model.copy",
+            "model.coverage",
             "tokenizer.joint",
             "tokenizer.target",
             "train.batch",
@@ -30,5 +33,5 @@ SYSTEM = System(
     train=Training,
     decode=Decoding,
     evaluate=Evaluating,
-    checks={"tokenizer": check_tokenizer, "decode": check_decoding},
+    checks={"model": check_copying, "tokenizer": check_tokenizer, "decode": check_decoding},
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,8 +12,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from regard.data.batching.batch import Batch
+from regard.data.batching.batch import Batch, padded
+from regard.data.batching.corpus import Corpus
 from regard.data.example import Examples
+from regard.data.fields.copies import COPIES, Copied, CopiesField, CopyVocabulary, WithCopies
 from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
 from regard.decode import generate
@@ -22,27 +25,29 @@ from regard.decode.search import Search
 from regard.decode.unknown import replace_unknown
 from regard.explain.panel import Panel
 from regard.models.bidirectional import Bidirectional
+from regard.models.copying import Copying, with_copies
 from regard.models.generator import EncoderDecoder
 from regard.models.lstmn import LSTMNSeq2Seq
 from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.models.outputs import Predicted
 from regard.protocol import device_of
+from regard.recipes.copying import copies
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, PAD, SPECIALS, UNK
 from regard.systems.translation.dictionary import read_dictionary
 from regard.systems.translation.sections import Decoding, Evaluating, Training
-from regard.tasks.loss import Loss, token_loss
+from regard.tasks.loss import Loss, copy_loss, token_loss
 from regard.tasks.output_set import output_set
 from regard.tasks.panels import tape_panels, taped
 from regard.tasks.prediction import Prediction
 from regard.tasks.reinforce import RewardedDraws
 from regard.tasks.scheduled_sampling import Exposure
-from regard.tasks.task import Encoders, Task, Unrolling, in_batches
+from regard.tasks.task import Encoders, Fields, Task, Unrolling, in_batches
 from regard.tasks.tokenizers import learned_tokenizer, tokens_field, values
 
-EXTRAS = ("fertility", "backward", "symmetry")
-"""What models add to the loss: Cohn's global fertility, the other direction, and the agreement of both."""
+EXTRAS = ("fertility", "backward", "symmetry", "coverage")
+"""What models add to the loss: Cohn's global fertility, the other direction, the agreement of both, and coverage."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,14 @@ class PairBatch:
     source: Tensor  # [B, S]
     source_lengths: Tensor  # [B]
     target: Tensor  # [B, T]
+    copies: Tensor | None = None  # [B, S]
+    copies_target: Tensor | None = None  # [B, T]
+
+    def copied(self) -> PairBatch:
+        """Return the pair in the extended vocabulary of its source, where there is one."""
+        if self.copies is None or self.copies_target is None:
+            return self
+        return PairBatch(with_copies(self.source, self.copies), self.source_lengths, self.copies_target)
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,7 @@ class Translation(Task):
         draws: how hard attention learns where to look.
         dictionary: where the model says an unknown word, the source word it looked at most stands instead, or its
             translation in here; None leaves unknown words as they are. For tokenizers of words.
+        copy: whether the model copies source words (`regard.models.Copying`).
     """
 
     question: ClassVar[str] = "source"
@@ -75,6 +89,7 @@ class Translation(Task):
     exposure: Exposure = field(default_factory=Exposure)
     draws: RewardedDraws = field(default_factory=RewardedDraws)
     dictionary: Mapping[str, str] | None = None
+    copy: bool = False
 
     @classmethod
     def of(cls, recipe: Recipe, encoders: Encoders) -> Translation:
@@ -83,7 +98,7 @@ class Translation(Task):
         if decode.unknown == "copy":
             dictionary = {} if decode.dictionary is None else read_dictionary(Path(decode.dictionary))
         draws = RewardedDraws(**train.hard.model_dump())
-        return cls(encoders, recipe.train.label_smoothing, Exposure.of(recipe), draws, dictionary)
+        return cls(encoders, recipe.train.label_smoothing, Exposure.of(recipe), draws, dictionary, copies(recipe))
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
@@ -92,6 +107,19 @@ class Translation(Task):
             "source": tokens_field(section),
             "target": tokens_field(section.target or section, begin=True, end=True),
         }
+
+    @classmethod
+    def encoded_fields(cls, recipe: Recipe, encoders: Encoders) -> dict[str, Field[Any]]:
+        fields = super().encoded_fields(recipe, encoders)
+        if not copies(recipe):
+            return fields
+        vocabulary = CopyVocabulary(_tokenizer(encoders["source"]), _tokenizer(encoders["target"]))
+        return {COPIES: CopiesField(vocabulary=vocabulary), **fields}
+
+    @classmethod
+    def corpus(cls, recipe: Recipe, found: Examples, fields: Fields, cache: Path) -> Corpus | None:
+        given = WithCopies.of(found, "source", "target") if COPIES in fields else found
+        return super().corpus(recipe, given, fields, cache)
 
     @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
@@ -115,12 +143,21 @@ class Translation(Task):
         """The tokenizer of what is written."""
         return _tokenizer(self.encoders["target"])
 
+    @cached_property
+    def copy_vocabulary(self) -> CopyVocabulary | None:
+        """The vocabulary of a model that copies."""
+        return CopyVocabulary(self.source, self.target) if self.copy else None
+
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
-        pair = batch.view(PairBatch)
+        pair = batch.view(PairBatch).copied()
         given, wanted = pair.target[:, :-1], pair.target[:, 1:]
         predicted = self._predicted(model, pair, given, update)
         smoothing = 0.0 if update is None else self.smoothing
-        total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
+        if self.copy:
+            size = self.target.size
+            total, nll = copy_loss(predicted.logits, wanted, size=size, padding=PAD, smoothing=smoothing)
+        else:
+            total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
         if update is not None:
             total = total + sum(predicted.extras[name].sum() for name in EXTRAS if name in predicted.extras)
             total = total + self.draws.loss(predicted, wanted)
@@ -137,7 +174,7 @@ class Translation(Task):
 
     def input_warnings(self, model: Any, texts: Sequence[str]) -> list[str]:
         """None where unknown words are copied."""
-        return super().input_warnings(model, texts) if self.dictionary is None else []
+        return super().input_warnings(model, texts) if self.dictionary is None and not self.copy else []
 
     def cuda_graph_obstacle(self, model: nn.Module) -> str | None:
         return None if self.exposure.sampling is None else "train.exposure.sampling changes from one to the next"
@@ -151,6 +188,8 @@ class Translation(Task):
     def unrolling(self, model: nn.Module) -> Unrolling | None:
         if isinstance(model, Bidirectional):
             return self.unrolling(model.forward_model)
+        if isinstance(model, Copying):
+            return self.unrolling(model.model)
         if not isinstance(model, EncoderDecoder):
             return None
         stepwise = not model.at_once or isinstance(model.encoder, LSTMNEncoder)
@@ -159,12 +198,17 @@ class Translation(Task):
     def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         encoded = self.source.encode_all(list(texts)) if texts else []
         answers: list[list[Prediction]] = [[] for _ in texts]
+        vocabulary = self.copy_vocabulary
+        copied = [None if vocabulary is None else vocabulary.source_of([text]) for text in texts]
         for part, source, lengths in in_batches(encoded, batch, device_of(model)):
+            if vocabulary is not None:
+                rows = [one.ids if (one := copied[index]) is not None and one.ids else [PAD] for index in part]
+                source = with_copies(source, padded(rows, PAD).to(source.device))
             with torch.inference_mode():
                 found = generate(model, source, lengths, search)
             for index, hypotheses in zip(part, found, strict=True):
                 pieces = self.source.tokens(encoded[index] or [UNK])
-                answers[index] = [self._prediction(texts[index], pieces, one) for one in hypotheses]
+                answers[index] = [self._prediction(texts[index], pieces, one, copied[index]) for one in hypotheses]
         return answers
 
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
@@ -178,26 +222,37 @@ class Translation(Task):
             model(source, lengths, torch.tensor([target], device=source.device))
         return [*shown, *tape_panels(tapes, said, self.target.tokens(target))]
 
-    def _prediction(self, source: str, pieces: list[str], hypothesis: Hypothesis) -> Prediction:
+    def _prediction(self, source: str, pieces: list[str], hypothesis: Hypothesis, copied: Copied | None) -> Prediction:
+        vocabulary, tokens = self.copy_vocabulary, list(hypothesis.tokens)
+        if vocabulary is not None and copied is not None:
+            shown = vocabulary.tokens(tokens, copied)
+        else:
+            shown = self.target.tokens(tokens)
         return Prediction(
             source=source,
-            text=self._text(source, hypothesis),
+            text=self._text(source, hypothesis, copied),
             score=hypothesis.score,
             source_tokens=tuple(pieces),
-            tokens=tuple(self.target.tokens(hypothesis.tokens)),
+            tokens=tuple(shown),
             log_probs=hypothesis.log_probs,
             alignment=hypothesis.alignment,
             finished=hypothesis.finished,
             penalty=str(hypothesis.penalty),
         )
 
-    def _text(self, source: str, hypothesis: Hypothesis) -> str:
+    def _text(self, source: str, hypothesis: Hypothesis, copied: Copied | None) -> str:
         """Return the text of a hypothesis, with source words in place of unknown ones where the recipe copies."""
+        vocabulary = self.copy_vocabulary
         if self.dictionary is None or UNK not in hypothesis.output:
+            if vocabulary is not None and copied is not None:
+                return vocabulary.text(hypothesis.output, copied)
             return self.target.decode(hypothesis.output)
         if hypothesis.alignment is None:
             raise ValueError("unknown words are replaced by what the model looked at; this one attends to nothing")
-        words = [self.target.decode([index]) for index in hypothesis.output]
+        if vocabulary is not None and copied is not None:
+            words = vocabulary.words(hypothesis.output, copied)
+        else:
+            words = [self.target.decode([index]) for index in hypothesis.output]
         said = replace_unknown(words, hypothesis.alignment, self._written(source), dictionary=self.dictionary)
         return self.target.joined([word for word in said if word])
 

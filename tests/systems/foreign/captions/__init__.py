@@ -20,7 +20,7 @@ class PicturesData(SplitFiles):
 
 
 SYSTEM = System(
-    name="caption",
+    name="scenes_toy",
     task="captions.task:Captioning",
     data=(PicturesData,),
     models={"captioner": "captions.model:Captioner"},

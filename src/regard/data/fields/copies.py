@@ -1,0 +1,196 @@
+"""Copies: ids by which the words of a source are copied into a target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, ClassVar, NamedTuple
+
+from regard.data.batching.mixture import Mixture
+from regard.data.example import Example, Examples, Wrapped
+from regard.data.fields.column import Column, Encoded, Ints, Part, flat
+from regard.data.fields.encoder import Encoder
+from regard.data.fields.field import Field
+from regard.data.fields.padding import Padded, Padding, table
+from regard.data.fields.tokenizer import Tokenizer
+from regard.data.problems import DataError
+from regard.specials import PAD, UNK
+
+COPIES = "copies"
+"""The field of copies in a corpus."""
+
+
+class Copied(NamedTuple):
+    """A source as it can be copied.
+
+    Attributes:
+        words: as they were written, one per source token; none of tokenizers of pieces.
+        ids: by which they are copied, one per source token.
+    """
+
+    words: list[str]
+    ids: list[int]
+
+
+@dataclass(frozen=True)
+class CopyVocabulary:
+    """The target vocabulary of V ids, extended for each source by V + the position of each unknown word in it.
+
+    A word that occurs again has the id of its first occurrence. Tokenizers of words copy words; a joint tokenizer of
+    another kind copies its pieces, which extend nothing.
+
+    Attributes:
+        source, target: the tokenizers.
+
+    >>> source = Tokenizer.train(["where is Ann"], kind="words")
+    >>> copies = CopyVocabulary(source, Tokenizer.train(["Ann is here"], kind="words"))
+    >>> copied = copies.source_of(["is Bo here, Bo?"])
+    >>> copied.ids, copies.wanted("Bo is", copied)
+    ([6, 8, 5, 10, 8, 12], [8, 6])
+    >>> copies.text([8, 6], copied)
+    'Bo is'
+    """
+
+    source: Tokenizer
+    target: Tokenizer
+    _known: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self._of_words and self.source != self.target:
+            raise ValueError(
+                "copy is of tokens that source and target share: of two tokenizers of kind words, or of a joint one; "
+                f"they are of the kinds {self.source.kind} and {self.target.kind}"
+            )
+
+    def source_of(self, texts: Sequence[str]) -> Copied:
+        """Return a source of some texts, one after another, as it can be copied."""
+        if not self._of_words:
+            return Copied([], [*chain.from_iterable(self.source.encode_all(list(texts)))])
+        words = [text[begin:end] for text in texts for begin, end in self.source.places(text)]
+        self._look_up(words)
+        ids, first = list[int](), dict[str, int]()
+        for position, word in enumerate(words):
+            known = self._known[word]
+            ids.append(known if known != UNK else first.setdefault(self.target.normal(word), position + self.size))
+        return Copied(words, ids)
+
+    def wanted(self, text: str, copied: Copied) -> list[int]:
+        """Return the ids of a target, in which words that the vocabulary lacks can be those of its source."""
+        ids = self.target.encode(text)
+        if not self._of_words or UNK not in ids:
+            return ids
+        words = [text[begin:end] for begin, end in self.target.places(text)]
+        there = {self.target.normal(word): index for word, index in zip(*copied, strict=True) if index >= self.size}
+        return [
+            there.get(self.target.normal(word), UNK) if index == UNK else index
+            for word, index in zip(words, ids, strict=True)
+        ]
+
+    def tokens(self, ids: Sequence[int], copied: Copied) -> list[str]:
+        """Return each id as it can be shown; extended ones are words of the source."""
+        size = self.size
+        return [copied.words[one - size] if one >= size else self.target.tokens([one])[0] for one in ids]
+
+    def text(self, ids: Sequence[int], copied: Copied) -> str:
+        """Return the text of ids."""
+        if not self._of_words:
+            return self.target.decode(ids)
+        return self.target.joined([word for word in self.words(ids, copied) if word])
+
+    def words(self, ids: Sequence[int], copied: Copied) -> list[str]:
+        """Return the word of each id, empty of special ones other than the unknown word."""
+        size = self.size
+        return [copied.words[one - size] if one >= size else self.target.decode([one]) for one in ids]
+
+    @property
+    def size(self) -> int:
+        """V."""
+        return self.target.size
+
+    @property
+    def _of_words(self) -> bool:
+        return self.source.kind == self.target.kind == "words"
+
+    def _look_up(self, words: Sequence[str]) -> None:
+        new = [word for word in dict.fromkeys(words) if word not in self._known]
+        for word, ids in zip(new, self.target.encode_all(new) if new else [], strict=True):
+            self._known[word] = ids[0] if len(ids) == 1 else UNK
+
+
+@dataclass(frozen=True)
+class CopiesField(Field[Encoder]):
+    """Ids of a source by which it is copied, [B, S], and `<field>_target`, those of its target, [B, T].
+
+    Values are pairs of the texts of a source and its target (`WithCopies`). Targets begin and end, as texts do that are
+    predicted.
+
+    Attributes:
+        vocabulary: of both.
+    """
+
+    LEARNS: ClassVar[bool] = False
+
+    vocabulary: CopyVocabulary | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        assert self.vocabulary is not None
+        return f"{self.vocabulary.source.fingerprint} {self.vocabulary.target.fingerprint}"
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("ids"), Part("target"))
+
+    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+        assert self.vocabulary is not None
+        copied = [self.vocabulary.source_of(texts) for texts, _ in values]
+        wanted = [self.vocabulary.wanted(target, one) for one, (_, target) in zip(copied, values, strict=True)]
+        return {"ids": flat([one.ids for one in copied], "int32"), "target": flat(wanted, "int32")}
+
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+        ids, wanted = (_table(column, part, examples, part == "target") for part in ("ids", "target"))
+        return {name: Padded(ids, Padding(PAD, (0, 0))), f"{name}_target": Padded(wanted, Padding(PAD, (0, 1)))}
+
+
+@dataclass(frozen=True)
+class WithCopies(Wrapped):
+    """Examples with a field more: the pair of the texts of a source and its target.
+
+    Attributes:
+        source, target: names of the fields.
+    """
+
+    source: str
+    target: str
+
+    @classmethod
+    def of(cls, examples: Examples, source: str, target: str) -> Examples:
+        """Return examples with copies; of a mixture each part."""
+        if isinstance(examples, Mixture):
+            return examples.each(lambda part: cls(part, source, target))
+        return cls(examples, source, target)
+
+    def settings(self) -> str:
+        """Those of the examples."""
+        return f"WithCopies({self.examples.settings()}, {self.source}, {self.target})"
+
+    def __iter__(self) -> Iterator[Example]:
+        for example in self.examples:
+            texts, target = texts_of(example.fields[self.source]), example.fields[self.target]
+            if texts is None or not isinstance(target, str):
+                raise DataError(f"{example.where}: copy reads texts, and a field here is a list; leave copy out")
+            yield example._replace(fields={**example.fields, COPIES: (texts, target)})
+
+
+def texts_of(value: Any) -> list[str] | None:
+    """Return the texts of a source: itself, or the values of a record; None of other values."""
+    if isinstance(value, str):
+        return [value]
+    return [str(text) for text in value.values()] if isinstance(value, Mapping) else None
+
+
+def _table(column: Column, part: str, examples: Ints, framed: bool) -> Ints:
+    begins = column.offsets[part][examples]
+    counts = column.offsets[part][examples + 1] - begins
+    return table(column.values[part], begins, counts, pad=PAD, first=framed, last=framed)

@@ -1,0 +1,289 @@
+"""From a picture to a caption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.data.batching.batch import Batch
+from regard.data.example import Example
+from regard.data.fields.column import Column
+from regard.data.fields.field import Field
+from regard.data.fields.tokenizer import Tokenizer
+from regard.data.problems import DataError, TextError
+from regard.decode import generate
+from regard.decode.hypothesis import Hypothesis
+from regard.decode.search import Search
+from regard.evaluate.calibration import calibration_error
+from regard.evaluate.captions import caption_words
+from regard.evaluate.score import Score
+from regard.evaluate.texts import References
+from regard.masks import Mask
+from regard.models.conv_features import ConvFeatures
+from regard.models.generator import EncoderDecoder
+from regard.models.outputs import Predicted, log_softmax
+from regard.ops.doubly_stochastic import doubly_stochastic_penalty
+from regard.protocol import device_of
+from regard.recipes.section import own_keys
+from regard.recipes.sections import Recipe
+from regard.specials import PAD
+from regard.systems.captions.confidence import HEDGE, confidence_of, isotonic, mean_log_prob
+from regard.systems.captions.field import PictureKind, PicturesField, Shown
+from regard.systems.captions.sections import Decoding, HardSection, Training
+from regard.tasks.input_output import no_head
+from regard.tasks.loss import Loss, token_loss
+from regard.tasks.prediction import Prediction
+from regard.tasks.reinforce import RewardedDraws
+from regard.tasks.task import Encoders, Task, Unrolling
+from regard.tasks.tokenizers import tokens_field
+from regard.view.overlay import SUFFIXES, draw_regions
+
+
+@dataclass(frozen=True)
+class CaptionBatch:
+    """Pictures, or feature maps, with captions that have a beginning and an end."""
+
+    picture: Tensor  # [B, C, H, W] or [B, S, C]
+    caption: Tensor  # [B, T]
+    caption_lengths: Tensor  # [B]
+    picture_lengths: Tensor | None = None  # [B], of feature maps [S, C]
+
+
+@dataclass(frozen=True)
+class Captioning(Task):
+    """Captions of pictures: the loss of a captioner, and its search.
+
+    Attributes:
+        encoders: the form of "picture" and the tokenizer of "caption".
+        smoothing: of the labels.
+        spread: weight of the doubly stochastic penalty.
+        hard: how hard attention learns where to look.
+        right_is: what a confidence is the probability of; None for no confidence.
+        search: that the confidence is calibrated for.
+        hedge: confidence below which an answer begins with a hedge.
+    """
+
+    question: ClassVar[str] = "picture"
+    answer: ClassVar[str | None] = "caption"
+
+    encoders: Encoders
+    smoothing: float = 0.0
+    spread: float = 0.0
+    hard: HardSection = field(default_factory=HardSection)
+    right_is: Literal["caption", "words"] | None = None
+    search: Search = field(default_factory=Search)
+    hedge: float = 0.0
+
+    @classmethod
+    def of(cls, recipe: Recipe, encoders: Encoders) -> Captioning:
+        train = own_keys(recipe.train, Training)
+        return cls(
+            encoders,
+            recipe.train.label_smoothing,
+            train.doubly_stochastic,
+            train.hard,
+            train.confidence,
+            recipe.search(),
+            own_keys(recipe.decode, Decoding).hedge,
+        )
+
+    @classmethod
+    def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
+        shape = recipe.data.picture_shape()  # type: ignore[attr-defined]  # of each section of this system
+        return {"picture": PicturesField.of(shape), "caption": tokens_field(recipe.tokenizer, begin=True, end=True)}
+
+    @property
+    def pictures(self) -> PictureKind:
+        """The form of the pictures."""
+        kind = self.encoders["picture"]
+        assert isinstance(kind, PictureKind)
+        return kind
+
+    @property
+    def words(self) -> Tokenizer:
+        """The tokenizer of captions."""
+        tokenizer = self.encoders["caption"]
+        assert isinstance(tokenizer, Tokenizer)
+        return tokenizer
+
+    @property
+    def sizes(self) -> tuple[int, int | None]:
+        """Channels of a picture or of a region, and number of words."""
+        axes = self.pictures.axes
+        return axes[0 if len(axes) == 3 else -1] or 1, self.words.size
+
+    def fitted(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return {**arguments, "given": self.pictures.fit is None}
+
+    def parse(self, given: Any) -> Shown:
+        """Return a picture from its path, the bytes of its file, an array, or a mapping with one of them."""
+        source = given["picture"] if isinstance(given, Mapping) and "picture" in given else given
+        if isinstance(source, Shown):
+            return source
+        if not isinstance(source, str | Path | bytes | np.ndarray):
+            raise TextError(f"a picture is a path, the bytes of a file or an array; got {type(source).__name__}")
+        name = str(source) if isinstance(source, str | Path) else "the picture"
+        try:
+            read = self.pictures.read(source, name)
+        except DataError as problem:
+            raise TextError(str(problem)) from None
+        return Shown(name, read.pixels, read.note)
+
+    def ask(self, fields: Mapping[str, Any]) -> Shown:
+        return fields["picture"] if isinstance(fields["picture"], Shown) else self.parse(fields["picture"])
+
+    def input_warnings(self, model: Any, texts: Sequence[Any]) -> list[str]:
+        """Return what was changed when pictures were read."""
+        return [one.note for one in map(self.parse, texts) if one.note is not None]
+
+    def merges_equal_inputs(self, recipe: Recipe) -> bool:
+        """All captions of a picture are its references."""
+        return True
+
+    def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
+        pair = batch.view(CaptionBatch)
+        wanted = pair.caption[:, 1:]
+        predicted: Predicted = model(pair.picture, pair.picture_lengths, pair.caption[:, :-1])
+        smoothing = 0.0 if update is None else self.smoothing
+        total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
+        if update is not None:
+            total = total + self._spread(predicted, pair) + self._draws(model, predicted, wanted)
+        return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended)
+
+    def _spread(self, predicted: Predicted, pair: CaptionBatch) -> Tensor:
+        """The doubly stochastic penalty, summed over captions."""
+        if not self.spread or predicted.attended is None:
+            return predicted.logits.new_zeros(())
+        words = pair.caption_lengths - 1
+        penalty = doubly_stochastic_penalty(predicted.attended.coverage(lengths=words), _regions(pair))
+        return self.spread * penalty.masked_fill(words <= 0, 0.0).sum()  # a row that fills up a batch has no words
+
+    def _draws(self, model: nn.Module, predicted: Predicted, wanted: Tensor) -> Tensor:
+        """The score-function term of hard attention, summed over captions; 0 of other attention."""
+        if "sample_key" not in predicted.extras:
+            return predicted.logits.new_zeros(())
+        if self.hard.baseline == "others":
+            return RewardedDraws(self.hard.reward, self.hard.entropy).loss(predicted, wanted)
+        inside = wanted != PAD
+        said = log_softmax(predicted.logits.detach()).gather(2, wanted.unsqueeze(2)).squeeze(2)
+        reward = said.masked_fill(~inside, 0.0).sum(1)  # [B], of the whole caption
+        log_prob, entropy = (
+            predicted.extras[f"sample_{name}"].sum(1).masked_fill(~inside, 0.0).sum(1)  # [B, H, T] -> [B]
+            for name in ("log_prob", "entropy")
+        )
+        baseline = getattr(model, "baseline", None) if self.hard.baseline == "moving" else None
+        advantage = reward if baseline is None else reward - baseline.value.clone()
+        if baseline is not None:
+            baseline.update((reward.sum() / inside.any(1).sum().clamp(min=1)).unsqueeze(0))
+        return -(self.hard.reward * advantage * log_prob + self.hard.entropy * entropy).sum()
+
+    def unrolling(self, model: nn.Module) -> Unrolling | None:
+        if not isinstance(model, EncoderDecoder):
+            return None
+        return "at once" if model.at_once else "steps"
+
+    def predict(self, model: Any, texts: Sequence[Any], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+        answers: list[list[Prediction]] = []
+        for begin in range(0, len(texts), batch):
+            part = texts[begin : begin + batch]
+            source, lengths = self._tensors(part, device_of(model))
+            with torch.inference_mode():
+                found = generate(model, source, lengths, search)
+            for one, hypotheses in zip(part, found, strict=True):
+                answers.append([self._prediction(one, hypothesis) for hypothesis in hypotheses])
+        return answers
+
+    def bind(self, model: Any, examples: Iterable[Example] | None = None) -> Task:
+        """Hedge answers to people alone: what is measured are captions."""
+        return self if examples is None else replace(self, hedge=0.0)
+
+    def tuned(self, model: Any, examples: Iterable[Example]) -> Task:
+        """Calibrate the confidence on the validation data."""
+        if self.right_is is None:
+            return self
+        references: dict[Shown, list[str]] = {}
+        for example in examples:
+            references.setdefault(self.ask(example.fields), []).extend(self.references(example.fields))
+        found = [answers[0] for answers in replace(self, hedge=0.0).predict(model, list(references), self.search)]
+        scores = [mean_log_prob(one.log_probs) for one in found]
+        outcomes = [self._outcome(one.text, right) for one, right in zip(found, references.values(), strict=True)]
+        kind = replace(self.pictures, calibration=isotonic(scores, outcomes))
+        return replace(self, encoders={**self.encoders, "picture": kind})
+
+    def prediction_scores(self, predictions: Sequence[Prediction], references: References) -> dict[str, Score]:
+        """Return the expected calibration error."""
+        if self.right_is is None or any(one.confidence is None for one in predictions):
+            return {}
+        outcomes = [self._outcome(one.text, right) for one, right in zip(predictions, references, strict=True)]
+        confidences = [one.confidence or 0.0 for one in predictions]
+        return {"calibration_error": calibration_error(confidences, outcomes)}  # type: ignore[arg-type]  # shares too
+
+    def _outcome(self, text: str, references: str | Sequence[str]) -> float:
+        """Return 1 for a right caption, 0 for a wrong one; of words the share of them that a right caption has."""
+        right = [references] if isinstance(references, str) else references
+        if self.right_is == "caption":
+            return float(bool(self.right(text, right)))
+        known, said = {word for one in right for word in caption_words(one)}, caption_words(text)
+        return sum(word in known for word in said) / len(said) if said else 0.0
+
+    def _tensors(self, pictures: Sequence[Shown], device: torch.device) -> tuple[Tensor, Tensor | None]:
+        """Pictures side by side, as a batch has them, and the lengths of feature maps."""
+        read = [self.pictures.read(one.source, one.name).pixels for one in pictures]
+        shape = None if self.pictures.fit is None else self.pictures.shape
+        kind = replace(PicturesField.of(shape), encoder=self.pictures)
+        stored = kind.encode(read)
+        offsets = {name: np.cumsum([0, *part.counts.tolist()]) for name, part in stored.items()}
+        column = Column({name: part.values for name, part in stored.items()}, offsets)
+        padded = kind.collate("picture", column, np.arange(len(read)))
+        made = {name: torch.from_numpy(one.values).to(device) for name, one in padded.items()}
+        return made["picture"], made.get("picture_lengths")
+
+    def _prediction(self, asked: Shown, hypothesis: Hypothesis) -> Prediction:
+        regions = 0 if hypothesis.alignment is None else hypothesis.alignment.shape[1]
+        knots = self.pictures.calibration if self.right_is is not None else None
+        sure = None if knots is None else confidence_of(knots, mean_log_prob(hypothesis.log_probs))
+        hedged = HEDGE if sure is not None and sure < self.hedge else ""
+        return Prediction(
+            source=asked.name,
+            text=hedged + self.words.decode(hypothesis.output),
+            score=hypothesis.score,
+            source_tokens=tuple(f"region {number}" for number in range(1, regions + 1)),
+            tokens=tuple(self.words.tokens(hypothesis.tokens)),
+            log_probs=hypothesis.log_probs,
+            alignment=hypothesis.alignment,
+            finished=hypothesis.finished,
+            penalty=str(hypothesis.penalty),
+            confidence=sure,
+        )
+
+    def draw(self, model: Any, parsed: Any, search: Search, path: Path, *, head: int | None = None) -> str | None:
+        """Draw the picture once per word, with the weights of its regions; as a table where that is not possible."""
+        grids = self._grids(model)
+        if path.suffix not in SUFFIXES or grids is None or self.pictures.fit is None:
+            return super().draw(model, parsed, search, path, head=head)
+        no_head(head)
+        found = self.predict(model, [parsed], search)[0][0]
+        if found.alignment is None:
+            raise ValueError("the model attends to nothing that could be drawn")
+        pixels = self.pictures.read(parsed.source, parsed.name).pixels
+        return draw_regions(path, pixels, found.alignment, found.tokens, grids)
+
+    def _grids(self, model: Any) -> list[tuple[int, int]] | None:
+        """Rows and columns of the regions of each scale; None where the encoder has none."""
+        encoder = getattr(model, "encoder", None)
+        _, *sides = self.pictures.axes
+        if not isinstance(encoder, ConvFeatures) or len(sides) != 2 or None in sides:
+            return None
+        height, width = (side or 0 for side in sides)
+        return encoder.grids(height, width)
+
+
+def _regions(pair: CaptionBatch) -> Mask | None:
+    """The regions of feature maps that there are; None for all."""
+    return None if pair.picture_lengths is None else Mask.padding(pair.picture_lengths)

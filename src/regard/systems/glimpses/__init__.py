@@ -1,0 +1,23 @@
+"""Glimpses: labels of pictures by a few small looks at them, and networks that read whole pictures beside it."""
+
+from __future__ import annotations
+
+from regard.recipes.system import System
+from regard.systems.glimpses.checks import default_metrics, metric_options
+from regard.systems.glimpses.sections import DrawnDigitsData, MnistData, PicturesData
+
+SYSTEM = System(
+    name="glimpse",
+    task="regard.systems.glimpses.task:Glimpses",
+    data=(DrawnDigitsData, MnistData, PicturesData),
+    models={
+        "glimpse_network": "regard.systems.glimpses.glimpse_network:GlimpseNetwork",
+        "fully_connected": "regard.systems.glimpses.whole_picture:FullyConnected",
+        "convolutional": "regard.systems.glimpses.whole_picture:Convolutional",
+    },
+    metrics=default_metrics,
+    compares=frozenset({"labels", "texts"}),
+    select=("metric", "loss"),
+    metric_options=metric_options,
+    uses=frozenset({"train.batch", "train.label_smoothing"}),
+)

@@ -1,0 +1,260 @@
+"""A network that sees a picture in a few small glimpses and decides where to look next (Mnih 2014, Ba 2015)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.arguments import Count, Factor, NotInRecipe, Scale, Size, checked
+from regard.models.outputs import Predicted
+from regard.nn.glimpse import Glimpse, Located, LocationPolicy, StateBaseline
+from regard.tasks.input_output import mean_log_probs
+
+_SEED = 20140624  # of the paths that an answer is averaged over
+
+
+class Draws(NamedTuple):
+    """Random numbers of one path in evaluation, the same for every picture: [steps, 2] each.
+
+    Attributes:
+        uniform: in [-1, 1).
+        normal: of unit variance.
+    """
+
+    uniform: Tensor
+    normal: Tensor
+
+
+class Looked(NamedTuple):
+    """One path over each picture.
+
+    Attributes:
+        logits: [B, objects, V].
+        locations: [B, steps, 2].
+        log_prob: [B, drawn], of each location that the policy drew.
+        baseline: [B, drawn].
+    """
+
+    logits: Tensor
+    locations: Tensor
+    log_prob: Tensor
+    baseline: Tensor
+
+
+class GlimpseNetwork(nn.Module):
+    r"""Glimpses of a picture, one after another, and labels from what they have in common.
+
+    .. math:: g_n = \mathrm{glimpse}(x, l_n), \quad h_n = \mathrm{core}(g_n, h_{n-1}), \quad
+              l_{n+1} \sim \mathcal{N}(\tanh(W h_n), \sigma^2 I), \quad p(y_s) = \mathrm{softmax}(V h_{s N})
+
+    Only the pixels of the glimpses are read: the cost does not depend on the size of the picture, but for the mean that
+    a context network takes of it. In evaluation each location is the mean of the policy.
+
+    Args:
+        channels: of a picture.
+        num_classes: number of labels.
+        objects: number of labels per picture, read one after another; of several, there is a class for their end.
+        size: pixels per side of the finest patch of a glimpse.
+        scales: number of patches, each twice as wide as the one before, all brought to the same number of pixels.
+        glimpses: number N of glimpses before each label.
+        glimpse_dim: width of the two hidden layers of the glimpse network.
+        hidden_dim: width of a glimpse and of the recurrent layers.
+        cell: `"rnn"`, relu(W h + V g + b), or `"lstm"`.
+        location_layer: whether locations come from a second recurrent layer above the first, so that labels come from
+            the first alone (Ba et al. 2015).
+        context: side of a coarse copy of the picture, from which a small convolutional network decides the first state
+            of the upper layer and the first location (Ba et al. 2015); null for none.
+        first: first location in training without a context network: `"random"`, uniform, or the `"centre"`. In
+            evaluation it is the centre.
+        policy: `"learned"`, or `"random"` for locations that are uniform always, as a control.
+        deviation: σ of the policy, or where it begins; of all settings, training is most sensitive to it.
+        learned_deviation: whether σ is learned.
+        reward_weight: factor of the REINFORCE term in the loss.
+        samples: number of paths per picture in training, whose gradients are averaged.
+        paths: number of sampled paths per picture in evaluation, whose probabilities are averaged; 0 for the one path
+            of means.
+
+    Shapes: pictures [B, channels, H, W] -> logits [B, objects, V], V = num_classes, and one more of several objects. In
+    `extras`: `locations` [B, steps, 2]; in training also `log_prob` and `baseline` [B, drawn] of the last drawn steps.
+
+    Mnih, Heess, Graves & Kavukcuoglu 2014, "Recurrent Models of Visual Attention"; Ba, Mnih & Kavukcuoglu 2015,
+    "Multiple Object Recognition with Visual Attention". The glimpse network is that of 2014 for both: that of 2015
+    multiplies patches and location.
+
+    >>> model = GlimpseNetwork(1, 10, scales=3, glimpses=4).eval()
+    >>> predicted = model(torch.zeros(2, 1, 60, 60))
+    >>> predicted.logits.shape, predicted.extras["locations"].shape
+    (torch.Size([2, 1, 10]), torch.Size([2, 4, 2]))
+    """
+
+    @checked()
+    def __init__(
+        self,
+        channels: int,
+        num_classes: int,
+        *,
+        objects: Annotated[Size, NotInRecipe()] = 1,
+        size: Size = 8,
+        scales: Size = 1,
+        glimpses: Size = 6,
+        glimpse_dim: Size = 128,
+        hidden_dim: Size = 256,
+        cell: Literal["rnn", "lstm"] = "rnn",
+        location_layer: bool = False,
+        context: Size | None = None,
+        first: Literal["random", "centre"] = "random",
+        policy: Literal["learned", "random"] = "learned",
+        deviation: Scale = 0.1,
+        learned_deviation: bool = False,
+        reward_weight: Factor = 1.0,
+        samples: Size = 1,
+        paths: Count = 0,
+    ) -> None:
+        super().__init__()
+        self.objects, self.glimpses, self.hidden_dim = objects, glimpses, hidden_dim
+        self.first, self.reward_weight, self.samples, self.paths = first, reward_weight, samples, paths
+        self.retina = Glimpse(channels, size=size, scales=scales, hidden_dim=glimpse_dim, output_dim=hidden_dim)
+        self.core = Core(hidden_dim, hidden_dim, cell)
+        self.location_core = Core(hidden_dim, hidden_dim, cell) if location_layer else None
+        self.context = None if context is None else Context(channels, context, hidden_dim)
+        if policy == "random" and (location_layer or context is not None):
+            raise ValueError("GlimpseNetwork: location_layer and context are for policy 'learned'; got 'random'")
+        # Of one recurrent layer, labels alone shape the state. An upper one has no other teacher than the policy.
+        self.policy = (
+            LocationPolicy(hidden_dim, deviation=deviation, learned=learned_deviation, detach=not location_layer)
+            if policy == "learned"
+            else None
+        )
+        self.baseline = StateBaseline(hidden_dim)
+        self.output_map = nn.Linear(hidden_dim, num_classes + (objects > 1))
+
+    def forward(self, pictures: Tensor) -> Predicted:
+        """Look at pictures [B, channels, H, W]."""
+        if self.training:
+            looked = self._look(pictures, None)
+            drawn = {"log_prob": looked.log_prob, "baseline": looked.baseline}
+            return Predicted(looked.logits, extras={"locations": looked.locations, **drawn})
+        each = [self._look(pictures, draws) for draws in self._draws(pictures)]
+        logits = each[0].logits if len(each) == 1 else mean_log_probs([one.logits for one in each])
+        return Predicted(logits, extras={"locations": each[0].locations})
+
+    def _draws(self, pictures: Tensor) -> list[Draws | None]:
+        """Random numbers of the paths of an answer, which do not depend on the batch; None for the path of means."""
+        if not self.paths and self.policy is not None:
+            return [None]
+        generator = torch.Generator().manual_seed(_SEED)
+        shape = (max(self.paths, 1), self.objects * self.glimpses, 2)
+        uniform = 2.0 * torch.rand(shape, generator=generator, device="cpu") - 1.0
+        normal = torch.randn(shape, generator=generator, device="cpu")
+        return [Draws(one.to(pictures), two.to(pictures)) for one, two in zip(uniform, normal, strict=True)]
+
+    def _look(self, pictures: Tensor, draws: Draws | None) -> Looked:
+        """Take all glimpses of a path."""
+        low = self.core.start(pictures)
+        high = self.location_core.start(pictures) if self.location_core is not None else low
+        logits, locations = list[Tensor](), list[Tensor]()
+        chosen, expected = list[Located](), list[Tensor]()
+        if self.context is not None:
+            high = high._replace(hidden=self.context(pictures))
+            low = low if self.location_core is not None else high
+        for number in range(self.objects * self.glimpses):
+            if self.policy is not None and (number or self.context is not None):
+                chosen.append(self._moved(self.policy(high.hidden), draws, number))
+                expected.append(self.baseline(high.hidden))
+                location = chosen[-1].location
+            else:
+                location = self._uniform(pictures, draws, number)
+            locations.append(location)
+            low = self.core(self.retina(pictures, location), low)
+            high = low if self.location_core is None else self.location_core(low.hidden, high)
+            if (number + 1) % self.glimpses == 0:
+                logits.append(self.output_map(low.hidden))
+        none = pictures.new_zeros(len(pictures), 0)
+        return Looked(
+            torch.stack(logits, 1),  # [B, objects, V]
+            torch.stack(locations, 1),  # [B, steps, 2]
+            torch.stack([one.log_prob for one in chosen], 1) if chosen else none,
+            torch.stack(expected, 1) if chosen else none,
+        )
+
+    def _moved(self, located: Located, draws: Draws | None, number: int) -> Located:
+        """Return the location of the policy, in evaluation with the deviation of a sampled path."""
+        if draws is None or self.policy is None:
+            return located
+        moved = located.location + self.policy.log_deviation.exp() * draws.normal[number]
+        return located._replace(location=moved.detach().clamp(-1.0, 1.0))
+
+    def _uniform(self, pictures: Tensor, draws: Draws | None, number: int) -> Tensor:
+        """Return the locations [B, 2] that no policy decides."""
+        centre = pictures.new_zeros(len(pictures), 2)
+        if self.policy is not None and self.first == "centre":
+            return centre
+        if self.training:
+            return centre.uniform_(-1.0, 1.0)
+        return centre if draws is None else centre + draws.uniform[number]
+
+
+class State(NamedTuple):
+    """State of a recurrent layer: hidden [B, C], and the cell of an LSTM [B, C], zero of others."""
+
+    hidden: Tensor
+    memory: Tensor
+
+
+class Core(nn.Module):
+    """A recurrent layer, one step at a time.
+
+    Args:
+        input_dim: width of its input.
+        hidden_dim: C.
+        cell: `"rnn"`, with a relu, or `"lstm"`.
+    """
+
+    def __init__(self, input_dim: int, hidden_dim: int, cell: Literal["rnn", "lstm"]) -> None:
+        super().__init__()
+        self.hidden_dim = hidden_dim
+        self.cell: nn.RNNCell | nn.LSTMCell = (
+            nn.LSTMCell(input_dim, hidden_dim)
+            if cell == "lstm"
+            else nn.RNNCell(input_dim, hidden_dim, nonlinearity="relu")
+        )
+
+    def start(self, pictures: Tensor) -> State:
+        """Return the state before the first step, zero for each of B pictures."""
+        zero = pictures.new_zeros(len(pictures), self.hidden_dim)
+        return State(zero, zero)
+
+    def forward(self, given: Tensor, state: State) -> State:
+        """Read [B, input_dim]."""
+        if isinstance(self.cell, nn.LSTMCell):
+            return State(*self.cell(given, (state.hidden, state.memory)))
+        return State(self.cell(given, state.hidden), state.memory)
+
+
+class Context(nn.Module):
+    """Context network: the first state of the layer that decides locations, from a coarse copy of the whole picture.
+
+    Args:
+        channels: of a picture.
+        size: pixels per side of the copy, each the mean of a part of the picture.
+        hidden_dim: C.
+
+    Shapes: pictures [B, channels, H, W] -> [B, C]. Ba et al. 2015, section 3, "Context network", with two layers of
+    filters instead of three.
+    """
+
+    def __init__(self, channels: int, size: int, hidden_dim: int) -> None:
+        super().__init__()
+        self.size = size
+        self.filters = nn.Sequential(
+            nn.Conv2d(channels, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 16, 3, padding=1), nn.ReLU()
+        )
+        self.state_map = nn.Linear(16 * size * size, hidden_dim)
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        """Look at the whole of pictures, coarsely."""
+        found = self.filters(F.adaptive_avg_pool2d(pictures, self.size))
+        return torch.relu(self.state_map(found.flatten(1)))

@@ -1,0 +1,32 @@
+"""Records to text: sentences that say what a record holds."""
+
+from __future__ import annotations
+
+from regard.recipes.copying import check_copying
+from regard.recipes.system import System
+from regard.systems.records.checks import check_tokenizer
+from regard.systems.records.sections import E2EData, InnsData, RecordsData, Training
+
+SYSTEM = System(
+    name="describe",
+    task="regard.systems.records.task:Describing",
+    data=(InnsData, E2EData, RecordsData),
+    models={"describer": "regard.systems.records.describer:Describer"},
+    metrics=("slot_error", "bleu"),
+    compares=frozenset({"texts", "records"}),
+    uses=frozenset(
+        {
+            "model.copy",
+            "model.coverage",
+            "tokenizer.joint",
+            "tokenizer.target",
+            "train.batch",
+            "train.exposure.word_dropout",
+            "train.label_smoothing",
+            "decode",
+        }
+    ),
+    tokenizer={"kind": "words"},
+    train=Training,
+    checks={"model": check_copying, "tokenizer": check_tokenizer},
+)

@@ -1,0 +1,96 @@
+"""The field of records: tokens of all values, one after another, each with its field."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from regard.data.fields.column import Column, Ints
+from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding
+from regard.data.fields.record import NamedTexts, RecordField
+from regard.specials import EOS, PAD
+
+
+@dataclass(frozen=True)
+class RecordTexts(NamedTexts):
+    """`NamedTexts` that know which names every training record has.
+
+    Attributes:
+        always: these names, sorted.
+    """
+
+    FILE: ClassVar[str] = "record_texts"
+
+    always: tuple[str, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{super().fingerprint} {self.always}"
+
+    def save(self, path: str | Path) -> None:
+        super().save(path)
+        content = json.loads(Path(path).read_text(encoding="utf-8")) | {"always": self.always}
+        Path(path).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        plain = NamedTexts.load(path)
+        always = json.loads(Path(path).read_text(encoding="utf-8")).get("always", ())
+        return cls(plain.names, plain.tokenizer, tuple(map(str, always)))
+
+
+@dataclass(frozen=True)
+class FlatRecordField(RecordField):
+    """Records as rows of tokens [B, S, 3]: the token, its field's name, its field's number; and S of each [B].
+
+    >>> from regard.data import Tokenizer
+    >>> flat_record([7, 8, 3, 9, 3], [5, 4]).tolist()
+    [[7, 5, 0], [8, 5, 0], [9, 4, 1]]
+    """
+
+    def learn(self, values: Iterable[Any]) -> RecordTexts:
+        records = list(values)
+        plain = super().learn(records)
+        always = set.intersection(*(set(record) for record in records))
+        return RecordTexts(plain.names, plain.tokenizer, tuple(sorted(always)))
+
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+        both = zip(column.rows("ids", examples), column.rows("names", examples), strict=True)
+        tokens, lengths = padded_records([flat_record(ids, names) for ids, names in both])
+        return {
+            name: Padded(tokens, Padding(PAD, (0, 0, None))),
+            f"{name}_lengths": Padded(lengths, PER_EXAMPLE),
+        }
+
+
+def flat_record(ids: Sequence[int] | Ints, names: Sequence[int] | Ints) -> Ints:
+    """Return a record as rows of token, name and number of its field [S, 3].
+
+    Args:
+        ids: tokens of all values, with an end behind each value.
+        names: ids of the names, one per value.
+    """
+    row = np.asarray(ids, np.int64)
+    ends = row == EOS
+    number = (np.cumsum(ends) - ends)[~ends]
+    return np.stack((row[~ends], np.asarray(names, np.int64)[number], number), axis=1)
+
+
+def padded_records(records: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Return records side by side [B, S, 3], padded, and their numbers of tokens [B]."""
+    lengths = np.array([len(record) for record in records], np.int64)
+    tokens = np.full((len(records), lengths.max(initial=0), 3), PAD, np.int64)
+    for row, record in enumerate(records):
+        tokens[row, : len(record)] = record
+    return tokens, lengths
+
+
+def encoded_record(record: Mapping[str, str], texts: NamedTexts) -> Ints:
+    """Return a record as rows of token, name and number of its field [S, 3]."""
+    values = texts.tokenizer.encode_all(list(record.values()))
+    return flat_record([index for value in values for index in (*value, EOS)], texts.ids(record))

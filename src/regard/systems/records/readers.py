@@ -1,0 +1,160 @@
+"""Records as people write them: `name[The Eagle], food[Thai]` or a JSON object; and readers of files of them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.formats.jsonl import json_object, parsed_json
+
+_BRACKETED = re.compile(r"\s*([^\[\],]+?)\s*\[([^\]]*)\]\s*(?:,|$)")
+
+
+def read_record(text: str) -> dict[str, str]:
+    """Return the record that a text states.
+
+    Raises:
+        ValueError: it states none, or a value is no text, no number and no truth value.
+
+    >>> read_record("name[The Eagle], food[Thai]")
+    {'name': 'The Eagle', 'food': 'Thai'}
+    >>> read_record('{"name": "The Eagle", "rooms": 7}')
+    {'name': 'The Eagle', 'rooms': '7'}
+    """
+    if text.lstrip().startswith("{"):
+        try:
+            return plain_record(parsed_json(text))
+        except ValueError as problem:
+            raise ValueError(f"the record {text[:80]!r} cannot be read: {problem}") from None
+    found, at, end = dict[str, str](), 0, len(text.rstrip())
+    while at < end:
+        match = _BRACKETED.match(text, at)
+        if match is None:
+            raise ValueError(f"{text[:80]!r} is no record; write 'name[The Eagle], food[Thai]' or a JSON object")
+        if match[1] in found:
+            raise ValueError(f"the record has the field {match[1]!r} twice; write it once")
+        found[match[1]] = match[2]
+        at = match.end()
+    return plain_record(found)
+
+
+def plain_record(given: Any) -> dict[str, str]:
+    """Return a mapping as a record of texts; numbers and truth values become texts.
+
+    Raises:
+        ValueError: it is no mapping, it is empty, or a value is blank or nested.
+
+    >>> plain_record({"name": {"first": "Ann"}})
+    Traceback (most recent call last):
+    ValueError: the value of 'name' is nested; give a text, a number, true or false
+    """
+    if not isinstance(given, Mapping) or not given:
+        raise ValueError(f"{str(given)[:80]!r} is no record; a record has one field or more, each with a value")
+    found = {}
+    for name, value in given.items():
+        if isinstance(value, bool):
+            value = "yes" if value else "no"
+        if isinstance(value, int | float):
+            value = str(value)
+        if not isinstance(value, str):
+            what = "empty" if value is None else "nested"
+            raise ValueError(f"the value of {name!r} is {what}; give a text, a number, true or false")
+        if not value.strip():
+            raise ValueError(f"the value of {name!r} is blank; leave the field out")
+        found[str(name)] = " ".join(value.split())
+    return found
+
+
+def written(record: Mapping[str, str]) -> str:
+    """Return a record as a JSON text: an input of `predict`."""
+    return json.dumps(dict(record), ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class E2E(Reader):
+    """Records and texts of the E2E challenge: CSV with the columns `mr` and `ref`, in any case.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "dev.csv"
+    >>> _ = path.write_text('mr,ref\\n"name[The Eagle], food[Thai]","The Eagle is Thai."\\n')
+    >>> [example.fields for example in E2E(path)]
+    [{'record': {'name': 'The Eagle', 'food': 'Thai'}, 'text': 'The Eagle is Thai.'}]
+    """
+
+    path: Path
+
+    def read(self) -> Iterator[Example | Bad]:
+        for line in good_lines(self.path, self.encoding, self.max_line):
+            if isinstance(line, Bad):
+                yield line
+                continue
+            cells = next(csv.reader([line.text]), [])
+            if not cells or (line.number == 1 and cells[0].lower() == "mr"):
+                continue
+            yield self._example(cells, f"{self.path}:{line.number}")
+
+    def _example(self, cells: list[str], where: str) -> Example | Bad:
+        if len(cells) != 2 and not self.questions:
+            return Bad(where, f"a line has a record and a text; here are {len(cells)} cells")
+        try:
+            record = read_record(cells[0])
+        except ValueError as problem:
+            return Bad(where, str(problem))
+        text = cells[1].strip() if len(cells) > 1 else ""
+        if not text and not self.questions:
+            return Bad(where, "the text is blank")
+        return Example({"record": record, "text": text}, where)
+
+
+@dataclass(frozen=True)
+class Records(Reader):
+    """A JSON object per line with a record and its text, or a list of texts.
+
+    Args:
+        path: the file.
+        keys: of the record and the text.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "own.jsonl"
+    >>> _ = path.write_text('{"record": {"city": "Rome", "sun": true}, "text": "Sun in Rome."}\\n')
+    >>> [example.fields for example in Records(path)]
+    [{'record': {'city': 'Rome', 'sun': 'yes'}, 'text': 'Sun in Rome.'}]
+    """
+
+    path: Path
+    keys: tuple[str, str] = field(default=("record", "text"), kw_only=True)
+
+    def read(self) -> Iterator[Example | Bad]:
+        for line in good_lines(self.path, self.encoding, self.max_line):
+            if isinstance(line, Bad):
+                yield line
+            elif line.text.strip():
+                yield from self._examples(line.text, f"{self.path}:{line.number}")
+
+    def _examples(self, text: str, where: str) -> Iterator[Example | Bad]:
+        found = json_object(text, where)
+        if isinstance(found, Bad):
+            yield found
+            return
+        missing = next((key for key in self.keys if key not in found), None)
+        if missing is not None:
+            yield Bad(where, f"there is no key {missing!r} among {', '.join(found)}", "data.record and data.text")
+            return
+        record, texts = found[self.keys[0]], found[self.keys[1]]
+        texts = texts if isinstance(texts, list) else [texts]
+        try:
+            record = plain_record(record)
+        except ValueError as problem:
+            yield Bad(where, str(problem))
+            return
+        if not texts or not all(isinstance(one, str) and one.strip() for one in texts):
+            yield Bad(where, f"the value of {self.keys[1]!r} is no text, or blank")
+            return
+        for one in texts:
+            yield Example({"record": record, "text": one}, where)

@@ -1,0 +1,67 @@
+"""Recipe sections of records: generated and real data, and a key of its own in `train`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field
+
+from regard.recipes.data_section import Reading
+from regard.recipes.data_sections import SplitFiles
+from regard.recipes.generated_sections import GeneratedData
+from regard.recipes.section import Section
+
+if TYPE_CHECKING:
+    from regard.data.example import Reader
+
+
+class Training(Section):
+    """Keys of `train` for records."""
+
+    delexicalise: tuple[str, ...] = ()
+    """Fields whose values are replaced by placeholders, in records and texts, and put back into answers."""
+
+
+class InnsData(GeneratedData):
+    """Generated records of inns with a description each; names and towns of a split are in no other."""
+
+    made: ClassVar[str] = "regard.systems.records.inns:Inns"
+
+    format: Literal["inns"]
+    """Selects this format."""
+    train_size: int = Field(5000, ge=1)
+    """Number of training records."""
+    valid_size: int = Field(300, ge=1)
+    """Number of validation records."""
+    test_size: int = Field(500, ge=1)
+    """Number of test records."""
+    seed: int = 0
+    """Seed of the records."""
+
+
+class E2EData(SplitFiles):
+    """CSV files of the E2E challenge: `name[The Eagle], food[Thai]` and a text per line; `.gz` is read as it is."""
+
+    format: Literal["e2e"]
+    """Selects this format."""
+
+    def reader(self, named: str, reading: Reading) -> Reader:
+        from regard.systems.records.readers import E2E
+
+        return E2E(self._path(named), **self.reading())
+
+
+class RecordsData(SplitFiles):
+    """A JSON object per line: a record, which is an object of fields and values, and its text."""
+
+    format: Literal["records"]
+    """Selects this format."""
+    record: str = "record"
+    """Key of the record."""
+    text: str = "text"
+    """Key of the text; a list of texts gives an example per text."""
+
+    def reader(self, named: str, reading: Reading) -> Reader:
+        from regard.systems.records.readers import Records
+
+        return Records(self._path(named), keys=(self.record, self.text), **self.reading())

@@ -1,0 +1,24 @@
+"""Speech: from a recording to what is said."""
+
+from __future__ import annotations
+
+from regard.recipes.system import System
+from regard.systems.speech.checks import check_decoding, check_training
+from regard.systems.speech.sections import Decoding, FsddData, RecordingsData, TonesData, Training
+
+SYSTEM = System(
+    name="transcribe",
+    task="regard.systems.speech.task:Transcription",
+    data=(TonesData, FsddData, RecordingsData),
+    models={
+        "ctc": "regard.systems.speech.ctc_recogniser:CTCRecogniser",
+        "listener": "regard.systems.speech.listener:Listener",
+    },
+    metrics=("wer", "cer", "exact_match"),
+    select=("metric", "loss"),
+    uses=frozenset({"train.batch", "train.label_smoothing", "decode"}),
+    tokenizer={"kind": "characters"},
+    train=Training,
+    decode=Decoding,
+    checks={"train": check_training, "decode": check_decoding},
+)

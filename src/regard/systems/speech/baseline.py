@@ -1,0 +1,101 @@
+"""Baselines on the data of a recipe, to be read beside its results: `python -m regard.systems.speech.baseline RECIPE`.
+
+A recording is the mean and the deviation of its log-mel bands. Of single words a logistic regression names the word; of
+strings, whose transcripts are too many to be classes, the nearest recording of train lends its transcript.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.data.example import Examples
+from regard.evaluate.metrics import metric
+from regard.recipes.load import load
+from regard.systems.speech.features import SoundFeatures, SoundField
+from regard.systems.speech.sounds import sound_of
+from regard.systems.speech.task import Transcription
+from regard.tasks.splits import examples
+
+_CLASSES = 100
+"""The most transcripts that a classifier tells apart."""
+
+
+def pooled(found: Examples, features: SoundFeatures) -> tuple[Tensor, list[str]]:
+    """Return mean and deviation of the bands of every recording, [N, 2F], and the transcripts."""
+    rows, texts = [], []
+    for example in found:
+        bands = torch.from_numpy(features.bands(sound_of(example.fields["recording"]))).double()
+        rows.append(torch.cat((bands.mean(0), bands.std(0, unbiased=False))))
+        texts.append(str(example.fields["transcript"]))
+    return torch.stack(rows), texts
+
+
+def logistic(train: Tensor, labels: list[str], test: Tensor, *, decay: float = 1e-3) -> list[str]:
+    """Return the likeliest transcript of each row by logistic regression, fitted to its optimum by L-BFGS.
+
+    >>> rows = torch.tensor([[-2.0], [-1.0], [1.0], [2.0]]).double()
+    >>> logistic(rows, ["no", "no", "yes", "yes"], torch.tensor([[-3.0], [0.5]]).double())
+    ['no', 'yes']
+    """
+    names = sorted(set(labels))
+    target = torch.tensor([names.index(label) for label in labels])
+    mean, deviation = train.mean(0), train.std(0).clamp(min=1e-6)
+    rows = (train - mean) / deviation
+    weight = torch.zeros(rows.shape[1], len(names), dtype=rows.dtype, requires_grad=True)
+    bias = torch.zeros(len(names), dtype=rows.dtype, requires_grad=True)
+    solver = torch.optim.LBFGS([weight, bias], max_iter=500, line_search_fn="strong_wolfe")
+
+    def loss() -> Tensor:
+        solver.zero_grad()
+        total = F.cross_entropy(rows @ weight + bias, target) + decay * weight.square().sum()
+        total.backward()
+        return total
+
+    solver.step(loss)
+    with torch.no_grad():
+        best = (((test - mean) / deviation) @ weight + bias).argmax(1)
+    return [names[one] for one in best.tolist()]
+
+
+def nearest(train: Tensor, labels: list[str], test: Tensor) -> list[str]:
+    """Return the transcript of the nearest row of train."""
+    mean, deviation = train.mean(0), train.std(0).clamp(min=1e-6)
+    best = torch.cdist((test - mean) / deviation, (train - mean) / deviation).argmin(1)
+    return [labels[one] for one in best.tolist()]
+
+
+def baselines(train: Examples, test: Examples, features: SoundFeatures) -> dict[str, dict[str, float]]:
+    """Return the word error rate and the exact matches of each baseline on the test split."""
+    (known, labels), (asked, right) = pooled(train, features), pooled(test, features)
+    said = {"most frequent": [Counter(labels).most_common(1)[0][0]] * len(right)}
+    said["nearest neighbour"] = nearest(known, labels, asked)
+    if len(set(labels)) <= _CLASSES:
+        said["logistic regression"] = logistic(known, labels, asked)
+    references = [[text] for text in right]
+    return {
+        name: {kind: metric(kind)(texts, references).value for kind in ("wer", "exact_match")}
+        for name, texts in said.items()
+    }
+
+
+def main(arguments: list[str]) -> None:
+    """Print the baselines of a recipe with overrides, as `regard train` takes them."""
+    recipe = load(arguments[0], arguments[1:]).recipe
+    field = Transcription.fields(recipe)["recording"]
+    assert isinstance(field, SoundField)
+    assert field.settings is not None
+    train, test = examples(recipe, "train"), examples(recipe, "test")
+    assert train is not None
+    if test is None:
+        raise SystemExit("the recipe names no test split")
+    for name, found in baselines(train, test, field.settings).items():
+        sys.stdout.write(f"{name:20} wer {found['wer']:.3f}  exact_match {found['exact_match']:.3f}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,58 @@
+"""An encoder with a CTC head."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from regard.arguments import Share, checked
+from regard.models.encoded import Encoded, width_of
+from regard.models.outputs import Predicted
+from regard.nn.ctc import CTC
+from regard.nn.dropout import Dropout
+from regard.specials import PAD
+from regard.systems.speech.frames import Frames, frames_encoder, state_counts
+
+
+class CTCRecogniser(nn.Module):
+    r"""Frames to symbols, one or a blank per state of the encoder; trained on transcripts without alignments.
+
+    .. math:: h = \mathrm{encode}(x), \quad p(v \mid h_t) = \mathrm{softmax}(W h_t + b)_v, \quad
+              p(y \mid x) = \sum_{\pi : \mathrm{collapse}(\pi) = y} \prod_t p(\pi_t \mid h_t)
+
+    The blank is PAD, which is no symbol of a transcript.
+
+    Args:
+        input_dim: F, features per frame.
+        target_size: V, number of symbols, special ones included.
+        encoder: encoder of the recording; here also any module that returns `Encoded`.
+        dropout: dropout of the states that the head reads.
+
+    Shapes: source [B, T, F], lengths [B] -> logits [B, T', V], with T' states of the encoder.
+
+    Graves, Fernández, Gomez & Schmidhuber 2006; see `regard.nn.CTC`.
+
+    >>> import torch
+    >>> model = CTCRecogniser(7, 13, encoder=Frames(hidden_dim=6, pyramid=1))
+    >>> model(torch.zeros(2, 11, 7), torch.tensor([11, 4])).logits.shape
+    torch.Size([2, 6, 13])
+    """
+
+    @checked()
+    def __init__(
+        self,
+        input_dim: int,
+        target_size: int,
+        *,
+        encoder: Frames | nn.Module | None = None,
+        dropout: Share = 0.0,
+    ) -> None:
+        super().__init__()
+        self.encoder = frames_encoder(encoder, input_dim)
+        self.dropout = Dropout(dropout)
+        self.ctc = CTC(width_of(self, self.encoder), target_size, blank=PAD)
+
+    def forward(self, source: Tensor, lengths: Tensor | None = None) -> Predicted:
+        """Logits of every state; the `state` of the outcome is the number of states of each sequence, [B]."""
+        encoded: Encoded = self.encoder(source, lengths)
+        logits: Tensor = self.ctc.label_map(self.dropout(encoded.states))
+        return Predicted(logits, state=state_counts(encoded))

@@ -1,0 +1,124 @@
+"""Log-mel features of recordings: their settings with what was learned, and the kind of field that holds them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.data.fields.column import Encoded
+from regard.data.fields.vector_shape import VectorShape
+from regard.data.fields.vectors import VectorsField
+from regard.data.problems import DataError
+from regard.data.sound.spectrogram import LogMel, Moments
+from regard.systems.speech.sounds import Sound, sound_of
+
+Normalisation = Literal["utterance", "corpus", "none"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoundFeatures(VectorShape):
+    """From a recording to normalised log-mel frames [T, F].
+
+    Attributes:
+        axes: (None, F).
+        mel: the filters.
+        normalise: mean 0 and variance 1 of each band in every recording, over the training split, or not at all.
+        count, mean, squares: `Moments` of the training split; empty unless `normalise` is "corpus".
+
+    >>> features = SoundFeatures.of_settings(LogMel(rate=8000, mels=5), "utterance")
+    >>> features(Sound("a", 8000, np.sin(np.arange(800)).astype(np.float32))).shape
+    (8, 5)
+    """
+
+    FILE: ClassVar[str] = "sound"
+
+    axes: tuple[int | None, ...]
+    mel: LogMel
+    normalise: Normalisation = "utterance"
+    count: int = 0
+    mean: tuple[float, ...] = ()
+    squares: tuple[float, ...] = ()
+
+    @classmethod
+    def of_settings(cls, mel: LogMel, normalise: Normalisation) -> Self:
+        """Return features that have learned nothing yet."""
+        return cls(axes=(None, mel.dim), mel=mel, normalise=normalise)
+
+    @property
+    def fingerprint(self) -> str:
+        return repr(self)
+
+    def learned_from(self, values: Iterable[Any]) -> Self:
+        """Return the same with the moments of a corpus, where they are needed."""
+        if self.normalise != "corpus":
+            return self
+        each = (Moments.of(torch.from_numpy(self.bands(sound_of(value)))) for value in values)
+        total = reduce(Moments.__add__, each)
+        mean, squares = tuple(total.mean.tolist()), tuple(total.squares.tolist())
+        return replace(self, count=total.count, mean=mean, squares=squares)
+
+    def bands(self, sound: Sound) -> NDArray[np.float32]:
+        """Return log-mel frames that are not normalised, [T, F], to be looked at."""
+        found: NDArray[np.float32] = self.mel(torch.from_numpy(sound.at(self.mel.rate))).numpy()
+        return found
+
+    def __call__(self, sound: Sound) -> NDArray[np.float32]:
+        bands = torch.from_numpy(self.bands(sound))
+        if self.normalise == "none":
+            return bands.numpy()
+        moments = Moments.of(bands) if self.normalise == "utterance" else self._moments
+        found: NDArray[np.float32] = moments.normalize(bands).numpy()
+        return found
+
+    @property
+    def _moments(self) -> Moments:
+        mean, squares = (torch.tensor(one, dtype=torch.float64, device="cpu") for one in (self.mean, self.squares))
+        return Moments(self.count, mean, squares)
+
+    def save(self, path: str | Path) -> None:
+        """Write all settings as JSON."""
+        Path(path).write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        try:
+            kept = json.loads(Path(path).read_text(encoding="utf-8"))
+            mel = LogMel(**kept.pop("mel"))
+            lists: dict[str, Any] = {name: tuple(kept.pop(name)) for name in ("axes", "mean", "squares")}
+            return cls(mel=mel, **lists, **kept)
+        except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+            raise DataError(f"{path} holds no settings of features: {error}") from error
+
+
+@dataclass(frozen=True)
+class SoundField(VectorsField):
+    """Recordings as frames: float32 [B, T, F], and their lengths [B].
+
+    A value is a path, or a `Sound`. Files of any rate are resampled to that of the features.
+
+    Attributes:
+        settings: of the features, before anything is learned.
+    """
+
+    settings: SoundFeatures | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def features(self) -> SoundFeatures:
+        """The learned features."""
+        assert isinstance(self.learned, SoundFeatures)
+        return self.learned
+
+    def learn(self, values: Iterable[Any]) -> SoundFeatures:
+        assert self.settings is not None
+        return self.settings.learned_from(values)
+
+    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+        return super().encode([self.features(sound_of(value)) for value in values])
