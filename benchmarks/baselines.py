@@ -23,6 +23,7 @@ from regard.data.example import Example, Value
 from regard.recipes.load import load
 from regard.recipes.sections import Recipe
 from regard.systems.melodies.ngrams import NGrams
+from regard.systems.summaries.mail import OTHERS
 from regard.tasks.registry import task_class
 from regard.tasks.task import Task
 
@@ -77,7 +78,7 @@ def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
         for order in ORDERS:
             yield f"{order}-grams", {"nats per character": NGrams(texts, order=order).nats(asked)}
         return
-    references = [[_text(one.fields[task.answer])] for one in measured]
+    references = [[_text(one.fields[task.answer]), *one.fields.get(OTHERS, [])] for one in measured]
     for name, answers in _answers(task, train, measured):
         yield name, {one.label: one(answers, references).value for one in recipe.metrics}
 

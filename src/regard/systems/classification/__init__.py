@@ -22,6 +22,7 @@ from regard.systems.classification.sections import (
     LabelledTextData,
     OpinionsData,
     ReviewsData,
+    UtterancesData,
 )
 
 SYSTEM = System(
@@ -36,6 +37,7 @@ SYSTEM = System(
         LabelledTableData,
         LabelledJsonlData,
         LabelledHubData,
+        UtterancesData,
     ),
     models=models("acceptor"),
     metrics=default_metrics,

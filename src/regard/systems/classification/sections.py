@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from regard.recipes.data_section import Reading, Split
-from regard.recipes.data_sections import HubData, JsonlData, LabelledData, TableData
+from regard.recipes.data_sections import HubData, JsonlData, LabelledData, SplitFiles, TableData
 from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 from regard.systems.classification.target_section import TargetData
 
 if TYPE_CHECKING:
-    from regard.data.example import Examples
+    from regard.data.example import Examples, Reader
 
 
 class Decoding(Section):
@@ -38,6 +38,26 @@ class LabelledHubData(HubData, TargetData):
 
 class LabelledTextData(LabelledData, TargetData):
     """A text with its label per line."""
+
+
+class UtterancesData(SplitFiles):
+    """Turns of dialogues, each with a label: a JSON object per line with a list of turns and a list of labels."""
+
+    format: Literal["utterances"]
+    """Selects this format."""
+    turns: str = "turns"
+    """Key of the list of turns."""
+    label: str = "emotion"
+    """Key of the list of labels, one per turn."""
+    names: list[str] = Field(default_factory=list)
+    """Names of labels that are numbers from 0; none to keep the labels as they are."""
+
+    def reader(self, named: str, reading: Reading) -> Reader:
+        from regard.systems.classification.utterances import Utterances
+
+        return Utterances(
+            self._path(named), turns=self.turns, label=self.label, names=tuple(self.names), **self.reading()
+        )
 
 
 class EndingsData(GeneratedData):

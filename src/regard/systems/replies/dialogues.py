@@ -1,0 +1,117 @@
+"""Dialogues of JSON lines as pairs of history and reply."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.formats.jsonl import json_object
+
+
+@dataclass(frozen=True)
+class Dialogues(Reader):
+    """Pairs of history and reply: each turn but the first is a reply to the last `turns` turns before it.
+
+    Args:
+        path: a file with a JSON object per line, `{"turns": ["Hi .", "Hello ."]}`; `.gz` too.
+        key: of the list of turns.
+        turns: the most turns of a history.
+        separator: a token between them.
+        without: files whose dialogues are left out, compared without regard to case and white space.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "talk.jsonl"
+    >>> _ = path.write_text('{"turns": ["Hi .", "Hello .", "Tea ?"]}\\n')
+    >>> [example.fields for example in Dialogues(path)]
+    [{'source': 'Hi .', 'target': 'Hello .'}, {'source': 'Hi . | Hello .', 'target': 'Tea ?'}]
+    """
+
+    path: str | Path
+    key: str = field(default="turns", kw_only=True)
+    turns: int = field(default=4, kw_only=True)
+    separator: str = field(default="|", kw_only=True)
+    without: tuple[Path, ...] = field(default=(), kw_only=True)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return (Path(self.path), *self.without)
+
+    def apart_from(self, files: tuple[Path, ...]) -> Self:
+        """Return a reader that leaves out the dialogues of these files."""
+        return replace(self, without=files)
+
+    def asking(self, columns: Mapping[str, Any]) -> Self:
+        """Return a reader of whole dialogues, each of which waits for a reply."""
+        return replace(self, questions=True, without=())
+
+    def read(self) -> Iterator[Example | Bad]:
+        known = {_compared(turns) for path in self.without for _, turns in self._dialogues(path) if turns}
+        for where, turns in self._dialogues(Path(self.path)):
+            if isinstance(turns, Bad):
+                yield turns
+            elif self.questions:
+                yield Example({"source": history(turns, self.turns, self.separator)}, where)
+            elif _compared(turns) not in known:
+                for number in range(1, len(turns)):
+                    before = history(turns[:number], self.turns, self.separator)
+                    yield Example({"source": before, "target": turns[number]}, where)
+
+    def _dialogues(self, path: Path) -> Iterator[tuple[str, list[str] | Bad]]:
+        for line in good_lines(path, self.encoding, self.max_line):
+            if isinstance(line, Bad):
+                yield line.where, line
+            elif line.text.strip():
+                where = f"{path}:{line.number}"
+                yield where, self._turns(line.text, where)
+
+    def _turns(self, text: str, where: str) -> list[str] | Bad:
+        found = json_object(text, where)
+        if isinstance(found, Bad):
+            return found
+        if self.key not in found:
+            return Bad(where, f"there is no key {self.key!r} among {', '.join(found) or 'none'}", "data.key")
+        turns = found[self.key]
+        if not isinstance(turns, list) or not all(isinstance(turn, str) and turn.strip() for turn in turns):
+            return Bad(where, f"the value of {self.key!r} is not a list of texts that are not blank")
+        least = 1 if self.questions else 2
+        if len(turns) < least:
+            return Bad(where, f"a dialogue has at least {least} turns; this one has {len(turns)}")
+        return [" ".join(turn.split()) for turn in turns]
+
+
+def history(turns: Sequence[str], most: int, separator: str) -> str:
+    """Return the last turns as one text.
+
+    >>> history(["Hi .", "Hello .", "Tea ?"], 2, "|")
+    'Hello . | Tea ?'
+    """
+    return f" {separator} ".join(turns[-most:])
+
+
+def parsed_turns(text: str) -> list[str]:
+    """Return the turns of an input: a JSON list, or a turn per line.
+
+    Raises:
+        ValueError: a JSON list of something else.
+
+    >>> parsed_turns('["Hi .", "Hello ."]'), parsed_turns("Hi .\\nHello .")
+    (['Hi .', 'Hello .'], ['Hi .', 'Hello .'])
+    """
+    if text.lstrip().startswith("["):
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        if isinstance(found, list):
+            if not found or not all(isinstance(turn, str) for turn in found):
+                raise ValueError("a history is a list of texts, one per turn")
+            return [" ".join(turn.split()) for turn in found]
+    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+
+
+def _compared(turns: list[str] | Bad) -> str:
+    return "" if isinstance(turns, Bad) else "\n".join("".join(turn.lower().split()) for turn in turns)

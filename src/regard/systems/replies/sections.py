@@ -1,0 +1,69 @@
+"""Recipe sections of replies: dialogues in files, and generated ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field
+
+from regard.recipes.data_section import Reading, Split
+from regard.recipes.data_sections import SplitFiles
+from regard.recipes.generated_sections import GeneratedData
+from regard.recipes.section import Section
+
+if TYPE_CHECKING:
+    from regard.data.example import Examples, Reader
+
+
+class History(Section):
+    """Keys of all data of replies."""
+
+    turns: int = Field(4, ge=1)
+    """Number of turns that a reply sees, the last ones before it."""
+    separator: str = Field("|", min_length=1, pattern=r"^\S+$")
+    """Token between turns."""
+
+
+class SmalltalkData(GeneratedData, History):
+    """Talk about oneself, with questions about what was said turns ago; generated."""
+
+    made: ClassVar[str] = "regard.systems.replies.smalltalk:Smalltalk"
+
+    format: Literal["smalltalk"]
+    """Selects this format."""
+    train_size: int = Field(10000, ge=1)
+    """Number of histories to learn from."""
+    valid_size: int = Field(200, ge=1)
+    """Number of histories to validate on."""
+    test_size: int = Field(500, ge=1)
+    """Number of histories to test on; none of them is in the training data."""
+    facts: int = Field(3, ge=1, le=4)
+    """Largest number of statements before a question."""
+    seed: int = 0
+    """Another seed gives other dialogues."""
+
+
+class DialoguesData(SplitFiles, History):
+    """A dialogue per line: a JSON object with a list of turns. Each turn but the first is a reply."""
+
+    format: Literal["dialogues"]
+    """Selects this format."""
+    key: str = "turns"
+    """Key of the list of turns."""
+    overlap: Literal["drop", "keep"] = "drop"
+    """Dialogues to validate or test on that are also in the training file: left out, or kept."""
+
+    def reader(self, named: str, reading: Reading) -> Reader:
+        from regard.systems.replies.dialogues import Dialogues
+
+        return Dialogues(self._path(named), key=self.key, turns=self.turns, separator=self.separator, **self.reading())
+
+    def examples(self, split: Split, reading: Reading) -> Examples | None:
+        found = super().examples(split, reading)
+        from regard.systems.replies.dialogues import Dialogues
+
+        if split == "train" or self.overlap == "keep" or not isinstance(found, Dialogues):
+            return found
+        train = self.train if isinstance(self.train, tuple) else ()
+        named = [one.file for one in train] or [str(self.train)]
+        return found.apart_from(tuple(self._path(one) for one in named))

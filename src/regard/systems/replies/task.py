@@ -1,0 +1,67 @@
+"""From the last turns of a dialogue to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from regard.data.problems import TextError
+from regard.recipes.sections import Recipe
+from regard.systems.replies.dialogues import history, parsed_turns
+from regard.systems.replies.sections import DialoguesData, SmalltalkData
+from regard.systems.translation.task import Translation
+from regard.tasks.prediction import Prediction
+from regard.tasks.scheduled_sampling import Exposure
+from regard.tasks.task import Encoders
+
+
+@dataclass(frozen=True)
+class Replying(Translation):
+    """Replies: an encoder-decoder that reads the last turns of a dialogue as one text.
+
+    Attributes:
+        turns: the most turns that are read.
+        separator: the token between them.
+    """
+
+    turns: int = 4
+    separator: str = "|"
+
+    @classmethod
+    def of(cls, recipe: Recipe, encoders: Encoders) -> Replying:
+        smoothing, exposure = recipe.train.label_smoothing, Exposure.of(recipe)
+        data = recipe.data
+        if not isinstance(data, DialoguesData | SmalltalkData):
+            return cls(encoders, smoothing, exposure)
+        return cls(encoders, smoothing, exposure, turns=data.turns, separator=data.separator)
+
+    def parse(self, given: Any) -> Any:
+        """Return a history as one text: from a list of turns, a mapping with `turns`, a JSON list, or lines."""
+        if isinstance(given, Mapping) and "turns" in given:
+            given = given["turns"]
+        if isinstance(given, list | tuple):
+            if not given or not all(isinstance(turn, str) for turn in given):
+                raise TextError("a history is a list of texts, one per turn")
+            return history([" ".join(turn.split()) for turn in given], self.turns, self.separator)
+        try:
+            return history(parsed_turns(super().parse(given)), self.turns, self.separator)
+        except ValueError as problem:
+            raise TextError(str(problem)) from None
+
+    def input_warnings(self, model: Any, texts: Sequence[str]) -> list[str]:
+        """Return warnings about histories, not about the notation of a list; those without turns are refused later."""
+        found = []
+        for text in texts:
+            with suppress(TextError):
+                found.append(self.parse(text))
+        return super().input_warnings(model, found)
+
+    def shown_input(self, prediction: Prediction) -> str:
+        """Return the history with a dash before each turn."""
+        turns = prediction.source.split(f" {self.separator} ")
+        return prediction.source if len(turns) == 1 else " ".join(f"– {turn}" for turn in turns)
+
+    def merges_equal_inputs(self, recipe: Recipe) -> bool:
+        return False

@@ -1,0 +1,67 @@
+"""Recipe sections of summaries: e-mails in files, and generated ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field
+
+from regard.recipes.data_section import Reading
+from regard.recipes.data_sections import SplitFiles
+from regard.recipes.generated_sections import GeneratedData
+from regard.recipes.section import Section
+
+if TYPE_CHECKING:
+    from regard.data.example import Reader
+
+
+class Bodies(Section):
+    """Keys of all data of summaries."""
+
+    clean: bool = True
+    """Whether quoted lines, headers of forwarded mail, signatures and closings are left out."""
+    longest: int = Field(200, ge=1)
+    """Number of words of a body that are read, the first ones; the rest is left out."""
+
+
+class NoticesData(GeneratedData, Bodies):
+    """E-mails that announce something between sentences that do not matter; generated."""
+
+    made: ClassVar[str] = "regard.systems.summaries.notices:Notices"
+
+    format: Literal["notices"]
+    """Selects this format."""
+    train_size: int = Field(10000, ge=1)
+    """Number of e-mails to learn from."""
+    valid_size: int = Field(200, ge=1)
+    """Number of e-mails to validate on."""
+    test_size: int = Field(500, ge=1)
+    """Number of e-mails to test on; none of them is in the training data."""
+    seed: int = 0
+    """Another seed gives other e-mails."""
+
+
+class MailData(SplitFiles, Bodies):
+    """An e-mail per line: a JSON object with a body and a subject, perhaps with more subjects by other people."""
+
+    format: Literal["mail"]
+    """Selects this format."""
+    body: str = "body"
+    """Key of the text."""
+    subject: str = "subject"
+    """Key of the subject line."""
+    others: list[str] = Field(default_factory=list)
+    """Keys of other right subject lines, where an e-mail has them: further references of metrics."""
+
+    def reader(self, named: str, reading: Reading) -> Reader:
+        from regard.systems.summaries.mail import Mail
+
+        return Mail(
+            self._path(named),
+            body=self.body,
+            subject=self.subject,
+            others=tuple(self.others),
+            clean=self.clean,
+            longest=self.longest,
+            **self.reading(),
+        )

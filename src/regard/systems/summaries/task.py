@@ -1,0 +1,49 @@
+"""From the body of an e-mail to its subject line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from regard.data.example import Value
+from regard.recipes.sections import Recipe
+from regard.systems.summaries.mail import OTHERS, shortened_body
+from regard.systems.summaries.sections import MailData, NoticesData
+from regard.systems.translation.task import Translation
+from regard.tasks.scheduled_sampling import Exposure
+from regard.tasks.task import Encoders
+
+
+@dataclass(frozen=True)
+class Summarising(Translation):
+    """Subject lines: an encoder-decoder that reads the first words of a body.
+
+    Attributes:
+        clean: whether quotes, headers, signatures and closings are left out.
+        longest: number of words that are read.
+    """
+
+    clean: bool = True
+    longest: int = 200
+
+    @classmethod
+    def of(cls, recipe: Recipe, encoders: Encoders) -> Summarising:
+        smoothing, exposure = recipe.train.label_smoothing, Exposure.of(recipe)
+        data = recipe.data
+        if not isinstance(data, MailData | NoticesData):
+            return cls(encoders, smoothing, exposure)
+        return cls(encoders, smoothing, exposure, clean=data.clean, longest=data.longest)
+
+    def parse(self, given: Any) -> Any:
+        """Return a body as it is read in training, from a text, a mapping with `body`, a path or bytes."""
+        if isinstance(given, Mapping) and isinstance(given.get("body"), str):
+            given = given["body"]
+        return shortened_body(super().parse(given), clean=self.clean, longest=self.longest)
+
+    def references(self, fields: Mapping[str, Value]) -> list[str]:
+        others = fields.get(OTHERS, [])
+        return [*super().references(fields), *([others] if isinstance(others, str) else map(str, others))]
+
+    def merges_equal_inputs(self, recipe: Recipe) -> bool:
+        return False
