@@ -136,7 +136,8 @@ def test_an_override_that_is_wrong_is_on_the_command_line(override: str, sentenc
     [
         (
             "decode.beam_size=3",
-            "decode: a search is for the task 'language_model', 'recall' or 'translate'; the task is 'classify'",
+            "decode: a search is for the task 'language_model', 'recall', 'describe' or 'translate'; "
+            "the task is 'classify'",
         ),
         ("decode.unknown=copy", "decode: unknown is for the task 'translate'; the task is 'classify'"),
         ("evaluate.metrics=[span_f1]", "metric 'span_f1' compares chunks; this recipe of the task 'classify'"),
