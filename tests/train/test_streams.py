@@ -257,7 +257,7 @@ WRONG = [
     ("model={kind: bahdanau}", "model.kind is 'bahdanau': of the task language_model it can be char_rnn, "),
     ("data={format: dates}", "data.format is 'dates': did you mean tales? it can be text, "),
     ("train.exposure={sampling: {}}", "train: sampling is for the task 'translate'; the task is 'language_model'"),
-    ("tokenizer.joint=true", "tokenizer: joint is for the task 'translate'"),
+    ("tokenizer.joint=true", "tokenizer: joint is for the task "),
 ]
 
 

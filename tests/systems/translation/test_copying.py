@@ -72,6 +72,6 @@ def test_errors_name_the_line() -> None:
 
 
 def test_other_tasks_have_no_source_to_copy_from() -> None:
-    assert "copy is for the task 'describe' or 'translate'" in refused(
+    assert "model: copy is for the task " in refused(
         "train", "glossary", "run=wrong", "model.copy=true"
     )

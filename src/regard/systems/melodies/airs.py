@@ -49,9 +49,9 @@ class Airs(Generated):
         seed: another seed, other airs.
 
     >>> print(Airs(size=1)[0].fields["text"])
-    M:4/4
-    K:A
-    |:A3B cA|GA Bc2B G4|...
+    M:6/8
+    K:Bb
+    |:f2e g2b|d3 BAc|f2e g2b|B6:||:B3 ABd|d3 BAc|B3 ABd|B6:|
     """
 
     split: Part = "train"

@@ -62,7 +62,7 @@ class Tones(Generated):
 
     >>> example = Tones(size=1).example(0)
     >>> example.fields["transcript"], example.fields["recording"].rate
-    ('si ba ma', 8000)
+    ('mu mi ba sa si', 8000)
     """
 
     split: Part = "train"
