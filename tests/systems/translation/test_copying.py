@@ -72,6 +72,4 @@ def test_errors_name_the_line() -> None:
 
 
 def test_other_tasks_have_no_source_to_copy_from() -> None:
-    assert "model: copy is for the task " in refused(
-        "train", "glossary", "run=wrong", "model.copy=true"
-    )
+    assert "model: copy is for the task " in refused("train", "glossary", "run=wrong", "model.copy=true")
