@@ -3,9 +3,9 @@
     git worktree add ../before COMMIT
     python -m benchmarks.unchanged ../before
 
-Each shipped recipe that learns from generated data is trained for a few updates by both checkouts, on the CPU and with
-few examples. Every row of `metrics.jsonl` must be equal. Then this checkout evaluates the run of the other one, whose
-recipe, tokenizers and weights it must read: the loss must be that of the last row.
+Each recipe that ships in both and learns from generated data is trained for a few updates by both checkouts, on the CPU
+and with few examples. Every row of `metrics.jsonl` must be equal. Then this checkout evaluates the run of the other
+one, whose recipe, tokenizers and weights it must read: the loss must be that of the last row.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ SCHEDULE = ("steps=6", "log_every=1", "valid_every=3", "checkpoint_every=6", "pa
 
 def main() -> None:
     options = parse()
-    recipes = {name: path for name, path in offline(HERE) if not options.recipes or name in options.recipes}
+    there = dict(offline(options.before.resolve()))
+    wanted = options.recipes or there
+    recipes = {name: path for name, path in offline(HERE) if name in there and name in wanted}
     table = Table("recipe", "rows", "metrics", "old run read")
     failed = False
     with tempfile.TemporaryDirectory() as scratch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from regard.recipes.errors import RecipeError
 from regard.recipes.files import DataFile, find_files
 from regard.recipes.library import shipped
 from regard.recipes.load import check, load
+from regard.recipes.system import systems
 from regard.recipes.yaml_document import Document
 from tests.train.tiny import TEXT
 
@@ -331,3 +333,16 @@ def test_data_is_needed_to_train_and_not_to_look_at_a_run(tmp_path: Path) -> Non
     check(Document.read(recipe))
     with pytest.raises(RecipeError, match=r"pairs.yaml, line 2: data.train: there is no file no.tsv; set data.root"):
         load(str(recipe))
+
+
+def test_a_key_of_two_other_systems_is_left_out_with_the_default_of_either() -> None:
+    """As the files of older runs have it, which hold the defaults of all systems of their time."""
+    text = "task: classify\ndata: {format: folder, train: x}\nmodel: {kind: acceptor}\n"
+    found = [system.owned().get(("train", "hard")) for system in systems().values()]
+    defaults = [default for default in found if default is not None]
+    assert len({str(default) for default in defaults}) == len(defaults) == 2
+    for default in defaults:
+        document = Document.parse(f"{text}train: {{steps: 1, hard: {json.dumps(default.model_dump())}}}\n", "mine.yaml")
+        assert check(document).recipe.train.steps == 1
+    with pytest.raises(RecipeError, match=r"train: hard is for the task 'caption' or 'translate'; .*'classify'"):
+        check(Document.parse(f"{text}train: {{steps: 1, hard: {{reward: 7.5}}}}\n", "mine.yaml"))

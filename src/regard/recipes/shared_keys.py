@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel
@@ -25,10 +26,19 @@ def check_shared_keys(recipe: Recipe, document: Document) -> None:
             continue
         where = tuple(key.split("."))
         subject = "a search" if key == "decode" else where[-1]
-        *others, last = [repr(one.name) for one in known if key in one.uses]
-        tasks = f"{', '.join(others)} or {last}" if others else last
+        tasks = _either(one.name for one in known if key in one.uses)
         said = f"{subject} is for the task {tasks}; the task is {system.name!r}"
         raise RecipeError(f"{document.place(where)}: {where[0]}: {said}")
+
+
+def _either(names: Iterable[str]) -> str:
+    """Return names in quotes as alternatives.
+
+    >>> _either(["tag", "classify", "nodes"])
+    "'tag', 'classify' or 'nodes'"
+    """
+    *others, last = map(repr, names)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _is_default(recipe: Recipe, key: str) -> bool:
@@ -53,17 +63,19 @@ def without_foreign(document: Document, system: System) -> Document:
     Raises:
         RecipeError: a key of another system has another value.
     """
-    own = system.owned()
+    own, foreign = system.owned(), dict[tuple[str, str], dict[str, Any]]()
     for other in systems().values():
         for where, default in other.owned().items():
-            section = document.content.get(where[0])
-            if where in own or not isinstance(section, dict) or where[1] not in section:
-                continue
             plain = default.model_dump(mode="json") if isinstance(default, BaseModel) else default
-            if section[where[1]] != plain:
-                said = f"{where[1]} is for the task {other.name!r}; the task is {system.name!r}"
-                raise RecipeError(f"{document.place(where)}: {where[0]}: {said}")
-            document = document.without(where)
+            foreign.setdefault(where, {})[other.name] = plain
+    for where, defaults in foreign.items():
+        section = document.content.get(where[0])
+        if where in own or not isinstance(section, dict) or where[1] not in section:
+            continue
+        if section[where[1]] not in defaults.values():  # two systems may have one key, with defaults of their own
+            said = f"{where[1]} is for the task {_either(defaults)}; the task is {system.name!r}"
+            raise RecipeError(f"{document.place(where)}: {where[0]}: {said}")
+        document = document.without(where)
     return _without_target_kind(document, system)
 
 
