@@ -34,7 +34,7 @@ class Hub(Reader):
     @cached_property
     def _rows(self) -> Any:
         try:
-            import datasets  # type: ignore[import-not-found,unused-ignore]
+            import datasets
         except ImportError:
             raise DataError(f"to read {self.name!r} from the hub, pip install 'regard[data]'") from None
         try:

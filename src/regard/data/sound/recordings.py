@@ -164,7 +164,7 @@ def _of_bytes(data: bytes, name: str) -> tuple[NDArray[np.float32], int, int]:
 
 def _by_soundfile(data: bytes, name: str) -> tuple[NDArray[np.float32], int, int]:
     try:
-        import soundfile  # type: ignore[import-not-found,unused-ignore]
+        import soundfile
     except (ImportError, OSError):  # OSError: the package is there, its C library is not
         raise DataError(f"{name}: is not a WAV file; for FLAC, Ogg and MP3, pip install 'regard[audio]'") from None
     try:
