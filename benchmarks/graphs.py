@@ -24,11 +24,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data import Labels
-from regard.models import GAT
 from regard.nn import GraphAttention
 from regard.nn.sparse_rows import SparseRows
 from regard.recipes.load import load
 from regard.recipes.sections import Recipe
+from regard.systems.nodes.gat import GAT
 from regard.systems.nodes.graphs import Graph, Planetoid
 from regard.systems.nodes.task import Nodes
 from regard.train.early_stopping import judge

@@ -25,13 +25,13 @@ from torch.func import functional_call, stack_module_state, vmap
 from regard.cpu_settings import reuse_freed_memory
 from regard.data import Batch
 from regard.data.batching.feed import Feed, Place
-from regard.models.ntm import NTM, NTMState
 from regard.models.outputs import Predicted
 from regard.nn.rnn import RecurrentState
 from regard.nn.state import State
 from regard.nn.tape import Joined, Tape
 from regard.recipes.sections import Recipe
 from regard.runs.run import Run
+from regard.systems.bits.ntm import NTM, NTMState
 from regard.tasks.build import make_model
 from regard.tasks.setup import Setup, prepare
 from regard.tasks.task import Task

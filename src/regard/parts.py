@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import metadata
 from typing import Any, Generic, TypeVar
 
 from regard.arguments import PartKind
@@ -21,20 +24,10 @@ _ENCODER_DECODERS = {
 PARTS: Mapping[PartKind, Mapping[str, str]] = {
     "model": {
         **_ENCODER_DECODERS,
-        "acceptor": "regard.models:Acceptor",
         "bert": "regard.models:Bert",
         "bidirectional": "regard.models:Bidirectional",
         "char_rnn": "regard.models:CharRNN",
-        "gat": "regard.models:GAT",
         "language_model": "regard.models:LanguageModel",
-        "lstmn_lm": "regard.models:LSTMNLM",
-        "memory_network": "regard.models:MemoryNetwork",
-        "memory_transformer": "regard.models:MemoryTransformer",
-        "ntm": "regard.models:NTM",
-        "pointer_lm": "regard.models:PointerLM",
-        "rnn": "regard.models:VectorRNN",
-        "span_reader": "regard.models:SpanReader",
-        "transducer": "regard.models:Transducer",
         "transformer_lm": "regard.models:TransformerLM",
     },
     "encoder_decoder": _ENCODER_DECODERS,
@@ -70,12 +63,29 @@ PARTS: Mapping[PartKind, Mapping[str, str]] = {
         "history": "regard.nn:History",
     },
 }
-"""Kind of part -> name in recipes -> "module:Class"."""
+"""Kind of part -> name in recipes -> "module:Class". Models that only one system has stand in its `System.models`."""
+_SYSTEMS = "regard.systems"
+"""The package of the systems that ship, and the entry point group of installed ones."""
 
 
 def models(*names: str) -> dict[str, str]:
     """Return the places of models of the package, for the `models` of a system."""
     return {name: PARTS["model"][name] for name in names}
+
+
+@cache
+def system_modules() -> tuple[str, ...]:
+    """Return the packages of all systems that ship or are installed, each with an attribute `SYSTEM`."""
+    folder = importlib.import_module(_SYSTEMS).__path__
+    own = [f"{_SYSTEMS}.{one.name}" for one in pkgutil.iter_modules(folder) if one.ispkg]
+    return (*own, *(one.module for one in metadata.entry_points(group=_SYSTEMS)))
+
+
+@cache
+def all_models() -> Mapping[str, str]:
+    """Return the place of each model by its name in recipes: the shared ones, and those that systems bring."""
+    brought = [importlib.import_module(module).SYSTEM.models for module in system_modules()]
+    return {name: place for places in (PARTS["model"], *brought) for name, place in places.items()}
 
 
 class Classes(Mapping[str, type[T]], Generic[T]):

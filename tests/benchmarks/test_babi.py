@@ -10,8 +10,8 @@ import pytest
 import torch
 from benchmarks.babi import Fleet, Questions, Text, chosen, read, train
 
-from regard.models import MemoryNetwork
 from regard.nn.hops import StoryEncoder
+from regard.systems.answering.memory_network import MemoryNetwork
 from tests.cli.test_stories import babi
 from tests.mechanism import assert_close
 

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from regard.models import (
-    LSTMNLM,
     Attending,
     Bahdanau,
     Bidirectional,
@@ -17,7 +16,6 @@ from regard.models import (
     LanguageModel,
     LSTMNSeq2Seq,
     Luong,
-    PointerLM,
     Seq2Seq,
     SimpleAttention,
     Transformer,
@@ -26,6 +24,8 @@ from regard.models import (
 from regard.models.outputs import log_softmax
 from regard.nn import Blocks, Cells
 from regard.specials import BOS, EOS
+from regard.systems.language_model.lstmn_lm import LSTMNLM
+from regard.systems.language_model.pointer_lm import PointerLM
 
 SOURCE, TARGET = 11, 13
 WIDTHS: dict[str, Any] = {"embedding_dim": 6, "hidden_dim": 8}

@@ -10,10 +10,12 @@ from torch.autograd import gradcheck
 from torch.nn import functional as F
 
 from regard.explain import capture
-from regard.models import Acceptor, Bert, BertEncoder, Transducer
+from regard.models import Bert, BertEncoder
 from regard.models.bert import framed, segments
 from regard.nn.transformer_layer import Blocks
 from regard.specials import BOS, EOS, MASK, PAD
+from regard.systems.classification.acceptor import Acceptor
+from regard.systems.tagging.transducer import Transducer
 from tests.mechanism import assert_close
 
 SIZE = 17

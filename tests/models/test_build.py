@@ -9,8 +9,8 @@ import torch
 
 from regard.models import Bidirectional, TransformerEncoder, build
 from regard.models.attending import ALIGNERS, SCORES, TERMS
-from regard.models.build import KINDS
 from regard.nn import KeyValue, LocalP, MultiHead, Rotary
+from regard.parts import PARTS, all_models
 from tests.models.systems import pairs
 
 SMALL = {"embedding_dim": 6, "hidden_dim": 8}
@@ -40,7 +40,22 @@ PLAIN: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+def test_every_shared_model_is_here() -> None:
+    assert set(PARTS["model"]) < set(PLAIN) < set(all_models())
+
+
+def test_a_model_of_a_system_is_found_by_its_class() -> None:
+    from regard.models import NTM, Acceptor
+
+    assert (NTM.__module__, Acceptor.__module__) == (
+        "regard.systems.bits.ntm",
+        "regard.systems.classification.acceptor",
+    )
+    with pytest.raises(ImportError, match="Acceptors"):
+        from regard.models import Acceptors  # noqa: F401
+
+
+@pytest.mark.parametrize("kind", PLAIN)
 def test_every_kind_from_plain_values(kind: str) -> None:
     source, lengths, target = pairs()
     if kind in ("bert", "char_rnn", "language_model", "lstmn_lm", "pointer_lm", "transformer_lm"):

@@ -9,10 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.models import Encoder, Transducer, build
+from regard.models import Encoder, build
 from regard.models.characters import CharacterEncoder, Characters, Spelling
 from regard.models.lstmn_encoder import LSTMNEncoder
-from regard.models.tag_scheme import tag_order
+from regard.systems.tagging.tag_scheme import tag_order
+from regard.systems.tagging.transducer import Transducer
 from tests.mechanism import assert_close
 
 KINDS = ("lstm", "cnn")

@@ -6,8 +6,10 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from regard.models import Acceptor, Encoder, LSTMNEncoder, Transducer, TransformerEncoder
+from regard.models import Encoder, LSTMNEncoder, TransformerEncoder
 from regard.nn import reverse_sequences
+from regard.systems.classification.acceptor import Acceptor
+from regard.systems.tagging.transducer import Transducer
 from tests.mechanism import assert_close
 from tests.models.systems import PRE, SOURCE, named_gradients, pairs
 

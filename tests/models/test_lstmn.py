@@ -7,8 +7,9 @@ import torch
 
 import regard
 from regard.cuda_capture import recording
-from regard.models import LSTMNLM, LSTMNEncoder, LSTMNSeq2Seq, build
+from regard.models import LSTMNEncoder, LSTMNSeq2Seq, build
 from regard.nn import LSTMN, DeepFusion, ShallowFusion
+from regard.systems.language_model.lstmn_lm import LSTMNLM
 from tests.mechanism import assert_close, on_the_device
 from tests.models.systems import SOURCE, TARGET, WIDTHS, pairs
 

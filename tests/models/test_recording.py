@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from regard.cuda_capture import recording
-from regard.models import Acceptor
 from regard.models.bert import BertEncoder
 from regard.nn import FusionState
+from regard.systems.classification.acceptor import Acceptor
 from tests.mechanism import assert_close, on_the_device
 from tests.models.systems import ENCODER_DECODERS, LANGUAGE_MODELS, POST, SOURCE, TARGET, bahdanau, pairs
 from tests.models.test_labelling import ENCODERS

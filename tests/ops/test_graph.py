@@ -15,10 +15,10 @@ from torch import Tensor
 
 from regard.cuda_capture import recording
 from regard.explain import capture
-from regard.models import GAT
 from regard.nn import GraphAttention
 from regard.ops import Edges, GraphAttended, add_self_loops, graph_attention
 from regard.ops.graph import KnownEdges, api
+from regard.systems.nodes.gat import GAT
 from tests.mechanism import assert_close, assert_within_budget, check_gradients, magnitude, on_the_device
 
 IMPLS = ("reference", "sparse")

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from regard.arguments import Bounds, Choice, InRecipe, NotInRecipe, PartKind, Share, Size, alternatives, checked, marker
 from regard.models import AttendingDecoder, Copying, build
 from regard.models.shapes_only import shapes_only
-from regard.parts import PARTS, imported
+from regard.parts import PARTS, all_models, imported
 from regard.recipes import plugins
 from regard.recipes.argument_sections import section_of
 from regard.recipes.errors import RecipeError
@@ -24,14 +24,20 @@ from regard.recipes.section import Section
 from regard.recipes.source import class_source, entries
 from regard.recipes.yaml_document import Document
 
-ALL = [(kind, name) for kind, names in PARTS.items() for name in names]
+BROUGHT = (
+    *("acceptor", "gat", "lstmn_lm", "memory_network", "memory_transformer", "ntm", "pointer_lm", "rnn", "span_reader"),
+    "transducer",
+)
+"""Models of systems whose sizes are numbers of ids or widths."""
+PLACES = {**PARTS, "model": {**PARTS["model"], **{name: all_models()[name] for name in BROUGHT}}}
+ALL = [(kind, name) for kind, names in PLACES.items() for name in names]
 everything = pytest.mark.parametrize(("kind", "name"), ALL, ids=[f"{kind}-{name}" for kind, name in ALL])
 GIVEN: dict[str, set[str]] = {"score": {"query_dim", "key_dim", "num_heads", "terms"}, "aligner": {"query_dim"}}
 OPEN = {"hidden_dim", "max_length"}  # of a score, which the attention gives where the recipe does not
 
 
 def section(kind: PartKind, name: str) -> type[Section]:
-    return section_of(PARTS[kind][name], kind, name)
+    return section_of(PLACES[kind][name], kind, name)
 
 
 def stated(kind: PartKind, made: type) -> dict[str, tuple[Any, Any]]:
@@ -92,7 +98,7 @@ def choices(annotation: Any) -> set[Any]:
 def test_keys_are_the_arguments(kind: PartKind, name: str) -> None:
     keys = dict(section(kind, name).model_fields)
     assert typing.get_args(keys.pop("name" if kind in ("score", "aligner", "term") else "kind").annotation) == (name,)
-    arguments = stated(kind, imported(PARTS[kind][name]))
+    arguments = stated(kind, imported(PLACES[kind][name]))
     assert set(keys) == set(arguments)
     for key, (hint, default) in arguments.items():
         if default is not inspect.Parameter.empty:
@@ -154,12 +160,12 @@ def other(key: str, hint: Any, default: Any) -> Any:
     return 0.25
 
 
-PAIRS = [(name, key) for name in PARTS["model"] for key in section("model", name).model_fields if key != "kind"]
+PAIRS = [(name, key) for name in PLACES["model"] for key in section("model", name).model_fields if key != "kind"]
 
 
 @pytest.mark.parametrize(("name", "key"), PAIRS)
 def test_each_key_reaches_the_constructor(name: str, key: str) -> None:
-    hint, default = stated("model", imported(PARTS["model"][name]))[key]
+    hint, default = stated("model", imported(PLACES["model"][name]))[key]
     value = {"num_layers": 3, "pooled": True} if (name, key) == ("bert", "encoder") else other(key, hint, default)
     given = {**BESIDE.get((name, key), {}), key: value}
     read = section("model", name).model_validate({"kind": name, **given})

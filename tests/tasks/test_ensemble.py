@@ -9,10 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.decode import Ensemble, score
-from regard.models import Acceptor, LanguageModel, TransformerLM
+from regard.models import LanguageModel, TransformerLM
 from regard.models.encoder import Encoder
 from regard.models.outputs import log_softmax
 from regard.nn.transformer_layer import Blocks
+from regard.systems.classification.acceptor import Acceptor
 from regard.tasks.ensemble import Together, TogetherInWindows, together
 from tests.mechanism import assert_close
 from tests.models.systems import bahdanau, luong, pairs

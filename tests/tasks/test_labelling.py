@@ -14,11 +14,13 @@ from torch.nn import functional as F
 
 from regard.data import Batch, DataError, Labels, Tokenizer
 from regard.decode.search import Search
-from regard.models import Acceptor, Encoder, Transducer, build
+from regard.models import Encoder, build
 from regard.models.outputs import Predicted
 from regard.specials import IGNORE, PAD
+from regard.systems.classification.acceptor import Acceptor
 from regard.systems.classification.task import Classification
 from regard.systems.tagging.task import Tagging
+from regard.systems.tagging.transducer import Transducer
 from tests.mechanism import assert_close
 
 PARAGRAPH = """\

@@ -16,21 +16,19 @@ from regard.models.bert import Bert
 from regard.models.bidirectional import Bidirectional
 from regard.models.copying import Copying
 from regard.models.generator import AttendingDecoder, EncoderDecoder
-from regard.parts import PARTS, Classes
+from regard.parts import Classes, all_models, imported
 
-MODELS: Mapping[str, type[nn.Module]] = Classes("model")
 ENCODERS: Mapping[str, type[nn.Module]] = Classes("encoder")
 ENCODER_DECODERS: Mapping[str, type[nn.Module]] = Classes("encoder_decoder")
 COPYING = ("copy", "coverage")
 """Keys of every model that attends to its source, which are arguments of `Copying`."""
-KINDS = (*sorted(PARTS["model"]),)
 
 
 def build(kind: str, source_size: int, target_size: int | None = None, **arguments: Any) -> nn.Module:
     """Build a model by name, from plain values.
 
     Args:
-        kind: one of `KINDS`.
+        kind: a shared model or one that a system brings (`regard.parts.all_models`).
         source_size: number of source words; of words of a language model; width of an input of a machine, and of the
             features of a node.
         target_size: number of target words, of classes of an acceptor, of tags of a transducer. Language models, BERT
@@ -48,9 +46,26 @@ def build(kind: str, source_size: int, target_size: int | None = None, **argumen
     Traceback (most recent call last):
     ValueError: there is no argument of the model 'luong' called 'atention' (did you mean 'attention'?); there are: ...
     """
-    if kind not in MODELS:
-        raise ValueError(nearest("model", kind, KINDS))
-    return construct(kind, MODELS[kind], source_size, target_size, arguments)
+    places = all_models()
+    if kind not in places:
+        raise ValueError(nearest("model", kind, sorted(places)))
+    return construct(kind, imported(places[kind]), source_size, target_size, arguments)
+
+
+def brought(name: str) -> Any:
+    """Return the class of a model that a system brings, for `from regard.models import NAME`.
+
+    Raises:
+        AttributeError: no system has a model of this name.
+
+    >>> import regard.models
+    >>> regard.models.NTM.__module__
+    'regard.systems.bits.ntm'
+    """
+    for place in () if name.startswith("_") else all_models().values():
+        if place.partition(":")[2] == name and not place.startswith("regard.models"):
+            return imported(place)
+    raise AttributeError(f"module 'regard.models' has no attribute {name!r}")
 
 
 def construct(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +16,6 @@ from regard.models.attending import Scoring
 from regard.models.embeddings import Words, output_layer
 from regard.models.generator import Advanced, Generator, needs_batch
 from regard.models.outputs import Predicted
-from regard.models.pairing import Pairing
 from regard.models.seq2seq import run
 from regard.nn.attention import Attention
 from regard.nn.cells import CellKind, Cells
@@ -26,6 +26,8 @@ from regard.nn.rnn import Recurrent, RecurrentState
 from regard.nn.scores.base import Score
 from regard.protocol import Step
 
+Pairing = Literal["read", "next"]
+"""The word that a state is paired with: the one that it has just read, or the one that came next."""
 SelfScore = Callable[[int, int], Score]
 """(width of queries, width of keys) -> a score."""
 

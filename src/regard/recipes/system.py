@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from regard.parts import system_modules
 from regard.recipes.plugins import plugged
 from regard.recipes.section import Section
 
 if TYPE_CHECKING:
     from regard.evaluate.metrics import Metric
     from regard.recipes.sections import Recipe
-
-_PACKAGE = "regard.systems"
-_GROUP = "regard.systems"
 
 MetricEntry = str | Mapping[str, Mapping[str, Any]]
 Check = Callable[["Recipe"], None]
@@ -147,7 +143,7 @@ def format_of(section: type[Section]) -> str:
 def shipped_recipes() -> dict[str, Path]:
     """Return the recipes in the folders of all systems, by name."""
     found: dict[str, Path] = {}
-    for module in _modules():
+    for module in system_modules():
         spec = find_spec(module)
         for folder in (spec.submodule_search_locations if spec is not None else None) or ():
             found |= {path.stem: path for path in Path(folder).glob("*.yaml")}
@@ -155,17 +151,9 @@ def shipped_recipes() -> dict[str, Path]:
 
 
 @cache
-def _modules() -> tuple[str, ...]:
-    """The packages of all systems that ship or are installed."""
-    package = importlib.import_module(_PACKAGE)
-    own = [f"{_PACKAGE}.{one.name}" for one in pkgutil.iter_modules(package.__path__) if one.ispkg]
-    return (*own, *(one.module for one in metadata.entry_points(group=_GROUP)))
-
-
-@cache
 def _installed() -> dict[str, System]:
     found: dict[str, System] = {}
-    for module in _modules():
+    for module in system_modules():
         system: System = importlib.import_module(module).SYSTEM
         if system.name in found:
             raise ValueError(f"{module}: there is a task {system.name!r} already; uninstall one of the two packages")

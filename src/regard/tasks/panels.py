@@ -29,8 +29,8 @@ def taped(model: Any, part: str) -> Iterator[list[Tensor]]:
         model: any; without an LSTMN nothing is found.
         part: where in the model the tapes are: `"encoder"`.
 
-    >>> from regard.models import LSTMNLM
-    >>> model = LSTMNLM(11, embedding_dim=3, hidden_dim=5, num_layers=2, window=2)
+    >>> from regard.models import build
+    >>> model = build("lstmn_lm", 11, embedding_dim=3, hidden_dim=5, num_layers=2, window=2)
     >>> with taped(model, "layers") as tapes:
     ...     _ = model(torch.tensor([[4, 5, 6, 7]]))
     >>> len(tapes), tapes[0][3] > 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from regard.parts import models
 from regard.recipes.system import System
 from regard.systems.answering.checks import check_tokenizer, metric_options
 from regard.systems.answering.sections import StoriesData, WorldData
@@ -11,7 +10,7 @@ SYSTEM = System(
     name="answer",
     task="regard.systems.answering.task:Answering",
     data=(StoriesData, WorldData),
-    models=models("memory_network"),
+    models={"memory_network": "regard.systems.answering.memory_network:MemoryNetwork"},
     metrics=("accuracy",),
     compares=frozenset({"labels", "texts"}),
     select=("metric",),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from regard.parts import models
 from regard.recipes.system import System
 from regard.systems.bits.checks import check_training
 from regard.systems.bits.sections import (
@@ -17,7 +16,7 @@ SYSTEM = System(
     name="bits",
     task="regard.systems.bits.task:Bits",
     data=(CopyData, RepeatCopyData, AssociativeRecallData, NgramsData, PrioritySortData),
-    models=models("ntm", "rnn"),
+    models={"ntm": "regard.systems.bits.ntm:NTM", "rnn": "regard.systems.bits.vector_rnn:VectorRNN"},
     metrics=("exact_match",),
     uses=frozenset({"train.batch"}),
     checks={"train": check_training},

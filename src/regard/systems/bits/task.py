@@ -24,13 +24,13 @@ from regard.decode.search import Search
 from regard.evaluate.perplexity import bits_per_sequence
 from regard.evaluate.score import Score
 from regard.explain.panel import Panel
-from regard.models.ntm import NTM
 from regard.models.outputs import Predicted
 from regard.recipes.sections import Recipe
 from regard.systems.bits.episodes import Algorithm, Asked, Drawn
 from regard.systems.bits.episodes.algorithm import bits_text
 from regard.systems.bits.episodes.drawn import TOGETHER
 from regard.systems.bits.feed import DrawnFeed
+from regard.systems.bits.ntm import NTM
 from regard.systems.bits.sections import EpisodeData
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss

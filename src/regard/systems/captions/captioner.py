@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from regard.arguments import EmbeddingScale, NotInRecipe, Probability, ScoreSpec, Share, Size, checked
 from regard.models.attending import Attending
-from regard.models.conv_features import ConvFeatures
 from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import Words, output_layer
 from regard.models.encoded import Encoded, width_of
@@ -24,6 +23,7 @@ from regard.nn.dropout import Dropout
 from regard.nn.reinforce import MovingBaseline
 from regard.nn.rnn import Recurrent, RecurrentState
 from regard.nn.shared_memory import SharedMemory
+from regard.systems.captions.conv_features import ConvFeatures
 from regard.systems.captions.feature_maps import FeatureMaps
 
 Looking = Literal["none", "soft", "hard", "marginal"]
@@ -32,7 +32,7 @@ Output = Literal["deep", "maxout"]
 
 @dataclass(frozen=True, kw_only=True)
 class Convolutions:
-    """The convolutional encoder of pictures, trained from scratch; see `regard.models.conv_features.ConvFeatures`.
+    """The convolutional encoder of pictures, trained from scratch; see `ConvFeatures`.
 
     Attributes:
         width: channels of the first stage; each stage has twice as many as the one before.

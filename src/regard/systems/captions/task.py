@@ -25,7 +25,6 @@ from regard.evaluate.captions import caption_words
 from regard.evaluate.score import Score
 from regard.evaluate.texts import References
 from regard.masks import Mask
-from regard.models.conv_features import ConvFeatures
 from regard.models.generator import EncoderDecoder
 from regard.models.outputs import Predicted, log_softmax
 from regard.ops.doubly_stochastic import doubly_stochastic_penalty
@@ -34,6 +33,7 @@ from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import PAD
 from regard.systems.captions.confidence import HEDGE, confidence_of, isotonic, mean_log_prob
+from regard.systems.captions.conv_features import ConvFeatures
 from regard.systems.captions.field import PictureKind, PicturesField, Shown
 from regard.systems.captions.sections import Decoding, HardSection, Training
 from regard.tasks.input_output import no_head

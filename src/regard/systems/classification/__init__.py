@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from regard.parts import models
 from regard.recipes.data_sections import FolderData
 from regard.recipes.system import System
 from regard.systems.classification.checks import (
@@ -39,7 +38,7 @@ SYSTEM = System(
         LabelledHubData,
         UtterancesData,
     ),
-    models=models("acceptor"),
+    models={"acceptor": "regard.systems.classification.acceptor:Acceptor"},
     metrics=default_metrics,
     compares=compared,
     select=("metric",),

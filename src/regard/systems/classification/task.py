@@ -21,7 +21,6 @@ from regard.decode.search import Search
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.texts import References
 from regard.explain.panel import Panel
-from regard.models.acceptor import Acceptor
 from regard.models.bert import BertEncoder
 from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.models.outputs import Predicted
@@ -29,6 +28,7 @@ from regard.recipes.data_section import Reading
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import EOS, UNK
+from regard.systems.classification.acceptor import Acceptor
 from regard.systems.classification.checks import target_of
 from regard.systems.classification.sections import Decoding
 from regard.systems.classification.targets.label import LabelTarget

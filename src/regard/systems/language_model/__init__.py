@@ -14,7 +14,11 @@ SYSTEM = System(
     name="language_model",
     task="regard.systems.language_model.task:LanguageModelling",
     data=(TextData, TableData, JsonlData, HubData, TalesData),
-    models=models("char_rnn", "language_model", "lstmn_lm", "pointer_lm", "transformer_lm"),
+    models={
+        **models("char_rnn", "language_model", "transformer_lm"),
+        "lstmn_lm": "regard.systems.language_model.lstmn_lm:LSTMNLM",
+        "pointer_lm": "regard.systems.language_model.pointer_lm:PointerLM",
+    },
     compares=None,
     uses=frozenset(
         {

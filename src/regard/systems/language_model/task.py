@@ -20,11 +20,11 @@ from regard.decode.search import Search
 from regard.evaluate.perplexity import bits_per_character, perplexity
 from regard.evaluate.score import Score
 from regard.explain.panel import Panel
-from regard.models.lstmn_lm import LSTMNLM
 from regard.models.outputs import Predicted
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS, PAD, UNK
+from regard.systems.language_model.lstmn_lm import LSTMNLM
 from regard.systems.language_model.sections import Decoding
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from regard.parts import models
 from regard.recipes.system import System
 from regard.systems.nodes.checks import metric_options
 from regard.systems.nodes.sections import CommunitiesData, GraphData, PlanetoidData
@@ -11,7 +10,7 @@ SYSTEM = System(
     name="nodes",
     task="regard.systems.nodes.task:Nodes",
     data=(CommunitiesData, PlanetoidData, GraphData),
-    models=models("gat"),
+    models={"gat": "regard.systems.nodes.gat:GAT"},
     metrics=("accuracy",),
     compares=frozenset({"labels", "texts"}),
     select=("metric", "loss"),

@@ -23,7 +23,6 @@ from regard.data.fields.labels import LabelField, Labels
 from regard.data.problems import DataError
 from regard.decode.search import Search
 from regard.explain.panel import Network, Panel
-from regard.models.graph import GAT
 from regard.models.outputs import Predicted, log_softmax
 from regard.nn.sparse_rows import SparseRows
 from regard.ops.graph import GraphAttended
@@ -31,6 +30,7 @@ from regard.protocol import device_of
 from regard.recipes.sections import Recipe
 from regard.specials import IGNORE
 from regard.systems.nodes.feed import GraphFeed
+from regard.systems.nodes.gat import GAT
 from regard.systems.nodes.graphs import Graph, Members
 from regard.systems.nodes.graphs.graph import Ints
 from regard.systems.nodes.sections import GraphSection

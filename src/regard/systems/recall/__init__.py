@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from regard.parts import models
 from regard.recipes.data_sections import HubData, JsonlData, TableData
 from regard.recipes.system import System
 from regard.systems.recall.checks import check_decoding
@@ -12,7 +11,7 @@ SYSTEM = System(
     name="recall",
     task="regard.systems.recall.task:Recalling",
     data=(GlossaryData, TableData, JsonlData, HubData),
-    models=models("memory_transformer"),
+    models={"memory_transformer": "regard.systems.recall.memory_transformer:MemoryTransformer"},
     metrics=("exact_match",),
     uses=frozenset(
         {

@@ -24,9 +24,9 @@ def command(
     check_input(texts)
     check_output(output)
 
-    from regard.models.memory_transformer import MemoryTransformer
     from regard.predictor import load
     from regard.runs.files import DiskError, written
+    from regard.systems.recall.memory_transformer import MemoryTransformer
     from regard.systems.recall.task import Recalling
 
     try:

@@ -22,14 +22,14 @@ from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
 from regard.explain.panel import Panel
-from regard.models.memory_transformer import MemoryTransformer, Remembered
 from regard.models.outputs import Predicted
-from regard.models.text_store import Stored
 from regard.protocol import Step
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, PAD, UNK
+from regard.systems.recall.memory_transformer import MemoryTransformer, Remembered
 from regard.systems.recall.sections import Decoding
+from regard.systems.recall.text_store import Stored
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction

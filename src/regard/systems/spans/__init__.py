@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from regard.parts import models
 from regard.recipes.system import System
 from regard.systems.spans.checks import check_tokenizer
 from regard.systems.spans.sections import DiariesData, SpansData, SquadData
@@ -11,7 +10,7 @@ SYSTEM = System(
     name="spans",
     task="regard.systems.spans.task:SpanAnswering",
     data=(DiariesData, SquadData, SpansData),
-    models=models("span_reader"),
+    models={"span_reader": "regard.systems.spans.span_reader:SpanReader"},
     metrics=("squad_f1", "squad_exact"),
     select=("metric",),
     uses=frozenset({"train.batch"}),

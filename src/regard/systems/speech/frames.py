@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from regard.arguments import Count, Share, Size, checked
 from regard.models.encoded import Encoded
-from regard.models.frame_encoder import FrameEncoder
 from regard.nn.cells import CellKind
+from regard.systems.speech.frame_encoder import FrameEncoder
 
 
 @checked()

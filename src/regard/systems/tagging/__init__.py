@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from regard.parts import models
 from regard.recipes.data_sections import ColumnsData, ConlluData, HubData, JsonlData
 from regard.recipes.system import System
 from regard.systems.tagging.checks import check_tokenizer
@@ -11,7 +10,7 @@ SYSTEM = System(
     name="tag",
     task="regard.systems.tagging.task:Tagging",
     data=(ColumnsData, ConlluData, JsonlData, HubData),
-    models=models("transducer"),
+    models={"transducer": "regard.systems.tagging.transducer:Transducer"},
     metrics=("accuracy",),
     compares=frozenset({"labels", "chunks", "texts"}),
     select=("metric",),

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.cuda_capture import recording
-from regard.models.conv_features import ConvFeatures
+from regard.systems.captions.conv_features import ConvFeatures
 from tests.mechanism import assert_close, check_gradients, on_the_device
 
 

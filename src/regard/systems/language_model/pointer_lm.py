@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from regard.arguments import EmbeddingScale, Share, Size, checked
 from regard.constraints import states_tie
 from regard.masks import Mask
+from regard.models.char_rnn import Pairing
 from regard.models.embeddings import LockedDropout, Words, output_layer
 from regard.models.generator import needs_batch
 from regard.models.outputs import Predicted, log_softmax
-from regard.models.pairing import Pairing
 from regard.models.seq2seq import run
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout

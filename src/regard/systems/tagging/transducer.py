@@ -15,9 +15,9 @@ from regard.models.characters import Spelling
 from regard.models.embeddings import WordDropout
 from regard.models.encoded import AnyEncoder, Encoded, width_of
 from regard.models.outputs import Predicted
-from regard.models.tag_scheme import tag_order
 from regard.nn.crf import CRF
 from regard.nn.dropout import Dropout
+from regard.systems.tagging.tag_scheme import tag_order
 
 
 class Transducer(nn.Module):

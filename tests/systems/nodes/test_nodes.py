@@ -14,9 +14,9 @@ from regard.data.batching.batch import Batch
 from regard.data.batching.feed import Place
 from regard.decode.search import Search
 from regard.explain.panel import Network
-from regard.models import GAT
 from regard.specials import IGNORE
 from regard.systems.nodes.feed import GraphFeed
+from regard.systems.nodes.gat import GAT
 from regard.systems.nodes.graphs import Graph, Members
 from regard.systems.nodes.task import Nodes
 from regard.tasks.ensemble import together

@@ -10,9 +10,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.explain import capture
-from regard.models import LanguageModel, PointerLM
+from regard.models import LanguageModel
 from regard.models.build import build
 from regard.nn import Cells
+from regard.systems.language_model.pointer_lm import PointerLM
 from tests.mechanism import assert_close
 
 SIZE = 13

@@ -13,12 +13,12 @@ from torch.nn import functional as F
 
 from regard.data.batching.feed import Place
 from regard.decode.search import Search
-from regard.models.ntm import NTM
 from regard.models.outputs import Predicted
-from regard.models.vector_rnn import VectorRNN
 from regard.systems.bits.episodes import Copy, Drawn, Ngrams
 from regard.systems.bits.feed import DrawnFeed
+from regard.systems.bits.ntm import NTM
 from regard.systems.bits.task import Bits
+from regard.systems.bits.vector_rnn import VectorRNN
 from tests.mechanism import assert_close
 
 COPY = Copy(bits=3, longest=5)

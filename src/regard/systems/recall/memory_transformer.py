@@ -14,7 +14,6 @@ from regard.constraints import embeddings_are_own, heads_attend, memory_alone, n
 from regard.models.encoded import AnyEncoder
 from regard.models.generator import Feed
 from regard.models.outputs import Predicted
-from regard.models.text_store import Stored
 from regard.models.transformer import Ties, Transformer, TransformerState
 from regard.models.transformer_encoder import Positions
 from regard.nn.external import ExternalMemory
@@ -23,6 +22,7 @@ from regard.nn.rnn import inside
 from regard.nn.shared_memory import SharedMemory
 from regard.nn.transformer_layer import Blocks, LayerState
 from regard.protocol import Step
+from regard.systems.recall.text_store import Stored
 
 Reads = Literal["both", "memory"]
 Remembered = tuple[Memory, ...]

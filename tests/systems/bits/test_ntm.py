@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 import regard
 from regard.models.build import build
-from regard.models.ntm import NTM
-from regard.models.vector_rnn import VectorRNN
+from regard.systems.bits.ntm import NTM
+from regard.systems.bits.vector_rnn import VectorRNN
 from tests.mechanism import assert_close, check_gradients
 
 controllers = pytest.mark.parametrize("controller", ["feedforward", "lstm"])

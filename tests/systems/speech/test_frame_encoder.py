@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.cuda_capture import recording
-from regard.models.frame_encoder import FrameConvolutions, FrameEncoder, halved, joined_pairs
+from regard.systems.speech.frame_encoder import FrameConvolutions, FrameEncoder, halved, joined_pairs
 from tests.mechanism import assert_close, check_gradients, on_the_device
 
 KINDS: list[dict[str, Any]] = [

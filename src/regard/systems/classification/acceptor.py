@@ -13,11 +13,11 @@ from regard.masks import Mask
 from regard.models.embeddings import WordDropout
 from regard.models.encoded import AnyEncoder, Encoded, width_of
 from regard.models.outputs import NOTHING, Predicted
-from regard.models.split_pair import Parted
 from regard.nn.dropout import Dropout
 from regard.nn.structured import Factored, Pruned, StructuredSelfAttention
 from regard.ops.attended import Attended
 from regard.ops.structured import frobenius_penalty
+from regard.systems.classification.split_pair import Parted
 
 Pooling = Literal["last", "mean", "max", "attention"]
 

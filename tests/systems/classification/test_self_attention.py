@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.models import Acceptor, BertEncoder, Encoder, TransformerEncoder, build
-from regard.models.split_pair import Parted
+from regard.models import BertEncoder, Encoder, TransformerEncoder, build
 from regard.nn import Blocks
 from regard.ops import frobenius_penalty
+from regard.systems.classification.acceptor import Acceptor
+from regard.systems.classification.split_pair import Parted
 from tests.mechanism import assert_close
 
 SIZE, CLASSES, HOPS, WIDTH = 11, 3, 5, 8

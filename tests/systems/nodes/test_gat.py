@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.explain import capture
-from regard.models import GAT
 from regard.models.build import build
+from regard.systems.nodes.gat import GAT
 from tests.mechanism import assert_close, check_gradients
 from tests.nn.test_sparse_rows import sparse
 

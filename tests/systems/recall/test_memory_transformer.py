@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from regard.decode import Search, generate
-from regard.models import MemoryTransformer, Stored, Transformer, build
-from regard.models.memory_transformer import Remembered
+from regard.models import Transformer, build
 from regard.nn import Blocks, packed_copy
 from regard.nn.external import ExternalMemory
+from regard.systems.recall.memory_transformer import MemoryTransformer, Remembered
+from regard.systems.recall.text_store import Stored
 from tests.mechanism import assert_close
 
 

@@ -10,9 +10,11 @@ import torch
 from regard.data import Batch, DataError, Tokenizer
 from regard.data.batching.batch import padded
 from regard.decode.search import Search
-from regard.models import MemoryTransformer, Stored, build
+from regard.models import build
 from regard.systems.recall.glossary import Glossary
+from regard.systems.recall.memory_transformer import MemoryTransformer
 from regard.systems.recall.task import Recalling
+from regard.systems.recall.text_store import Stored
 from tests.mechanism import assert_close
 
 EXAMPLES = list(Glossary(size=12, words=12))

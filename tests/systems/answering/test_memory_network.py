@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.models import MemoryNetwork, build
+from regard.models import build
 from regard.nn.hops import StoryEncoder
 from regard.ops.memory_hops import position_encoding
+from regard.systems.answering.memory_network import MemoryNetwork
 from tests.mechanism import assert_close
 
 VOCABULARY, DIM, HOPS = 13, 5, 3
