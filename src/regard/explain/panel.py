@@ -1,4 +1,7 @@
-"""A table of numbers to be looked at."""
+"""What a view shows: tables of numbers with names for rows and columns, and what they lie over.
+
+Tasks make panels, `regard.view` draws them; neither knows the other.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +45,58 @@ class Heads(Panel):
         weights: [L, H, R, C], a distribution over the columns in each row.
         layers, heads: a name for each; none for their numbers from 1.
         kind: rows and columns are the same text ("self", "causal"), or two ("cross").
+        queries, keys: [L, H, R, D] and [L, H, C, D], whose products are the logits; None where they are not known.
     """
 
     weights: Tensor = field(default_factory=lambda: torch.zeros(0, 0, 0, 0, device="cpu"))
     layers: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
     kind: Literal["self", "causal", "cross"] = "cross"
+    queries: Tensor | None = None
+    keys: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Regions(Panel):
+    """Words over a picture: `values` [T, S] are the weights of S regions for each of T words, which `rows` names.
+
+    Attributes:
+        picture: [C, H, W], uint8 or floats in [0, 1]; C is 1 or 3.
+        grids: rows and columns of the regions of each scale, row by row; S in all.
+    """
+
+    picture: Tensor = field(default_factory=lambda: torch.zeros(1, 0, 0, device="cpu"))
+    grids: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class GlimpsePath(Panel):
+    """Path of a retina over a picture: `values` [T, 2] are x and y of each step in [-1, 1].
+
+    Attributes:
+        picture: [C, H, W], uint8 or floats in [0, 1]; C is 1 or 3.
+        size: pixels per side of the finest patch.
+        scales: number of patches.
+        factor: ratio of the sides of successive patches.
+    """
+
+    picture: Tensor = field(default_factory=lambda: torch.zeros(1, 0, 0, device="cpu"))
+    size: int = 8
+    scales: int = 1
+    factor: int = 2
+
+
+@dataclass(frozen=True)
+class Frames(Panel):
+    """Symbols over a spectrogram: `values` [U, T'] are the weights of frames for each of U symbols.
+
+    Attributes:
+        spectrogram: [T, F], T a multiple of T' where an encoder joins frames.
+        hop: seconds from one frame of the spectrogram to the next.
+    """
+
+    spectrogram: Tensor = field(default_factory=lambda: torch.zeros(0, 0, device="cpu"))
+    hop: float = 0.010
 
 
 @dataclass(frozen=True)
