@@ -33,6 +33,9 @@ class PlacedWords(nn.Module):
         positions: `"sinusoidal"` or `"learned"`; `"rotary"` and `"none"` add nothing here.
         max_length: the longest text, for learned positions.
 
+    Attributes:
+        factor: sqrt(C).
+
     Parameters: `table.weight` [V, C], standard deviation 1 / sqrt(C) at first; padding is zero.
     Vaswani et al. 2017, sections 3.4 and 3.5.
     """
@@ -41,6 +44,7 @@ class PlacedWords(nn.Module):
     def __init__(self, size: int, dim: Size, *, dropout: Share, positions: Positions, max_length: Size) -> None:
         super().__init__()
         self.table = nn.Embedding(size, dim, padding_idx=PAD)
+        self.factor = math.sqrt(dim)
         nn.init.normal_(self.table.weight, std=dim**-0.5)
         with torch.no_grad():
             self.table.weight[PAD].zero_()
@@ -53,7 +57,7 @@ class PlacedWords(nn.Module):
 
     def forward(self, ids: Tensor, start: int = 0) -> Tensor:
         """Ids [B, T], the first of which stands at `start` -> [B, T, C]."""
-        vectors: Tensor = self.table(ids) * math.sqrt(self.table.embedding_dim)
+        vectors: Tensor = self.table(ids) * self.factor
         if self.places is not None:
             vectors = self.places(vectors, start=start)
         dropped: Tensor = self.dropout(vectors)

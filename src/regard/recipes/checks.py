@@ -30,7 +30,10 @@ def check_data(recipe: Recipe) -> None:
 
 
 def check_tokenizer(recipe: Recipe) -> None:
-    """Examples are cut anew, and letters read, where there are examples and words."""
+    """Examples are cut anew, and letters read, where there are examples and words; embeddings begin in one way."""
+    parts = [recipe.tokenizer, *([] if recipe.tokenizer.target is None else [recipe.tokenizer.target])]
+    if recipe.init is not None and any(part.vectors is not None for part in parts):
+        raise ValueError("'vectors' are what embeddings begin with, and so is the run that init names; leave one out")
     if recipe.tokenizer.dropout and recipe.train.batch.window is not None:
         raise ValueError("dropout cuts examples anew, and train.batch.window reads all texts as one; leave one out")
 

@@ -17,6 +17,7 @@ from regard.recipes.files import DataFile
 from regard.recipes.section import Model, Section
 from regard.recipes.source import entries
 from regard.recipes.system import System, system_of
+from regard.recipes.vectors_section import VectorsSection
 from regard.specials import SPECIALS
 
 if TYPE_CHECKING:
@@ -48,6 +49,13 @@ class TokenizerPart(Section):
     dropout: Share = 0.0
     """For `bpe`, in training only: probability of skipping a merge, so that segmentations differ between epochs
     (BPE-dropout, Provilkov et al. 2020)."""
+    vectors: VectorsSection | None = None
+    """For `words`: file with pretrained vectors that the embeddings begin with; None for none."""
+
+    @field_validator("vectors", mode="before")
+    @classmethod
+    def _file_alone(cls, given: Any) -> Any:
+        return {"file": given} if isinstance(given, str) else given
 
     @model_validator(mode="after")
     def _able(self) -> Self:
@@ -57,6 +65,8 @@ class TokenizerPart(Section):
             raise ValueError(f"'dropout' leaves out merges of kind 'bpe'; the kind is {self.kind!r}")
         elif self.path is not None:
             raise ValueError(f"'path' is for kind 'file'; the kind is {self.kind!r}")
+        if self.vectors is not None and self.kind != "words":
+            raise ValueError(f"'vectors' are of whole words; the kind is {self.kind!r}, set it to words")
         if self.kind == "bpe" and self.size is not None and self.size < _BYTES:
             raise ValueError(f"'size' is {self.size}; bpe has all bytes and the special tokens, {_BYTES} and more")
         if self.kind == "unigram" and self.min_frequency > 1:

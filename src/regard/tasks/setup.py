@@ -20,6 +20,7 @@ from regard.tasks.reinforce import check_draws
 from regard.tasks.splits import Split, examples, prepared
 from regard.tasks.task import Encoders, Task
 from regard.tasks.weighting import weighted_task
+from regard.tasks.word_vectors import check_vector_files, check_vectors
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ def prepare(recipe: Recipe, cache: Path, encoders: Encoders | None = None) -> Se
         encoders: those of an existing run; what they lack, all of it for None, is learned from the training split.
     """
     made, known = task_class(recipe.task), dict(encoders or {})
+    if encoders is None:  # a run that was begun has the vectors
+        check_vector_files(recipe)
     wanted = made.encoder_fields(recipe)
     if encoders is None or any(field not in known for field in wanted):
         train = examples(recipe, "train")
@@ -70,17 +73,19 @@ def prepare(recipe: Recipe, cache: Path, encoders: Encoders | None = None) -> Se
     task = weighted_task(recipe, task, splits["train"])
     feed = task.training_feed(recipe, splits["train"])
     setup = Setup(task, splits["train"], splits["valid"], splits["test"], feed)
-    _foresee(recipe, setup)
+    _foresee(recipe, setup, begins=encoders is None)
     return setup
 
 
-def _foresee(recipe: Recipe, setup: Setup) -> None:
+def _foresee(recipe: Recipe, setup: Setup, *, begins: bool) -> None:
     """Check now what would only fail at a later update or validation."""
     for split in (setup.valid, setup.test):
         if split is not None:
             setup.task.measuring_feed(recipe, split, carries=False)
     with torch.device("meta"):
         model = make_model(recipe, setup.task)
+    if begins:
+        check_vectors(recipe, setup.task, model)
     check_draws(model)
     setup.task.check_model(model)
     splits = {"train": setup.train, "valid": setup.valid, "test": setup.test}

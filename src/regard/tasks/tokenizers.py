@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from regard.data.example import Examples, Value
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.fields.tokenizer_import import import_tokenizer
 from regard.data.fields.tokens import TokensField
+from regard.data.formats.word_vectors import WordVectors
 from regard.recipes.checks import has_learned_positions
 from regard.recipes.data_sections import TextData
 from regard.recipes.sections import Recipe, TokenizerPart
@@ -36,6 +38,7 @@ def learned_tokenizer(part: TokenizerPart, texts: Iterable[Value], *, masked: bo
         lowercase=part.lowercase,
         normalise=part.normalise,
         masked=masked,
+        more=() if part.vectors is None or not part.vectors.unseen else WordVectors(Path(part.vectors.file)).words(),
     )
 
 

@@ -21,6 +21,7 @@ from regard.runs.run import Run
 from regard.tasks.build import make_model
 from regard.tasks.setup import Setup, prepare
 from regard.tasks.splits import Split
+from regard.tasks.word_vectors import load_vectors
 from regard.train.cuda_graphs import Graphs, obstacle, waited_for
 from regard.train.objective import Objective, make_optimizer, make_schedule
 from regard.train.pretrained import abbreviated, load_pretrained, pretrained_encoders
@@ -85,7 +86,7 @@ class Session:
         set_seed(train.seed)
         self.task, self.feed = self.setup.task, self.setup.feed
         self.model = make_model(self.recipe, self.task)
-        if pretrained is not None and not self.run.checkpoints().paths():
+        if not self.run.checkpoints().paths():
             self._load_pretrained(pretrained)
         if self.device.type == "cpu":
             tune_cpu(self.model)
@@ -110,7 +111,12 @@ class Session:
                 self.run.save_encoders(found.task.encoders)
         return found
 
-    def _load_pretrained(self, run: Run) -> None:
+    def _load_pretrained(self, run: Run | None) -> None:
+        """Load the weights of another run, or word vectors."""
+        if run is None:
+            for coverage in load_vectors(self.recipe, self.task, self.model, self.setup.train.encoded):
+                self.screen.notice(coverage)
+            return
         fresh = load_pretrained(self.model, run)
         if fresh:
             some = abbreviated(fresh, self.model.state_dict().keys() - set(fresh))

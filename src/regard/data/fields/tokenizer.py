@@ -83,6 +83,7 @@ class Tokenizer(Encoder):
         lowercase: bool = False,
         normalise: Normalisation | None = None,
         masked: bool = False,
+        more: Iterable[str] = (),
     ) -> Tokenizer:
         """Learn a vocabulary.
 
@@ -96,6 +97,7 @@ class Tokenizer(Encoder):
             lowercase: lower-case every text first.
             normalise: the Unicode normal form to bring texts into first; None to leave them.
             masked: whether there is a `<mask>`, the fifth id, for models that fill in what is hidden.
+            more: of words: further ones, in their normal form; they follow those of the texts, within `size`.
         """
         if kind not in get_args(Kind):
             raise DataError(f"there is no tokenizer of kind {kind!r}; there are {', '.join(get_args(Kind))}")
@@ -107,7 +109,7 @@ class Tokenizer(Encoder):
         forms = ([_FORMS[normalise]()] if normalise else []) + ([normalizers.Lowercase()] if lowercase else [])
         if kind == "wordpiece":
             forms.append(normalizers.BertNormalizer(lowercase=lowercase))
-        wanted = Wanted(size, min_frequency, forms, MASKED if masked else SPECIALS)
+        wanted = Wanted(size, min_frequency, forms, MASKED if masked else SPECIALS, more)
         if kind == "words":
             library = tokenizer_training.words(counted, wanted, split or "punctuation")
         else:
@@ -291,6 +293,14 @@ class Tokenizer(Encoder):
     def tokens(self, ids: Iterable[int]) -> list[str]:
         """Each piece as it can be shown in a picture: "▁" is a space, "\\xc3" a byte that is no character alone."""
         return [printable(piece) if special is None else special for special, piece in self._pieces(ids)]
+
+    def vocabulary(self) -> list[str]:
+        """Return the piece of each id as the library has it, special ones first.
+
+        >>> Tokenizer.train(["a house"], kind="words").vocabulary()
+        ['<pad>', '<unk>', '<s>', '</s>', 'a', 'house']
+        """
+        return [self._library.id_to_token(index) or "" for index in range(self.size)]
 
     def words_of(self, ids: Iterable[int]) -> list[int]:
         """The number of the word that each piece belongs to; -1 for white space and special ids other than "<unk>"."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 import tokenizers
@@ -27,12 +27,14 @@ class Wanted(NamedTuple):
         min_frequency: rarer pieces are left out.
         forms: normal forms that text is brought to first.
         specials: the special pieces, which come first.
+        more: words that follow those of the texts, as far as there is room, however rare they are there.
     """
 
     size: int | None
     min_frequency: int
     forms: list[normalizers.Normalizer]
     specials: tuple[str, ...]
+    more: Iterable[str] = ()
 
 
 class CountedTexts:
@@ -85,7 +87,8 @@ def _closed(counts: Counter[str], wanted: Wanted) -> tokenizers.Tokenizer:
     frequent = (item for item in counts.items() if item[1] >= wanted.min_frequency)
     ranked = sorted(frequent, key=lambda item: (-item[1], item[0]))
     room = None if wanted.size is None else max(wanted.size - len(wanted.specials), 0)
-    pieces = (*wanted.specials, *(token for token, _ in ranked[:room]))
+    known = dict.fromkeys(chain((token for token, _ in ranked), wanted.more))
+    pieces = (*wanted.specials, *islice((token for token in known if token not in wanted.specials), room))
     vocabulary = {token: index for index, token in enumerate(pieces)}
     library = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token=SPECIALS[UNK]))
     library.add_special_tokens(list(wanted.specials))

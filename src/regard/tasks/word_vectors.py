@@ -1,0 +1,168 @@
+"""Pretrained word vectors in the embeddings of a model: which field they are of, their widths, and their words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from regard.data.batching.corpus import Corpus
+from regard.data.fields.tokenizer import Tokenizer
+from regard.data.formats.word_vectors import WordVectors
+from regard.data.problems import DataError
+from regard.recipes.sections import Recipe
+from regard.recipes.vectors_section import VectorsSection
+from regard.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Fields with one table of embeddings that word vectors fill.
+
+    Attributes:
+        fields: whose tokens the table embeds; several that share a vocabulary.
+        section: of the recipe.
+        tokenizer: of the fields.
+        words: the module with the table, `table.weight` [V, C]; its `factor`, if it has one, multiplies the table.
+    """
+
+    fields: tuple[str, ...]
+    section: VectorsSection
+    tokenizer: Tokenizer
+    words: Any
+
+    @property
+    def weight(self) -> nn.Parameter:
+        """The table, [V, C]."""
+        found: nn.Parameter = self.words.table.weight
+        return found
+
+    @property
+    def vectors(self) -> WordVectors:
+        """The file."""
+        return WordVectors(Path(self.section.file))
+
+
+def embedded(recipe: Recipe, task: Task, model: nn.Module) -> list[Embedded]:
+    """Return the tables of a model that word vectors fill, each once.
+
+    Raises:
+        ValueError: the recipe names vectors, and the model has no such table.
+    """
+    tables, found = task.embeddings(model), dict[int, Embedded]()
+    sections = {field: task.tokenizer_part(recipe, field).vectors for field in task.encoders}
+    wanted = {field: section for field, section in sections.items() if section is not None}
+    for field, section in wanted.items():
+        tokenizer, words = task.encoders[field], tables.get(field)
+        if words is None or not isinstance(tokenizer, Tokenizer):
+            continue
+        before = found.get(id(words))
+        fields = (field,) if before is None else (*before.fields, field)
+        found[id(words)] = Embedded(fields, section, tokenizer, words)
+    if wanted and not found:
+        raise ValueError(
+            f"tokenizer.vectors: the model {recipe.model.kind!r} has no table of embeddings that vectors could fill; "
+            "leave vectors out"
+        )
+    return list(found.values())
+
+
+def freeze_vectors(recipe: Recipe, task: Task, model: nn.Module) -> None:
+    """Exclude the tables from training that the recipe does not tune."""
+    for one in embedded(recipe, task, model):
+        one.weight.requires_grad_(one.section.tuned)
+
+
+def check_vectors(recipe: Recipe, task: Task, model: nn.Module) -> None:
+    """Check that files of vectors are there, and as wide as the embeddings.
+
+    Args:
+        recipe: what to train.
+        task: with its encoders.
+        model: outlined, without memory.
+
+    Raises:
+        ValueError: a file is missing or no file of vectors, or it has another width.
+    """
+    for one in embedded(recipe, task, model):
+        width, own = one.vectors.width, one.weight.shape[1]
+        if width != own:
+            raise ValueError(
+                f"tokenizer.vectors: {one.section.file} has vectors of width {width}, and the embeddings of "
+                f"{_named(one.fields)} have width {own}; set the width of the model's embeddings to {width}"
+            )
+
+
+def check_vector_files(recipe: Recipe) -> None:
+    """Check that the files of vectors that a recipe names are there.
+
+    Raises:
+        DataError: the first that is not, with the nearest name in its folder.
+    """
+    parts = {"tokenizer": recipe.tokenizer, "tokenizer.target": recipe.tokenizer.target}
+    for key, part in parts.items():
+        if part is None or part.vectors is None or Path(part.vectors.file).is_file():
+            continue
+        path = Path(part.vectors.file)
+        names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = get_close_matches(path.name, names, n=1)
+        hint = f"did you mean {path.with_name(near[0])}?" if near else f"set {key}.vectors.file=PATH to where it is"
+        raise DataError(f"{key}.vectors: there is no file {path}; {hint}")
+
+
+def load_vectors(recipe: Recipe, task: Task, model: nn.Module, corpus: Corpus | None) -> Iterator[str]:
+    """Copy pretrained vectors into the embeddings of a model; yield a message about the coverage of each table.
+
+    A word without a vector of its own takes that of its lower-cased form, if there is one.
+
+    Args:
+        recipe: with the sections `vectors`.
+        task: with its encoders.
+        model: with fresh parameters.
+        corpus: the training split, for the share of its tokens; None where examples have no ids.
+    """
+    for one in embedded(recipe, task, model):
+        words = one.tokenizer.vocabulary()
+        vectors = one.vectors.read({form for word in words for form in (word, word.lower())})
+        rows = [
+            vectors.get(word, vectors.get(word.lower())) if index >= one.tokenizer.special else None
+            for index, word in enumerate(words)
+        ]
+        known = np.array([row is not None for row in rows])
+        _fill(one, rows)
+        yield _coverage(one, known, corpus)
+
+
+@torch.no_grad()
+def _fill(one: Embedded, rows: Sequence[NDArray[np.float32] | None]) -> None:
+    factor = getattr(one.words, "factor", 1.0)
+    if not one.section.tuned:
+        one.weight.zero_()
+    known = [index for index, row in enumerate(rows) if row is not None]
+    if known:
+        vectors = torch.from_numpy(np.stack([row for row in rows if row is not None]))
+        one.weight[known] = vectors.to(one.weight) / factor
+
+
+def _coverage(one: Embedded, known: NDArray[np.bool_], corpus: Corpus | None) -> str:
+    """Return a message: how many words of a vocabulary have a vector, and how many tokens of the training texts."""
+    special = one.tokenizer.special
+    count, words = int(known.sum()), len(known) - special
+    said = f"{one.section.file}: vectors for {count:,} of {words:,} words of {_named(one.fields)}"
+    if corpus is not None:
+        ids = np.concatenate([corpus.ids(field) for field in one.fields])
+        counts = np.bincount(ids, minlength=len(known))
+        said += f" and {counts[known].sum() / max(counts.sum(), 1):.1%} of their tokens in training"
+    rest = "begin as the model initialises them" if one.section.tuned else "are zero vectors"
+    return f"{said}; they are {'tuned' if one.section.tuned else 'fixed'}, and other words {rest}"
+
+
+def _named(fields: Sequence[str]) -> str:
+    return " and ".join(fields)
