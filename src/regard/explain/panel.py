@@ -57,6 +57,21 @@ class Heads(Panel):
 
 
 @dataclass(frozen=True)
+class MarkedText(Panel):
+    """A text in lines, with weights on its words and on whole lines: `values` [R, C] are those of the words.
+
+    Values behind the last word of a line are zero.
+
+    Attributes:
+        words: the words of each line.
+        line_weights: one per line.
+    """
+
+    words: tuple[tuple[str, ...], ...] = ()
+    line_weights: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class Regions(Panel):
     """Words over a picture: `values` [T, S] are the weights of S regions for each of T words, which `rows` names.
 

@@ -20,9 +20,10 @@ class StructuredSelfAttention(Watched):
         input_dim: width C of the states.
         hidden_dim: width A of the hidden layer (the paper's d_a).
         num_hops: how many rows r the embedding has.
+        bias: whether W₁ has a bias; Lin has none, Yang et al. 2016 has one.
         dropout: probability of dropping a weight in training; the paper drops none.
 
-    Parameters: `inner_map` W₁ [A, C], `outer_map` W₂ [r, A]; no biases.
+    Parameters: `inner_map` W₁ [A, C], `outer_map` W₂ [r, A].
     Shapes: hidden [B, S, C] -> context [B, r, C], weights [B, r, S]. Flattening the context is the model's choice: the
     paper does, and averaging the rows instead is another model.
 
@@ -37,10 +38,12 @@ class StructuredSelfAttention(Watched):
     (torch.Size([2, 3, 6]), torch.Size([2, 3, 7]))
     """
 
-    def __init__(self, input_dim: int, hidden_dim: int, num_hops: int, *, dropout: float = 0.0) -> None:
+    def __init__(
+        self, input_dim: int, hidden_dim: int, num_hops: int, *, bias: bool = False, dropout: float = 0.0
+    ) -> None:
         super().__init__()
         self.dropout = dropout
-        self.inner_map = nn.Linear(input_dim, hidden_dim, bias=False)
+        self.inner_map = nn.Linear(input_dim, hidden_dim, bias=bias)
         self.outer_map = nn.Linear(hidden_dim, num_hops, bias=False)
 
     def forward(self, hidden: Tensor, mask: Mask | None = None) -> Attended:
@@ -49,8 +52,9 @@ class StructuredSelfAttention(Watched):
         tokens = (
             None if mask is None else Mask.keys(present(hidden, mask))
         )  # hops are no positions: a mask speaks of tokens
+        inner, outer = self.inner_map, self.outer_map
         return self.show(
-            structured_attention(hidden, self.inner_map.weight, self.outer_map.weight, tokens, dropout=dropout)
+            structured_attention(hidden, inner.weight, outer.weight, tokens, bias=inner.bias, dropout=dropout)
         )
 
 

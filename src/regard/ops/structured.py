@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from regard.masks import Mask
 from regard.ops.attended import Attended
@@ -22,20 +23,28 @@ CARD = Card(
 
 
 def structured_attention(
-    hidden: Tensor, inner: Tensor, outer: Tensor, mask: Mask | None = None, *, dropout: float = 0.0
+    hidden: Tensor,
+    inner: Tensor,
+    outer: Tensor,
+    mask: Mask | None = None,
+    *,
+    bias: Tensor | None = None,
+    dropout: float = 0.0,
 ) -> Attended:
     r"""Read a sentence r times at once, without a query: each hop has learned what to look for.
 
     .. math:: A = \mathrm{softmax}\bigl(W_2 \tanh(W_1 H^\top)\bigr), \quad M = A H
 
     The softmax runs over the tokens, once for each hop. It is additive attention with r heads whose query is zero
-    and whose hidden layer is shared. There are no biases.
+    and whose hidden layer is shared. Lin has no biases. With one hop and a bias it is the attention of Yang et al.
+    2016, "Hierarchical Attention Networks for Document Classification", equations 5 to 7 and 8 to 10.
 
     Args:
         hidden: [B, S, C], H: the states of a sentence, keys and values alike.
         inner: [A, C], W₁ (the paper's W_s1).
         outer: [r, A], W₂ (the paper's W_s2): one row a hop.
         mask: what may be attended; None for everything.
+        bias: [A], added before the tanh; None for none.
         dropout: probability of dropping a weight on its way to the context; `weights()` shows them undropped.
 
     Returns:
@@ -52,10 +61,10 @@ def structured_attention(
     tensor([[[0.50, 0.50],
              [0.32, 0.68]]])
     """
-    _check(hidden, inner, outer)
+    _check(hidden, inner, outer, bias)
     statistics = statistics_dtype(hidden.dtype)
     with full_precision(hidden):
-        inside = torch.tanh(hidden.to(statistics) @ inner.to(statistics).T)
+        inside = torch.tanh(F.linear(hidden.to(statistics), inner.to(statistics), _cast(bias, statistics)))
         energy = inside @ outer.to(statistics).T  # [b, s, r]
     attended = softmax_attention(energy.mT.unsqueeze(1), hidden.unsqueeze(1), mask, dropout=dropout)
     return attended.replace(context=attended.context.squeeze(1), has_heads=False, state=None)
@@ -91,7 +100,11 @@ def frobenius_penalty(weights: Tensor) -> Tensor:
     return (overlap - identity).square().sum(dim=(1, 2))
 
 
-def _check(hidden: Tensor, inner: Tensor, outer: Tensor) -> None:
+def _cast(bias: Tensor | None, dtype: torch.dtype) -> Tensor | None:
+    return None if bias is None else bias.to(dtype)
+
+
+def _check(hidden: Tensor, inner: Tensor, outer: Tensor, bias: Tensor | None) -> None:
     if hidden.dim() != 3:
         raise ValueError(f"structured: hidden must be [B, S, C]; got shape {list(hidden.shape)}")
     if inner.dim() != 2 or inner.shape[1] != hidden.shape[2]:
@@ -101,4 +114,8 @@ def _check(hidden: Tensor, inner: Tensor, outer: Tensor) -> None:
     if outer.dim() != 2 or outer.shape[1] != inner.shape[0]:
         raise ValueError(
             f"structured: outer must be [r, A] with the A of inner {list(inner.shape)}; got {list(outer.shape)}"
+        )
+    if bias is not None and bias.shape != inner.shape[:1]:
+        raise ValueError(
+            f"structured: bias must be [A] with the A of inner {list(inner.shape)}; got {list(bias.shape)}"
         )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.view.panels import plain_name
+from regard.view.text import plain_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from regard.explain.panel import Panel
+from regard.explain.panel import MarkedText, Panel
 from regard.view.text import visible
 
 _STYLE = """
@@ -17,11 +17,13 @@ table.cells td {width: 12px; height: 12px}
 mark {padding: .15em .25em; border-radius: .2em; color: inherit}
 """
 _LARGE, _SMALL = (31, 119, 180), (214, 39, 40)  # blue for numbers above zero, red for those below
+_LINE = (214, 39, 40)  # red for the weight of a whole line
 
 
 def page(panels: Sequence[Panel]) -> str:
     """The panels one below the other. Where columns are words, each row is the text itself with its words marked, the
     stronger the larger their number; pointing at one shows it. Other columns are cells.
+    Before each line of a marked text stands its weight.
 
     >>> import torch
     >>> told = page([Panel("a gem", torch.tensor([[0.0, 1.0]]), rows=("hop 1",), columns=("a", "<gem>"))])
@@ -37,8 +39,10 @@ def _panel(panel: Panel) -> str:
     values: list[list[float]] = panel.values.detach().float().cpu().tolist()
     largest = max((abs(value) for row in values for value in row), default=0.0) or 1.0
     names = panel.rows or tuple(str(number) for number in range(len(values)))
-    kind = "words" if panel.columns else "cells"
+    kind = "words" if panel.columns or isinstance(panel, MarkedText) else "cells"
     lines = [f"<h2>{_shown(panel.title)}</h2>", f'<table class="{kind}">']
+    if isinstance(panel, MarkedText):
+        return "\n".join([*lines, *_marked_lines(panel, values, largest), "</table>\n"])
     for name, row in zip(names, values, strict=True):
         cells = _words(row, panel.columns, largest) if panel.columns else "".join(_cells(row, largest))
         lines.append(f"<tr><th>{_shown(name)}</th>{cells}</tr>")
@@ -50,6 +54,14 @@ def _words(row: Sequence[float], words: Sequence[str], largest: float) -> str:
     return f"<td>{' '.join(marked)}</td>"
 
 
+def _marked_lines(panel: MarkedText, values: Sequence[Sequence[float]], largest: float) -> Iterator[str]:
+    """A row per line: its weight, its words."""
+    top = max(panel.line_weights, default=0.0) or 1.0
+    for weight, words, row in zip(panel.line_weights, panel.words, values, strict=True):
+        head = f"<th><mark {_colour(weight, top, _LINE)}>{weight:.2f}</mark></th>"
+        yield f"<tr>{head}{_words(row[: len(words)], words, largest)}</tr>"
+
+
 def _shown(text: str) -> str:
     """A text of the page: no markup, and no control characters."""
     return escape(visible(text))
@@ -59,6 +71,6 @@ def _cells(row: Sequence[float], largest: float) -> Iterator[str]:
     return (f"<td {_colour(value, largest)}></td>" for value in row)
 
 
-def _colour(value: float, largest: float) -> str:
-    red, green, blue = _LARGE if value >= 0 else _SMALL
+def _colour(value: float, largest: float, colour: tuple[int, int, int] = _LARGE) -> str:
+    red, green, blue = colour if value >= 0 else _SMALL
     return f'title="{value:.3g}" style="background: rgba({red}, {green}, {blue}, {abs(value) / largest:.2f})"'

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regard.explain.panel import Network, Panel
+from regard.explain.panel import MarkedText, Network, Panel
+from regard.view.marked_text import draw_marked_text, marked_text_sides
 from regard.view.page import page
-from regard.view.text import check_suffix
+from regard.view.text import check_suffix, plain_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-from regard.view.text import visible
 
 _CELL, _LEAST, _MOST = 0.2, 1.0, 12.0  # inches of a cell; of a panel's sides, at least and at most
 _NETWORK = 7.0  # inches of a network's sides
@@ -74,10 +74,19 @@ def _plot(panels: Sequence[Panel], path: Path, suffix: str) -> None:
     )
     try:
         for axis, panel in zip(axes[:, 0], panels, strict=True):
-            draw_network(axis, panel) if isinstance(panel, Network) else _draw(axis, panel)
+            _draw_any(axis, panel)
         figure.savefig(path, format=suffix[1:], dpi=120)
     finally:
         pyplot.close(figure)
+
+
+def _draw_any(axis: Axes, panel: Panel) -> None:
+    if isinstance(panel, Network):
+        draw_network(axis, panel)
+    elif isinstance(panel, MarkedText):
+        draw_marked_text(axis, panel)
+    else:
+        _draw(axis, panel)
 
 
 def _draw(axis: Axes, panel: Panel) -> None:
@@ -108,6 +117,8 @@ def _sides(panel: Panel) -> tuple[float, float]:
     """Inches along and down."""
     if isinstance(panel, Network):
         return _NETWORK, _NETWORK
+    if isinstance(panel, MarkedText):
+        return marked_text_sides(panel)
     return _side(panel.values.shape[1]), _side(len(panel.values))
 
 
@@ -154,8 +165,3 @@ def draw_network(axis: Axes, network: Network) -> None:
     axis.set_aspect("equal")
     axis.margins(0.12)
     axis.axis("off")
-
-
-def plain_name(name: str) -> str:
-    """A name in which matplotlib finds no formula and no control character."""
-    return visible(name).replace("$", r"\$")

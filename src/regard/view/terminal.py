@@ -69,6 +69,33 @@ def story_map(weights: Tensor, sentences: Sequence[str], columns: Sequence[str] 
     return Text("\n".join(line.rstrip() for line in lines), no_wrap=True, overflow="ellipsis")
 
 
+def marked_text(weights: Tensor, words: Sequence[Sequence[str]], line_weights: Sequence[float]) -> Text:
+    """A text in lines, a shade for its weight before each line, and one behind each word that has some.
+
+    █ is the largest weight of a line, and of a word.
+
+    Args:
+        weights: [R, C], of each word of each line.
+        words: the words of each line.
+        line_weights: of the lines.
+
+    >>> import torch
+    >>> text = [["the", "bed", "was", "pazo"], ["a", "gem"]]
+    >>> print(marked_text(torch.tensor([[0.0, 0.0, 0.0, 0.2], [0.1, 0.8, 0.0, 0.0]]), text, [0.2, 0.8]).plain)
+    ░ the bed was pazo░
+    █ a gem█
+    """
+    largest, top = max(float(weights.max()), 1e-9) if weights.numel() else 1.0, max(line_weights, default=1.0)
+    lines = []
+    for line, values, weight in zip(words, weights.tolist(), line_weights, strict=True):
+        marked = (
+            isolated(visible(word)) + _levels([value], largest).strip()
+            for word, value in zip(line, values[: len(line)], strict=True)
+        )
+        lines.append(f"{_levels([weight], top)} {' '.join(marked)}")
+    return Text("\n".join(lines))
+
+
 def stacked(*rows: Sequence[str], width: int = 100) -> Text:
     """Rows of tokens one under the other, as many columns side by side as fit: tags under their words.
 

@@ -53,6 +53,11 @@ def cell(text: str) -> str:
     return "<br>".join(plain.splitlines())
 
 
+def plain_name(name: str) -> str:
+    """Return a name in which matplotlib finds no formula and no control character."""
+    return visible(name).replace("$", r"\$")
+
+
 SUFFIXES = (".png", ".svg", ".pdf", ".html")
 
 

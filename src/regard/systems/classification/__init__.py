@@ -19,9 +19,11 @@ from regard.systems.classification.sections import (
     LabelledJsonlData,
     LabelledTableData,
     LabelledTextData,
+    MovieReviewsData,
     OpinionsData,
     ReviewsData,
     UtterancesData,
+    VerdictsData,
 )
 
 SYSTEM = System(
@@ -31,6 +33,8 @@ SYSTEM = System(
         EndingsData,
         OpinionsData,
         ReviewsData,
+        VerdictsData,
+        MovieReviewsData,
         LabelledTextData,
         FolderData,
         LabelledTableData,
@@ -38,7 +42,10 @@ SYSTEM = System(
         LabelledHubData,
         UtterancesData,
     ),
-    models={"acceptor": "regard.systems.classification.acceptor:Acceptor"},
+    models={
+        "acceptor": "regard.systems.classification.acceptor:Acceptor",
+        "hierarchical": "regard.systems.classification.hierarchical:HierarchicalAttention",
+    },
     metrics=default_metrics,
     compares=compared,
     select=("metric",),

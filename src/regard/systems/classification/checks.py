@@ -40,8 +40,15 @@ def metric_options(recipe: Recipe, metric: Metric) -> Mapping[str, Any]:
     return {"separator": target.label_separator} if target is not None and metric.compares == "label_sets" else {}
 
 
+def reads_documents(recipe: Recipe) -> bool:
+    """Return whether texts are read as sentences."""
+    return recipe.model.kind == "hierarchical"
+
+
 def check_data(recipe: Recipe) -> None:
     """Two texts are read where the model compares two."""
+    if recipe.pairs and reads_documents(recipe):
+        raise ValueError("the model 'hierarchical' reads one text; these data have two")
     if recipe.pairs and not recipe.reads_pairs:
         raise ValueError(
             "pairs are two texts, for labels by a model that reads two: with pair_dim, or with encoder {kind: bert}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from regard.recipes.data_section import Reading, Split
-from regard.recipes.data_sections import HubData, JsonlData, LabelledData, SplitFiles, TableData
+from regard.recipes.data_sections import Files, HubData, JsonlData, LabelledData, SplitFiles, TableData
 from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 from regard.systems.classification.target_section import TargetData
@@ -103,6 +104,45 @@ class OpinionsData(GeneratedData):
 
     def examples(self, split: Split, reading: Reading) -> Examples | None:
         return reading.adapt(self._made(**self.arguments(split), labelled=reading.answer is not None))
+
+
+class VerdictsData(GeneratedData):
+    """Reviews in many sentences of made-up words, one of which gives the label; generated."""
+
+    made: ClassVar[str] = "regard.systems.classification.verdicts:Verdicts"
+
+    format: Literal["verdicts"]
+    """Selects this format."""
+    train_size: int = Field(4000, ge=1)
+    """Number of reviews to train on."""
+    valid_size: int = Field(300, ge=1)
+    """Number of reviews to validate on."""
+    test_size: int = Field(1000, ge=1)
+    """Number of reviews to test on; training has none of them."""
+    words: int = Field(30, ge=1, le=2450)
+    """Number of positive adjectives, and of negative ones."""
+    shortest: int = Field(6, ge=1)
+    """Smallest number of sentences in a review."""
+    longest: int = Field(20, ge=1)
+    """Largest number of sentences in a review."""
+    seed: int = 0
+    """Seed of the reviews; meanings of words are fixed."""
+
+
+class MovieReviewsData(Files):
+    """Film reviews of the polarity data set, version 2.0, in its ten folds."""
+
+    format: Literal["movie_reviews"]
+    """Selects this format."""
+    archive: str = "movie_reviews.zip"
+    """A .zip archive or a folder, with a folder of .txt files per label: `neg/cv713_29002.txt`."""
+    fold: int = Field(0, ge=0, le=9)
+    """Fold that tests, the first digit of the number in a name; the next one validates, the other eight train."""
+
+    def examples(self, split: Split, reading: Reading) -> Examples | None:
+        from regard.systems.classification.movie_reviews import MovieReviews
+
+        return MovieReviews((self.root or Path()) / self.archive, split, self.fold, **self.reading())
 
 
 class ReviewsData(GeneratedData, TargetData):

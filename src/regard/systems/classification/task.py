@@ -8,11 +8,13 @@ from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import torch
+from rich.text import Text
 from torch import Tensor, nn
 
 from regard.data.batching.batch import Batch
 from regard.data.batching.corpus import Corpus
 from regard.data.example import Example, Value
+from regard.data.fields.field import Field
 from regard.data.fields.target_kinds import ONE_LABEL, OneLabel
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.formats.joined import SECOND
@@ -29,7 +31,9 @@ from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import EOS, UNK
 from regard.systems.classification.acceptor import Acceptor
-from regard.systems.classification.checks import target_of
+from regard.systems.classification.checks import reads_documents, target_of
+from regard.systems.classification.document_view import document_panel
+from regard.systems.classification.documents import DocumentField, encoded_documents
 from regard.systems.classification.sections import Decoding
 from regard.systems.classification.targets.label import LabelTarget
 from regard.systems.classification.targets.label_set import LabelSetTarget
@@ -42,6 +46,8 @@ from regard.tasks.loss import Loss
 from regard.tasks.panels import layers_panel
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Encoders, Task, Unrolling, in_batches
+from regard.tasks.tokenizers import tokens_field
+from regard.view.terminal import marked_text
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,7 @@ class Classification(Task):
         encoders: the tokenizer of "text" and the labels, or the numbers, of "label".
         smoothing: of the labels.
         pairs: whether a label is of two texts, which are asked with a tab between.
+        documents: whether texts are read as sentences, for a model with attention to sentences and to their words.
         weights: of the classes in the training loss; None for all alike.
         target_of: from the encoder of "label" to its form of target.
     """
@@ -74,13 +81,26 @@ class Classification(Task):
     encoders: Encoders
     smoothing: float = 0.0
     pairs: bool = False
+    documents: bool = False
     weights: ClassWeights | None = None
     target_of: Callable[[Any], Target] = LabelTarget
 
     @classmethod
     def of(cls, recipe: Recipe, encoders: Encoders) -> Classification:
-        smoothing = recipe.train.label_smoothing
-        return cls(encoders, smoothing, pairs=recipe.pairs, target_of=_target_maker(recipe, encoders))
+        return cls(
+            encoders,
+            recipe.train.label_smoothing,
+            pairs=recipe.pairs,
+            documents=reads_documents(recipe),
+            target_of=_target_maker(recipe, encoders),
+        )
+
+    @classmethod
+    def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
+        found = super().fields(recipe)
+        if reads_documents(recipe):
+            found["text"] = DocumentField(learner=tokens_field(recipe.tokenizer).learner)
+        return found
 
     @classmethod
     def reading(cls, recipe: Recipe) -> Reading:
@@ -162,7 +182,7 @@ class Classification(Task):
         assert isinstance(tokenizer, Tokenizer)
         if self.pairs and (alone := next((text for text in texts if "\t" not in text), None)) is not None:
             raise TextError(f"the label is of two texts with a tab between; this is one: {shortened(alone)!r}")
-        encoded = tokenizer.encode_all(list(texts)) if texts else []
+        encoded = self._encoded(texts)
         check_room(model, texts, [_read_at_once(model, ids) for ids in encoded])
         answers: list[list[Prediction]] = [[] for _ in texts]
         for part, ids, lengths in in_batches(encoded, batch, next(model.parameters()).device):
@@ -182,9 +202,28 @@ class Classification(Task):
                 ]  # fmt: skip
         return answers
 
+    def _encoded(self, texts: Sequence[str]) -> list[list[int]]:
+        tokenizer = self.encoders["text"]
+        assert isinstance(tokenizer, Tokenizer)
+        if not texts:
+            return []
+        return encoded_documents(texts, tokenizer.encode_all) if self.documents else tokenizer.encode_all(list(texts))
+
+    def drawing(self, prediction: Prediction) -> Text | None:
+        """Return where each hop looked; of a document its sentences, each with its weight and those of its words."""
+        if not self.documents or prediction.alignment is None:
+            return super().drawing(prediction)
+        panel = document_panel(prediction)
+        return marked_text(panel.values, panel.words, panel.line_weights)
+
+    def shown_input(self, prediction: Prediction) -> str:
+        return shortened(prediction.source) if self.documents else super().shown_input(prediction)
+
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
         """Return what a model looks at; of a BERT that does not pool by attention, what its layers look at."""
         no_head(head)
+        if self.documents:
+            return [document_panel(self.predict(model, [text], search)[0][0])]
         if not isinstance(model, Acceptor) or not isinstance(model.encoder, BertEncoder):
             return super().panels(model, text, search)
         if model.attention is not None or model.pair is not None:

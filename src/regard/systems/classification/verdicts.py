@@ -1,0 +1,73 @@
+"""Reviews in many sentences, one of which has the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from regard.data.batching.order import mixed
+from regard.data.example import Example
+from regard.data.generated import Generated, adjectives
+from regard.data.problems import DataError
+from regard.data.split import Part
+
+_THINGS = ("bar", "bed", "breakfast", "garden", "lift", "pool", "porter", "view")
+_VERDICTS = ("all in all", "in the end", "on the whole")
+_DEGREES = ("", "quite ", "so ", "very ")
+_DRAWS = 4  # per sentence
+
+
+@dataclass(frozen=True)
+class Verdicts(Generated):
+    """Reviews that praise some things and blame others, with a sentence on the whole that gives the label.
+
+    "the bed was very noro . on the whole the hotel was zada . the pool was duma .": adjectives praise or blame, in any
+    order; the label is "good" or "bad", as the adjective of the sentence on the hotel has it. Nothing else in a review
+    depends on the label, and only labels tell what an adjective means.
+
+    Args:
+        split: "train" (80% of all reviews), "valid" or "test" (10% each).
+        size: how many examples.
+        words: adjectives of each kind.
+        shortest, longest: number of sentences.
+        seed: another seed, other reviews; the meaning of words stays.
+
+    >>> Verdicts(shortest=3, longest=3)[0].fields
+    """
+
+    split: Part = "train"
+    size: int = field(default=1000, kw_only=True)
+    words: int = field(default=30, kw_only=True)
+    shortest: int = field(default=6, kw_only=True)
+    longest: int = field(default=20, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.check_split()
+        if not 1 <= self.words <= len(adjectives()) // 2:
+            raise DataError(f"there are 1 to {len(adjectives()) // 2} adjectives of each kind, not {self.words}")
+        if not 1 <= self.shortest <= self.longest:
+            raise DataError(f"reviews of {self.shortest} to {self.longest} sentences: 1 <= shortest <= longest")
+
+    def example(self, index: int) -> Example:
+        attempt = 0
+        while True:
+            text, good = self._drawn(index, attempt)
+            if self.is_here(text):
+                return Example({"text": text, "label": "good" if good else "bad"}, self.where(index))
+            attempt += 1
+
+    def _drawn(self, index: int, attempt: int) -> tuple[str, bool]:
+        """A review, and whether its verdict is good."""
+        drawn = mixed(np.arange(2 + _DRAWS * self.longest, dtype=np.uint64), self.seed, index, attempt).tolist()
+        count = self.shortest + drawn[0] % (self.longest - self.shortest + 1)
+        verdict, good, sentences = drawn[1] % count, False, []
+        for number in range(count):
+            subject, degree, praises, word = drawn[2 + _DRAWS * number : 2 + _DRAWS * (number + 1)]
+            about = f"the {_THINGS[subject % len(_THINGS)]}"
+            if number == verdict:
+                about, good = f"{_VERDICTS[subject % len(_VERDICTS)]} the hotel", praises % 2 == 1
+            adjective = adjectives()[2 * (word % self.words) + praises % 2]
+            sentences.append(f"{about} was {_DEGREES[degree % len(_DEGREES)]}{adjective} .")
+        return " ".join(sentences), good

@@ -1,0 +1,80 @@
+"""A text in lines, with weights on its words and on its lines, as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.cells import cell_len
+
+from regard.explain.panel import MarkedText
+from regard.view.text import plain_name, visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_WIDTH = 110  # characters of a row of the picture; longer lines are wrapped
+_HEAD = 6  # characters that the weight of a line takes
+_FONT = 7.0  # points
+_CHARACTER, _ROW = 0.602 * _FONT / 72, 0.2  # inches of a character of the monospaced font, and of a row
+
+
+class Placed(NamedTuple):
+    """A word at its place in the picture, in characters from the left and rows from the top."""
+
+    word: str
+    value: float
+    column: int
+    row: int
+
+
+def placed(words: Sequence[Sequence[str]], values: Sequence[Sequence[float]]) -> Iterator[list[Placed]]:
+    """Yield the words of each line at their places.
+
+    >>> [(one.column, one.row) for line in placed([["a", "gem"], ["so"]], [[0.0, 1.0], [1.0]]) for one in line]
+    [(6, 0), (8, 0), (6, 1)]
+    """
+    row = 0
+    for line, weights in zip(words, values, strict=True):
+        column, found = _HEAD, []
+        for word, value in zip(line, weights, strict=False):  # values are padded behind the last word
+            wide = cell_len(word)
+            if column + wide > _WIDTH and column > _HEAD:
+                column, row = _HEAD, row + 1
+            found.append(Placed(word, value, column, row))
+            column += wide + 1
+        yield found
+        row += 1
+
+
+def marked_text_sides(panel: MarkedText) -> tuple[float, float]:
+    """Return width and height of the picture, in inches."""
+    rows = [line[-1].row if line else 0 for line in placed(panel.words, panel.values.tolist())]
+    return _WIDTH * _CHARACTER, _ROW * (max(rows, default=0) + 1)
+
+
+def draw_marked_text(axis: Axes, panel: MarkedText) -> None:
+    """Draw words on blue, darker for larger weights, and the weight of each line on red in front of it."""
+    from matplotlib import colormaps
+
+    values = panel.values.tolist()
+    largest = max((value for row in values for value in row), default=0.0) or 1.0
+    top = max(panel.line_weights, default=0.0) or 1.0
+    lines = list(placed(panel.words, values))
+    for line, weight in zip(lines, panel.line_weights, strict=True):
+        begin = line[0].row if line else 0
+        _mark(axis, f"{weight:.2f}", 0, begin, colormaps["Reds"](0.7 * weight / top))
+        for one in line:
+            _mark(axis, visible(one.word), one.column, one.row, colormaps["Blues"](0.7 * one.value / largest))
+    axis.set_xlim(0, _WIDTH)
+    axis.set_ylim(max((line[-1].row for line in lines if line), default=0) + 1, 0)
+    axis.set_title(plain_name(panel.title), fontsize=9, loc="left")
+    axis.axis("off")
+
+
+def _mark(axis: Axes, text: str, column: int, row: int, colour: object) -> None:
+    from matplotlib.patches import Rectangle
+
+    wide = cell_len(text)
+    axis.add_patch(Rectangle((column - 0.3, row + 0.05), wide + 0.6, 0.9, facecolor=colour, edgecolor="none"))
+    axis.text(column, row + 0.5, plain_name(text), fontsize=_FONT, family="monospace", va="center")
