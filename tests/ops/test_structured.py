@@ -48,6 +48,23 @@ def test_gradients() -> None:
     check_gradients(read, torch.randn(3, 4, 3), torch.randn(2, 3), torch.randn(5, 2))
 
 
+def test_bias() -> None:
+    hidden, inner, outer, bias = torch.randn(2, 7, 5), torch.randn(3, 5), torch.randn(4, 3), torch.randn(3)
+    longer = torch.cat((hidden, torch.ones(2, 7, 1)), dim=2)  # a column of ones, whose weights are the bias
+    out = structured_attention(hidden, inner, outer, Mask.padding([7, 2]), bias=bias)
+    same = structured_attention(longer, torch.cat((inner, bias[:, None]), dim=1), outer, Mask.padding([7, 2]))
+    assert_close(out.weights(), same.weights().double(), tolerance=1e-5)
+    assert_close(out.context, same.context[:, :, :5].double(), tolerance=1e-5)
+    with pytest.raises(ValueError, match=r"bias must be \[A\].*got \[5\]"):
+        structured_attention(hidden, inner, outer, bias=torch.randn(5))
+    module = StructuredSelfAttention(5, 3, 1, bias=True)
+    read = module(hidden)
+    straight = structured_attention(
+        hidden, module.inner_map.weight, module.outer_map.weight, bias=module.inner_map.bias
+    )
+    assert_close(read.context, straight.context.double(), tolerance=1e-6)
+
+
 def test_it_is_additive_attention_with_a_head_a_hop_and_no_query() -> None:
     hidden, inner, outer = torch.randn(2, 7, 5), torch.randn(3, 5), torch.randn(4, 3)
     mask = Mask.padding([7, 2])

@@ -25,8 +25,8 @@ from regard.recipes.source import class_source, entries
 from regard.recipes.yaml_document import Document
 
 BROUGHT = (
-    *("acceptor", "gat", "lstmn_lm", "memory_network", "memory_transformer", "ntm", "pointer_lm", "rnn", "span_reader"),
-    "transducer",
+    *("acceptor", "gat", "hierarchical", "lstmn_lm", "memory_network", "memory_transformer", "ntm", "pointer_lm"),
+    *("rnn", "span_reader", "transducer"),
 )
 """Models of systems whose sizes are numbers of ids or widths."""
 PLACES = {**PARTS, "model": {**PARTS["model"], **{name: all_models()[name] for name in BROUGHT}}}

@@ -58,7 +58,8 @@ class Cut(NamedTuple):
         ends = (text == EOS) & inside
         words = inside & ~ends
         number = ends.cumsum(1) - ends.long()  # an end belongs to the sentence that it closes
-        counts = (number + 1).masked_fill(~inside, 0).amax(1)
+        ended = ends.sum(1)
+        counts = ended + (words & (number == ended.unsqueeze(1))).any(1)
         following = torch.where(ends, time + 1, 0).cummax(1).values  # where the sentence behind the last end begins
         place = time - F.pad(following[:, :-1], (1, 0))
         sentence = number + _first(counts)
