@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _WIDTH = 110  # characters of a row of the picture; longer lines are wrapped
+_NARROWEST = 30  # characters of a row at least, for the title
 _HEAD = 6  # characters that the weight of a line takes
 _FONT = 7.0  # points
 _CHARACTER, _ROW = 0.602 * _FONT / 72, 0.2  # inches of a character of the monospaced font, and of a row
@@ -49,8 +50,15 @@ def placed(words: Sequence[Sequence[str]], values: Sequence[Sequence[float]]) ->
 
 def marked_text_sides(panel: MarkedText) -> tuple[float, float]:
     """Return width and height of the picture, in inches."""
-    rows = [line[-1].row if line else 0 for line in placed(panel.words, panel.values.tolist())]
-    return _WIDTH * _CHARACTER, _ROW * (max(rows, default=0) + 1)
+    columns, rows = _size(placed(panel.words, panel.values.tolist()))
+    return columns * _CHARACTER, rows * _ROW
+
+
+def _size(lines: Iterable[list[Placed]]) -> tuple[int, int]:
+    """Return columns and rows that a text takes."""
+    words = [one for line in lines for one in line]
+    columns = max((one.column + cell_len(one.word) for one in words), default=0)
+    return max(columns, _NARROWEST), max((one.row for one in words), default=0) + 1
 
 
 def draw_marked_text(axis: Axes, panel: MarkedText) -> None:
@@ -62,12 +70,13 @@ def draw_marked_text(axis: Axes, panel: MarkedText) -> None:
     top = max(panel.line_weights, default=0.0) or 1.0
     lines = list(placed(panel.words, values))
     for line, weight in zip(lines, panel.line_weights, strict=True):
-        begin = line[0].row if line else 0
-        _mark(axis, f"{weight:.2f}", 0, begin, colormaps["Reds"](0.7 * weight / top))
+        if line:
+            _mark(axis, f"{weight:.2f}", 0, line[0].row, colormaps["Reds"](0.7 * weight / top))
         for one in line:
             _mark(axis, visible(one.word), one.column, one.row, colormaps["Blues"](0.7 * one.value / largest))
-    axis.set_xlim(0, _WIDTH)
-    axis.set_ylim(max((line[-1].row for line in lines if line), default=0) + 1, 0)
+    columns, rows = _size(lines)
+    axis.set_xlim(0, columns)
+    axis.set_ylim(rows, 0)
     axis.set_title(plain_name(panel.title), fontsize=9, loc="left")
     axis.axis("off")
 

@@ -1,0 +1,51 @@
+"""A text with weights on words and lines: places in a picture, a page, a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from regard.explain.panel import MarkedText, Panel
+from regard.view.marked_text import marked_text_sides, placed
+from regard.view.page import page
+from regard.view.panels import draw
+from regard.view.terminal import marked_text
+
+WORDS = (("a", "$gem$"), ("so", "<b>", "x\x1b"))
+VALUES = torch.tensor([[0.25, 0.5, 0.0], [0.0, 0.0, 0.125]])
+TEXT = MarkedText("good", VALUES, words=WORDS, line_weights=(0.75, 0.25))
+
+
+def test_lines_are_wrapped_and_words_stand_apart() -> None:
+    (line,) = placed([["word"] * 50], [[0.0] * 50])
+    assert {one.row for one in line} == {0, 1, 2}
+    assert all(one.column + 4 <= 110 for one in line)
+    for row in range(3):
+        columns = [one.column for one in line if one.row == row]
+        assert columns == list(range(6, 6 + 5 * len(columns), 5))
+    assert (
+        marked_text_sides(TEXT)[1] * 3
+        == marked_text_sides(MarkedText("", VALUES[:1].repeat(6, 1), words=WORDS[:1] * 6))[1]
+    )
+
+
+def test_every_kind_of_picture_is_written(tmp_path: Path) -> None:
+    plain = MarkedText("good", VALUES, words=(WORDS[0], ("so",)), line_weights=TEXT.line_weights)
+    for suffix in (".png", ".svg", ".pdf", ".html"):
+        path = tmp_path / f"text{suffix}"
+        assert draw([plain, Panel("beside", torch.eye(2)), MarkedText("empty", torch.zeros(0, 0))], path) is None
+        assert path.stat().st_size > 500
+
+
+def test_a_page_has_a_line_with_its_weight_and_no_markup_of_words() -> None:
+    text = page([TEXT])
+    assert [part.count("<mark") for part in text.split("<tr>")[1:]] == [3, 4]
+    assert ">0.75</mark></th>" in text
+    assert "&lt;b&gt;" in text
+    assert "\x1b" not in text
+
+
+def test_a_terminal_shades_lines_and_words_by_the_largest() -> None:
+    assert marked_text(VALUES, WORDS, TEXT.line_weights).plain == "█ a▒ $gem$█\n░ so <b> x␛░"
+    assert marked_text(torch.zeros(0, 0), (), ()).plain == ""
