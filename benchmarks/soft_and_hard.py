@@ -93,7 +93,7 @@ class Task:
             texts = [one["target"] for one in pairs]
             sources = [one["source"].lower() for one in pairs]
             reader = Tokenizer.train(iter(sources), kind="characters")
-            rows = reader.encode_all(sources)
+            rows, self.letters = reader.encode_all(sources), reader.vocabulary()
             source, lengths = padded(rows), torch.tensor([len(row) for row in rows])
             self.make: Callable[[Way], Network] = lambda way: dates_network(way, reader.size, self.size)
         else:
@@ -249,12 +249,15 @@ def tractable(folder: Path, updates: int) -> dict[str, Any]:
     inside = torch.arange(logits.shape[1]) < lengths.unsqueeze(1)
     difference = log_probs.detach().exp() - occupancy
     chosen = slice(0, int(lengths[0]))
-    draw_ctc([log_probs[0, chosen].detach().exp(), occupancy[0, chosen], logits.grad[0, chosen]], task, folder)
+    shown = [log_probs[0, chosen].detach().exp(), occupancy[0, chosen], logits.grad[0, chosen]]
+    draw_ctc(
+        shown, [task.letters[index] for index in batch.source[0, : int(lengths[0]) // FRAMES].tolist()], task, folder
+    )
     return {"largest difference": (logits.grad - difference)[inside].abs().max().item()}
 
 
-def draw_ctc(parts: Sequence[Tensor], task: Task, folder: Path) -> None:
-    """Draw softmax, occupancy and gradient of one date, frames from left to right."""
+def draw_ctc(parts: Sequence[Tensor], letters: Sequence[str], task: Task, folder: Path) -> None:
+    """Draw softmax, occupancy and gradient of one date, frames from left to right under the letters of the source."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -263,12 +266,13 @@ def draw_ctc(parts: Sequence[Tensor], task: Task, folder: Path) -> None:
     figure, axes = pyplot.subplots(3, 1, figsize=(8, 7.5), layout="constrained", sharex=True)
     titles = ("y = softmax of the logits", "γ = occupancy, by forward-backward", "∂L/∂logits, by autograd")
     for axis, part, title in zip(axes, parts, titles, strict=True):
-        used = [0, *range(EOS + 1, task.size)]  # the blank, and symbols of dates
+        used = [PAD, *sorted(range(EOS + 1, task.size), key=lambda index: task.symbols[index])]  # the blank, and dates
         least = -1.0 if part.min() < 0 else 0.0
         shown = axis.imshow(part[:, used].T, aspect="auto", cmap="RdBu" if least else "Blues", vmin=least, vmax=1.0)
-        axis.set_yticks(range(len(used)), ["blank", *task.symbols[EOS + 1 :]], fontsize=7)
+        axis.set_yticks(range(len(used)), ["blank", *(task.symbols[index] for index in used[1:])], fontsize=7)
         axis.set_title(title, fontsize=9, loc="left")
         figure.colorbar(shown, ax=axis, pad=0.01, fraction=0.03)
+    axes[-1].set_xticks([FRAMES * place + 0.5 for place in range(len(letters))], letters)
     axes[-1].set_xlabel(f"frames, {FRAMES} per character of the source", fontsize=8)
     figure.savefig(folder / "ctc_gradient.png", dpi=100)
     pyplot.close(figure)
@@ -376,8 +380,8 @@ def parts(folder: Path, *, quick: bool) -> dict[str, Callable[[], dict[str, Any]
         "variance": lambda: variances(400, (0, LATER)),
         "cost": lambda: costs(SIZES, 7),
         "ctc": lambda: tractable(folder, 400),
-        "dates": lambda: learning("dates", 3, 1500, 4000),
-        "scenes": lambda: learning("scenes", 3, 1000, 4000),
+        "dates": lambda: learning("dates", 3, 1000, 4000),
+        "scenes": lambda: learning("scenes", 3, 600, 4000),
     }
 
 
