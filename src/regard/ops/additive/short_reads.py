@@ -76,7 +76,8 @@ class _ShortRead(torch.autograd.Function):
         only_once(_WHAT)
         if upstream is None and upstream_weights is None:
             return None, None, None, None, None
-        return *pull(*ctx.saved_tensors, upstream, upstream_weights), None
+        query, key, value, weight, weights = ctx.saved_tensors
+        return *pull(query, key, value, weight, weights, upstream, upstream_weights), None
 
 
 def _dense(tensor: Tensor) -> Tensor:

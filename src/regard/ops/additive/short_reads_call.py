@@ -59,4 +59,5 @@ def pull(
 
 def _side(size: int) -> int:
     """Side of a tile: a power of two that tensor cores take."""
-    return max(16, triton.next_power_of_2(size))
+    side: int = triton.next_power_of_2(size)
+    return max(16, side)
