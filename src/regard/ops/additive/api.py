@@ -192,7 +192,7 @@ def _refusal(
     if features is not None and impl in ("cpu_sigmoid", "harmonic", "short_reads"):
         return "has no features"
     if impl == "short_reads":
-        return short_reads.refusal(query, key, mask)
+        return short_reads.refusal(query, key, value, mask)
     if impl != "cpu_sigmoid":
         return None
     tensors = (query, key, value, weight)

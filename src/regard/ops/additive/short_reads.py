@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from regard.cuda_capture import is_recording
-from regard.masks import Mask, Shape
+from regard.masks import Mask
 from regard.ops.attended import Attended
-from regard.ops.kernels import DTYPES, apply_once, check_kernels, only_once, runnable
+from regard.ops.kernels import DTYPES, apply_once, no_kernels, only_once, runnable
 from regard.ops.limits import Limits, in_spans
 
 _WHAT = "additive: the kernel short_reads"
@@ -21,37 +21,50 @@ LONGEST = 64
 
 def fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> bool:
     """Return whether this is a short read in eager mode; a CUDA graph has no launches to save."""
-    if is_recording() or not runnable(query, key, value):
+    if is_recording() or not runnable(query, key, value) or not (query.numel() and value.numel()):
         return False
-    return refusal(query, key, mask) is None and bool(query.numel() and value.numel())
+    return max(query.shape[2], key.shape[2]) <= LONGEST and _limits(query, key, mask) is not None
 
 
-def refusal(query: Tensor, key: Tensor, mask: Mask | None) -> str | None:
+def refusal(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> str | None:
     """The reason why the kernels cannot read this, as the end of a sentence; None if they can."""
-    batch, heads, queries, _ = query.shape
-    keys = key.shape[2]
+    queries, keys = query.shape[2], key.shape[2]
     if max(queries, keys) > LONGEST:
         return f"has up to {LONGEST} queries and keys; got {queries} and {keys}"
-    if not in_spans(mask, (batch, heads, queries, keys)):
+    if _limits(query, key, mask) is None:
         return "has padding and windows, not other masks"
-    return None
+    reasons = (no_kernels(tensor.device, tensor.dtype, DTYPES) for tensor in (query, key, value))
+    return next(filter(None, reasons), None)
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, weight: Tensor, mask: Mask | None) -> Attended:
-    """The same function as `reference.attention` without features and dropout."""
-    for tensor in (query, key, value):
-        check_kernels(_WHAT, tensor.device, tensor.dtype, DTYPES, 'use impl="reference", or leave impl out')
-    batch, heads, queries, _ = query.shape
-    shape = batch, heads, queries, key.shape[2]
-    context, weights = apply_once(_WHAT, _ShortRead, query, key, value, weight, _limits(mask, shape, query.device))
+    """The same function as `reference.attention` without features and dropout; `fits` or `refusal` comes first."""
+    limits = _limits(query, key, mask)
+    assert limits is not None
+    operands = query, key, value, weight
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in operands):
+        context, weights = apply_once(_WHAT, _ShortRead, *operands, limits)
+    else:
+        from regard.ops.additive.short_reads_call import read
+
+        context, weights = read(_dense(query), _dense(key), _dense(value), weight.contiguous(), limits)
     return Attended.from_weights(context, weights, impl="short_reads")
 
 
-def _limits(mask: Mask | None, shape: Shape, device: torch.device) -> Limits:
-    """Limits of a mask, made once for the steps and layers that read by it."""
+_EVERYTHING = Limits()
+
+
+def _limits(query: Tensor, key: Tensor, mask: Mask | None) -> Limits | None:
+    """Limits of a mask, made once for the steps and layers that read by it; None where limits cannot say it."""
     if mask is None:
-        return Limits()
-    return mask.latest(Limits, (shape, device), lambda: Limits.of(mask, shape, device))
+        return _EVERYTHING
+    batch, heads, queries, _ = query.shape
+    shape, device = (batch, heads, queries, key.shape[2]), query.device
+
+    def make() -> Limits | None:
+        return Limits.of(mask, shape, device) if in_spans(mask, shape) else None
+
+    return mask.latest(Limits, (shape, device), make)
 
 
 class _ShortRead(torch.autograd.Function):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
 import torch
 import triton
 from torch import Tensor
@@ -22,7 +25,7 @@ def read(query: Tensor, key: Tensor, value: Tensor, weight: Tensor, limits: Limi
     after = -_FAR if limits.after is None else limits.after
     until = _FAR if limits.until is None else limits.until
     if weights.numel():
-        with torch.cuda.device_of(query):
+        with _on_device(query):
             kernels.read[batch * heads, -(-queries // _ROWS)](
                 query, *query.stride()[:3], key, *key.stride()[:3], value, *value.stride()[:3], weight, context,
                 weights, weights if limits.lengths is None else limits.lengths.contiguous(),
@@ -44,7 +47,7 @@ def pull(
     grads = [torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device) for tensor in (query, key, value)]
     grad_weight = torch.empty(batch, heads, width, dtype=torch.float32, device=query.device)
     if weights.numel():
-        with torch.cuda.device_of(query):
+        with _on_device(query):
             kernels.pull[batch * heads, -(-max(width, value_width) // _UNITS)](
                 query, *query.stride()[:3], key, *key.stride()[:3], value, *value.stride()[:3], weight, weights,
                 upstream.contiguous(), weights if upstream_weights is None else upstream_weights.contiguous(),
@@ -55,6 +58,16 @@ def pull(
         for grad in (*grads, grad_weight):
             grad.zero_()
     return grads[0], grads[1], grads[2], grad_weight.sum(0).to(weight.dtype)
+
+
+def _on_device(tensor: Tensor) -> AbstractContextManager[Any]:
+    """Context in which kernels start on the device of a tensor; nothing where that is the current one."""
+    if not tensor.is_cuda or tensor.get_device() == torch.cuda.current_device():
+        return _HERE
+    return torch.cuda.device_of(tensor)
+
+
+_HERE = nullcontext()
 
 
 def _side(size: int) -> int:
