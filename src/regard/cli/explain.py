@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,18 +12,25 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from regard.cli.early_checks import check_runs
+from regard.cli.early_checks import check_input, check_runs
 from regard.cli.screen import fail, notice, show
 
 if TYPE_CHECKING:
     from regard.explain.study import Study
+    from regard.predictor import Predictor
+    from regard.recipes.file_data import Layout
+    from regard.tasks.splits import Name
 
 
 def command(
     run: Annotated[Path, typer.Argument(help="Folder of a run: runs/reviews")],
-    files: Annotated[
-        list[Path] | None, typer.Argument(help="Data file to explain answers on, in the recipe's format.")
+    file: Annotated[
+        Path | None, typer.Option(help="Input file, as for predict: columns, or one text per line.")
     ] = None,
+    form: Annotated[
+        str | None, typer.Option("--format", help="Format of the file: lines, table, jsonl, ...; default: by its name.")
+    ] = None,
+    source: Annotated[str | None, typer.Option(help="Input column, by name or by number from 0.")] = None,
     split: Annotated[
         Literal["test", "valid", "train"], typer.Option(help="Split to explain answers on, if no file is given.")
     ] = "test",
@@ -34,9 +43,10 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Ask whether attention explains: gradients, leave-one-out, erasure, and other weights with the same answer."""
-    if missing := next((file for file in files or [] if not file.exists()), None):
-        fail(f"{missing}: there is no such file")
+    if file is None and (form or source):
+        fail("--format and --source describe a file; give it with --file FILE")
     check_runs(run)
+    check_input(file)
 
     from rich.progress import Progress
 
@@ -45,18 +55,12 @@ def command(
     from regard.explain.study import study
     from regard.predictor import load
     from regard.recipes.file_data import Layout
-    from regard.runs.run import Run
-    from regard.tasks.inputs import file_overrides
-    from regard.tasks.splits import examples
     from regard.view.panels import draw
 
     try:
-        layout = Layout(None, (), None, None, None, None)  # as the recipe has it
-        loaded = load(run, overrides=file_overrides(Run(run).recipe(), files or [], layout))
-        found = examples(loaded.recipe, "test" if files else split)
-        if found is None:
-            fail(f"the recipe of {run} has no split {split!r}; try --split valid")
-        inputs = [loaded.task.ask(one.fields) for one, _ in zip(found, range(limit), strict=False)]
+        loaded = load(run)
+        layout = Layout(form, () if source is None else (source,))
+        inputs = list(islice(_inputs(loaded, file, layout, split), limit))
         subject = loaded.task.subject(loaded.model)
         with Progress(transient=True) as progress:
             job = progress.add_task("texts", total=len(inputs))
@@ -66,7 +70,7 @@ def command(
     except ValueError as problem:
         fail(str(problem))
     folder = run / "explain" if output is None else output
-    on = " and ".join(map(str, files)) if files else f"{run}, {split}"
+    on = f"{run}, {split if file is None else file}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "report.md").write_text(markdown(outcome, on), encoding="utf-8")
@@ -84,6 +88,24 @@ def command(
     for sentence in findings(outcome):
         show(f"- {escape(sentence)}")
     typer.echo(folder)
+
+
+def _inputs(loaded: Predictor, file: Path | None, layout: Layout, split: Name) -> Iterator[str]:
+    """Yield the inputs: those of a file, or of a split of the run's data."""
+    from regard.tasks.inputs import file_inputs
+    from regard.tasks.splits import examples
+
+    if file is not None:
+        for one in file_inputs(loaded.recipe, loaded.task, file, layout):
+            if one.problem is not None:
+                fail(f"{one.where}: {one.problem}")
+            yield one.text
+        return
+    found = examples(loaded.recipe, split)
+    if found is None:
+        fail(f"the recipe of {loaded.run.folder} has no split {split!r}; try --split valid")
+    for example in found:
+        yield loaded.task.ask(example.fields)
 
 
 def _show(outcome: Study) -> None:

@@ -68,8 +68,7 @@ def markdown(study: Study, title: str) -> str:
 
 def panel(shown: Shown) -> Panel:
     """One text as a table of measures by words, each row divided by its largest."""
-    title = f"{' '.join(shown.words)} → {shown.answer}"
-    return Panel(title, shown.scores, down="", along="", rows=shown.measures, columns=shown.words)
+    return Panel(f"→ {shown.answer}", shown.scores, down="", along="", rows=shown.measures, columns=shown.words)
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]] | list[tuple[str, str]]) -> str:
