@@ -18,8 +18,8 @@ from regard.cli.screen import fail, notice, show
 if TYPE_CHECKING:
     from regard.explain.study import Study
     from regard.predictor import Predictor
+    from regard.recipes.data_section import Split as SplitName
     from regard.recipes.file_data import Layout
-    from regard.tasks.splits import Name
 
 
 def command(
@@ -90,7 +90,7 @@ def command(
     typer.echo(folder)
 
 
-def _inputs(loaded: Predictor, file: Path | None, layout: Layout, split: Name) -> Iterator[str]:
+def _inputs(loaded: Predictor, file: Path | None, layout: Layout, split: SplitName) -> Iterator[str]:
     """Yield the inputs: those of a file, or of a split of the run's data."""
     from regard.tasks.inputs import file_inputs
     from regard.tasks.splits import examples

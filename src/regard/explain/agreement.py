@@ -131,7 +131,8 @@ def _normal(surplus: Tensor, words: Tensor, ties: list[Tensor], sums: list[tuple
     (cubic, linear), (other_cubic, other_linear) = sums
     variance = (m * (2 * words + 5) - linear - other_linear) / 18
     variance = variance + 2 * ties[0] * ties[1] / m + cubic * other_cubic / (9 * m * (words - 2))
-    return torch.special.erfc(surplus.abs() / (2 * variance).sqrt())
+    p: Tensor = torch.special.erfc(surplus.abs() / (2 * variance).sqrt())
+    return p
 
 
 def _exact(words: int, discordant: int) -> float:

@@ -28,7 +28,7 @@ def gradient(subject: Subject, texts: Texts, *, detach: bool = True) -> Tensor:
             them, and agrees with them more.
     """
     _, slopes = _slopes(subject, texts, detach=detach)
-    return slopes.norm(dim=2)
+    return slopes.square().sum(2).sqrt()
 
 
 def input_gradient(subject: Subject, texts: Texts, *, detach: bool = True) -> Tensor:

@@ -9,7 +9,7 @@ from regard.explain.study import PAIRS, SIGNIFICANT, Shown, Study
 
 def ranks_rows(study: Study) -> list[tuple[str, ...]]:
     """Rows of the table of agreement: both measures, τ with its deviation, significant share, overlap."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for pair in PAIRS:
         ranks = study.ranks[pair]
         rows.append(

@@ -63,7 +63,7 @@ def weighted_norms(weights: Tensor, values: Tensor, output: Tensor) -> Tensor:
     """
     heads, width = values.shape[1], values.shape[3]
     mapped = torch.einsum("bhsd,chd->bhsc", values, output.unflatten(1, (heads, width)))
-    return torch.einsum("bhts,bhsc->btsc", weights, mapped).norm(dim=3)
+    return torch.einsum("bhts,bhsc->btsc", weights, mapped).square().sum(3).sqrt()
 
 
 def _with_residual(weights: Tensor, residual: float) -> Tensor:

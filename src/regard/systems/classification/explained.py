@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.data.batching.batch import padded
 from regard.data.fields.tokenizer import Tokenizer
@@ -28,6 +28,9 @@ def subject_of(model: object, tokenizer: Tokenizer, target: object) -> Subject:
         raise ValueError("only classifiers of one text with one label are explained")
     if getattr(model.encoder, "reverse", False):
         raise ValueError("the encoder reads backwards (model.encoder.reverse); its embeddings stand in another order")
+    words_of = getattr(model.encoder, "words", None)
+    if not isinstance(words_of, nn.Module):
+        raise ValueError("the encoder has no word embeddings")
     attention, device = model.attention, next(model.parameters()).device
 
     def encode(texts: Texts) -> Encoded:
@@ -54,4 +57,4 @@ def subject_of(model: object, tokenizer: Tokenizer, target: object) -> Subject:
         return tokenizer.tokens(tokenizer.encode_all([given])[0] or [UNK])
 
     names = tuple(target.labels.decode(list(range(target.labels.size))))
-    return Subject(model.encoder.words, encode, attend, answer, repeat, read, words, names)
+    return Subject(words_of, encode, attend, answer, repeat, read, words, names)
