@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import ClassVar
 
 from regard.data.example import Bad, Example, Reader
 from regard.data.pictures.members import members, read_bytes
@@ -38,8 +37,6 @@ class MovieReviews(Reader):
     >>> [example.fields for example in MovieReviews(path, "test", 7)]
     [{'text': 'too long . too loud .', 'label': 'neg'}]
     """
-
-    registered_as: ClassVar[str] = "movie_reviews"
 
     path: str | Path
     split: Part = "train"
