@@ -404,8 +404,8 @@ def main() -> None:
             kept.write_text(json.dumps(results))
     results = json.loads(kept.read_text())  # with strings for keys, as a later call has them
     (folder / "table.md").write_text(table(results) + "\n")
+    print(table(results), flush=True)
     draw(results, folder / "soft_and_hard.png")
-    print(table(results))
 
 
 if __name__ == "__main__":
