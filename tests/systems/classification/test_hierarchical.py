@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.models import build
-from regard.systems.classification.hierarchical import Cut, HierarchicalAttention
+from regard.systems.classification.hierarchical import HierarchicalAttention, SentenceRows
 from tests.mechanism import assert_close
 
 SIZE, CLASSES, WIDTH = 11, 3, 6
@@ -98,11 +98,11 @@ def test_documents_of_nothing_have_the_bias_and_gradients_that_are_numbers(pooli
         assert_close(predicted.logits[0], made.output_map.bias, tolerance=1e-12)
         (slope,) = torch.autograd.grad(predicted.logits.square().sum(), made.words.table.weight, allow_unused=True)
         assert slope is None or torch.isfinite(slope).all()
-    assert Cut.of(torch.zeros(2, 0).long()).counts.tolist() == [0, 0]
+    assert SentenceRows.of(torch.zeros(2, 0).long()).counts.tolist() == [0, 0]
 
 
 def test_a_document_is_cut_behind_each_end() -> None:
-    cut = Cut.of(torch.tensor([[3, 5, 6, 3, 7], [8, 9, 3, 3, 9]]), torch.tensor([5, 4]))
+    cut = SentenceRows.of(torch.tensor([[3, 5, 6, 3, 7], [8, 9, 3, 3, 9]]), torch.tensor([5, 4]))
     assert cut.ids.tolist() == [[0, 0], [5, 6], [7, 0], [8, 9], [0, 0]]  # ends alone are sentences without words
     assert (cut.lengths.tolist(), cut.counts.tolist()) == ([0, 2, 1, 2, 0], [3, 2])
     vectors = torch.arange(5.0).unsqueeze(1) + 1

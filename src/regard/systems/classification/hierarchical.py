@@ -23,7 +23,7 @@ from regard.specials import EOS
 Pooling = Literal["attention", "mean", "max"]
 
 
-class Cut(NamedTuple):
+class SentenceRows(NamedTuple):
     """The sentences of a batch of documents, one per row.
 
     Attributes:
@@ -46,10 +46,10 @@ class Cut(NamedTuple):
 
     @classmethod
     def of(cls, text: Tensor, lengths: Tensor | None = None) -> Self:
-        """Cut ids [B, T] of true `lengths` [B] behind each `</s>`; words behind the last one are a sentence too.
+        """Split ids [B, T] of true `lengths` [B] behind each `</s>`; words behind the last one are a sentence, too.
 
-        >>> cut = Cut.of(torch.tensor([[5, 6, 3, 7, 3], [8, 3, 9, 9, 9]]), torch.tensor([5, 2]))
-        >>> cut.ids.tolist(), cut.lengths.tolist(), cut.counts.tolist()
+        >>> rows = SentenceRows.of(torch.tensor([[5, 6, 3, 7, 3], [8, 3, 9, 9, 9]]), torch.tensor([5, 2]))
+        >>> rows.ids.tolist(), rows.lengths.tolist(), rows.counts.tolist()
         ([[5, 6], [7, 0], [8, 0]], [2, 1, 1], [2, 1])
         """
         time = torch.arange(text.shape[1], device=text.device)
@@ -127,6 +127,7 @@ class Level(nn.Module):
             self.attention = StructuredSelfAttention(hidden_dim, attention_dim, 1, bias=True)
 
     def forward(self, sequence: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Pool sequences [N, J, input_dim] of true `lengths` [N]; one of length 0 has the vector 0."""
         states, _ = self.layers(sequence, lengths)
         states = self.dropout(states)
         if self.attention is not None:
@@ -205,11 +206,11 @@ class HierarchicalAttention(nn.Module):
 
     def forward(self, text: Tensor, lengths: Tensor | None = None) -> Predicted:
         """Documents [B, T] of true `lengths` [B] -> logits [B, num_classes]."""
-        cut = Cut.of(self.word_dropout(text), lengths)
-        sentences, word_weights = self.word_level(self.words(cut.ids), cut.lengths)
-        document, sentence_weights = self.sentence_level(cut.together(sentences), cut.counts)
+        rows = SentenceRows.of(self.word_dropout(text), lengths)
+        sentences, word_weights = self.word_level(self.words(rows.ids), rows.lengths)
+        document, sentence_weights = self.sentence_level(rows.together(sentences), rows.counts)
         logits: Tensor = self.output_map(self.dropout(document))
         if word_weights is None or sentence_weights is None:
             return Predicted(logits)
-        weights = cut.spread(word_weights, sentence_weights)
+        weights = rows.spread(word_weights, sentence_weights)
         return Predicted(logits, attended=Weights.of(weights.unsqueeze(1), has_heads=False))
