@@ -70,13 +70,13 @@ class SentenceRows(NamedTuple):
         return cls(ids, sizes, counts, sentence, place, words, ends)
 
     def together(self, vectors: Tensor) -> Tensor:
-        """Vectors of sentences [N, C] -> of each document [B, S, C], zero where it has no more."""
+        """Return the vectors of sentences [N, C] by document, [B, S, C]; zero where it has no more."""
         time = torch.arange(max(int(self.counts.max()), 1), device=vectors.device)
         there = time < self.counts.unsqueeze(1)
         return vectors.new_zeros(*there.shape, vectors.shape[1]).masked_scatter(there.unsqueeze(2), vectors)
 
     def spread(self, word_weights: Tensor, sentence_weights: Tensor) -> Tensor:
-        """Weights of words [N, J] and of sentences [B, S] -> [B, 2, T], at the positions of the text.
+        """Return the weights of words [N, J] and of sentences [B, S] at the positions of the text, [B, 2, T].
 
         The first row has α_i α_it at each word, which sums to one over a document; the second α_i at the end of each
         sentence.
