@@ -55,15 +55,16 @@ def _exponent(times: Mapping[int, float]) -> float:
 
 
 def _reached(curves: Sequence[Sequence[Sequence[float]]], level: float) -> str:
-    """Return median and range of the updates to a level; the loss where it was not reached."""
+    """Return median and range of the updates to a level; the loss where most seeds did not reach it."""
     if not curves:
         return ""
     ends = [one[-1] for one in curves]
-    if all(loss <= level for _, loss in ends):
-        counts = sorted(int(update) for update, _ in ends)
-        return f"{statistics.median(counts):.0f} ({counts[0]} to {counts[-1]})"
     most = max(int(update) for update, _ in ends)
-    return f"> {most:,} ({statistics.median(loss for _, loss in ends):.1f} nats then)"
+    counts = sorted(update if loss <= level else math.inf for update, loss in ends)
+    if (median := statistics.median(counts)) == math.inf:
+        return f"> {most:,} ({statistics.median(loss for _, loss in ends):.1f} nats then)"
+    last = f"> {most:,}" if counts[-1] == math.inf else f"{counts[-1]:.0f}"
+    return f"{median:.0f} ({counts[0]:.0f} to {last})"
 
 
 def draw(results: Results, path: Path) -> None:

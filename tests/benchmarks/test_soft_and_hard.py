@@ -134,6 +134,7 @@ def test_the_table_says_what_was_reached(tmp_path: Path) -> None:
         "dates": {
             name: [[[0, 9.0], [updates, loss]] for updates, loss in ((40, 2.0), (60, 1.0), (80, 2.5))],
             other: [[[0, 9.0], [1000, 8.0]]],
+            "CTC": [[[0, 9.0], [updates, loss]] for updates, loss in ((1000, 4.0), (60, 1.0), (80, 2.5))],
         },
     }
     rows = {row.split(" | ")[0].strip("| "): row for row in table(results).splitlines()}
@@ -141,6 +142,7 @@ def test_the_table_says_what_was_reached(tmp_path: Path) -> None:
     assert rows[name] == f"| soft | yes | yes | {cost} | 0 | 0 | 60 (40 to 80) |  |"
     assert "| no | unbiased estimate" in rows[other]
     assert "> 1,000 (8.0 nats then)" in rows[other]
+    assert rows["CTC"].endswith("| 80 (60 to > 1,000) |  |")
     draw(results, tmp_path / "a.png")
     assert (tmp_path / "a.png").stat().st_size > 1000
     assert math.isclose(sum(results["cost"][name].values()), 0.5 * sum(SIZES) / SIZES[0])
