@@ -8,8 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.cuda_capture import is_recording
 from regard.ops.attended import Attended
 from regard.ops.card import Card
+from regard.ops.ctc_scan import CapturedCTC
 from regard.ops.softmax import statistics_dtype, weigh_values
 
 CARD = Card(
@@ -213,8 +215,9 @@ def ctc_lengths(
     labels = targets.to(log_probs.device)
     there = torch.arange(targets.shape[1], device=log_probs.device) < of_targets.unsqueeze(1)
     outside = there & ((labels < 0) | (labels >= symbols) | (labels == blank))
-    if torch.compiler.is_compiling():  # nothing can be looked at here, but the program that is made looks
-        torch._assert_async(~outside.any(), f"ctc: a symbol is the blank, {blank}, or not one of {symbols}")
+    if is_recording():  # values on the device are checked where a compiled program can, and not in a CUDA graph
+        if torch.compiler.is_compiling():
+            torch._assert_async(~outside.any(), f"ctc: a symbol is the blank, {blank}, or not one of {symbols}")
         return of_frames, of_targets
     wrong = outside.nonzero()
     if len(wrong):
@@ -231,9 +234,10 @@ def _lengths(name: str, lengths: Tensor | None, batch: int, longest: int, device
         return torch.full((batch,), longest, device=device)
     if lengths.shape != (batch,):
         raise ValueError(f"ctc: {name}_lengths must be [B] = [{batch}]; got {list(lengths.shape)}")
-    if torch.compiler.is_compiling():
-        fits = ((lengths >= 0) & (lengths <= longest)).all()
-        torch._assert_async(fits, f"ctc: {name}_lengths lie between 0 and the longest")
+    if is_recording():
+        if torch.compiler.is_compiling():
+            fits = ((lengths >= 0) & (lengths <= longest)).all()
+            torch._assert_async(fits, f"ctc: {name}_lengths lie between 0 and the longest")
     elif batch and not 0 <= int(lengths.min()) <= int(lengths.max()) <= longest:
         raise ValueError(f"ctc: {name}_lengths must lie between 0 and {longest}; got {lengths.tolist()}")
     return lengths.to(device)
@@ -256,6 +260,9 @@ def ctc_losses(log_probs: Tensor, targets: Tensor, frames: Tensor, labels: Tenso
     if torch.compiler.is_compiling():
         losses: Tensor = _loss_and_slope(log_probs, targets, frames, labels, blank)[0]
         return losses
+    if is_recording():
+        captured: Tensor = CapturedCTC.apply(log_probs, targets, frames, labels, blank)  # type: ignore[no-untyped-call]
+        return captured
     by_frame = log_probs.transpose(0, 1)  # [T, B, V]
     return F.ctc_loss(by_frame, targets, frames, labels, blank=blank, reduction="none", zero_infinity=True)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from regard.data.example import Value
+from regard.recipes.copying import copies
 from regard.recipes.sections import Recipe
 from regard.systems.summaries.mail import OTHERS, shortened_body
 from regard.systems.summaries.sections import MailData, NoticesData
@@ -29,11 +30,11 @@ class Summarising(Translation):
 
     @classmethod
     def of(cls, recipe: Recipe, encoders: Encoders) -> Summarising:
-        smoothing, exposure = recipe.train.label_smoothing, Exposure.of(recipe)
+        made = cls(encoders, recipe.train.label_smoothing, Exposure.of(recipe), copy=copies(recipe))
         data = recipe.data
         if not isinstance(data, MailData | NoticesData):
-            return cls(encoders, smoothing, exposure)
-        return cls(encoders, smoothing, exposure, clean=data.clean, longest=data.longest)
+            return made
+        return replace(made, clean=data.clean, longest=data.longest)
 
     def parse(self, given: Any) -> Any:
         """Return a body as it is read in training, from a text, a mapping with `body`, a path or bytes."""
