@@ -67,9 +67,7 @@ class AugmentedFeed(Feed):
         frames, lengths = self._changed(batch[names[0]], batch[names[1]], batch.indices, place.epoch)
         return replace(batch, tensors={**batch.tensors, names[0]: frames, names[1]: lengths})
 
-    def _changed(
-        self, frames: Tensor, lengths: Tensor, examples: tuple[int, ...], epoch: int
-    ) -> tuple[Tensor, Tensor]:
+    def _changed(self, frames: Tensor, lengths: Tensor, examples: tuple[int, ...], epoch: int) -> tuple[Tensor, Tensor]:
         """Return frames [B, T', F] and lengths [B]."""
         if (voices := self.augmentation.voices) is not None:
             bands = self.features.restored(frames)
