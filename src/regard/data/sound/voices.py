@@ -25,7 +25,7 @@ class Voices:
     X is read between frames and between bands by linear interpolation; beyond the lowest and the highest band lie
     those. A recording of T frames becomes one of ⌈s T⌉.
 
-    An example gets the same changes in every run of a seed, in whichever batch it stands: a resumed run is the same run.
+    An example gets the same changes in every run of a seed, in whichever batch it stands.
 
     Attributes:
         speed: S, share by which a recording becomes longer or shorter.

@@ -1,4 +1,6 @@
-"""Share of texts that say names which training never had: `python -m regard.systems.records.unseen_names RUN name near`.
+"""Share of texts that say names which training never had.
+
+`python -m regard.systems.records.unseen_names RUN name near` prints it for each of the fields `name` and `near`.
 
 Each record of the test split is asked once with invented names in the place of its own: two capitalised words, none of
 which the training data have. A text is right if it has the name as it was given.
