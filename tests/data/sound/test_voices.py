@@ -6,7 +6,6 @@ import math
 
 import pytest
 import torch
-from torch import Tensor
 
 from regard.data.sound.spectrogram import LogMel
 from regard.data.sound.voices import Voices, _warped_bands

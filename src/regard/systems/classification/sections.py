@@ -55,8 +55,9 @@ class UtterancesData(SplitFiles):
     """Number of turns before each that are read with it."""
     separator: str = Field("|", min_length=1, pattern=r"^\S+$")
     """Token between turns that are read together."""
-    overlap: Literal["drop", "keep"] = "drop"
-    """Dialogues to validate or test on that are also in the training file: left out, or kept."""
+    overlap: Literal["drop", "pairs", "keep"] = "drop"
+    """Dialogues to validate or test on that are also in the training file: left out (drop), left out with all that
+    share two turns in a row with one of them (pairs), or kept."""
 
     def reader(self, named: str, reading: Reading) -> Reader:
         from regard.systems.classification.utterances import Utterances
@@ -72,7 +73,7 @@ class UtterancesData(SplitFiles):
             return found
         train = self.train if isinstance(self.train, tuple) else ()
         named = [one.file for one in train] or [str(self.train)]
-        return found.apart_from(tuple(self._path(one) for one in named))
+        return found.apart_from(tuple(self._path(one) for one in named), pairs=self.overlap == "pairs")
 
 
 class EndingsData(GeneratedData):

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from regard.data.example import Bad, Example, Reader, good_lines
 from regard.data.formats.jsonl import json_object
+from regard.data.formats.overlap import dialogue_parts
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Utterances(Reader):
         context: number of turns before each that are read with it.
         separator: a token between turns that are read together.
         without: files whose dialogues are left out, compared without regard to case and white space.
+        pairs: also leave out dialogues that have two turns in a row in common with those of `without`.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "talk.jsonl"
@@ -40,30 +42,32 @@ class Utterances(Reader):
     context: int = field(default=0, kw_only=True)
     separator: str = field(default="|", kw_only=True)
     without: tuple[Path, ...] = field(default=(), kw_only=True)
+    pairs: bool = field(default=False, kw_only=True)
 
     @property
     def files(self) -> tuple[Path, ...]:
         return (Path(self.path), *self.without)
 
-    def apart_from(self, files: tuple[Path, ...]) -> Self:
-        """Return a reader that leaves out the dialogues of these files."""
-        return replace(self, without=files)
+    def apart_from(self, files: tuple[Path, ...], *, pairs: bool = False) -> Self:
+        """Return a reader that leaves out the dialogues of these files, or all that share a pair of turns with them."""
+        return replace(self, without=files, pairs=pairs)
 
     def asking(self, columns: Mapping[str, Any]) -> Self:
         return replace(self, questions=True, without=())
 
     def read(self) -> Iterator[Example | Bad]:
-        known = {
-            _compared(found.get(self.turns))
-            for path in self.without
-            for found, _ in self._dialogues(path)
-            if not isinstance(found, Bad)
-        }
+        known = {part for path in self.without for found, _ in self._dialogues(path) for part in self._parts(found)}
         for found, where in self._dialogues(Path(self.path)):
             if isinstance(found, Bad):
                 yield found
-            elif not self.without or _compared(found.get(self.turns)) not in known:
+            elif not known or known.isdisjoint(self._parts(found)):
                 yield from self._examples(found, where)
+
+    def _parts(self, found: dict[str, Any] | Bad) -> Iterator[tuple[str, ...]]:
+        """Yield what a dialogue must not have in common with those of `without`."""
+        turns = [] if isinstance(found, Bad) else found.get(self.turns)
+        if isinstance(turns, list):
+            yield from dialogue_parts([str(turn) for turn in turns], pairs=self.pairs)
 
     def _dialogues(self, path: Path) -> Iterator[tuple[dict[str, Any] | Bad, str]]:
         for line in good_lines(path, self.encoding, self.max_line):
@@ -98,10 +102,3 @@ class Utterances(Reader):
         if not isinstance(label, int) or not 0 <= label < len(self.names):
             return Bad(where, f"the label {label!r} is no number from 0 to {len(self.names) - 1}, which have names")
         return Example({"text": text, "label": self.names[label]}, where)
-
-
-def _compared(turns: object) -> str:
-    """Return the turns of a dialogue without case and white space."""
-    if not isinstance(turns, list):
-        return ""
-    return "\n".join("".join(str(turn).lower().split()) for turn in turns)
