@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 import regard
 from regard.recipes.load import load
@@ -49,3 +50,17 @@ def test_subjects_of_other_people_are_references(run: Path, tmp_path: Path) -> N
     task, reading = model.task, type(model.task).reading(model.recipe)
     examples = load("notices", [section], model=False).recipe.data.examples("valid", reading)
     assert [task.references(one.fields) for one in examples or ()] == [["x", "y"], ["y"], ["x"]]
+
+
+def test_words_that_training_never_had_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that is certain to copy its source word by word says the word as it was written."""
+    monkeypatch.chdir(tmp_path)
+    small = ("data.train_size=200", "data.valid_size=20", "data.test_size=20", "model.hidden_dim=16")
+    copying = ("model.copy=true", "model.coverage=0.5", "decode.max_length=4")
+    asked("train", "notices", *small, *copying, "train.steps=2", "train.valid_every=2", "train.log_every=1")
+    model = regard.load("runs/notices")
+    with torch.no_grad():
+        model.model.gate.bias.fill_(-1e4)
+    (answer,) = model.predict(["Zyx Zyx Zyx"])
+    assert set(answer.text.split()) == {"Zyx"}
+    assert model.task.input_warnings(model.model, ["Zyx"]) == []
