@@ -38,6 +38,13 @@ def test_every_form_of_a_body_has_the_same_subject(run: Path, tmp_path: Path) ->
     assert (tmp_path / "view.png").stat().st_size > 1000
 
 
+def test_a_body_of_quotes_alone_is_noted(run: Path) -> None:
+    said = " ".join(asked("predict", run, "> who comes ?").split())
+    assert "'> who comes ?'" in said
+    assert "data.clean" in said
+    assert "quotes" not in asked("predict", run, "who comes ?")
+
+
 def test_subjects_of_other_people_are_references(run: Path, tmp_path: Path) -> None:
     rows = [
         {"body": BODY, "subject": "x", "ann": "y"},

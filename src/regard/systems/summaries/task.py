@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from regard.data.example import Value
+from regard.data.problems import TextError
 from regard.recipes.copying import copies
 from regard.recipes.sections import Recipe
 from regard.systems.summaries.mail import OTHERS, shortened_body
@@ -41,6 +43,18 @@ class Summarising(Translation):
         if isinstance(given, Mapping) and isinstance(given.get("body"), str):
             given = given["body"]
         return shortened_body(super().parse(given), clean=self.clean, longest=self.longest)
+
+    def input_warnings(self, model: Any, texts: Sequence[Any]) -> list[str]:
+        """Return warnings about words, and about bodies of which nothing is left to read."""
+        found = []
+        for given in texts:
+            with suppress(TextError):  # which the answer will be
+                if isinstance(given, str) and given.strip() and not self.parse(given):
+                    found.append(
+                        f"the body {given.strip()[:60]!r} has nothing but quotes, headers or a closing, which are not "
+                        "read; give text of its own, or train with data.clean=false"
+                    )
+        return [*found, *super().input_warnings(model, texts)]
 
     def references(self, fields: Mapping[str, Value]) -> list[str]:
         others = fields.get(OTHERS, [])
