@@ -21,7 +21,7 @@ ENTRIES = catalogue()
 # Modules of `ops` that define no mechanism: what mechanisms are made of.
 PARTS = {
     "attended", "attending_gru", "card", "checks", "cross_entropy", "dropout", "inner_product", "kernels",
-    "unit_vectors", "weights",
+    "limits", "unit_vectors", "weights",
 }  # fmt: skip
 
 # Mechanisms that read no keys under a mask of their own: they are tested in their own files only.

@@ -18,7 +18,8 @@ from regard import Mask
 from regard.cuda_capture import recording
 from regard.ops import scaled_dot_attention
 from regard.ops.inner_product import short_reads
-from regard.ops.inner_product.short_reads import Limits, short_attention, short_fits
+from regard.ops.inner_product.short_reads import short_attention, short_fits
+from regard.ops.limits import Limits
 from regard.train.cuda_graphs import CudaGraphs
 from tests.mechanism import assert_within_budget, magnitude
 

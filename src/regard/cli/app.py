@@ -12,6 +12,7 @@ from regard.cli import (
     compare,
     doctor,
     evaluate,
+    explain,
     mechanisms,
     predict,
     recipes,
@@ -34,6 +35,7 @@ app.command("compare")(compare.command)
 app.command("predict")(predict.command)
 app.command("evaluate")(evaluate.command)
 app.command("view")(view.command)
+app.command("explain")(explain.command)
 app.command("runs")(runs.command)
 app.command("recipes")(recipes.command)
 app.command("mechanisms")(mechanisms.command)

@@ -1,5 +1,34 @@
-"""Captures: the attention of a model."""
+"""Captures of attention, and whether it explains: importance of words, other weights, erasure."""
 
+from regard.explain.agreement import divergence, kendall, overlap, variation
 from regard.explain.capture import Seen, capture
+from regard.explain.erasure import erasure
+from regard.explain.importance import gradient, input_gradient, integrated_gradients, leave_one_out
+from regard.explain.interventions import adversary, permuted, uniform
+from regard.explain.rollout import flow, rollout, weighted_norms
+from regard.explain.study import Study, study
+from regard.explain.subject import Subject, Texts
 
-__all__ = ["Seen", "capture"]
+__all__ = [
+    "Seen",
+    "Study",
+    "Subject",
+    "Texts",
+    "adversary",
+    "capture",
+    "divergence",
+    "erasure",
+    "flow",
+    "gradient",
+    "input_gradient",
+    "integrated_gradients",
+    "kendall",
+    "leave_one_out",
+    "overlap",
+    "permuted",
+    "rollout",
+    "study",
+    "uniform",
+    "variation",
+    "weighted_norms",
+]

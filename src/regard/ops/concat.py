@@ -22,7 +22,7 @@ CARD = Card(
     module="Concat",
     implementations=("reference", "projected", "blocked"),
     conditional=("cpu_sigmoid",),
-    kernels=("fused",),
+    kernels=("fused", "short_reads"),
 )
 
 
@@ -76,7 +76,7 @@ def concat_attention(
         dropout: probability of dropping a weight; not with `blocked` and `fused`.
         impl: `"reference"` (the definition, builds [B, H, T, S, Dq + Dk]), `"projected"` (each vector projected once,
             then the definition of additive attention), an implementation of additive attention after the projection
-            (`"blocked"`, `"cpu_sigmoid"`, on a GPU `"fused"`) or None for the one that is the fastest by size.
+            (`"blocked"`, `"cpu_sigmoid"`, on a GPU `"fused"` or `"short_reads"`), or None for the fastest by size.
 
     Returns:
         Attended with context [B, H, T, Dv].

@@ -20,6 +20,7 @@ from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.perplexity import perplexity
 from regard.evaluate.texts import References
 from regard.explain.panel import Panel
+from regard.explain.subject import Subject
 from regard.models.outputs import log_softmax
 from regard.recipes.sections import Recipe
 from regard.specials import UNK
@@ -133,6 +134,14 @@ class InputOutput(abc.ABC):
         if not shown:
             raise ValueError("the model attends to nothing that could be drawn")
         return shown
+
+    def subject(self, model: Any) -> Subject:
+        """Return a model as `regard explain` sees it: words, weights over them, and the answer they lead to.
+
+        Raises:
+            ValueError: the task, or this model of it, has no such weights.
+        """
+        raise ValueError("this task has no answers by weights over words; explained are classifiers of texts")
 
     def draw(self, model: Any, parsed: Any, search: Search, path: Path, *, head: int | None = None) -> str | None:
         """Write the picture of `regard view`: the panels, unless a task has a picture of its own.

@@ -88,7 +88,7 @@ def test_a_hidden_layer_is_between_matrix_and_labels(options: dict[str, Any]) ->
     assert model.output_map.in_features == units
     matrix = torch.randn(2, rows, WIDTH).double()
     assert model.hidden is not None
-    assert_close(model._decided(matrix), model.output_map(torch.relu(model.hidden(matrix))), tolerance=1e-12)
+    assert_close(model.decide(matrix), model.output_map(torch.relu(model.hidden(matrix))), tolerance=1e-12)
     model.train()(*texts()).logits.sum().backward()
     assert all(parameter.grad is not None for parameter in model.hidden.parameters())
 
@@ -115,7 +115,7 @@ def test_two_texts_are_read_alone_and_multiplied(encoder: str, pooling: str) -> 
             yours = torch.zeros_like(mine)
         else:
             yours, also = model._pooled(torch.tensor([second]), None)
-        assert_close(predicted.logits[row], model._decided(model.pair(mine, yours))[0], tolerance=1e-10)
+        assert_close(predicted.logits[row], model.decide(model.pair(mine, yours))[0], tolerance=1e-10)
         if looked is not None and second is not None:
             weights, end = predicted.attended.weights()[row], len(first)
             assert_close(weights[:, :end], looked.weights()[0], tolerance=1e-10)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.cuda_capture import is_recording
 from regard.masks import Mask
-from regard.ops.additive import blocked, cpu_sigmoid, reference
+from regard.ops.additive import blocked, cpu_sigmoid, reference, short_reads
 from regard.ops.attended import Attended
 from regard.ops.card import Card
 from regard.ops.checks import check_impl, check_reading, check_weight, refuse
@@ -23,7 +23,7 @@ CARD = Card(
     module="Additive",
     implementations=("reference", "blocked"),
     conditional=("cpu_sigmoid",),
-    kernels=("fused", "harmonic"),  # the second, which is not exact, is never chosen by itself
+    kernels=("fused", "short_reads", "harmonic"),  # the last, which is not exact, is never chosen by itself
 )
 
 _WIDE = (torch.float32, torch.float64)
@@ -101,8 +101,9 @@ def additive_attention(
         dropout: probability of dropping a weight; `reference` and `cpu_sigmoid` only, of which None then chooses.
         impl: `"reference"` (the definition, builds [B, H, T, S, A]), `"blocked"` (tiles, any device), `"cpu_sigmoid"`
             (sigmoids for a few words on a CPU; float32 or float64, no features), `"fused"` (tiles in Triton kernels;
-            CUDA, float32 or half precision), `"harmonic"` (a bounded error, on the tensor cores; CUDA, half precision,
-            no features) or None to choose among the first four, which are exact.
+            CUDA, float32 or half precision), `"short_reads"` (one kernel each way for up to 64 queries and keys; CUDA,
+            no features, padding and windows only), `"harmonic"` (a bounded error, on the tensor cores; CUDA, half
+            precision, no features) or None to choose among the first five, which are exact.
         tolerance: `harmonic` only: the largest error of a tanh; unless given 1.5 · 2^-8 in bfloat16, 1.5 · 2^-11 in
             float16.
         span: `harmonic` only: a promise that no |q + k| exceeds it, so that nobody has to measure. Queries that
@@ -131,8 +132,8 @@ def additive_attention(
     if impl != "harmonic" and (tolerance is not None or span is not None):
         raise ValueError(f'additive: tolerance and span are for impl="harmonic"; got impl={impl!r}')
     if impl is None:
-        impl = _fastest(query, key, value, weight, features=features, dropout=dropout)
-    elif (reason := _refusal(impl, query, key, value, weight, features=features, dropout=dropout)) is not None:
+        impl = _fastest(query, key, value, weight, mask, features=features, dropout=dropout)
+    elif (reason := _refusal(impl, query, key, value, weight, mask, features=features, dropout=dropout)) is not None:
         refuse("additive", impl, reason)
     return _attend(
         impl, query, key, value, weight, mask, features=features, feature_weight=feature_weight, dropout=dropout,
@@ -167,19 +168,31 @@ def _attend(
         )
     if impl == "blocked":
         return blocked.attention(query, key, value, weight, mask, features=features, feature_weight=feature_weight)
+    if impl == "short_reads":
+        return short_reads.attention(query, key, value, weight, mask)
     from regard.ops.additive import fused
 
     return fused.attention(query, key, value, weight, mask, features=features, feature_weight=feature_weight)
 
 
 def _refusal(
-    impl: str, query: Tensor, key: Tensor, value: Tensor, weight: Tensor, *, features: Tensor | None, dropout: float
+    impl: str,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    weight: Tensor,
+    mask: Mask | None,
+    *,
+    features: Tensor | None,
+    dropout: float,
 ) -> str | None:
     """The reason why an implementation cannot read this; None if it can, or if it checks the device by itself."""
     if dropout and impl in WITHOUT_DROPOUT:
         return f"has no dropout; got {dropout}"
-    if features is not None and impl in ("cpu_sigmoid", "harmonic"):
+    if features is not None and impl in ("cpu_sigmoid", "harmonic", "short_reads"):
         return "has no features"
+    if impl == "short_reads":
+        return short_reads.refusal(query, key, value, mask)
     if impl != "cpu_sigmoid":
         return None
     tensors = (query, key, value, weight)
@@ -189,7 +202,14 @@ def _refusal(
 
 
 def _fastest(
-    query: Tensor, key: Tensor, value: Tensor, weight: Tensor, *, features: Tensor | None, dropout: float
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    weight: Tensor,
+    mask: Mask | None,
+    *,
+    features: Tensor | None,
+    dropout: float,
 ) -> str:
     """The implementation that is the fastest of the exact ones."""
     if torch.compiler.is_compiling():  # sizes may be symbols, and a compiler fuses the definition
@@ -198,8 +218,10 @@ def _fastest(
         return "cpu_sigmoid"
     if dropout:
         return "reference"
-    recorded = is_recording() and query.shape[2] >= _QUERIES_OF_A_TILE
     small = _is_small(query, key)
+    if small and features is None and short_reads.fits(query, key, value, mask):
+        return "short_reads"
+    recorded = is_recording() and query.shape[2] >= _QUERIES_OF_A_TILE
     if small and not (recorded and query.numel() * key.shape[2] > _SMALL_RECORDED):
         return "reference"
     if runnable(query, key, value):

@@ -13,8 +13,8 @@ import triton.language as tl
 from torch import Tensor
 
 from regard.ops.additive.kernels.device import multiply
-from regard.ops.inner_product.short_reads import Limits
 from regard.ops.kernels import only_once
+from regard.ops.limits import Limits
 
 WHAT = "inner products: the kernel for short reads"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,35 +13,7 @@ from regard.ops.attended import Attended
 from regard.ops.inner_product.read import Implementation, Read
 from regard.ops.inner_product.sdpa import capability
 from regard.ops.kernels import DTYPES, apply_once, no_kernels, runnable
-
-
-class Limits(NamedTuple):
-    """A mask of spans as its kernels take it: keys before a length, and between two bounds that go with the query.
-
-    Attributes:
-        lengths: [B] integers on the device; None for no limit.
-        after: query t sees keys after t + after; None for no limit.
-        until: query t sees keys up to and with t + until; None for no limit.
-
-    >>> Limits.of(Mask.causal() & Mask.padding([3]), (1, 1, 2, 5), torch.device("cpu"))
-    Limits(lengths=tensor([3]), after=None, until=3)
-    """
-
-    lengths: Tensor | None = None
-    after: int | None = None
-    until: int | None = None
-
-    @staticmethod
-    def of(mask: Mask, shape: Shape, device: torch.device) -> Limits:
-        """Those of a mask that is nothing else; the last query stands at the last key."""
-        lengths, first, last, _ = mask.spans(shape)
-        shift = shape[3] - shape[2]
-        return Limits(
-            None if lengths is None else lengths.to(device),
-            None if first is None else first + shift,
-            None if last is None else last + shift,
-        )
-
+from regard.ops.limits import Limits, in_spans
 
 _LONGEST, _WIDEST = 64, 256
 _LONGEST_IN_FLOAT32, _WIDEST_IN_FLOAT32 = 32, 64  # where products are not the tensor cores'
@@ -54,7 +25,7 @@ def short_fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, sha
     """Return whether this is a short read inside a CUDA graph: in eager mode it takes longer to launch than others."""
     if not is_recording() or not query.dtype == key.dtype == value.dtype or not runnable(query, key, value):
         return False
-    return _too_large(query, value, shape) is None and _suits(query.device) and _in_spans(mask, shape)
+    return _too_large(query, value, shape) is None and _suits(query.device) and in_spans(mask, shape)
 
 
 def short_attention(
@@ -76,7 +47,7 @@ def offer(read: Read) -> Attended | None:
 def refusal(read: Read) -> str | None:
     """It needs Triton, few queries and keys, and a mask of spans."""
     reason = no_kernels(read.query.device, read.query.dtype, DTYPES) or _too_large(read.query, read.value, read.shape)
-    if reason is None and not _in_spans(read.mask, read.shape):
+    if reason is None and not in_spans(read.mask, read.shape):
         reason = "has padding and windows, not other masks"
     return reason
 
@@ -98,10 +69,6 @@ def _too_large(query: Tensor, value: Tensor, shape: Shape) -> str | None:
     if max(shape[2:]) > longest or max(query.shape[3], value.shape[3]) > widest:
         return f"has up to {longest} queries and keys of width {widest} in {query.dtype}; got {list(shape)}"
     return None
-
-
-def _in_spans(mask: Mask | None, shape: Shape) -> bool:
-    return mask is None or mask.spans(shape).rest is None
 
 
 @functools.cache

@@ -90,10 +90,10 @@ class Acceptor(nn.Module):
         if self.pair is None:
             matrix, attended = self._pooled(words, lengths)
             extras = {} if attended is None else self._extras(attended)
-            return Predicted(self._decided(matrix), attended=attended, extras=extras or NOTHING)
+            return Predicted(self.decide(matrix), attended=attended, extras=extras or NOTHING)
         parts = Parted.of(words, lengths)
         matrix, attended = self._pooled(*parts)
-        logits = self._decided(self.pair(*matrix.chunk(2)))
+        logits = self.decide(self.pair(*matrix.chunk(2)))
         if attended is None:
             return Predicted(logits)
         extras = {name: torch.stack(cost.chunk(2)).sum(0) for name, cost in self._extras(attended).items()}
@@ -107,8 +107,8 @@ class Acceptor(nn.Module):
         attended: Attended = self.attention(encoded.states, encoded.mask)
         return attended.context, attended
 
-    def _decided(self, matrix: Tensor) -> Tensor:
-        """[B, r, C] -> logits [B, classes]."""
+    def decide(self, matrix: Tensor) -> Tensor:
+        """Return the logits [B, classes] of pooled texts [B, r, C]."""
         seen = self.dropout(matrix)
         if self.hidden is not None:
             seen = self.dropout(torch.relu(self.hidden(seen)))

@@ -21,6 +21,7 @@ from regard.decode.search import Search
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.texts import References
 from regard.explain.panel import Panel
+from regard.explain.subject import Subject
 from regard.models.bert import BertEncoder
 from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.models.outputs import Predicted
@@ -30,6 +31,7 @@ from regard.recipes.sections import Recipe
 from regard.specials import EOS, UNK
 from regard.systems.classification.acceptor import Acceptor
 from regard.systems.classification.checks import target_of
+from regard.systems.classification.explained import subject_of
 from regard.systems.classification.sections import Decoding
 from regard.systems.classification.targets.label import LabelTarget
 from regard.systems.classification.targets.label_set import LabelSetTarget
@@ -194,6 +196,11 @@ class Classification(Task):
         assert isinstance(tokenizer, Tokenizer)
         asked = text.replace("\t", " | ")
         return [layers_panel(model.encoder, tokenizer, text, title=f"{asked} → {answer.text}", pooling=model.pooling)]
+
+    def subject(self, model: Any) -> Subject:
+        tokenizer = self.encoders["text"]
+        assert isinstance(tokenizer, Tokenizer)
+        return subject_of(model, tokenizer, self.target)
 
 
 def _read_at_once(model: Any, ids: list[int]) -> int:

@@ -1,0 +1,47 @@
+"""Erasure: how far an answer falls without the words that a measure calls important, and with them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.explain.agreement import largest
+from regard.explain.importance import answers
+from regard.explain.subject import Subject, Texts
+
+SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)
+"""Parts of a text that are erased, as in ERASER."""
+
+
+class Erasure(NamedTuple):
+    """Falls of the probability of the answer, [B, shares].
+
+    Attributes:
+        comprehensiveness: without the most important words; large if the measure is right.
+        sufficiency: with the most important words alone; small if it is.
+    """
+
+    comprehensiveness: Tensor
+    sufficiency: Tensor
+
+
+def erasure(subject: Subject, texts: Texts, scores: Tensor, shares: Sequence[float] = SHARES) -> Erasure:
+    """Erase the words with the largest `scores` [B, T], and the others.
+
+    At least one word is erased, and at least one is left of a text that has two.
+
+    DeYoung et al. 2020, ERASER, section 4: comprehensiveness p(x) - p(x without r), sufficiency p(x) - p(r).
+    """
+    with torch.no_grad():
+        chosen = answers(subject, texts).unsqueeze(1)
+        before = subject.probabilities(texts).gather(1, chosen)
+        falls: list[list[Tensor]] = [[], []]
+        for share in shares:
+            count = (texts.lengths * share).ceil().long().clamp(min=1).unsqueeze(1)
+            important = largest(scores, texts.inside, count)
+            for place, kept in enumerate((~important, important)):
+                falls[place].append(before - subject.probabilities(texts.keep(kept)).gather(1, chosen))
+    return Erasure(*(torch.cat(parts, 1) for parts in falls))

@@ -1,0 +1,90 @@
+"""Attention through the layers of a Transformer: rollout, flow, and weights times the vectors they weigh."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def rollout(weights: Tensor, *, residual: float = 0.5) -> Tensor:
+    r"""Attention rollout: how much of each input a state of the last layer holds, [B, T, T].
+
+    .. math:: \tilde A = \prod_{l = L}^{1} \bigl((1 - r) \bar A_l + r I\bigr)
+
+    Args:
+        weights: self-attention [B, L, H, T, T] of all layers, the first one first; heads are averaged.
+        residual: r, the share of the residual connection.
+
+    Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3.
+
+    >>> rollout(torch.eye(3).expand(1, 2, 4, 3, 3))[0]
+    tensor([[1., 0., 0.],
+            [0., 1., 0.],
+            [0., 0., 1.]])
+    """
+    layers = _with_residual(weights, residual)
+    total = layers[:, 0]
+    for layer in layers.unbind(1)[1:]:
+        total = layer @ total
+    return total
+
+
+def flow(weights: Tensor, *, residual: float = 0.5) -> Tensor:
+    """Attention flow: the largest flow from each state of the last layer to each input, [B, T, T].
+
+    Layers are a network whose edges have the weights as capacities. It costs T² maximum flows per text, so it is for
+    short texts. Arguments as in `rollout`.
+
+    Abnar & Zuidema 2020, section 3.
+
+    >>> flow(torch.full((1, 2, 1, 2, 2), 0.5), residual=0.0)[0]
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
+    return torch.stack([_flows(layers) for layers in _with_residual(weights, residual).cpu()]).to(weights)
+
+
+def weighted_norms(weights: Tensor, values: Tensor, output: Tensor) -> Tensor:
+    r"""Length of what a state receives from each other one, [B, T, S].
+
+    .. math:: \Bigl\|\sum_h a^h_{ts} \, v^h_s W_O^h\Bigr\|
+
+    A large weight of a short vector moves nothing: weights alone do not say how much is read.
+
+    Args:
+        weights: [B, H, T, S].
+        values: [B, H, S, D], projected.
+        output: [C, H * D], the weight of the map behind the heads.
+
+    Kobayashi et al. 2020, "Attention is Not Only a Weight", equation 6.
+
+    >>> weighted_norms(torch.tensor([[[[0.5, 0.5]]]]), torch.tensor([[[[3.0], [0.0]]]]), torch.ones(1, 1))
+    tensor([[[1.5000, 0.0000]]])
+    """
+    heads, width = values.shape[1], values.shape[3]
+    mapped = torch.einsum("bhsd,chd->bhsc", values, output.unflatten(1, (heads, width)))
+    return torch.einsum("bhts,bhsc->btsc", weights, mapped).square().sum(3).sqrt()
+
+
+def _with_residual(weights: Tensor, residual: float) -> Tensor:
+    """Mean over heads beside the identity, [B, L, T, T]."""
+    size = weights.shape[-1]
+    return (1 - residual) * weights.mean(2) + residual * torch.eye(size, device=weights.device, dtype=weights.dtype)
+
+
+def _flows(layers: Tensor) -> Tensor:
+    """Largest flows [T, T] through layers [L, T, T]."""
+    from networkx import DiGraph, maximum_flow_value  # comes with PyTorch
+
+    depth, size = layers.shape[:2]
+    network = DiGraph()
+    for level, rows in enumerate(layers.tolist(), start=1):
+        for t, row in enumerate(rows):
+            for s, capacity in enumerate(row):
+                if capacity > 0:
+                    network.add_edge((level, t), (level - 1, s), capacity=capacity)
+    found = [
+        [maximum_flow_value(network, (depth, t), (0, s)) if (0, s) in network else 0.0 for s in range(size)]
+        for t in range(size)
+    ]
+    return torch.tensor(found, device="cpu")
