@@ -32,9 +32,7 @@ class CapturedCTC(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(  # type: ignore[override]
-        ctx: Any, log_probs: Tensor, targets: Tensor, frames: Tensor, labels: Tensor, blank: int
-    ) -> Tensor:
+    def forward(ctx: Any, log_probs: Tensor, targets: Tensor, frames: Tensor, labels: Tensor, blank: int) -> Tensor:
         symbols = _interleaved(targets, labels, blank)  # [B, S], S = 2U + 1
         steps = torch.arange(log_probs.shape[1], device=log_probs.device)
         real = steps < frames.unsqueeze(1)  # [B, T]
@@ -54,7 +52,7 @@ class CapturedCTC(torch.autograd.Function):
         return -level.masked_fill(~possible, 0.0)
 
     @staticmethod
-    def backward(ctx: Any, grad_losses: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad_losses: Tensor) -> tuple[Tensor | None, ...]:
         (occupancy,) = ctx.saved_tensors
         return -occupancy * grad_losses[:, None, None], None, None, None, None
 

@@ -86,7 +86,8 @@ def _warped_bands(factor: Tensor, mel: LogMel) -> Tensor:
     centres = low + step * torch.arange(1, mel.mels + 1, dtype=torch.float64)
     hertz = 700.0 * (10.0 ** (centres / 2595.0) - 1.0)
     places = (_mel(factor.unsqueeze(1) * hertz) - low) / step - 1.0
-    return places.clamp(0.0, mel.mels - 1.0)
+    within: Tensor = places.clamp(0.0, mel.mels - 1.0)
+    return within
 
 
 def _mel(hertz: Tensor) -> Tensor:

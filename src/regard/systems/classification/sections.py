@@ -62,8 +62,15 @@ class UtterancesData(SplitFiles):
     def reader(self, named: str, reading: Reading) -> Reader:
         from regard.systems.classification.utterances import Utterances
 
-        own = {"turns": self.turns, "label": self.label, "context": self.context, "separator": self.separator}
-        return Utterances(self._path(named), names=tuple(self.names), **own, **self.reading())
+        return Utterances(
+            self._path(named),
+            turns=self.turns,
+            label=self.label,
+            names=tuple(self.names),
+            context=self.context,
+            separator=self.separator,
+            **self.reading(),
+        )
 
     def examples(self, split: Split, reading: Reading) -> Examples | None:
         found = super().examples(split, reading)

@@ -20,7 +20,7 @@ def check_training(recipe: Recipe) -> None:
     if recipe.train.batch.window is not None:
         raise ValueError("a window is of running text; recordings are read whole: set batch.sentences or batch.tokens")
     features = getattr(recipe.data, "features", None)
-    if own_keys(recipe.train, Training).voices is not None and getattr(features, "deltas", 0):
+    if own_keys(recipe.train, Training).voices is not None and features is not None and features.deltas:
         raise ValueError("voices moves bands, and deltas are none; set data.features.deltas to 0, or leave voices out")
 
 
