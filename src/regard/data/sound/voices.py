@@ -22,8 +22,8 @@ class Voices:
     .. math:: X'_{tm} = X\bigl(t / s,\ \mathrm{mel}(\alpha\, \mathrm{hz}(m))\bigr) + g, \qquad
               s \sim U[1 - S, 1 + S], \quad \alpha \sim U[1 - A, 1 + A], \quad g \sim U[-G, G]
 
-    X is read between frames and between bands by linear interpolation; beyond the lowest and the highest band lie
-    those. A recording of T frames becomes one of ⌈s T⌉.
+    X is read between frames and bands by linear interpolation; places outside of the bands take the outermost one.
+    A recording of T frames becomes one of ⌈s T⌉.
 
     An example gets the same changes in every run of a seed, in whichever batch it stands.
 
