@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from regard.cuda_capture import is_recording
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.ops.ctc_scan import CapturedCTC
+from regard.ops.ctc_scan import LOG_ZERO, CapturedCTC, interleaved
 from regard.ops.softmax import statistics_dtype, weigh_values
 
 CARD = Card(
@@ -23,10 +23,6 @@ CARD = Card(
     op="ctc_alignment",
     module="CTC",
 )
-
-# The logarithm of zero. Finite, so that no difference of two of them is NaN, here or in the backward pass; sums of
-# any number of them stay in float32, and no real log-probability comes near.
-_LOG_ZERO = -1e30
 
 
 class CTCAlignment(NamedTuple):
@@ -88,12 +84,12 @@ def ctc_alignment(
     """
     input_lengths, target_lengths = ctc_lengths(log_probs, targets, input_lengths, target_lengths, blank=blank)
     frames = log_probs.shape[1]
-    emission = log_probs.to(statistics_dtype(log_probs.dtype)).clamp(min=_LOG_ZERO)
-    symbols = _states(targets, target_lengths, blank)
+    emission = log_probs.to(statistics_dtype(log_probs.dtype)).clamp(min=LOG_ZERO)
+    symbols = interleaved(targets, target_lengths, blank)
     emitted = emission.gather(2, symbols.unsqueeze(1).expand(-1, frames, -1))  # [b, t, states]
     real = torch.arange(frames, device=log_probs.device) < input_lengths.unsqueeze(1)  # [b, t]
     joint, log_likelihood = _forward_backward(emitted, real, symbols, target_lengths, blank)
-    possible = log_likelihood > 0.5 * _LOG_ZERO
+    possible = log_likelihood > 0.5 * LOG_ZERO
     level = log_likelihood.masked_fill(~possible, 0.0)[:, None, None]
     state = (joint - level).exp().masked_fill(~real.unsqueeze(2), 0.0)
     return CTCAlignment(
@@ -149,14 +145,14 @@ def _forward_backward(
 ) -> tuple[Tensor, Tensor]:
     """log p(path passes each state at each frame, y), [B, T, 2U + 1], and log p(y), [B]."""
     before = _shift(symbols, 2, blank)
-    leap = torch.where((symbols != blank) & (symbols != before), 0.0, _LOG_ZERO).to(emitted.dtype)
+    leap = torch.where((symbols != blank) & (symbols != before), 0.0, LOG_ZERO).to(emitted.dtype)
     position = torch.arange(symbols.shape[1], device=symbols.device)
     last = 2 * target_lengths.unsqueeze(1)
     ends = (position == last) | (position == last - 1)
     # Before the first frame a path stands in the first blank without having emitted it; from there both the blank
     # and the first label can come next.
-    alpha = torch.where(position == 0, 0.0, _LOG_ZERO).to(emitted.dtype).expand_as(ends)
-    beta = torch.where(ends, 0.0, _LOG_ZERO).to(emitted.dtype)
+    alpha = torch.where(position == 0, 0.0, LOG_ZERO).to(emitted.dtype).expand_as(ends)
+    beta = torch.where(ends, 0.0, LOG_ZERO).to(emitted.dtype)
     alphas, betas = [alpha], [beta]
     for t in range(emitted.shape[1]):
         reached = _either(alpha, _shift(alpha, 1), _shift(alpha, 2) + leap) + emitted[:, t]
@@ -171,16 +167,7 @@ def _forward_backward(
     return joint[:, 1:], joint[:, -1].logsumexp(1)
 
 
-def _states(targets: Tensor, target_lengths: Tensor, blank: int) -> Tensor:
-    """Blanks around every label: [B, U] -> [B, 2U + 1]; labels past the end are blanks too."""
-    batch, labels = targets.shape
-    padded = torch.arange(labels, device=targets.device) >= target_lengths.unsqueeze(1)
-    symbols = targets.new_full((batch, 2 * labels + 1), blank, dtype=torch.long)
-    symbols[:, 1::2] = targets.masked_fill(padded, blank)
-    return symbols
-
-
-def _shift(row: Tensor, by: int, fill: float = _LOG_ZERO) -> Tensor:
+def _shift(row: Tensor, by: int, fill: float = LOG_ZERO) -> Tensor:
     """Each row moved to the right by `by` positions (to the left if negative), what enters being `fill`."""
     width = row.shape[1]
     if by > 0:

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-_LOG_ZERO = -1e30
-"""The logarithm of zero. Finite, so that no difference of two of them is NaN."""
+LOG_ZERO = -1e30
+"""The logarithm of zero. Finite, so that no difference of two of them is NaN, here or in a backward pass; sums of any
+number of them stay in float32, and no real log-probability comes near."""
 
 
 class CapturedCTC(torch.autograd.Function):
@@ -33,17 +34,17 @@ class CapturedCTC(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, log_probs: Tensor, targets: Tensor, frames: Tensor, labels: Tensor, blank: int) -> Tensor:
-        symbols = _interleaved(targets, labels, blank)  # [B, S], S = 2U + 1
+        symbols = interleaved(targets, labels, blank)  # [B, S], S = 2U + 1
         steps = torch.arange(log_probs.shape[1], device=log_probs.device)
         real = steps < frames.unsqueeze(1)  # [B, T]
         places = symbols.unsqueeze(1).expand(-1, len(steps), -1)  # [B, T, S]
-        emitted = log_probs.clamp(min=_LOG_ZERO).gather(2, places)
+        emitted = log_probs.clamp(min=LOG_ZERO).gather(2, places)
         forth, back = _passes(emitted, real, symbols, labels, blank)
         # The forward pass of the last step is held until the end of the padding.
         ends = torch.stack((2 * labels, 2 * labels - 1), dim=1)  # [B, 2]: the last blank and the last label
-        final = forth[:, -1].gather(1, ends.clamp(min=0)).masked_fill(ends < 0, _LOG_ZERO)
+        final = forth[:, -1].gather(1, ends.clamp(min=0)).masked_fill(ends < 0, LOG_ZERO)
         level = final.logsumexp(1)
-        possible = level > 0.5 * _LOG_ZERO
+        possible = level > 0.5 * LOG_ZERO
         inside = (real & possible.unsqueeze(1)).unsqueeze(2)
         joint = forth[:, 1:] + back - emitted  # both passes count the emission
         posterior = (joint - level[:, None, None]).clamp(max=0).exp().masked_fill(~inside, 0.0)
@@ -57,7 +58,7 @@ class CapturedCTC(torch.autograd.Function):
         return -occupancy * grad_losses[:, None, None], None, None, None, None
 
 
-def _interleaved(targets: Tensor, labels: Tensor, blank: int) -> Tensor:
+def interleaved(targets: Tensor, labels: Tensor, blank: int) -> Tensor:
     """Blanks around every label: [B, U] -> [B, 2U + 1]; labels past the end are blanks too."""
     batch, size = targets.shape
     padded = torch.arange(size, device=targets.device) >= labels.unsqueeze(1)
@@ -74,8 +75,8 @@ def _passes(emitted: Tensor, real: Tensor, symbols: Tensor, labels: Tensor, blan
     """
     batch, frames, states = emitted.shape
     before = F.pad(symbols, (2, 0), value=blank)[:, :states]
-    leaps = torch.where((symbols != blank) & (symbols != before), 0.0, _LOG_ZERO).to(emitted.dtype)  # from s - 2 to s
-    ahead = F.pad(leaps, (0, 2), value=_LOG_ZERO)[:, 2:]  # from s to s + 2
+    leaps = torch.where((symbols != blank) & (symbols != before), 0.0, LOG_ZERO).to(emitted.dtype)  # from s - 2 to s
+    ahead = F.pad(leaps, (0, 2), value=LOG_ZERO)[:, 2:]  # from s to s + 2
     place = torch.arange(states, device=emitted.device)
     # A path stands in the first blank before it emits anything; reversed, in the last one of its transcript.
     first, last = torch.zeros_like(labels).unsqueeze(1), 2 * labels.unsqueeze(1)
@@ -83,7 +84,7 @@ def _passes(emitted: Tensor, real: Tensor, symbols: Tensor, labels: Tensor, blan
     leaps = torch.cat((leaps, ahead.flip(1)))  # [2B, S]
     emitted = torch.cat((emitted, emitted.flip(1, 2))).transpose(0, 1)  # [T, 2B, S]
     real = torch.cat((real, real.flip(1))).t().unsqueeze(2)  # [T, 2B, 1]
-    rows = emitted.new_full((frames + 1, 2 * batch, states + 2), _LOG_ZERO)  # two columns where shifts come from
+    rows = emitted.new_full((frames + 1, 2 * batch, states + 2), LOG_ZERO)  # two columns where shifts come from
     rows[0, :, 2:].masked_fill_(stands, 0.0)
     for t in range(frames):
         stay = rows[t, :, 2:]

@@ -90,8 +90,8 @@ class Utterances(Reader):
         for number, (turn, label) in enumerate(zip(turns, labels, strict=True)):
             if not isinstance(turn, str) or not (turn.strip() or self.questions):
                 yield Bad(where, f"the turn {turn!r} is not a text, or is blank")
-                return
-            read = turns[max(0, number - self.context) : number + 1]
+                continue
+            read = [one for one in turns[max(0, number - self.context) : number + 1] if isinstance(one, str)]
             yield self._example(f" {self.separator} ".join(read), label, where)
 
     def _example(self, text: str, label: object, where: str) -> Example | Bad:

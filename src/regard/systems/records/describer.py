@@ -95,9 +95,8 @@ class RecordEncoder(nn.Module):
         tokens = self.token_map(torch.cat((self.words(ids), self.names(names)), dim=-1)).tanh()  # [B, S, D]
         if self.values is not None:
             tokens, _ = self.values(tokens, lengths)
-        fields_at_most = torch.arange(source.shape[1], device=source.device)
-        member = (number.unsqueeze(2) == fields_at_most) & present.unsqueeze(2)  # [B, S, R], R = S at most
-        member = member.to(tokens.dtype)
+        numbers = torch.arange(source.shape[1], device=source.device)  # R, S at most
+        member = ((number.unsqueeze(2) == numbers) & present.unsqueeze(2)).to(tokens.dtype)  # [B, S, R]
         counts = member.sum(1)  # [B, R]
         fields = member.mT @ tokens / counts.clamp(min=1).unsqueeze(2)  # [B, R, D]
         there = counts > 0
