@@ -279,7 +279,7 @@ def test_it_is_asked_for_by_name_and_says_what_it_cannot() -> None:
     query, key, value, weight = (tensor.float() for tensor in build(1, 1, 3, 5, 4, 2))
     named = additive_attention(query, key, value, weight, impl="fused")
     assert_close(named.context, additive_attention(query, key, value, weight).context.double(), tolerance=1e-5)
-    with pytest.raises(ValueError, match="fused implementation has no dropout"):
+    with pytest.raises(ValueError, match="'fused' has no dropout"):
         additive_attention(query, key, value, weight, impl="fused", dropout=0.5)
     with pytest.raises(ValueError, match=r"float32, float16 and bfloat16, not torch\.float64"):
         additive_attention(query.double(), key.double(), value.double(), weight.double(), impl="fused")

@@ -9,8 +9,9 @@ from torch import Tensor
 
 from regard.cuda_capture import is_recording
 from regard.masks import Mask
+from regard.ops.additive import reference
 from regard.ops.attended import Attended
-from regard.ops.kernels import DTYPES, apply_once, no_kernels, only_once, runnable
+from regard.ops.kernels import DTYPES, apply_once, no_kernels, runnable
 from regard.ops.limits import Limits, in_spans
 
 _WHAT = "additive: the kernel short_reads"
@@ -21,7 +22,9 @@ LONGEST = 64
 
 def fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> bool:
     """Return whether this is a short read in eager mode; a CUDA graph has no launches to save."""
-    if is_recording() or not runnable(query, key, value) or not (query.numel() and value.numel()):
+    if is_recording() or torch._C._are_functorch_transforms_active():  # which cannot see into a kernel
+        return False
+    if not runnable(query, key, value) or not (query.numel() and value.numel()):
         return False
     return max(query.shape[2], key.shape[2]) <= LONGEST and _limits(query, key, mask) is not None
 
@@ -43,7 +46,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, weight: Tensor, mask: M
     assert limits is not None
     operands = query, key, value, weight
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in operands):
-        context, weights = apply_once(_WHAT, _ShortRead, *operands, limits)
+        context, weights = apply_once(_WHAT, _ShortRead, *operands, mask, limits)
     else:
         from regard.ops.additive.short_reads_call import read
 
@@ -68,29 +71,44 @@ def _limits(query: Tensor, key: Tensor, mask: Mask | None) -> Limits | None:
 
 
 class _ShortRead(torch.autograd.Function):
-    """Context [B, H, T, Dv] and weights [B, H, T, S] with their gradients."""
+    """Context [B, H, T, Dv] and weights [B, H, T, S] with their gradients; those of the gradients by the definition."""
 
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, key: Tensor, value: Tensor, weight: Tensor, limits: Limits
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, weight: Tensor, mask: Mask | None, limits: Limits
     ) -> tuple[Tensor, Tensor]:
         from regard.ops.additive.short_reads_call import read
 
-        query, key, value, weight = _dense(query), _dense(key), _dense(value), weight.contiguous()
-        context, weights = read(query, key, value, weight, limits)
+        context, weights = read(_dense(query), _dense(key), _dense(value), weight.contiguous(), limits)
         ctx.save_for_backward(query, key, value, weight, weights)
         ctx.set_materialize_grads(False)
+        ctx.mask = mask
         return context, weights
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor | None, upstream_weights: Tensor | None) -> tuple[Tensor | None, ...]:
         from regard.ops.additive.short_reads_call import pull
 
-        only_once(_WHAT)
         if upstream is None and upstream_weights is None:
-            return None, None, None, None, None
+            return (None,) * 6
         query, key, value, weight, weights = ctx.saved_tensors
-        return *pull(query, key, value, weight, weights, upstream, upstream_weights), None
+        if torch.is_grad_enabled():  # gradients of these gradients are wanted
+            return *_by_definition((query, key, value, weight), ctx.mask, upstream, upstream_weights), None, None
+        dense = _dense(query), _dense(key), _dense(value), weight.contiguous()
+        return *pull(*dense, weights, upstream, upstream_weights), None, None
+
+
+def _by_definition(
+    operands: tuple[Tensor, ...], mask: Mask | None, upstream: Tensor | None, upstream_weights: Tensor | None
+) -> tuple[Tensor | None, ...]:
+    """Gradients of query, key, value and weight that can be differentiated again."""
+    query, key, value, weight = operands
+    read = reference.attention(query, key, value, weight, mask, features=None, feature_weight=None, dropout=0.0)
+    pairs = [(read.context, upstream), (read.weights(), upstream_weights)]
+    outputs, gradients = zip(*((output, given) for output, given in pairs if given is not None), strict=True)
+    wanted = [one for one in operands if one.requires_grad]
+    found = iter(torch.autograd.grad(outputs, wanted, gradients, create_graph=True, allow_unused=True))
+    return tuple(next(found) if one.requires_grad else None for one in operands)
 
 
 def _dense(tensor: Tensor) -> Tensor:
