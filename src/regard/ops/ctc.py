@@ -8,8 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.cuda_capture import is_recording
 from regard.ops.attended import Attended
 from regard.ops.card import Card
+from regard.ops.ctc_scan import LOG_ZERO, CapturedCTC, interleaved
 from regard.ops.softmax import statistics_dtype, weigh_values
 
 CARD = Card(
@@ -21,10 +23,6 @@ CARD = Card(
     op="ctc_alignment",
     module="CTC",
 )
-
-# The logarithm of zero. Finite, so that no difference of two of them is NaN, here or in the backward pass; sums of
-# any number of them stay in float32, and no real log-probability comes near.
-_LOG_ZERO = -1e30
 
 
 class CTCAlignment(NamedTuple):
@@ -86,12 +84,12 @@ def ctc_alignment(
     """
     input_lengths, target_lengths = ctc_lengths(log_probs, targets, input_lengths, target_lengths, blank=blank)
     frames = log_probs.shape[1]
-    emission = log_probs.to(statistics_dtype(log_probs.dtype)).clamp(min=_LOG_ZERO)
-    symbols = _states(targets, target_lengths, blank)
+    emission = log_probs.to(statistics_dtype(log_probs.dtype)).clamp(min=LOG_ZERO)
+    symbols = interleaved(targets, target_lengths, blank)
     emitted = emission.gather(2, symbols.unsqueeze(1).expand(-1, frames, -1))  # [b, t, states]
     real = torch.arange(frames, device=log_probs.device) < input_lengths.unsqueeze(1)  # [b, t]
     joint, log_likelihood = _forward_backward(emitted, real, symbols, target_lengths, blank)
-    possible = log_likelihood > 0.5 * _LOG_ZERO
+    possible = log_likelihood > 0.5 * LOG_ZERO
     level = log_likelihood.masked_fill(~possible, 0.0)[:, None, None]
     state = (joint - level).exp().masked_fill(~real.unsqueeze(2), 0.0)
     return CTCAlignment(
@@ -147,14 +145,14 @@ def _forward_backward(
 ) -> tuple[Tensor, Tensor]:
     """log p(path passes each state at each frame, y), [B, T, 2U + 1], and log p(y), [B]."""
     before = _shift(symbols, 2, blank)
-    leap = torch.where((symbols != blank) & (symbols != before), 0.0, _LOG_ZERO).to(emitted.dtype)
+    leap = torch.where((symbols != blank) & (symbols != before), 0.0, LOG_ZERO).to(emitted.dtype)
     position = torch.arange(symbols.shape[1], device=symbols.device)
     last = 2 * target_lengths.unsqueeze(1)
     ends = (position == last) | (position == last - 1)
     # Before the first frame a path stands in the first blank without having emitted it; from there both the blank
     # and the first label can come next.
-    alpha = torch.where(position == 0, 0.0, _LOG_ZERO).to(emitted.dtype).expand_as(ends)
-    beta = torch.where(ends, 0.0, _LOG_ZERO).to(emitted.dtype)
+    alpha = torch.where(position == 0, 0.0, LOG_ZERO).to(emitted.dtype).expand_as(ends)
+    beta = torch.where(ends, 0.0, LOG_ZERO).to(emitted.dtype)
     alphas, betas = [alpha], [beta]
     for t in range(emitted.shape[1]):
         reached = _either(alpha, _shift(alpha, 1), _shift(alpha, 2) + leap) + emitted[:, t]
@@ -169,16 +167,7 @@ def _forward_backward(
     return joint[:, 1:], joint[:, -1].logsumexp(1)
 
 
-def _states(targets: Tensor, target_lengths: Tensor, blank: int) -> Tensor:
-    """Blanks around every label: [B, U] -> [B, 2U + 1]; labels past the end are blanks too."""
-    batch, labels = targets.shape
-    padded = torch.arange(labels, device=targets.device) >= target_lengths.unsqueeze(1)
-    symbols = targets.new_full((batch, 2 * labels + 1), blank, dtype=torch.long)
-    symbols[:, 1::2] = targets.masked_fill(padded, blank)
-    return symbols
-
-
-def _shift(row: Tensor, by: int, fill: float = _LOG_ZERO) -> Tensor:
+def _shift(row: Tensor, by: int, fill: float = LOG_ZERO) -> Tensor:
     """Each row moved to the right by `by` positions (to the left if negative), what enters being `fill`."""
     width = row.shape[1]
     if by > 0:
@@ -213,8 +202,9 @@ def ctc_lengths(
     labels = targets.to(log_probs.device)
     there = torch.arange(targets.shape[1], device=log_probs.device) < of_targets.unsqueeze(1)
     outside = there & ((labels < 0) | (labels >= symbols) | (labels == blank))
-    if torch.compiler.is_compiling():  # nothing can be looked at here, but the program that is made looks
-        torch._assert_async(~outside.any(), f"ctc: a symbol is the blank, {blank}, or not one of {symbols}")
+    if is_recording():  # values on the device are checked where a compiled program can, and not in a CUDA graph
+        if torch.compiler.is_compiling():
+            torch._assert_async(~outside.any(), f"ctc: a symbol is the blank, {blank}, or not one of {symbols}")
         return of_frames, of_targets
     wrong = outside.nonzero()
     if len(wrong):
@@ -231,9 +221,10 @@ def _lengths(name: str, lengths: Tensor | None, batch: int, longest: int, device
         return torch.full((batch,), longest, device=device)
     if lengths.shape != (batch,):
         raise ValueError(f"ctc: {name}_lengths must be [B] = [{batch}]; got {list(lengths.shape)}")
-    if torch.compiler.is_compiling():
-        fits = ((lengths >= 0) & (lengths <= longest)).all()
-        torch._assert_async(fits, f"ctc: {name}_lengths lie between 0 and the longest")
+    if is_recording():
+        if torch.compiler.is_compiling():
+            fits = ((lengths >= 0) & (lengths <= longest)).all()
+            torch._assert_async(fits, f"ctc: {name}_lengths lie between 0 and the longest")
     elif batch and not 0 <= int(lengths.min()) <= int(lengths.max()) <= longest:
         raise ValueError(f"ctc: {name}_lengths must lie between 0 and {longest}; got {lengths.tolist()}")
     return lengths.to(device)
@@ -256,6 +247,9 @@ def ctc_losses(log_probs: Tensor, targets: Tensor, frames: Tensor, labels: Tenso
     if torch.compiler.is_compiling():
         losses: Tensor = _loss_and_slope(log_probs, targets, frames, labels, blank)[0]
         return losses
+    if is_recording():
+        captured: Tensor = CapturedCTC.apply(log_probs, targets, frames, labels, blank)  # type: ignore[no-untyped-call]
+        return captured
     by_frame = log_probs.transpose(0, 1)  # [T, B, V]
     return F.ctc_loss(by_frame, targets, frames, labels, blank=blank, reduction="none", zero_infinity=True)
 

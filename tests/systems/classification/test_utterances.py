@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,25 @@ def test_each_turn_has_its_label(tmp_path: Path) -> None:
         {"text": "b c"},
         {"text": "d"},
     ]
+
+
+def test_turns_before_are_read_too_and_dialogues_of_the_training_file_are_left_out(tmp_path: Path) -> None:
+    rows = {
+        "train.jsonl": [["a", "b"]],
+        "test.jsonl": [["A ", "b"], ["c", "a", "b", "d"], ["a", "c", "b"]],
+    }
+    for name, dialogues in rows.items():
+        lines = [json.dumps({"turns": turns, "emotion": [0] * len(turns)}) for turns in dialogues]
+        (tmp_path / name).write_text("\n".join(lines))
+    section = "{format: utterances, train: train.jsonl, valid: test.jsonl, names: [none], context: 2}"
+    last = ["a", "a | c", "a | c | b"]
+    each = {"keep": ["A ", "A  | b"], "drop": [], "pairs": []}
+    for overlap, first in each.items():
+        overrides = [f"data={section}", f"data.root={tmp_path}", f"data.overlap={overlap}"]
+        recipe = load("emotion", overrides, model=False).recipe
+        found = recipe.data.examples("valid", task_class(recipe.task).reading(recipe))
+        middle = [] if overlap == "pairs" else ["c", "c | a", "c | a | b", "a | b | d"]
+        assert [one.fields["text"] for one in found or ()] == [*first, *middle, *last]
 
 
 @pytest.mark.parametrize(

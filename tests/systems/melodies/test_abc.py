@@ -63,6 +63,7 @@ def test_dotted_rhythms_tuplets_and_ties() -> None:
     assert beats("(3CDE F") == pytest.approx([2 / 3, 2 / 3, 2 / 3, 1])
     assert beats("(3:2:2C2D E") == pytest.approx([4 / 3, 2 / 3, 1])
     assert beats("C4-|C2 D2-|E4") == [6, 2, 4]
+    assert beats("C4-| | |C2") == [6]
     assert pitches("[CEG]2 [c a]2") == [67, 81]
 
 

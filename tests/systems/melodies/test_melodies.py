@@ -56,6 +56,14 @@ def test_what_is_wrong_is_said_and_not_played(tmp_path: Path) -> None:
     assert "nowhere" in refused("play", tmp_path / "nowhere")
 
 
+def test_a_tune_too_long_for_a_recording_does_not_stop_the_others(tmp_path: Path) -> None:
+    (tmp_path / "two.abc").write_text("X:1\nK:C\n" + "C64" * 50 + "\n\nX:2\nK:C\nC\n")
+    said = asked("play", tmp_path / "two.abc", "--output", tmp_path / "out")
+    assert "tune 1: the tune lasts 800 s" in " ".join(said.split())
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert written == {"001.abc", "001.mid", "002.abc", "002.mid", "002.wav"}
+
+
 @pytest.mark.parametrize(
     ("given", "plain"),
     [

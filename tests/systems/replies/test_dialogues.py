@@ -29,7 +29,7 @@ def test_dialogues_of_the_training_file_are_left_out(tmp_path: Path) -> None:
     train = write(tmp_path / "train.jsonl", ["Hi .", "Hello ."], ["x", "y"])
     write(tmp_path / "test.jsonl", ["hi.", "Hello  ."], ["x", "z"], ["x", "y", "z"])
     overrides = ["data={format: dialogues, train: train.jsonl, valid: test.jsonl}", f"data.root={tmp_path}"]
-    for kept, answers in (("drop", ["z", "y", "z"]), ("keep", ["Hello .", "z", "y", "z"])):
+    for kept, answers in (("drop", ["z", "y", "z"]), ("pairs", ["z"]), ("keep", ["Hello .", "z", "y", "z"])):
         recipe = load("smalltalk", [*overrides, f"data.overlap={kept}"], model=False).recipe
         reading = task_class(recipe.task).reading(recipe)
         found = recipe.data.examples("valid", reading)

@@ -107,8 +107,14 @@ def test_bad_input_is_one_sentence(folder: Path) -> None:
         ("data.features={rate: 8000, low: 5000}", "low"),
         ("decode.language_model=runs/none", "language_model"),
         ("model.encoder={hiden_dim: 8}", "hidden_dim"),
+        ("train.voices={tracts: 0.1}", "tract"),
     ):
         assert key in refused("train", "tiny.yaml", "run=wrong", override)
+
+
+def test_voices_and_deltas_do_not_go_together(folder: Path) -> None:
+    said = refused("train", "tiny.yaml", "run=wrong", "train.voices={}", "data.features.deltas=1")
+    assert "data.features.deltas" in said
 
 
 def test_a_picture_has_the_spectrogram_and_a_page_the_table(folder: Path) -> None:

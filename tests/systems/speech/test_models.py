@@ -8,15 +8,18 @@ from dataclasses import replace
 import pytest
 import torch
 
+from regard.cuda_capture import recording
 from regard.data.batching.batch import Batch
 from regard.data.batching.feed import Feed, Place
+from regard.data.fields.padding import PER_EXAMPLE, Padding
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.sound.spec_augment import SpecAugment
 from regard.data.sound.spectrogram import LogMel
+from regard.data.sound.voices import Voices
 from regard.decode.search import Search
 from regard.models.encoded import Encoded
 from regard.specials import BOS, EOS, PAD
-from regard.systems.speech.augmented import AugmentedFeed
+from regard.systems.speech.augmented import Augmentation, AugmentedFeed
 from regard.systems.speech.ctc_recogniser import CTCRecogniser
 from regard.systems.speech.features import SoundFeatures
 from regard.systems.speech.frames import Frames, state_counts
@@ -24,6 +27,8 @@ from regard.systems.speech.listener import Listener
 from regard.systems.speech.sounds import Sound
 from regard.systems.speech.task import Transcription
 from regard.tasks.ensemble import together
+from regard.train.cuda_graphs import blank, recorded_sizes, write
+from tests.mechanism import assert_close
 
 WORDS = Tokenizer.train(["one two three four"], kind="words")
 TASK = Transcription(
@@ -52,7 +57,12 @@ def batch_of(frames: torch.Tensor, lengths: list[int], transcripts: list[str]) -
         "transcript": ids,
         "transcript_lengths": torch.tensor([len(row) for row in rows]),
     }
-    return Batch(tensors, tuple(range(len(rows))), sum(len(row) - 1 for row in rows))
+    padding = {
+        "recording": Padding(0, (0, 0, None)),
+        "transcript": Padding(PAD, (0, 0)),
+        **{f"{name}_lengths": PER_EXAMPLE for name in ("recording", "transcript")},
+    }
+    return Batch(tensors, tuple(range(len(rows))), sum(len(row) - 1 for row in rows), padding=padding)
 
 
 def spoken() -> Batch:
@@ -183,12 +193,42 @@ def test_the_same_example_is_hidden_alike_in_any_batch_and_anew_in_each_epoch() 
         def __str__(self) -> str:
             return "one batch"
 
-    feed = AugmentedFeed(Once(), SpecAugment(frequency_width=3), "recording", seed=3)
-    first, part, later = (feed.batch(place)["recording"] for place in (Place(0, 0), Place(0, 1), Place(1, 0)))
-    assert torch.equal(first[1:], part)
-    assert not torch.equal(first, later)
-    assert (first == 0).any()
+    features = SoundFeatures.of_settings(LogMel(rate=8000, mels=7), "utterance")
+    augmentation = Augmentation(Voices(speed=0.3, tract=0.2), SpecAugment(frequency_width=3))
+    feed = AugmentedFeed(Once(), augmentation, features, "recording", seed=3)
+    first, part, later = (feed.batch(place) for place in (Place(0, 0), Place(0, 1), Place(1, 0)))
+    size = int(first["recording_lengths"][1])
+    assert part["recording_lengths"].tolist() == [size]
+    assert_close(first["recording"][1, :size], part["recording"][0, :size], tolerance=1e-9)
+    assert not first["recording"][1, size:].any()
+    assert first["recording_lengths"].tolist() != later["recording_lengths"].tolist()
+    assert (first["recording"][0] == 0).any()
     assert feed.unwrapped is feed.inner
+
+
+def test_a_captured_update_is_the_update_and_looks_at_no_value() -> None:
+    batch = spoken()
+    for model in (ctc(), listener()):
+        plain, captured = (gradients_of(model, batch, captured=captured) for captured in (False, True))
+        for ours, theirs in zip(captured, plain, strict=True):
+            assert_close(ours, theirs, tolerance=1e-9)
+        larger = blank(batch, recorded_sizes(batch), torch.device("meta"))
+        with recording():
+            total = TASK.loss(model.to("meta"), larger, update=0).total  # a tensor without values cannot be looked at
+        assert total.device.type == "meta"
+
+
+def gradients_of(model: torch.nn.Module, batch: Batch, *, captured: bool) -> list[torch.Tensor]:
+    """Loss and gradients; a captured batch has more padding, and rows of nothing else."""
+    if captured:
+        larger = blank(batch, recorded_sizes(batch), torch.device("cpu"))
+        assert larger["recording"].shape == (4, 24, 7)
+        write(batch, larger)
+        with recording():
+            total = TASK.loss(model, larger, update=0).total
+    else:
+        total = TASK.loss(model, batch, update=0).total
+    return [total.detach(), *torch.autograd.grad(total, list(model.parameters()))]
 
 
 def test_recordings_with_too_few_states_are_counted(tmp_path) -> None:  # type: ignore[no-untyped-def]

@@ -207,3 +207,8 @@ class Moments:
         """
         deviation = self.variance.sqrt().clamp(min=floor)
         return ((features.double() - self.mean.to(features.device)) / deviation.to(features.device)).to(features.dtype)
+
+    def restore(self, features: Tensor, *, floor: float = 1e-5) -> Tensor:
+        """Return what `normalize` was given; a band without deviation becomes its mean."""
+        deviation = self.variance.sqrt().clamp(min=floor)
+        return (features.double() * deviation.to(features.device) + self.mean.to(features.device)).to(features.dtype)

@@ -52,13 +52,36 @@ class UtterancesData(SplitFiles):
     """Key of the list of labels, one per turn."""
     names: list[str] = Field(default_factory=list)
     """Names of labels that are numbers from 0; none to keep the labels as they are."""
+    context: int = Field(0, ge=0)
+    """Number of turns before each that are read with it."""
+    separator: str = Field("|", min_length=1, pattern=r"^\S+$")
+    """Token between turns that are read together."""
+    overlap: Literal["drop", "pairs", "keep"] = "drop"
+    """Dialogues to validate or test on that are also in the training file: left out (drop), left out with all that
+    share two turns in a row with one of them (pairs), or kept."""
 
     def reader(self, named: str, reading: Reading) -> Reader:
         from regard.systems.classification.utterances import Utterances
 
         return Utterances(
-            self._path(named), turns=self.turns, label=self.label, names=tuple(self.names), **self.reading()
+            self._path(named),
+            turns=self.turns,
+            label=self.label,
+            names=tuple(self.names),
+            context=self.context,
+            separator=self.separator,
+            **self.reading(),
         )
+
+    def examples(self, split: Split, reading: Reading) -> Examples | None:
+        found = super().examples(split, reading)
+        from regard.systems.classification.utterances import Utterances
+
+        if split == "train" or self.overlap == "keep" or not isinstance(found, Utterances):
+            return found
+        train = self.train if isinstance(self.train, tuple) else ()
+        named = [one.file for one in train] or [str(self.train)]
+        return found.apart_from(tuple(self._path(one) for one in named), pairs=self.overlap == "pairs")
 
 
 class EndingsData(GeneratedData):

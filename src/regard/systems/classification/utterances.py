@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from regard.data.example import Bad, Example, Reader, good_lines
 from regard.data.formats.jsonl import json_object
+from regard.data.formats.overlap import dialogue_parts
 
 
 @dataclass(frozen=True)
@@ -20,35 +21,63 @@ class Utterances(Reader):
         turns: key of the texts.
         label: key of the labels, as many as turns.
         names: of labels that are numbers from 0; () keeps them as they are.
+        context: number of turns before each that are read with it.
+        separator: a token between turns that are read together.
+        without: files whose dialogues are left out, compared without regard to case and white space.
+        pairs: also leave out dialogues that have two turns in a row in common with those of `without`.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "talk.jsonl"
     >>> _ = path.write_text('{"turns": ["Hi .", "Oh no !"], "emotion": [0, 1]}\\n')
     >>> [example.fields for example in Utterances(path, names=("none", "anger"))]
     [{'text': 'Hi .', 'label': 'none'}, {'text': 'Oh no !', 'label': 'anger'}]
+    >>> [example.fields["text"] for example in Utterances(path, context=1)]
+    ['Hi .', 'Hi . | Oh no !']
     """
 
     path: str | Path
     turns: str = field(default="turns", kw_only=True)
     label: str = field(default="emotion", kw_only=True)
     names: tuple[str, ...] = field(default=(), kw_only=True)
+    context: int = field(default=0, kw_only=True)
+    separator: str = field(default="|", kw_only=True)
+    without: tuple[Path, ...] = field(default=(), kw_only=True)
+    pairs: bool = field(default=False, kw_only=True)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return (Path(self.path), *self.without)
+
+    def apart_from(self, files: tuple[Path, ...], *, pairs: bool = False) -> Self:
+        """Return a reader that leaves out the dialogues of these files, or all that share a pair of turns with them."""
+        return replace(self, without=files, pairs=pairs)
 
     def asking(self, columns: Mapping[str, Any]) -> Self:
-        return replace(self, questions=True)
+        return replace(self, questions=True, without=())
 
     def read(self) -> Iterator[Example | Bad]:
-        path = Path(self.path)
+        known = {part for path in self.without for found, _ in self._dialogues(path) for part in self._parts(found)}
+        for found, where in self._dialogues(Path(self.path)):
+            if isinstance(found, Bad):
+                yield found
+            elif not known or known.isdisjoint(self._parts(found)):
+                yield from self._examples(found, where)
+
+    def _parts(self, found: dict[str, Any] | Bad) -> Iterator[tuple[str, ...]]:
+        """Yield what a dialogue must not have in common with those of `without`."""
+        turns = [] if isinstance(found, Bad) else found.get(self.turns)
+        if isinstance(turns, list):
+            yield from dialogue_parts([str(turn) for turn in turns], pairs=self.pairs)
+
+    def _dialogues(self, path: Path) -> Iterator[tuple[dict[str, Any] | Bad, str]]:
         for line in good_lines(path, self.encoding, self.max_line):
             if isinstance(line, Bad):
-                yield line
+                yield line, line.where
             elif line.text.strip():
-                yield from self._examples(line.text, f"{path}:{line.number}")
+                where = f"{path}:{line.number}"
+                yield json_object(line.text, where), where
 
-    def _examples(self, text: str, where: str) -> Iterator[Example | Bad]:
-        found = json_object(text, where)
-        if isinstance(found, Bad):
-            yield found
-            return
+    def _examples(self, found: dict[str, Any], where: str) -> Iterator[Example | Bad]:
         for key in (self.turns,) if self.questions else (self.turns, self.label):
             if not isinstance(found.get(key), list):
                 yield Bad(where, f"there is no list under the key {key!r} among {', '.join(found) or 'none'}")
@@ -58,16 +87,18 @@ class Utterances(Reader):
         if len(labels) != len(turns):
             yield Bad(where, f"there are {len(turns)} turns and {len(labels)} labels; each turn needs one")
             return
-        for turn, label in zip(turns, labels, strict=True):
-            yield self._example(turn, label, where)
+        for number, (turn, label) in enumerate(zip(turns, labels, strict=True)):
+            if not isinstance(turn, str) or not (turn.strip() or self.questions):
+                yield Bad(where, f"the turn {turn!r} is not a text, or is blank")
+                continue
+            read = [one for one in turns[max(0, number - self.context) : number + 1] if isinstance(one, str)]
+            yield self._example(f" {self.separator} ".join(read), label, where)
 
-    def _example(self, turn: object, label: object, where: str) -> Example | Bad:
-        if not isinstance(turn, str) or not (turn.strip() or self.questions):
-            return Bad(where, f"the turn {turn!r} is not a text, or is blank")
+    def _example(self, text: str, label: object, where: str) -> Example | Bad:
         if self.questions:
-            return Example({"text": turn}, where)
+            return Example({"text": text}, where)
         if not self.names:
-            return Example({"text": turn, "label": str(label)}, where)
+            return Example({"text": text, "label": str(label)}, where)
         if not isinstance(label, int) or not 0 <= label < len(self.names):
             return Bad(where, f"the label {label!r} is no number from 0 to {len(self.names) - 1}, which have names")
-        return Example({"text": turn, "label": self.names[label]}, where)
+        return Example({"text": text, "label": self.names[label]}, where)

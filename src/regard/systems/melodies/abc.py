@@ -226,12 +226,12 @@ class _Parser:
         if self.stretched:
             length *= self.stretch
             self.stretched -= 1
-        last = self.items[-1] if self.items else None
-        before = next((item for item in reversed(self.items) if item.kind != "bar"), None)
+        place = len(self.items) - 1
+        while place >= 0 and self.items[place].kind == "bar":  # ties go over bar lines, empty bars among them
+            place -= 1
+        before = self.items[place] if place >= 0 else None
         if self.tied and before is not None and before.kind == "note" and before.pitch == pitch is not None:
-            joined = before._replace(length=before.length + length)
-            place = len(self.items) - 1 if before is last else self.items.index(before, len(self.items) - 2)
-            self.items[place] = joined
+            self.items[place] = before._replace(length=before.length + length)
         else:
             self.items.append(Item("note", pitch, length))
         self.bar += length

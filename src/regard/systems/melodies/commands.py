@@ -46,7 +46,10 @@ def command(
         for number, (text, tune) in enumerate(found, start=1):
             for problem in (*tune.errors, *tune.remarks):
                 notice(f"tune {number}: {problem}")
-            write(output / f"{number:03d}", text, tune, tempo=tempo)
+            try:
+                write(output / f"{number:03d}", text, tune, tempo=tempo)
+            except DataError as problem:
+                notice(f"tune {number}: {problem}")
     except (DataError, OSError, ValueError) as problem:
         fail(str(problem))
     parsed = sum(not tune.errors for _, tune in found)

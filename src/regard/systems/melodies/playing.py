@@ -54,6 +54,9 @@ def write(path: Path, text: str, tune: Tune, *, tempo: float | None = None) -> N
         text: in ABC notation.
         tune: the same, parsed.
         tempo: quarter notes per minute; None for that of the tune.
+
+    Raises:
+        DataError: the tune is too long for a recording; its other files are written.
     """
     first = "" if text.startswith("X:") else "X:1\n"
     path.with_suffix(".abc").write_text(f"{first}{text}\n", encoding="utf-8")
@@ -62,8 +65,8 @@ def write(path: Path, text: str, tune: Tune, *, tempo: float | None = None) -> N
             path.with_suffix(suffix).unlink(missing_ok=True)
         return
     speed = tempo or tune.tempo
+    write_midi(path.with_suffix(".mid"), tune.notes, tempo=speed)
     seconds = sum(note.beats for note in tune.notes) * 60 / speed
     if seconds > _LONGEST:
-        raise DataError(f"{path}: the tune lasts {seconds:.0f} s; {_LONGEST:.0f} s are the most, set --tempo higher")
-    write_midi(path.with_suffix(".mid"), tune.notes, tempo=speed)
+        raise DataError(f"the tune lasts {seconds:.0f} s; {_LONGEST:.0f} s are the most for a WAV, set --tempo higher")
     write_wav(path.with_suffix(".wav"), tones(tune.notes, rate=_RATE, tempo=speed), _RATE)

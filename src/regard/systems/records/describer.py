@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from regard.arguments import EmbeddingScale, NotInRecipe, Share, Size, checked
 from regard.constraints import directions_halve
@@ -96,7 +95,8 @@ class RecordEncoder(nn.Module):
         tokens = self.token_map(torch.cat((self.words(ids), self.names(names)), dim=-1)).tanh()  # [B, S, D]
         if self.values is not None:
             tokens, _ = self.values(tokens, lengths)
-        member = F.one_hot(number, source.shape[1]).to(tokens.dtype) * present.unsqueeze(2)  # [B, S, R], R = S at most
+        numbers = torch.arange(source.shape[1], device=source.device)  # R, S at most
+        member = ((number.unsqueeze(2) == numbers) & present.unsqueeze(2)).to(tokens.dtype)  # [B, S, R]
         counts = member.sum(1)  # [B, R]
         fields = member.mT @ tokens / counts.clamp(min=1).unsqueeze(2)  # [B, R, D]
         there = counts > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from regard.parts import models
+from regard.recipes.copying import check_copying
 from regard.recipes.system import System
 from regard.systems.replies.sections import DialoguesData, SmalltalkData
 
@@ -14,6 +15,8 @@ SYSTEM = System(
     metrics=("rouge1", "rougeL", {"distinct": {"n": 1}}, {"distinct": {"n": 2}}, "repetition"),
     uses=frozenset(
         {
+            "model.copy",
+            "model.coverage",
             "tokenizer.joint",
             "tokenizer.target",
             "train.batch",
@@ -23,4 +26,5 @@ SYSTEM = System(
             "decode",
         }
     ),
+    checks={"model": check_copying},
 )

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from regard.data.example import Bad, Example, Reader, good_lines
 from regard.data.formats.jsonl import json_object
+from regard.data.formats.overlap import dialogue_parts
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Dialogues(Reader):
         turns: the most turns of a history.
         separator: a token between them.
         without: files whose dialogues are left out, compared without regard to case and white space.
+        pairs: also leave out dialogues that have two turns in a row in common with those of `without`.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "talk.jsonl"
@@ -35,27 +37,34 @@ class Dialogues(Reader):
     turns: int = field(default=4, kw_only=True)
     separator: str = field(default="|", kw_only=True)
     without: tuple[Path, ...] = field(default=(), kw_only=True)
+    pairs: bool = field(default=False, kw_only=True)
 
     @property
     def files(self) -> tuple[Path, ...]:
         return (Path(self.path), *self.without)
 
-    def apart_from(self, files: tuple[Path, ...]) -> Self:
-        """Return a reader that leaves out the dialogues of these files."""
-        return replace(self, without=files)
+    def apart_from(self, files: tuple[Path, ...], *, pairs: bool = False) -> Self:
+        """Return a reader that leaves out the dialogues of these files, or all that share a pair of turns with them."""
+        return replace(self, without=files, pairs=pairs)
 
     def asking(self, columns: Mapping[str, Any]) -> Self:
         """Return a reader of whole dialogues, each of which waits for a reply."""
         return replace(self, questions=True, without=())
 
     def read(self) -> Iterator[Example | Bad]:
-        known = {_compared(turns) for path in self.without for _, turns in self._dialogues(path) if turns}
+        known = {
+            part
+            for path in self.without
+            for _, turns in self._dialogues(path)
+            if not isinstance(turns, Bad)
+            for part in dialogue_parts(turns, pairs=self.pairs)
+        }
         for where, turns in self._dialogues(Path(self.path)):
             if isinstance(turns, Bad):
                 yield turns
             elif self.questions:
                 yield Example({"source": history(turns, self.turns, self.separator)}, where)
-            elif _compared(turns) not in known:
+            elif not known or known.isdisjoint(dialogue_parts(turns, pairs=self.pairs)):
                 for number in range(1, len(turns)):
                     before = history(turns[:number], self.turns, self.separator)
                     yield Example({"source": before, "target": turns[number]}, where)
@@ -111,7 +120,3 @@ def parsed_turns(text: str) -> list[str]:
                 raise ValueError("a history is a list of texts, one per turn")
             return [" ".join(turn.split()) for turn in found]
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
-
-
-def _compared(turns: list[str] | Bad) -> str:
-    return "" if isinstance(turns, Bad) else "\n".join("".join(turn.lower().split()) for turn in turns)

@@ -50,8 +50,9 @@ class DialoguesData(SplitFiles, History):
     """Selects this format."""
     key: str = "turns"
     """Key of the list of turns."""
-    overlap: Literal["drop", "keep"] = "drop"
-    """Dialogues to validate or test on that are also in the training file: left out, or kept."""
+    overlap: Literal["drop", "pairs", "keep"] = "drop"
+    """Dialogues to validate or test on that are also in the training file: left out (drop), left out with all that
+    share two turns in a row with one of them (pairs), or kept."""
 
     def reader(self, named: str, reading: Reading) -> Reader:
         from regard.systems.replies.dialogues import Dialogues
@@ -66,4 +67,4 @@ class DialoguesData(SplitFiles, History):
             return found
         train = self.train if isinstance(self.train, tuple) else ()
         named = [one.file for one in train] or [str(self.train)]
-        return found.apart_from(tuple(self._path(one) for one in named))
+        return found.apart_from(tuple(self._path(one) for one in named), pairs=self.overlap == "pairs")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from regard.data.problems import TextError
+from regard.recipes.copying import copies
 from regard.recipes.sections import Recipe
 from regard.systems.replies.dialogues import history, parsed_turns
 from regard.systems.replies.sections import DialoguesData, SmalltalkData
@@ -31,11 +32,11 @@ class Replying(Translation):
 
     @classmethod
     def of(cls, recipe: Recipe, encoders: Encoders) -> Replying:
-        smoothing, exposure = recipe.train.label_smoothing, Exposure.of(recipe)
+        made = cls(encoders, recipe.train.label_smoothing, Exposure.of(recipe), copy=copies(recipe))
         data = recipe.data
         if not isinstance(data, DialoguesData | SmalltalkData):
-            return cls(encoders, smoothing, exposure)
-        return cls(encoders, smoothing, exposure, turns=data.turns, separator=data.separator)
+            return made
+        return replace(made, turns=data.turns, separator=data.separator)
 
     def parse(self, given: Any) -> Any:
         """Return a history as one text: from a list of turns, a mapping with `turns`, a JSON list, or lines."""

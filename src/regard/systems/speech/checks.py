@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from regard.recipes.section import own_keys
-from regard.systems.speech.sections import Decoding
+from regard.systems.speech.sections import Decoding, Training
 
 if TYPE_CHECKING:
     from regard.recipes.sections import Recipe
@@ -19,6 +19,9 @@ def check_training(recipe: Recipe) -> None:
         raise ValueError("label_smoothing is of a decoder, and the model ctc has none; leave it out")
     if recipe.train.batch.window is not None:
         raise ValueError("a window is of running text; recordings are read whole: set batch.sentences or batch.tokens")
+    features = getattr(recipe.data, "features", None)
+    if own_keys(recipe.train, Training).voices is not None and features is not None and features.deltas:
+        raise ValueError("voices moves bands, and deltas are none; set data.features.deltas to 0, or leave voices out")
 
 
 def check_decoding(recipe: Recipe) -> None:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from regard.data.fields.column import Encoded
 from regard.data.fields.vector_shape import VectorShape
@@ -71,12 +72,24 @@ class SoundFeatures(VectorShape):
         return found
 
     def __call__(self, sound: Sound) -> NDArray[np.float32]:
-        bands = torch.from_numpy(self.bands(sound))
-        if self.normalise == "none":
-            return bands.numpy()
-        moments = Moments.of(bands) if self.normalise == "utterance" else self._moments
-        found: NDArray[np.float32] = moments.normalize(bands).numpy()
+        found: NDArray[np.float32] = self._normalised(torch.from_numpy(self.bands(sound))).numpy()
         return found
+
+    def normalised(self, bands: Tensor, lengths: Tensor) -> Tensor:
+        """Return log-mel energies [B, T, F] of true lengths [B] normalised as recordings are, zero at padding."""
+        found = torch.zeros_like(bands)
+        for row, size in enumerate(lengths.tolist()):
+            found[row, :size] = self._normalised(bands[row, :size])
+        return found
+
+    def restored(self, frames: Tensor) -> Tensor:
+        """Return the log-mel energies [..., F] of normalised frames; those of an utterance have lost their level."""
+        return self._moments.restore(frames) if self.normalise == "corpus" else frames
+
+    def _normalised(self, bands: Tensor) -> Tensor:
+        if self.normalise == "none":
+            return bands
+        return (Moments.of(bands) if self.normalise == "utterance" else self._moments).normalize(bands)
 
     @property
     def _moments(self) -> Moments:

@@ -73,8 +73,22 @@ class AugmentSection(Section):
     """Frames by which a random point of time is moved at most."""
 
 
+class VoicesSection(Section):
+    """Other voices: recordings are changed at random in training, anew in each epoch."""
+
+    speed: float = Field(0.15, ge=0, le=0.5)
+    """Share by which a recording becomes longer or shorter."""
+    tract: float = Field(0.15, ge=0, le=0.5)
+    """Share by which all frequencies move, as those of a shorter or longer vocal tract."""
+    gain: float = Field(6.0, ge=0, le=60)
+    """Decibels by which a recording becomes louder or softer."""
+
+
 class Training(Section):
     """Keys of `train` that belong to speech."""
+
+    voices: VoicesSection | None = None
+    """Random changes of speed, vocal tract and gain; None for none."""
 
     spec_augment: AugmentSection | None = None
     """SpecAugment; None for none."""

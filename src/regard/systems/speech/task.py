@@ -21,6 +21,7 @@ from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import DataError, TextError
 from regard.data.sound.spec_augment import SpecAugment
 from regard.data.sound.spectrogram import LogMel
+from regard.data.sound.voices import Voices
 from regard.decode import generate
 from regard.decode.ctc import LanguageModel, Transcript, ctc_beam_search, ctc_greedy
 from regard.decode.hypothesis import Hypothesis
@@ -34,7 +35,7 @@ from regard.protocol import device_of
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import PAD
-from regard.systems.speech.augmented import AugmentedFeed
+from regard.systems.speech.augmented import Augmentation, AugmentedFeed
 from regard.systems.speech.ctc_recogniser import CTCRecogniser
 from regard.systems.speech.features import SoundFeatures, SoundField
 from regard.systems.speech.fusion import Fusion
@@ -65,7 +66,7 @@ class Transcription(Task):
     Attributes:
         encoders: the features of "recording" and the tokenizer of "transcript".
         smoothing: of the labels of a decoder.
-        augment: what is hidden in training; None for nothing.
+        augmentation: random changes of recordings in training; None for none.
         ctc_weight: of CTC in joint decoding; None for its weight in training.
         fusion: a language model beside CTC; None for none.
         language_model: that of `fusion`, once the task is bound to a model.
@@ -76,7 +77,7 @@ class Transcription(Task):
 
     encoders: Encoders
     smoothing: float = 0.0
-    augment: SpecAugment | None = None
+    augmentation: Augmentation | None = None
     ctc_weight: float | None = None
     fusion: Fusion | None = None
     language_model: LanguageModel | None = None
@@ -84,11 +85,10 @@ class Transcription(Task):
     @classmethod
     def of(cls, recipe: Recipe, encoders: Encoders) -> Transcription:
         train, decode = own_keys(recipe.train, Training), own_keys(recipe.decode, Decoding)
-        augment = None if train.spec_augment is None else SpecAugment(**train.spec_augment.model_dump())
         fusion = None
         if decode.language_model is not None:
             fusion = Fusion(Path(decode.language_model), decode.language_weight, decode.language_bonus)
-        return cls(encoders, recipe.train.label_smoothing, augment, decode.ctc_weight, fusion)
+        return cls(encoders, recipe.train.label_smoothing, _augmentation(train), decode.ctc_weight, fusion)
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
@@ -121,9 +121,9 @@ class Transcription(Task):
 
     def training_feed(self, recipe: Recipe, split: Split) -> Feed:
         feed = super().training_feed(recipe, split)
-        if self.augment is None:
+        if self.augmentation is None:
             return feed
-        return AugmentedFeed(feed, self.augment, self.question, seed=recipe.train.seed)
+        return AugmentedFeed(feed, self.augmentation, self.features, self.question, seed=recipe.train.seed)
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         spoken = batch.view(SpeechBatch)
@@ -140,7 +140,8 @@ class Transcription(Task):
     def _ctc_loss(self, model: nn.Module, spoken: SpeechBatch) -> Tensor:
         log_probs, counts = _emissions(model, spoken.recording, spoken.recording_lengths)
         labels = spoken.transcript[:, 1:-1]  # what lies past the length of a row may be its EOS
-        lengths = ctc_lengths(log_probs, labels, counts, spoken.transcript_lengths - 2, blank=PAD)
+        sizes = (spoken.transcript_lengths - 2).clamp(min=0)  # a captured batch has rows of nothing but padding
+        lengths = ctc_lengths(log_probs, labels, counts, sizes, blank=PAD)
         return ctc_losses(log_probs, labels, *lengths, blank=PAD).sum()
 
     def data_warnings(self, model: nn.Module, corpus: Corpus | None) -> list[str]:
@@ -162,10 +163,7 @@ class Transcription(Task):
         ]
 
     def unrolling(self, model: nn.Module) -> Unrolling | None:
-        return "steps" if isinstance(model, EncoderDecoder) else None
-
-    def cuda_graph_obstacle(self, model: nn.Module) -> str | None:
-        return None if getattr(model, "ctc", None) is None else "the CTC loss looks at its lengths"
+        return "steps" if isinstance(model, EncoderDecoder | CTCRecogniser) else None
 
     def parse(self, given: Any) -> Sound:
         """Return a recording: from its path, the bytes of its file, or a mapping with `recording` (and `rate`)."""
@@ -330,6 +328,15 @@ class Transcription(Task):
             if "attends to nothing" in str(problem):
                 raise ValueError(f"{text.name}: nothing is heard in the recording, so there is no alignment") from None
             raise
+
+
+def _augmentation(train: Training) -> Augmentation | None:
+    """Return the random changes that a recipe names; None for none."""
+    if train.voices is None and train.spec_augment is None:
+        return None
+    voices = None if train.voices is None else Voices(**train.voices.model_dump())
+    masks = None if train.spec_augment is None else SpecAugment(**train.spec_augment.model_dump())
+    return Augmentation(voices, masks)
 
 
 def _member(model: Any) -> Any:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from regard.data.example import Value
+from regard.data.problems import TextError
+from regard.recipes.copying import copies
 from regard.recipes.sections import Recipe
 from regard.systems.summaries.mail import OTHERS, shortened_body
 from regard.systems.summaries.sections import MailData, NoticesData
@@ -29,17 +32,29 @@ class Summarising(Translation):
 
     @classmethod
     def of(cls, recipe: Recipe, encoders: Encoders) -> Summarising:
-        smoothing, exposure = recipe.train.label_smoothing, Exposure.of(recipe)
+        made = cls(encoders, recipe.train.label_smoothing, Exposure.of(recipe), copy=copies(recipe))
         data = recipe.data
         if not isinstance(data, MailData | NoticesData):
-            return cls(encoders, smoothing, exposure)
-        return cls(encoders, smoothing, exposure, clean=data.clean, longest=data.longest)
+            return made
+        return replace(made, clean=data.clean, longest=data.longest)
 
     def parse(self, given: Any) -> Any:
         """Return a body as it is read in training, from a text, a mapping with `body`, a path or bytes."""
         if isinstance(given, Mapping) and isinstance(given.get("body"), str):
             given = given["body"]
         return shortened_body(super().parse(given), clean=self.clean, longest=self.longest)
+
+    def input_warnings(self, model: Any, texts: Sequence[Any]) -> list[str]:
+        """Return warnings about words, and about bodies of which nothing is left to read."""
+        found = []
+        for given in texts:
+            with suppress(TextError):  # which the answer will be
+                if isinstance(given, str) and given.strip() and not self.parse(given):
+                    found.append(
+                        f"the body {given.strip()[:60]!r} has nothing but quotes, headers or a closing, which are not "
+                        "read; give text of its own, or train with data.clean=false"
+                    )
+        return [*found, *super().input_warnings(model, texts)]
 
     def references(self, fields: Mapping[str, Value]) -> list[str]:
         others = fields.get(OTHERS, [])
