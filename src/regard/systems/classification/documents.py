@@ -60,7 +60,7 @@ class DocumentField(TokensField):
     >>> from regard.data import Tokenizer
     >>> words = DocumentField(Tokenizer.train(["a house ."], kind="words"))
     >>> words.encode(["a house . a ."])["ids"].values
-    array([4, 6, 5, 3, 4, 5, 3], dtype=int32)
+    array([5, 6, 4, 3, 5, 4, 3], dtype=int32)
     """
 
     def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:

@@ -33,7 +33,9 @@ class Verdicts(Generated):
         shortest, longest: number of sentences.
         seed: another seed, other reviews; the meaning of words stays.
 
-    >>> Verdicts(shortest=3, longest=3)[0].fields
+    >>> example = Verdicts(shortest=3, longest=3)[0]
+    >>> example.fields["text"], example.fields["label"]
+    ('the bed was so lifi . the view was so fafi . in the end the hotel was so tole .', 'bad')
     """
 
     split: Part = "train"

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from regard.cuda_capture import is_recording
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.ops.ctc_scan import LOG_ZERO, CapturedCTC, interleaved
+from regard.ops.ctc.captured import LOG_ZERO, CapturedCTC, interleaved
 from regard.ops.softmax import statistics_dtype, weigh_values
 
 CARD = Card(

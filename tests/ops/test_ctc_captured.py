@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.cuda_capture import recording
 from regard.ops.ctc import ctc_losses
-from regard.ops.ctc_scan import CapturedCTC
+from regard.ops.ctc.captured import CapturedCTC
 from tests.mechanism import assert_close
 
 TARGETS = torch.tensor([[1, 2, 2, 4, 3], [3, 3, 1, 1, 1], [2, 4, 4, 4, 4], [4, 4, 4, 4, 1], [1, 1, 1, 1, 1]])
