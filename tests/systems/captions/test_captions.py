@@ -9,13 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 import regard
+from regard.data.batching.augmented import AugmentedFeed
+from regard.data.batching.feed import ExampleFeed, Place
 from regard.data.problems import DataError
+from regard.recipes.load import load
 from regard.systems.captions.field import PictureKind
 from regard.systems.captions.pictures import Flickr8k, Pictures
 from regard.systems.captions.scenes import Scenes
+from regard.tasks.setup import prepare
 from tests.cli.command import asked, refused
 
 TINY = (
@@ -91,16 +96,28 @@ def test_a_picture_of_another_kind_is_read_with_a_note(folder: Path) -> None:
     assert predictor.predict("cmyk.jpg")[0].source == "cmyk.jpg"
 
 
-@pytest.mark.parametrize("attention", ["none", "hard"])
-def test_a_stopped_run_resumes_to_the_same_numbers(
-    attention: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("key", ["model.attention=none", "model.attention=hard", "train.augment={crop: 0.7}"])
+def test_a_stopped_run_resumes_to_the_same_numbers(key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    options = ("train", "scenes", *TINY, f"model.attention={attention}", "data.test_size=4", "data.valid_size=4")
+    options = ("train", "scenes", *TINY, key, "data.test_size=4", "data.valid_size=4")
     asked(*options, "run=whole")
     asked(*options, "run=parts", "train.steps=3")
     asked(*options, "run=parts", "train.steps=6")
     assert [row for row in rows("parts") if row["step"] == 6][-1]["loss"] == rows("whole")[-1]["loss"]
+
+
+def test_pictures_change_in_training_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    keys = [*TINY, "train.augment={brightness: 0.5, contrast: 0.5}"]
+    recipe = load("scenes", keys).recipe
+    made = prepare(recipe, tmp_path)
+    assert isinstance(made.feed, AugmentedFeed)
+    place = Place(0, 0)
+    plain, changed = (feed.batch(place)["picture"] for feed in (made.feed.unwrapped, made.feed))
+    assert changed.shape == plain.shape
+    assert not torch.equal(changed, plain)
+    assert torch.equal(changed, made.feed.batch(place)["picture"])
+    assert isinstance(made.task.measuring_feed(recipe, made.valid, carries=False), ExampleFeed)
 
 
 def test_readers_name_the_line_and_the_captions_of_a_picture(tmp_path: Path) -> None:
@@ -144,6 +161,7 @@ def test_feature_maps_of_ones_own_are_learned_from(
         "tokenizer: {kind: words}\nmodel: {kind: captioner, embedding_dim: 5, hidden_dim: 6}\n"
         "train: {steps: 3, batch: {sentences: 4}, doubly_stochastic: 1.0}\ndecode: {max_length: 5}\n"
     )
+    assert "train.augment" in refused("train", "mine.yaml", "train.augment={flip: true}")
     asked("train", "mine.yaml")
     assert regard.load("runs/run").predict("3.npy")[0].alignment.shape[1] == (4 if len(shape) == 2 else 6)
     np.save(tmp_path / "wide.npy", np.zeros((5, 8), np.float32))

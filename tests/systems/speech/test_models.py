@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from regard.cuda_capture import recording
+from regard.data.batching.augmented import AugmentedFeed
 from regard.data.batching.batch import Batch
 from regard.data.batching.feed import Feed, Place
 from regard.data.fields.padding import PER_EXAMPLE, Padding
@@ -19,7 +20,7 @@ from regard.data.sound.voices import Voices
 from regard.decode.search import Search
 from regard.models.encoded import Encoded
 from regard.specials import BOS, EOS, PAD
-from regard.systems.speech.augmented import Augmentation, AugmentedFeed
+from regard.systems.speech.augmentation import SoundAugmentation
 from regard.systems.speech.ctc_recogniser import CTCRecogniser
 from regard.systems.speech.features import SoundFeatures
 from regard.systems.speech.frames import Frames, state_counts
@@ -194,8 +195,8 @@ def test_the_same_example_is_hidden_alike_in_any_batch_and_anew_in_each_epoch() 
             return "one batch"
 
     features = SoundFeatures.of_settings(LogMel(rate=8000, mels=7), "utterance")
-    augmentation = Augmentation(Voices(speed=0.3, tract=0.2), SpecAugment(frequency_width=3))
-    feed = AugmentedFeed(Once(), augmentation, features, "recording", seed=3)
+    augmentation = SoundAugmentation(features, Voices(speed=0.3, tract=0.2), SpecAugment(frequency_width=3), seed=3)
+    feed = AugmentedFeed(Once(), augmentation)
     first, part, later = (feed.batch(place) for place in (Place(0, 0), Place(0, 1), Place(1, 0)))
     size = int(first["recording_lengths"][1])
     assert part["recording_lengths"].tolist() == [size]

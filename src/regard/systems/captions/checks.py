@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 
 
 def check_training(recipe: Recipe) -> None:
-    """A penalty on attention needs attention whose weights have a gradient."""
-    if own_keys(recipe.train, Training).doubly_stochastic and recipe.model.attention == "none":
+    """A penalty on attention needs attention, and random crops and colours need pictures."""
+    train = own_keys(recipe.train, Training)
+    if train.augment is not None and recipe.data.picture_shape() is None:  # type: ignore[attr-defined]
+        raise ValueError("augment changes pictures, and data.features are feature maps; remove train.augment")
+    if train.doubly_stochastic and recipe.model.attention == "none":
         raise ValueError("doubly_stochastic is a penalty on attention; the model has attention 'none', set it to 0")
 
 

@@ -37,8 +37,26 @@ class HardSection(Section):
     """Weight of the entropy of the draws, which is maximised."""
 
 
+class AugmentSection(Section):
+    """Random changes of pictures in training, anew in each epoch."""
+
+    crop: float = Field(1.0, gt=0, le=1)
+    """The least share of each side that a crop keeps; the crop is stretched to the whole picture again."""
+    flip: bool = False
+    """Half of the pictures are mirrored, left to right; not for captions that say left and right."""
+    brightness: float = Field(0.0, ge=0, le=1)
+    """Share by which all values are multiplied at most, up or down."""
+    contrast: float = Field(0.0, ge=0, le=1)
+    """Likewise for distances from the picture's mean grey."""
+    saturation: float = Field(0.0, ge=0, le=1)
+    """Likewise for distances of each pixel from its own grey."""
+
+
 class Training(Section):
     """Keys of `train` that belong to captions."""
+
+    augment: AugmentSection | None = None
+    """Random crops, flips and colours; null for none."""
 
     doubly_stochastic: float = Field(0.0, ge=0)
     """Weight of the penalty on regions whose weights do not sum to 1 over the words of a caption; 1 in the paper."""

@@ -11,11 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from regard.data.batching.augmented import AugmentedFeed
 from regard.data.batching.batch import Batch
+from regard.data.batching.feed import Feed
 from regard.data.example import Example
 from regard.data.fields.column import Column
 from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
+from regard.data.pictures.augmentation import PictureAugmentation
 from regard.data.problems import DataError, TextError
 from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
@@ -32,6 +35,7 @@ from regard.protocol import device_of
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import PAD
+from regard.systems.captions.augmentation import AugmentedPictures
 from regard.systems.captions.confidence import HEDGE, confidence_of, isotonic, mean_log_prob
 from regard.systems.captions.conv_features import ConvFeatures
 from regard.systems.captions.field import PictureKind, PicturesField, Shown
@@ -40,6 +44,7 @@ from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.reinforce import RewardedDraws
+from regard.tasks.splits import Split
 from regard.tasks.task import Encoders, Task, Unrolling
 from regard.tasks.tokenizers import tokens_field
 from regard.view.overlay import SUFFIXES, draw_regions
@@ -145,6 +150,13 @@ class Captioning(Task):
     def merges_equal_inputs(self, recipe: Recipe) -> bool:
         """All captions of a picture are its references."""
         return True
+
+    def training_feed(self, recipe: Recipe, split: Split) -> Feed:
+        feed, augment = super().training_feed(recipe, split), own_keys(recipe.train, Training).augment
+        if augment is None:
+            return feed
+        changes = PictureAugmentation(**augment.model_dump())
+        return AugmentedFeed(feed, AugmentedPictures(changes, recipe.train.seed))
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         pair = batch.view(CaptionBatch)

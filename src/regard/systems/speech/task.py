@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from regard.data.batching.augmented import AugmentedFeed
 from regard.data.batching.batch import Batch
 from regard.data.batching.corpus import Corpus
 from regard.data.batching.feed import Feed
@@ -35,7 +36,7 @@ from regard.protocol import device_of
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import PAD
-from regard.systems.speech.augmented import Augmentation, AugmentedFeed
+from regard.systems.speech.augmentation import SoundAugmentation
 from regard.systems.speech.ctc_recogniser import CTCRecogniser
 from regard.systems.speech.features import SoundFeatures, SoundField
 from regard.systems.speech.fusion import Fusion
@@ -66,7 +67,6 @@ class Transcription(Task):
     Attributes:
         encoders: the features of "recording" and the tokenizer of "transcript".
         smoothing: of the labels of a decoder.
-        augmentation: random changes of recordings in training; None for none.
         ctc_weight: of CTC in joint decoding; None for its weight in training.
         fusion: a language model beside CTC; None for none.
         language_model: that of `fusion`, once the task is bound to a model.
@@ -77,18 +77,17 @@ class Transcription(Task):
 
     encoders: Encoders
     smoothing: float = 0.0
-    augmentation: Augmentation | None = None
     ctc_weight: float | None = None
     fusion: Fusion | None = None
     language_model: LanguageModel | None = None
 
     @classmethod
     def of(cls, recipe: Recipe, encoders: Encoders) -> Transcription:
-        train, decode = own_keys(recipe.train, Training), own_keys(recipe.decode, Decoding)
+        decode = own_keys(recipe.decode, Decoding)
         fusion = None
         if decode.language_model is not None:
             fusion = Fusion(Path(decode.language_model), decode.language_weight, decode.language_bonus)
-        return cls(encoders, recipe.train.label_smoothing, _augmentation(train), decode.ctc_weight, fusion)
+        return cls(encoders, recipe.train.label_smoothing, decode.ctc_weight, fusion)
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
@@ -121,9 +120,8 @@ class Transcription(Task):
 
     def training_feed(self, recipe: Recipe, split: Split) -> Feed:
         feed = super().training_feed(recipe, split)
-        if self.augmentation is None:
-            return feed
-        return AugmentedFeed(feed, self.augmentation, self.features, self.question, seed=recipe.train.seed)
+        augmentation = _augmentation(recipe, self.features)
+        return feed if augmentation is None else AugmentedFeed(feed, augmentation)
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         spoken = batch.view(SpeechBatch)
@@ -330,13 +328,14 @@ class Transcription(Task):
             raise
 
 
-def _augmentation(train: Training) -> Augmentation | None:
+def _augmentation(recipe: Recipe, features: SoundFeatures) -> SoundAugmentation | None:
     """Return the random changes that a recipe names; None for none."""
+    train = own_keys(recipe.train, Training)
     if train.voices is None and train.spec_augment is None:
         return None
     voices = None if train.voices is None else Voices(**train.voices.model_dump())
     masks = None if train.spec_augment is None else SpecAugment(**train.spec_augment.model_dump())
-    return Augmentation(voices, masks)
+    return SoundAugmentation(features, voices, masks, seed=recipe.train.seed)
 
 
 def _member(model: Any) -> Any:

@@ -1,0 +1,52 @@
+"""Batches of another feed, changed at random in training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from regard.data.batching.batch import Batch
+from regard.data.batching.feed import Feed, Place
+
+
+class Augmentation(Protocol):
+    """Random changes of a batch, as a function of the epoch and of the examples in it.
+
+    An example gets the same changes in whichever batch it stands, so that a resumed run is the same run.
+    """
+
+    def __call__(self, batch: Batch, epoch: int) -> Batch:
+        """Return the changed batch."""
+
+    def __str__(self) -> str:
+        """Return a phrase that names the changes."""
+
+
+class AugmentedFeed(Feed):
+    """Batches of another feed with changes, anew in each epoch.
+
+    Args:
+        inner: batches of examples.
+        augmentation: the changes.
+    """
+
+    def __init__(self, inner: Feed, augmentation: Augmentation) -> None:
+        self.inner, self.augmentation = inner, augmentation
+        self.per_epoch, self.dropped = inner.per_epoch, inner.dropped
+
+    @property
+    def unwrapped(self) -> Feed:
+        return self.inner
+
+    def after(self, epoch: int, position: int) -> Iterator[Place]:
+        return self.inner.after(epoch, position)
+
+    def tokens(self, place: Place) -> int:
+        return self.inner.tokens(place)
+
+    def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+        batch = self.inner.batch(place, rank, world)
+        return self.augmentation(batch, place.epoch) if batch.size else batch
+
+    def __str__(self) -> str:
+        return f"{self.inner}, with {self.augmentation}"

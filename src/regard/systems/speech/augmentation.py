@@ -1,0 +1,50 @@
+"""Random changes of recordings in training: other voices, and parts that are hidden."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from regard.data.batching.batch import Batch
+from regard.data.sound.spec_augment import SpecAugment
+from regard.data.sound.voices import Voices
+from regard.systems.speech.features import SoundFeatures
+
+
+@dataclass(frozen=True)
+class SoundAugmentation:
+    """Random changes of normalised features.
+
+    Attributes:
+        features: of the recordings.
+        voices: speed, vocal tract and gain; None for none.
+        masks: parts that are hidden; None for none.
+        field: the recordings.
+        seed: of the run.
+    """
+
+    features: SoundFeatures
+    voices: Voices | None = None
+    masks: SpecAugment | None = None
+    field: str = "recording"
+    seed: int = 0
+
+    def __str__(self) -> str:
+        parts = ["other voices"] * (self.voices is not None) + ["SpecAugment"] * (self.masks is not None)
+        return " and ".join(parts)
+
+    def __call__(self, batch: Batch, epoch: int) -> Batch:
+        names = self.field, f"{self.field}_lengths"
+        frames, lengths = self._changed(batch[names[0]], batch[names[1]], batch.indices, epoch)
+        return replace(batch, tensors={**batch.tensors, names[0]: frames, names[1]: lengths})
+
+    def _changed(self, frames: Tensor, lengths: Tensor, examples: tuple[int, ...], epoch: int) -> tuple[Tensor, Tensor]:
+        """Return frames [B, T', F] and lengths [B]."""
+        if self.voices is not None:
+            bands = self.features.restored(frames)
+            bands, lengths = self.voices(bands, lengths, examples, mel=self.features.mel, seed=self.seed, epoch=epoch)
+            frames = self.features.normalised(bands, lengths)
+        if self.masks is not None:
+            frames = self.masks(frames, lengths, examples, seed=self.seed, epoch=epoch)
+        return frames, lengths
