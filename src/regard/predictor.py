@@ -9,6 +9,7 @@ from itertools import compress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -62,7 +63,8 @@ class Predictor:
         """Return the best answer to each input; a blank text has a blank answer, unless a language model continues it.
 
         Args:
-            inputs: one input or several: a text, a mapping of fields, a path, or the bytes of a file (`Task.parse`).
+            inputs: one input or several: a text, a mapping of fields, a path, the bytes of a file, or an array of
+                numbers (`Task.parse`).
             only: the texts that a translation may be: a list of them, a file with one a line, or what `allowed` made.
                 Lengths and forbidden ids of the search do not count then.
             settings: fields of `Search` that differ from the recipe: `strategy="beam"`, `beam_size=10`.
@@ -174,9 +176,10 @@ def _best_device() -> str:
 
 
 def _listed(inputs: Any) -> list[Any]:
-    """Return one input or several as a list."""
+    """Return one input or several as a list; an array of numbers, such as a picture, is one."""
+    numbers = isinstance(inputs, torch.Tensor) or (isinstance(inputs, np.ndarray) and inputs.dtype.kind in "biuf")
     several = isinstance(inputs, Iterable) and not isinstance(inputs, str | bytes | Mapping)
-    return list(inputs) if several else [inputs]
+    return list(inputs) if several and not numbers else [inputs]
 
 
 def _blank(text: str) -> Prediction:

@@ -72,6 +72,7 @@ def test_a_picture_of_ones_own_is_answered(folder: Path) -> None:
     array = Scenes("test", size=9)[0].fields["picture"].source
     given = [path.read_bytes(), {"picture": str(path)}, array]
     assert [other.text for other in regard.load("runs/scenes").predict(given)] == [one.text] * 3
+    assert [other.text for other in regard.load("runs/scenes").predict(array)] == [one.text]
     answer = json.loads(asked("predict", "runs/scenes", str(path), "--json", "--alignment"))
     assert np.shape(answer["alignment"]) == (len(answer["tokens"]), 16)
     asked("view", "runs/scenes", str(path), "--output", "view.png")

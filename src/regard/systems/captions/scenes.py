@@ -90,7 +90,7 @@ class Scene:
 class Scenes(Generated):
     """Generated pictures with captions: "a small red circle left of a large blue cross".
 
-    A picture shows two things beside or above each other, or two to four equal ones; a thing has one of four shapes,
+    A picture shows two different things beside or above each other, or two to four equal ones; a thing has one of four shapes,
     five colours and two sizes. Places, brightness and noise are drawn. Every picture has four captions,
     all of them right. In train an example is a picture with one of them; in valid and test a picture comes four times
     in a row, with each. What a picture shows, places aside, is in one split alone: 80% in train, 10% in each other.
@@ -150,7 +150,10 @@ def _scene(rng: np.random.Generator) -> Scene:
     kind = ("beside", "above", "count")[int(rng.integers(3))]
     if kind == "count":
         return Scene(kind, (_thing(rng),) * int(rng.integers(2, 2 + len(COUNTS))))
-    return Scene(kind, (_thing(rng), _thing(rng)))
+    first, second = _thing(rng), _thing(rng)
+    while second == first:  # that would be a count of two
+        second = _thing(rng)
+    return Scene(kind, (first, second))
 
 
 def _thing(rng: np.random.Generator) -> Thing:
