@@ -90,9 +90,9 @@ class Scene:
 class Scenes(Generated):
     """Generated pictures with captions: "a small red circle left of a large blue cross".
 
-    A picture shows two different things beside or above each other, or two to four equal ones; a thing has one of four shapes,
-    five colours and two sizes. Places, brightness and noise are drawn. Every picture has four captions,
-    all of them right. In train an example is a picture with one of them; in valid and test a picture comes four times
+    A picture shows two different things beside or above each other, or two to four equal ones; a thing has one of four
+    shapes, five colours and two sizes. Places, brightness and noise are drawn. Every picture has four captions, all of
+    them right. In train an example is a picture with one of them; in valid and test a picture comes four times
     in a row, with each. What a picture shows, places aside, is in one split alone: 80% in train, 10% in each other.
 
     Args:
