@@ -27,7 +27,7 @@ def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
     tokenizer = LanguageModelling.learn_encoders(recipe, train, {})["text"]
     assert isinstance(tokenizer, Tokenizer)
     ends = texts_end(recipe)
-    known, asked = (_ids(tokenizer, values(part, "text"), ends=ends) for part in (train, measured))
+    known, asked = (_ids(tokenizer, map(str, values(part, "text")), ends=ends) for part in (train, measured))
     for order in CHARACTERS if tokenizer.kind == "characters" else WORDS:
         model = KneserNey(known, size=tokenizer.size, order=order)
         yield f"{order}-grams, Kneser-Ney", {"perplexity": model.perplexity(asked)}
