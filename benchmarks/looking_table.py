@@ -87,7 +87,7 @@ def draw(results: Results, path: Path) -> None:
         axes[1, 0].loglog(
             [int(size) for size in times], list(times.values()), "o-", ms=3, color=colours[name], label=name
         )
-    axes[1, 0].set(xlabel="states S (glimpse: pixels)", ylabel="ms", title=f"forward and backward of {READS} reads")
+    axes[1, 0].set(xlabel="states S (glimpse: pixels)", ylabel="ms per read", title="forward and backward")
     axes[1, 0].legend(fontsize=7)
     drawn = [
         name

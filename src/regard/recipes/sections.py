@@ -226,6 +226,9 @@ class TrainSection(Section):
     class_weights: Literal["balanced"] | dict[str, Annotated[float, Field(ge=0)]] | None = None
     """Labels, tags and nodes: weight per class in the training loss. `balanced` is N / (C n_c); a mapping such as
     `{spam: 5}` weights other classes 1."""
+    freeze: tuple[str, ...] = ()
+    """Names of modules or parameters that keep the values they begin with: `[encoder]` of a pretrained run,
+    `[attention]` for weights that are not learned."""
     precision: Literal["float32", "tf32", "bfloat16"] = "float32"
     """`tf32` rounds the factors of matrix products on a GPU; `bfloat16` is automatic mixed precision. Parameters stay
     float32."""

@@ -12,15 +12,17 @@ from regard.nn.checkpointing import checkpoint_gradients
 from regard.parts import imported
 from regard.recipes.section import Model
 from regard.recipes.sections import Recipe
+from regard.tasks.freezing import freeze
 from regard.tasks.registry import task_class
 from regard.tasks.task import Task
 from regard.tasks.word_vectors import freeze_vectors
 
 
 def make_model(recipe: Recipe, task: Task) -> nn.Module:
-    """Return the model of a recipe, with fresh parameters."""
+    """Return the model of a recipe, with fresh parameters, and without gradients where it asks for none."""
     model = build_model(recipe.model, *task.sizes, **task.fitted(recipe.model.arguments(scale=task.scale)))
     freeze_vectors(recipe, task, model)
+    freeze(model, recipe.train.freeze)
     if recipe.train.gradient_checkpointing:
         checkpoint_gradients(model)
     return model
