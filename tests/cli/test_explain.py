@@ -38,6 +38,16 @@ def test_a_file_of_texts(run: Path, tmp_path: Path) -> None:
     assert "column" in refused("explain", run, "--file", file, "--format", "table", "--source", "text")
 
 
+def test_controls_are_trained_beside_it(run: Path, tmp_path: Path) -> None:
+    options = ("--split", "valid", "--limit", "9", "--steps", "2", "--controls", "--output", tmp_path / "why")
+    numbers = json.loads(asked("explain", run, *options, "--json"))["controls"]
+    accuracies = {name: float(value) for name, value in numbers.items() if name.startswith("accuracy")}
+    assert len(accuracies) == 6
+    assert all(0 <= value <= 1 for value in accuracies.values())
+    assert "## Controls" in (tmp_path / "why" / "report.md").read_text(encoding="utf-8")
+    assert "--controls" in refused("explain", run, "--file", tmp_path / "why" / "report.md", "--controls")
+
+
 def test_what_cannot_be_explained(run: Path, tmp_path: Path) -> None:
     asked(
         "train",

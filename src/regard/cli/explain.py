@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from regard.predictor import Predictor
     from regard.recipes.data_section import Split as SplitName
     from regard.recipes.file_data import Layout
+    from regard.tasks.controls import Controls
 
 
 def command(
@@ -40,11 +41,16 @@ def command(
         float, typer.Option(help="Largest change of an answer that counts as the same.", min=0.0, max=1.0)
     ] = 0.05,
     steps: Annotated[int, typer.Option(help="Updates of the search for other weights.", min=1)] = 500,
+    with_controls: Annotated[
+        bool, typer.Option("--controls", help="Train controls on the split train, too: minutes for thousands of texts.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Ask whether attention explains: gradients, leave-one-out, erasure, and other weights with the same answer."""
     if file is None and (form or source):
         fail("--format and --source describe a file; give it with --file FILE")
+    if file is not None and with_controls:
+        fail("--controls measures accuracies on a split of the run's data; leave --file out")
     check_runs(run)
     check_input(file)
 
@@ -67,14 +73,17 @@ def command(
             outcome = study(
                 subject, inputs, allowed=allowed, steps=steps, progress=lambda done: progress.advance(job, done)
             )
+        trained = _controls(loaded, split, limit) if with_controls else None
     except ValueError as problem:
         fail(str(problem))
     folder = run / "explain" if output is None else output
     on = f"{run}, {split if file is None else file}"
+    further = None if trained is None else (trained.rows(), trained.finding())
+    content = outcome.as_json() | ({} if trained is None else {"controls": dict(trained.rows())})
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "report.md").write_text(markdown(outcome, on), encoding="utf-8")
-        (folder / "explain.json").write_text(json.dumps(outcome.as_json(), indent=1), encoding="utf-8")
+        (folder / "report.md").write_text(markdown(outcome, on, further), encoding="utf-8")
+        (folder / "explain.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
     except OSError as problem:
         fail(f"{folder}: cannot be written ({problem.strerror})")
     panels = [panel(one) for one in outcome.examples]
@@ -82,10 +91,10 @@ def command(
     if (doubt := draw(panels, folder / "examples.png")) is not None:
         notice(doubt)
     if as_json:
-        typer.echo(json.dumps(outcome.as_json()))
+        typer.echo(json.dumps(content))
         return
-    _show(outcome)
-    for sentence in findings(outcome):
+    _show(outcome, [] if trained is None else trained.rows())
+    for sentence in [*findings(outcome), *([] if trained is None else [trained.finding()])]:
         show(f"- {escape(sentence)}")
     typer.echo(folder)
 
@@ -108,14 +117,27 @@ def _inputs(loaded: Predictor, file: Path | None, layout: Layout, split: SplitNa
         yield loaded.task.ask(example.fields)
 
 
-def _show(outcome: Study) -> None:
+def _controls(loaded: Predictor, split: SplitName, limit: int) -> Controls:
+    """Return the controls: networks trained on the split train, measured on another."""
+    from regard.tasks.controls import controls
+    from regard.tasks.splits import examples
+
+    train, measured = examples(loaded.recipe, "train"), examples(loaded.recipe, split)
+    assert train is not None
+    assert measured is not None
+    return controls(loaded.recipe, loaded.task, loaded.model, train, islice(measured, limit))
+
+
+def _show(outcome: Study, further: list[tuple[str, str]]) -> None:
     from regard.explain.report import ERASURE, RANKS, change_rows, erasure_rows, ranks_rows
 
-    parts = (
+    parts: list[tuple[str, tuple[str, ...], Sequence[tuple[str, ...]]]] = [
         ("agreement of measures", RANKS, ranks_rows(outcome)),
         ("answers without the important words", ERASURE, erasure_rows(outcome)),
         ("answers by other weights", ("intervention", "mean"), change_rows(outcome)),
-    )
+    ]
+    if further:
+        parts.append(("controls", ("control", "value"), further))
     for title, head, rows in parts:
         table = Table(*head, title=f"{title}, {outcome.texts:,} texts", title_justify="left")
         for row in rows:

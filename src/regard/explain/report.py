@@ -44,23 +44,26 @@ def change_rows(study: Study) -> list[tuple[str, str]]:
     ]
 
 
-def markdown(study: Study, title: str) -> str:
+def markdown(study: Study, title: str, controls: tuple[list[tuple[str, str]], str] | None = None) -> str:
     """Return the report.
 
     Args:
         study: the outcome.
         title: the run and the data.
+        controls: rows of a table and what follows from it, where controls were trained.
     """
+    found = findings(study) if controls is None else [*findings(study), controls[1]]
     parts = [
         f"# Does attention explain? {title}",
         f"{study.texts:,} texts of at least two words.",
-        "\n".join(f"- {sentence}" for sentence in findings(study)),
+        "\n".join(f"- {sentence}" for sentence in found),
         "## Agreement of measures",
         _table(RANKS, ranks_rows(study)),
         "## Answers without the words that a measure calls important",
         _table(ERASURE, erasure_rows(study)),
         "## Answers by other weights",
         _table(("intervention", "mean"), change_rows(study)),
+        *([] if controls is None else ["## Controls", _table(("control", "value"), controls[0])]),
         "Jain & Wallace 2019; Wiegreffe & Pinter 2019; DeYoung et al. 2020. Gradients hold the weights fixed.",
     ]
     return "\n\n".join(parts) + "\n"

@@ -1,0 +1,114 @@
+"""Weights of one model in another: a network that reads words one by one, guided by weights that it did not learn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.explain.subject import Subject, Texts
+
+BATCH, RATE = 32, 1e-3
+
+
+class Labelled(NamedTuple):
+    """Texts with the numbers of their right answers, [N]."""
+
+    texts: Texts
+    labels: Tensor
+
+    def rows(self, index: Tensor) -> Labelled:
+        """Some of them, without padding that none needs."""
+        found = self.texts.rows(index)
+        size = int(found.lengths.max())
+        return Labelled(Texts(found.ids[:, :size], found.lengths, found.padding), self.labels[index])
+
+    def batches(self, epochs: int, seed: int) -> Iterator[tuple[Tensor, Labelled]]:
+        """Yield batches in another order each epoch, each with the numbers of its rows."""
+        generator = torch.Generator().manual_seed(seed)
+        for _ in range(epochs):
+            for index in torch.randperm(len(self.labels), generator=generator).split(BATCH):
+                moved = index.to(self.labels.device)
+                yield moved, self.rows(moved)
+
+
+class GuidedMLP(nn.Module):
+    r"""Words without their context, weighed: p = softmax(W Σ_t a_t tanh(V E x_t) + b).
+
+    Weights that help it are of use apart from the model that they come from. Without given weights it learns its own,
+    a = softmax(u · tanh(V E x_t)).
+
+    Args:
+        size: number of words.
+        answers: number of answers.
+        dim: width of embeddings and of the hidden layer.
+
+    Shapes: texts of B x T, weights [B, T] or None -> logits [B, answers].
+
+    Wiegreffe & Pinter 2019, "Attention is not not Explanation", section 3.4.
+
+    >>> model = GuidedMLP(11, 3, dim=4)
+    >>> texts = Texts(torch.tensor([[5, 6, 0]]), torch.tensor([2]))
+    >>> model(texts, torch.tensor([[0.5, 0.5, 0.0]])).shape, model(texts, None).shape
+    (torch.Size([1, 3]), torch.Size([1, 3]))
+    """
+
+    def __init__(self, size: int, answers: int, *, dim: int = 128) -> None:
+        super().__init__()
+        self.words = nn.Embedding(size, dim)
+        self.hidden = nn.Linear(dim, dim)
+        self.score = nn.Linear(dim, 1, bias=False)
+        self.output = nn.Linear(dim, answers)
+
+    def forward(self, texts: Texts, weights: Tensor | None) -> Tensor:
+        """Return logits [B, answers]."""
+        states = self.hidden(self.words(texts.ids)).tanh()  # [B, T, C]
+        if weights is None:
+            energy = self.score(states).squeeze(2).masked_fill(~texts.inside, -torch.inf)
+            weights = energy.softmax(1)
+        logits: Tensor = self.output((weights.to(states).unsqueeze(1) @ states).squeeze(1))
+        return logits
+
+
+def weights_of(subject: Subject, texts: Texts, *, together: int = 256) -> Tensor:
+    """Return the mean weights of a model over the words of all texts, [N, T]."""
+    with torch.no_grad():
+        rows = torch.arange(len(texts.ids), device=texts.ids.device).split(together)
+        return torch.cat([subject.weights(texts.rows(part)) for part in rows])
+
+
+def equal_weights(texts: Texts) -> Tensor:
+    """Return equal weights of all words, [N, T]."""
+    return texts.inside / texts.lengths.clamp(min=1).unsqueeze(1)
+
+
+def guided_accuracy(
+    train: Labelled, test: Labelled, weights: tuple[Tensor, Tensor] | None, *, epochs: int = 8, seed: int = 0
+) -> float:
+    """Return the accuracy on test of a network that is guided by weights.
+
+    Args:
+        train: what it learns from.
+        test: what is measured.
+        weights: for the words of train and of test, [N, T] each; None for its own.
+        epochs: how often it sees all of train.
+        seed: of its parameters and of the order of batches.
+    """
+    answers = int(max(train.labels.max(), test.labels.max())) + 1
+    size = int(max(train.texts.ids.max(), test.texts.ids.max())) + 1
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = GuidedMLP(size, answers).to(train.labels.device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=RATE, amsgrad=True)
+    for index, part in train.batches(epochs, seed):
+        given = None if weights is None else weights[0][index, : part.texts.ids.shape[1]]
+        loss = F.cross_entropy(model(part.texts, given), part.labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        found = model(test.texts, None if weights is None else weights[1]).argmax(1)
+    return float((found == test.labels).double().mean())

@@ -1,0 +1,77 @@
+"""A second model with the answers of a first and other weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.explain.agreement import divergence, relative_entropy, variation
+from regard.explain.guided import RATE, Labelled
+from regard.explain.subject import Subject, Texts
+
+
+class Rivalry(NamedTuple):
+    """Means over texts of two models.
+
+    Attributes:
+        change: total variation distance of the answers.
+        distance: Jensen-Shannon divergence of the weights, in nats, at most ln 2 = 0.693.
+    """
+
+    change: float
+    distance: float
+
+
+def train_rival(
+    model: Subject,
+    rival: Subject,
+    parameters: Iterable[nn.Parameter],
+    train: Labelled,
+    *,
+    strength: float = 1e-3,
+    epochs: int = 8,
+    seed: int = 0,
+) -> None:
+    r"""Train a rival in place: the answers of a model, by weights that are as different as they can be.
+
+    .. math:: L = \mathrm{TVD}(\hat y, \hat y') - \lambda\, \mathrm{KL}(\alpha' \,\|\, \alpha)
+
+    Unlike the weights that are searched for text by text (`adversary`), these are of one model for all texts.
+
+    Args:
+        model: with answers ŷ and weights α; it stays as it is.
+        rival: with ŷ' and α', usually of the same class with fresh parameters.
+        parameters: of the rival.
+        train: texts; their labels are not used.
+        strength: λ, the weight of the divergence.
+        epochs: how often all texts are seen.
+        seed: of the order of batches.
+
+    Wiegreffe & Pinter 2019, "Attention is not not Explanation", equation 1.
+    """
+    optimizer = torch.optim.Adam(parameters, lr=RATE, amsgrad=True)
+    for _, part in train.batches(epochs, seed):
+        with torch.no_grad():
+            answers, weights = _both(model, part.texts)
+        mine, looked = _both(rival, part.texts)
+        loss = variation(mine, answers).mean() - strength * relative_entropy(looked, weights).mean()
+        optimizer.zero_grad()
+        torch.autograd.backward([loss], inputs=[one for group in optimizer.param_groups for one in group["params"]])
+        optimizer.step()
+
+
+def rivalry(model: Subject, rival: Subject, texts: Texts) -> Rivalry:
+    """Compare the answers and the weights of two models on texts."""
+    with torch.no_grad():
+        (one, weights), (other, looked) = _both(model, texts), _both(rival, texts)
+    return Rivalry(float(variation(one, other).mean()), float(divergence(looked, weights).mean()))
+
+
+def _both(subject: Subject, texts: Texts) -> tuple[Tensor, Tensor]:
+    """Answers [B, K] and weights [B, N, T]."""
+    encoded = subject.encode(texts)
+    weights = subject.attend(encoded)
+    return subject.answer(encoded, weights), weights

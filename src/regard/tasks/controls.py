@@ -1,0 +1,119 @@
+"""Controls of a study of attention: are the weights of a model of use elsewhere, and could others do?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.data.example import Example
+from regard.explain.guided import Labelled, equal_weights, guided_accuracy, weights_of
+from regard.explain.rival import Rivalry, rivalry, train_rival
+from regard.explain.subject import Subject
+from regard.recipes.sections import Recipe
+from regard.tasks.build import make_model
+from regard.tasks.task import Task
+
+EQUAL, OWN, MINE, RIVALS = "equal weights", "its own weights", "the model's weights", "the rival's weights"
+"""Weights that a network without context reads by."""
+
+
+@dataclass(frozen=True)
+class Controls:
+    """Accuracies on the measured texts, and how far a rival comes.
+
+    Attributes:
+        model: accuracy of the model itself.
+        rival: accuracy of a model that was trained to give its answers by other weights.
+        guided: accuracy of a network without context, by whose weights it reads.
+        rivalry: how much answers and weights of model and rival differ.
+    """
+
+    model: float
+    rival: float
+    guided: dict[str, float]
+    rivalry: Rivalry
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return the rows of a table."""
+        return [
+            ("accuracy of the model", f"{self.model:.3f}"),
+            *(
+                (f"accuracy of words without context, weighed by {whose}", f"{n:.3f}")
+                for whose, n in self.guided.items()
+            ),
+            ("accuracy of a rival, trained for the same answers by other weights", f"{self.rival:.3f}"),
+            ("change of the answer from model to rival", f"{self.rivalry.change:.3f}"),
+            ("divergence of the weights from model to rival, nats", f"{self.rivalry.distance:.3f}"),
+        ]
+
+    def finding(self) -> str:
+        """Return what the controls allow one to claim."""
+        equal, mine, other = (self.guided[whose] for whose in (EQUAL, MINE, RIVALS))
+        use = "help" if mine > equal else "do not help"
+        return (
+            f"The model's weights {use} a network that reads words without context: {mine:.3f} with them, {equal:.3f} "
+            f"with equal ones. A rival has weights that diverge by {self.rivalry.distance:.2f} of at most 0.69 nats, "
+            f"and answers that change by {self.rivalry.change:.3f}; its weights give that network {other:.3f}."
+        )
+
+
+def controls(
+    recipe: Recipe,
+    task: Task,
+    model: Any,
+    train: Iterable[Example],
+    measured: Iterable[Example],
+    *,
+    strength: float = 1e-3,
+    epochs: int = 8,
+    seed: int = 0,
+) -> Controls:
+    """Train what a model is compared with, from minutes of one core for some thousand sentences.
+
+    Args:
+        recipe: of the model, for a rival of the same class.
+        task: of the model.
+        model: in evaluation mode.
+        train: examples that the networks learn from.
+        measured: examples that they are measured on.
+        strength: λ, the weight of the divergence of the rival's weights.
+        epochs: of each network.
+        seed: of each network.
+
+    Wiegreffe & Pinter 2019, "Attention is not not Explanation", sections 3.4 and 4.
+    """
+    subject = task.subject(model)
+    learned, asked = (labelled(task, subject, part) for part in (train, measured))
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        other = make_model(recipe, task).to(asked.labels.device).eval()
+    rival = task.subject(other)
+    trained = [one for one in other.parameters() if one.requires_grad]
+    train_rival(subject, rival, trained, learned, strength=strength, epochs=epochs, seed=seed)
+    weights = {
+        EQUAL: (equal_weights(learned.texts), equal_weights(asked.texts)),
+        OWN: None,
+        MINE: (weights_of(subject, learned.texts), weights_of(subject, asked.texts)),
+        RIVALS: (weights_of(rival, learned.texts), weights_of(rival, asked.texts)),
+    }
+    guided = {whose: guided_accuracy(learned, asked, one, epochs=epochs, seed=seed) for whose, one in weights.items()}
+    return Controls(_accuracy(subject, asked), _accuracy(rival, asked), guided, rivalry(subject, rival, asked.texts))
+
+
+def labelled(task: Task, subject: Subject, examples: Iterable[Example]) -> Labelled:
+    """Return the texts of examples with the numbers of their answers; those with an unknown answer are left out."""
+    found = [(task.ask(one.fields), task.references(one.fields)[0]) for one in examples]
+    known = [(text, subject.names.index(answer)) for text, answer in found if answer in subject.names]
+    texts = subject.read([text for text, _ in known])
+    return Labelled(texts, torch.tensor([answer for _, answer in known], device=texts.ids.device))
+
+
+def _accuracy(subject: Subject, given: Labelled) -> float:
+    with torch.no_grad():
+        rows = torch.arange(len(given.labels), device=given.labels.device).split(256)
+        found: list[Tensor] = [subject.probabilities(given.texts.rows(part)).argmax(1) for part in rows]
+    return float((torch.cat(found) == given.labels).double().mean())
