@@ -1,20 +1,16 @@
 """Baselines of node classification: the frequent label, features alone, edges alone, and both without attention.
 
-    python -m regard.systems.nodes.baseline cora data.root=PATH
-
 Each has one setting, which the validation nodes choose; none of them draws numbers at random.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.recipes.load import load
 from regard.recipes.sections import Recipe
 from regard.systems.nodes.graphs import Graph
 from regard.systems.nodes.sections import GraphSection
@@ -111,13 +107,3 @@ def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
     ):
         yield name, best([logistic(rows, train, labels, len(names), penalty=one) for one in PENALTIES])
     yield "label propagation", best([propagated(graph, train, labels, len(names), share=one) for one in SHARES])
-
-
-def main(arguments: list[str]) -> None:
-    """Print the baselines of a recipe with overrides, as `regard train` takes them."""
-    for name, found in baselines(load(arguments[0], arguments[1:]).recipe):
-        sys.stdout.write(f"{name:40} accuracy {found['accuracy']:.3f}\n")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
