@@ -10,7 +10,10 @@ SYSTEM = System(
     name="answer",
     task="regard.systems.answering.task:Answering",
     data=(StoriesData, WorldData),
-    models={"memory_network": "regard.systems.answering.memory_network:MemoryNetwork"},
+    models={
+        "memory_network": "regard.systems.answering.memory_network:MemoryNetwork",
+        "entity_network": "regard.systems.answering.entity_network:EntityNetwork",
+    },
     metrics=("accuracy",),
     compares=frozenset({"labels", "texts"}),
     select=("metric",),
