@@ -27,21 +27,19 @@ from regard.explain.panel import Panel
 from regard.models.outputs import Predicted
 from regard.recipes.sections import Recipe
 from regard.specials import IGNORE, PAD, UNK
+from regard.systems.spans.answer import Answer, Looked, looked_at
+from regard.systems.spans.pointers import iterations_of
 from regard.systems.spans.sections import SpanData
+from regard.systems.spans.views import drawing, panels
 from regard.tasks.input_output import no_head
 from regard.tasks.length_check import check_room
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Encoders, Fields, Task
 from regard.tasks.tokenizers import learned_tokenizer, tokens_field, values
-from regard.view.terminal import heat_map
-from regard.view.text import isolated
 
 if TYPE_CHECKING:
     from regard.tasks.splits import Split
-
-AROUND = 8
-"""Pieces on both sides of an answer that a drawing shows."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,13 @@ class SpanBatch:
 class SpanAnswering(Task):
     """Extractive question answering: the loss of a span reader, and the n likeliest spans of a passage.
 
-    A model takes words of questions [B, Q] and passages [B, S] with their lengths and gives logits [B, S, 2] of where
-    the answer begins and ends. A passage of more than `window` pieces is read in windows that overlap; those that the
+    A reader takes words of questions [B, Q] and passages [B, S] with their lengths and gives logits [B, S, 2] of where
+    the answer begins and ends. One that estimates the span again and again also gives the extras `iterations`
+    [B, K, S, 2] and `running` [B, K]: training minimises the sum of the losses of all iterations that ran, and the last
+    one is measured and answers. With the extras `passage_weights` and `question_weights` views show what passage and
+    question read in each other.
+
+    A passage of more than `window` pieces is read in windows that overlap; those that the
     answer is not in are not learned from, and of all windows the span with the largest sum of logits is answered. Its
     log p is over the pieces of all windows. A text that is asked has a tab between question and passage.
 
@@ -129,11 +132,8 @@ class SpanAnswering(Task):
         return max(most, 1 + max(map(sum, zip(questions, windows, strict=True))))
 
     def drawing(self, prediction: Prediction) -> Text | None:
-        """Return where the answer may begin and end."""
-        if prediction.alignment is None:
-            return None
-        weights, pieces = around(prediction)
-        return heat_map(weights, pieces, ("begins", "ends"))
+        """Return where the answer may begin and end, and what passage and question read in each other."""
+        return drawing(prediction) if isinstance(prediction, Answer) else None
 
     def shown_input(self, prediction: Prediction) -> str:
         return prediction.source.partition("\t")[0]
@@ -161,8 +161,10 @@ class SpanAnswering(Task):
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         asked = batch.view(SpanBatch)
         predicted: Predicted = model(asked.question, asked.question_lengths, asked.context, asked.context_lengths)
-        logits = predicted.logits.transpose(1, 2).flatten(0, 1)  # [B * 2, S]
-        total, nll = token_loss(logits, asked.span.flatten(), padding=IGNORE)
+        logits, running = iterations_of(predicted)  # [B, K, S, 2], [B, K]
+        which, _ = running.nonzero(as_tuple=True)
+        total, _ = _boundary_loss(logits[running], asked.span[which])
+        _, nll = _boundary_loss(predicted.logits, asked.span)
         return Loss(total, nll.detach(), asked.span.numel())
 
     @property
@@ -195,14 +197,11 @@ class SpanAnswering(Task):
         return [self._predictions(text, spans)[: search.n_best] for text, spans in zip(texts, found, strict=True)]
 
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return where the answer may begin and end, around where it does."""
+        """Return where the answer may begin and end, around where it does, and what passage and question read there."""
         no_head(head)
         (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
-        weights, pieces = around(answer)
-        question, _ = _parts(text)
-        return [
-            Panel(f"{isolated(question)}\n{isolated(answer.text)}", weights, rows=("begins", "ends"), columns=pieces)
-        ]
+        assert isinstance(answer, Answer)
+        return panels(answer, _parts(text)[0])
 
     @torch.inference_mode()
     def _spans(
@@ -213,7 +212,8 @@ class SpanAnswering(Task):
         asked, told = [list(questions[read.text]) or [UNK] for read in reads], [read.ids or [UNK] for read in reads]
         lengths = [torch.tensor([len(row) for row in rows], device=device) for rows in (asked, told)]
         ids = [padded(rows, PAD).to(device) for rows in (asked, told)]
-        logits = model(ids[0], lengths[0], ids[1], lengths[1]).logits.float()
+        predicted: Predicted = model(ids[0], lengths[0], ids[1], lengths[1])
+        logits = predicted.logits.float()
         places = [self.tokenizer.places(read.window.text) for read in reads]
         numbers = [word_numbers(read.window.text, one) for read, one in zip(reads, places, strict=True)]
         words = padded(numbers, 0).to(device)
@@ -223,45 +223,22 @@ class SpanAnswering(Task):
         found = []
         for row, read in enumerate(reads):
             size = len(read.ids)
-            spans = [
-                _Span(
-                    score,
-                    first,
-                    last,
-                    read.window,
-                    places[row],
-                    logits[row, :size],
-                    tuple(self.tokenizer.tokens(read.ids)),
-                )
-                for score, first, last in ranked[row]
-            ]
-            found.append(spans)
+            looked = looked_at(predicted, row, len(asked[row]), size)
+            tokens = [tuple(self.tokenizer.tokens(ids)) for ids in (asked[row], read.ids)]
+            scored = _Scored(read.window, places[row], tokens[1], tokens[0], logits[row, :size], looked)
+            found.append([_Span(score, first, last, scored) for score, first, last in ranked[row]])
         return found
 
     def _predictions(self, text: str, spans: Sequence[_Span]) -> list[Prediction]:
         """The spans of all windows, best first; one that several windows hold once."""
-        windows = {span.window: span.logits for span in spans}
+        windows = {span.scored.window: span.scored.logits for span in spans}
         if not windows:
             return []
         total = torch.cat(list(windows.values())).logsumexp(0)  # [2], over the pieces of all windows
         found: dict[tuple[int, int], _Span] = {}
         for span in sorted(spans, key=lambda one: -one.score):
             found.setdefault(span.place, span)
-        return [self._prediction(text, span, total) for span in found.values()]
-
-    def _prediction(self, text: str, span: _Span, total: Tensor) -> Prediction:
-        begin, end = span.places[span.first][0], span.places[span.last][1]
-        likely = span.logits - total
-        log_probs = (float(likely[span.first, 0]), float(likely[span.last, 1]))
-        return Prediction(
-            source=text,
-            text=span.window.text[begin:end],
-            score=sum(log_probs),
-            source_tokens=span.pieces,
-            tokens=(span.pieces[span.first], span.pieces[span.last]),
-            log_probs=log_probs,
-            alignment=span.logits.softmax(0).T,
-        )
+        return [_answer(text, span, total) for span in found.values()]
 
 
 class _Read(NamedTuple):
@@ -272,22 +249,58 @@ class _Read(NamedTuple):
     ids: list[int]
 
 
+class _Scored(NamedTuple):
+    """A window with the logits [S, 2] of its pieces, and what the reader looked at."""
+
+    window: Window
+    places: list[tuple[int, int]]
+    pieces: tuple[str, ...]
+    question: tuple[str, ...]
+    logits: Tensor
+    looked: Looked
+
+
 class _Span(NamedTuple):
-    """Pieces `first` to `last` of a window, with the sum of their logits, and the logits [S, 2] of all its pieces."""
+    """Pieces `first` to `last` of a window, with the sum of their logits."""
 
     score: float
     first: int
     last: int
-    window: Window
-    places: list[tuple[int, int]]
-    logits: Tensor
-    pieces: tuple[str, ...]
+    scored: _Scored
+
+    @property
+    def characters(self) -> tuple[int, int]:
+        """The first character in the window, and the one behind the last."""
+        return self.scored.places[self.first][0], self.scored.places[self.last][1]
 
     @property
     def place(self) -> tuple[int, int]:
-        """The first character in the passage, and the one behind the last."""
-        begin, end = self.places[self.first][0], self.places[self.last][1]
-        return self.window.begin + begin, self.window.begin + end
+        """Likewise in the passage."""
+        begin, end = self.characters
+        return self.scored.window.begin + begin, self.scored.window.begin + end
+
+
+def _answer(text: str, span: _Span, total: Tensor) -> Answer:
+    """The answer that a span is; `total` [2], the logarithm of the sum over all pieces of all windows."""
+    scored, (begin, end) = span.scored, span.characters
+    likely = scored.logits - total
+    log_probs = (float(likely[span.first, 0]), float(likely[span.last, 1]))
+    return Answer(
+        source=text,
+        text=scored.window.text[begin:end],
+        score=sum(log_probs),
+        source_tokens=scored.pieces,
+        tokens=(scored.pieces[span.first], scored.pieces[span.last]),
+        log_probs=log_probs,
+        alignment=scored.logits.softmax(0).T,
+        question_tokens=scored.question,
+        looked=scored.looked,
+    )
+
+
+def _boundary_loss(logits: Tensor, span: Tensor) -> tuple[Tensor, Tensor]:
+    """Cross-entropy of begins and ends: logits [N, S, 2], span [N, 2]."""
+    return token_loss(logits.mT.flatten(0, 1), span.flatten(), padding=IGNORE)
 
 
 def best_spans(logits: Tensor, words: Tensor, *, longest: int, n_best: int = 1) -> list[list[tuple[float, int, int]]]:
@@ -313,14 +326,6 @@ def best_spans(logits: Tensor, words: Tensor, *, longest: int, n_best: int = 1) 
         [(value, place // size, place % size) for value, place in zip(values, found, strict=True) if value > -torch.inf]
         for values, found in zip(ranked.values.tolist(), ranked.indices.tolist(), strict=True)
     ]
-
-
-def around(answer: Prediction) -> tuple[Tensor, tuple[str, ...]]:
-    """The chances [2, n] of the pieces in and around an answer, and these pieces."""
-    assert answer.alignment is not None
-    likely = answer.alignment.max(dim=1).indices.tolist()
-    part = slice(max(0, min(likely) - AROUND), max(likely) + AROUND + 1)
-    return answer.alignment[:, part], answer.source_tokens[part]
 
 
 def _parts(text: str) -> tuple[str, str]:
