@@ -12,7 +12,8 @@ from regard.data import Batch, DataError, Tokenizer
 from regard.decode.search import Search
 from regard.models import build
 from regard.models.outputs import Predicted
-from regard.systems.spans.task import SpanAnswering, around, best_spans
+from regard.systems.spans.task import SpanAnswering, best_spans
+from regard.systems.spans.views import maps
 from tests.mechanism import assert_close
 
 WORDS = Tokenizer.train(["where is it a b c d e f g h"], kind="words")
@@ -61,6 +62,32 @@ def test_the_loss_is_of_both_places() -> None:
     assert model.table.grad.isfinite().all()
 
 
+class Again(Points):
+    """Points in three iterations: at nothing, then as it is told to; the second question stops after two."""
+
+    def forward(self, question: Tensor, asked: Tensor, passage: Tensor, told: Tensor) -> Predicted:
+        last = super().forward(question, asked, passage, told).logits
+        path = torch.stack((last * 0.0, last, last), dim=1).nan_to_num(nan=-torch.inf)
+        running = torch.tensor([[True, True, True], [True, True, False]])
+        return Predicted(last, extras={"iterations": path, "running": running})
+
+
+def test_the_loss_is_of_all_iterations_that_ran() -> None:
+    model = Again({"a": math.log(2.0)}, {"b": math.log(3.0)})
+    tensors = {
+        "question": torch.full((2, 3), 5),
+        "question_lengths": torch.tensor([3, 2]),
+        "context": torch.tensor([WORDS.encode("c a b d"), [*WORDS.encode("a b"), 0, 0]]),
+        "context_lengths": torch.tensor([4, 2]),
+        "span": torch.tensor([[1, 2], [0, 0]]),
+    }
+    loss = task().loss(model, Batch(tensors, (0, 1), 4))
+    first, second = -math.log(2 / 5) - math.log(3 / 6), -math.log(2 / 3) - math.log(1 / 4)
+    assert_close(loss.total, 2 * math.log(4) + 2 * first + 2 * math.log(2) + second, tolerance=1e-5)
+    assert_close(loss.nll, first + second, tolerance=1e-5)  # the last one, which answers
+    assert loss.tokens == 4
+
+
 def test_the_best_span_is_valid_and_not_too_long() -> None:
     logits = torch.randn(3, 11, 2)
     logits[1, 7:] = -torch.inf
@@ -101,7 +128,7 @@ def test_the_best_of_all_windows_is_answered() -> None:
     assert model.widest == 3
     wide = task().predict(model, [f"where\t{passage}"], Search())[0][0]
     assert wide.text == "f g"
-    weights, pieces = around(wide)
+    ((_, weights, _, pieces),) = maps(wide)
     assert weights.shape == (2, len(pieces))
     assert task().panels(model, f"where is it\t{passage}", Search())[0].rows == ("begins", "ends")
 
