@@ -88,6 +88,15 @@ class DiariesData(GeneratedData, SpanData):
     """Number of questions to test on; training has no passage of them."""
     longest: int = Field(4, ge=2, le=12)
     """Largest number of sentences of a passage; the smallest is 2."""
+    people: int | None = Field(None, ge=1, le=12)
+    """Number of people in a passage, who have several sentences each; null for another person in each sentence."""
+
+    @model_validator(mode="after")
+    def _with_deeds(self) -> DiariesData:
+        if self.people is not None and self.longest > 6 * self.people:
+            raise ValueError(f"{self.people} people have 6 sentences each at most; lower longest, or raise people")
+        return self
+
     seed: int = 0
     """Seed of the passages."""
 
