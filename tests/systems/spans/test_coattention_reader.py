@@ -170,6 +170,8 @@ def test_which_maps_and_iterations_a_reader_has(name: str) -> None:
 
 
 def test_attention_is_coattention_without_its_second_half() -> None:
+    whole: Any
+    half: Any
     whole, half = (build("coattention_reader", 13, **SIZES, interaction=one) for one in ("coattention", "attention"))
     half.interaction.load_state_dict(whole.interaction.state_dict())
     ids, lengths = torch.randint(4, 13, (2, 6)), torch.tensor([6, 4])
@@ -197,7 +199,7 @@ def test_a_decoder_that_cannot_be(decoder: dict[str, Any], problem: str) -> None
 @pytest.mark.parametrize("kind", ["bert", "rnn", "transformer"])
 def test_any_encoder_can_be_shared(kind: str) -> None:
     sizes = {"embedding_dim": 6, "hidden_dim": 8} if kind == "rnn" else {"dim": 8, "num_heads": 2, "num_layers": 1}
-    model = build("coattention_reader", 13, encoder={"kind": kind, **sizes}, hidden_dim=5, decoder={"pool": 2})
+    model: Any = build("coattention_reader", 13, encoder={"kind": kind, **sizes}, hidden_dim=5, decoder={"pool": 2})
     ids, lengths = torch.randint(4, 13, (2, 6)), torch.tensor([6, 4])
     predicted = model(ids[:, :3], torch.tensor([3, 2]), ids, lengths)
     predicted.logits[0].sum().backward()

@@ -12,6 +12,7 @@ from regard.data import Batch, DataError, Tokenizer
 from regard.decode.search import Search
 from regard.models import build
 from regard.models.outputs import Predicted
+from regard.systems.spans.answer import Answer
 from regard.systems.spans.task import SpanAnswering, best_spans
 from regard.systems.spans.views import maps
 from tests.mechanism import assert_close
@@ -128,6 +129,7 @@ def test_the_best_of_all_windows_is_answered() -> None:
     assert model.widest == 3
     wide = task().predict(model, [f"where\t{passage}"], Search())[0][0]
     assert wide.text == "f g"
+    assert isinstance(wide, Answer)
     ((_, weights, _, pieces),) = maps(wide)
     assert weights.shape == (2, len(pieces))
     assert task().panels(model, f"where is it\t{passage}", Search())[0].rows == ("begins", "ends")

@@ -187,7 +187,7 @@ class LogisticReader(nn.Module):
             for rows in torch.randperm(len(known), generator=draws).split(batch):
                 part = [known[row] for row in rows.tolist()]
                 optimizer.zero_grad()
-                self._loss(part).backward()  # type: ignore[no-untyped-call]
+                self._loss(part).backward()
                 optimizer.step()
 
     def _loss(self, part: Sequence[Featured]) -> Tensor:

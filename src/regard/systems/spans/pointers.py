@@ -198,7 +198,8 @@ class _Live(NamedTuple):
 
     def select(self, rows: Tensor) -> _Live:
         """Some of them."""
-        return _Live(*(part.select(rows) if isinstance(part, RecurrentState) else part[rows] for part in self))
+        parts = {name: part[rows] for name, part in self._asdict().items() if isinstance(part, Tensor)}
+        return _Live(**parts, hidden=self.hidden.select(rows))
 
 
 def iterations_of(predicted: Predicted) -> tuple[Tensor, Tensor]:

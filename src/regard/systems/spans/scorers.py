@@ -67,7 +67,8 @@ class HighwayMaxout(PointScorer):
 
     def _maxout(self, x: Tensor) -> Tensor:
         """[B, S, p * l] -> [B, S, l]."""
-        return x.unflatten(2, (self.pool, -1)).max(dim=2).values
+        largest: Tensor = x.unflatten(2, (self.pool, -1)).max(dim=2).values
+        return largest
 
     def extra_repr(self) -> str:
         return f"pool={self.pool}"
