@@ -16,6 +16,8 @@ from regard.view.text import isolated
 
 AROUND = 8
 """Pieces on both sides of an answer that a drawing shows."""
+WHOLE = 60
+"""Pieces of a window that a picture shows as a whole."""
 SENTINEL = "∅"
 PASSAGE_TITLE = "A^D: what each word of the passage reads in the question"
 QUESTION_TITLE = "A^Q: what each word of the question reads in the passage"
@@ -36,10 +38,15 @@ class Map(NamedTuple):
     columns: tuple[str, ...]
 
 
-def maps(answer: Answer) -> Iterator[Map]:
-    """Yield the estimates of the span, and the maps of attention of readers that have them, in and around an answer."""
+def maps(answer: Answer, *, whole: int = 0) -> Iterator[Map]:
+    """Yield the estimates of the span, and the maps of attention of readers that have them, in and around an answer.
+
+    Args:
+        answer: with its window.
+        whole: windows of at most so many pieces are shown as a whole.
+    """
     assert answer.alignment is not None
-    part = around(answer.alignment)
+    part = slice(None) if len(answer.source_tokens) <= whole else around(answer.alignment)
     pieces = answer.source_tokens[part]
     looked = answer.looked
     path = answer.alignment.unsqueeze(0) if looked is None else looked.path.float()  # [K, 2, S]
@@ -76,4 +83,6 @@ def drawing(answer: Answer) -> Text:
 def panels(answer: Answer, question: str) -> list[Panel]:
     """Return the maps as panels of a picture."""
     title = f"{isolated(question)}\n{isolated(answer.text)}"
-    return [Panel(one.title or title, one.weights, rows=one.rows, columns=one.columns) for one in maps(answer)]
+    return [
+        Panel(one.title or title, one.weights, rows=one.rows, columns=one.columns) for one in maps(answer, whole=WHOLE)
+    ]
