@@ -89,6 +89,18 @@ def test_the_loss_is_of_all_iterations_that_ran() -> None:
     assert loss.tokens == 4
 
 
+def test_an_ensemble_averages_over_the_pieces_of_a_window() -> None:
+    first, second = torch.randn(2, 3, 5, 2)
+    first[1, 3:] = second[1, 3:] = -torch.inf
+    assert_close(
+        task().averaged([first]).nan_to_num(neginf=-9.0), first.nan_to_num(neginf=-9.0).double(), tolerance=1e-5
+    )
+    both = task().averaged([first, second])
+    assert_close(both.softmax(1), (first.softmax(1) + second.softmax(1)).double() / 2, tolerance=1e-5)
+    assert_close(both.logsumexp(1), (first.logsumexp(1) + second.logsumexp(1)).double() / 2, tolerance=1e-5)
+    assert both[1, 3:].isneginf().all()
+
+
 def test_the_best_span_is_valid_and_not_too_long() -> None:
     logits = torch.randn(3, 11, 2)
     logits[1, 7:] = -torch.inf

@@ -67,7 +67,9 @@ class HighwayMaxout(PointScorer):
 
     def _maxout(self, x: Tensor) -> Tensor:
         """[B, S, p * l] -> [B, S, l]."""
-        return x.unflatten(2, (self.pool, -1)).amax(dim=2)  # on a CPU `max` also finds indices, which is far slower
+        # On a CPU `max` also finds indices, which is far slower.
+        largest: Tensor = x.unflatten(2, (self.pool, -1)).amax(dim=2)
+        return largest
 
     def extra_repr(self) -> str:
         return f"pool={self.pool}"

@@ -31,7 +31,7 @@ from regard.systems.spans.answer import Answer, Looked, looked_at
 from regard.systems.spans.pointers import iterations_of
 from regard.systems.spans.sections import SpanData
 from regard.systems.spans.views import drawing, panels
-from regard.tasks.input_output import no_head
+from regard.tasks.input_output import mean_log_probs, no_head
 from regard.tasks.length_check import check_room
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
@@ -166,6 +166,15 @@ class SpanAnswering(Task):
         total, _ = _boundary_loss(logits[running], asked.span[which])
         _, nll = _boundary_loss(predicted.logits, asked.span)
         return Loss(total, nll.detach(), asked.span.numel())
+
+    def averaged(self, logits: Sequence[Tensor]) -> Tensor:
+        """Return the logits [B, S, 2] of several models as those of one: the mean probability over a window's pieces.
+
+        A softmax forgets how likely the whole window is; the mean of the logarithms of its sum keeps windows comparable.
+        """
+        ends = [one.mT for one in logits]  # [B, 2, S]
+        sums = torch.stack([one.logsumexp(2, keepdim=True) for one in ends]).mean(0)
+        return (mean_log_probs(ends) + sums).mT
 
     @property
     def input_fields(self) -> tuple[str, ...]:
