@@ -203,3 +203,11 @@ def test_a_question_too_long_for_the_reader_is_one_sentence() -> None:
     )
     with pytest.raises(DataError, match=sentence):
         task().predict(model, ["where is it\ta b c d e f g h"], Search())
+
+
+def test_texts_that_are_read_apart_share_no_positions() -> None:
+    encoder = {"kind": "bert", "dim": 8, "num_heads": 2, "num_layers": 1, "max_length": 10}
+    model = build("coattention_reader", WORDS.size, encoder=encoder, hidden_dim=3).eval()
+    assert task().predict(model, ["where is it\ta b c d e f g h"], Search())[0]
+    with pytest.raises(DataError, match=r"has 9 tokens and the model has room for 8"):
+        task().predict(model, ["where is it\ta b c d e f g h a"], Search())

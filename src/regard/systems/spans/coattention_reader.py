@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
@@ -45,6 +47,8 @@ class CoattentionReader(nn.Module):
     >>> predicted.logits.shape, predicted.extras["passage_weights"].shape, predicted.extras["question_weights"].shape
     (torch.Size([2, 7, 2]), torch.Size([2, 7, 4]), torch.Size([2, 3, 8]))
     """
+
+    reads_as_one: ClassVar[bool] = False  # so each of both texts has the positions of the encoder to itself
 
     @checked()
     def __init__(

@@ -25,6 +25,7 @@ from regard.decode.search import Search
 from regard.evaluate.squad import same
 from regard.explain.panel import Panel
 from regard.models.outputs import Predicted
+from regard.parts import all_models, imported
 from regard.recipes.sections import Recipe
 from regard.specials import IGNORE, PAD, UNK
 from regard.systems.spans.answer import Answer, Looked, looked_at
@@ -114,22 +115,20 @@ class SpanAnswering(Task):
     def longest_inputs(
         self, recipe: Recipe, splits: Mapping[str, Split | None], dropped: Collection[int]
     ) -> Iterator[tuple[str, int]]:
+        reader = imported(all_models()[recipe.model.kind])
         for name, split in splits.items():
             if split is not None:
-                most = self._longest_window(split, asked=name != "train")
+                most = max(_room(reader, *pair) for pair in self._lengths(split, asked=name != "train"))
                 yield f"the longest question of the split {name} with its window, {most} tokens (data.window)", most
 
-    def _longest_window(self, split: Split, *, asked: bool) -> int:
-        """The most ids of a question, an end and a window: of what is learned from, or of all that is `asked`."""
-        corpus = split.corpus
-        most = int((corpus.lengths("question") + corpus.lengths("context")).max()) + 1
-        if not asked:
-            return most
-        questions, passages = (
-            map(len, self.tokenizer.encode_all(split.texts(field))) for field in ("question", "context")
-        )
-        windows = (min(passage, self.window) for passage in passages)
-        return max(most, 1 + max(map(sum, zip(questions, windows, strict=True))))
+    def _lengths(self, split: Split, *, asked: bool) -> Iterator[tuple[int, int]]:
+        """Yield the pieces of questions and windows: of what is learned from, and of all that is `asked`."""
+        yield from zip(*(split.corpus.lengths(field).tolist() for field in ("question", "context")), strict=True)
+        if asked:
+            questions, passages = (
+                map(len, self.tokenizer.encode_all(split.texts(field))) for field in ("question", "context")
+            )
+            yield from zip(questions, (min(passage, self.window) for passage in passages), strict=True)
 
     def drawing(self, prediction: Prediction) -> Text | None:
         """Return where the answer may begin and end, and what passage and question read in each other."""
@@ -170,7 +169,7 @@ class SpanAnswering(Task):
     def averaged(self, logits: Sequence[Tensor]) -> Tensor:
         """Return the logits [B, S, 2] of several models as those of one: the mean probability over a window's pieces.
 
-        A softmax forgets how likely the whole window is; the mean of the logarithms of its sum keeps windows comparable.
+        A softmax forgets how likely the whole window is; the mean of the logarithms of its sum keeps this comparable.
         """
         ends = [one.mT for one in logits]  # [B, 2, S]
         sums = torch.stack([one.logsumexp(2, keepdim=True) for one in ends]).mean(0)
@@ -196,7 +195,7 @@ class SpanAnswering(Task):
         ]
         questions = self.tokenizer.encode_all([question for question, _ in asked]) if asked else []
         shown = [f"{asked[read.text][0]} | {read.window.text}" for read in reads]
-        check_room(model, shown, [len(questions[read.text]) + 1 + len(read.ids) for read in reads])
+        check_room(model, shown, [_room(model, len(questions[read.text]), len(read.ids)) for read in reads])
         found: list[list[_Span]] = [[] for _ in texts]
         order = sorted(range(len(reads)), key=lambda index: len(reads[index].ids))
         for begin in range(0, len(order), batch):
@@ -305,6 +304,11 @@ def _answer(text: str, span: _Span, total: Tensor) -> Answer:
         question_tokens=scored.question,
         looked=scored.looked,
     )
+
+
+def _room(reader: Any, asked: int, told: int) -> int:
+    """Return the positions that a reader, or its class, needs for a question and a window of so many pieces."""
+    return asked + 1 + told if getattr(reader, "reads_as_one", True) else max(asked, told)
 
 
 def _boundary_loss(logits: Tensor, span: Tensor) -> tuple[Tensor, Tensor]:
