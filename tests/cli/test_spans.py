@@ -119,3 +119,92 @@ def test_windows_that_are_only_asked_fit_too(tmp_path: Path) -> None:
     problem = refused("train", "diaries", *where, *few, f"model.encoder={encoder.replace('MOST', '26')}")
     assert "too short for the longest question of the split valid with its window, 25 tokens" in problem
     asked("train", "diaries", *where, *few, f"model.encoder={encoder.replace('MOST', '27')}")
+
+
+COATTENTION = (
+    "model.hidden_dim=6",
+    "model.encoder={kind: rnn, cells: lstm, bidirectional: false, embedding_dim: 5, hidden_dim: 6}",
+    *TINY[1:],
+)
+
+
+@pytest.fixture(scope="module")
+def coattended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("coattention")
+    options = ("train", "diaries_coattention", "--runs", folder, *SMALL, *COATTENTION)
+    assert "finished" in asked(*options, "run=whole")
+    asked(*options, "run=parts", "train.steps=3")
+    assert "finished" in asked(*options, "run=parts")
+    return folder
+
+
+def test_a_stopped_run_of_coattention_resumes_to_the_same_numbers(coattended: Path) -> None:
+    whole, parts = (
+        [json.loads(line) for line in (coattended / name / "metrics.jsonl").read_text().splitlines()]
+        for name in ("whole", "parts")
+    )
+    assert whole[-1]["step"] == parts[-1]["step"] == 4
+    assert whole[-1]["loss"] == parts[-1]["loss"]
+
+
+def test_coattention_answers_with_the_span_and_both_maps(coattended: Path, tmp_path: Path) -> None:
+    run, question = coattended / "whole", f"Where did Ada sell it?\t{PASSAGE}"
+    drawn = asked("predict", run, question, "--alignment")
+    assert [name for name in ("begins 2", "ends 1", "A^D", "A^Q", "∅") if name not in drawn] == []
+    row = json.loads(asked("predict", run, question, "--json", "--alignment"))
+    pieces, words = len(row["source_tokens"]), len(row["question_tokens"])
+    assert row["question_tokens"][-1] == "?"
+    assert [len(weights) for weights in row["passage_attention"]] == [words + 1] * pieces
+    assert [len(weights) for weights in row["question_attention"]] == [pieces + 1] * words
+    assert sum(row["question_attention"][0]) == pytest.approx(1, abs=1e-2)
+    assert all(len(ends) == 2 and len(ends[0]) == pieces for ends in row["iterations"])
+    asked("view", run, question, "--output", tmp_path / "maps.png")
+    asked("view", run, question, "--output", tmp_path / "maps.html")
+    assert "A^Q" in (tmp_path / "maps.html").read_text()
+    measured = json.loads(asked("evaluate", run, "--json"))
+    assert 0 <= measured["squad_exact"] <= measured["squad_f1"] <= 1
+    assert "squad_f1" in asked("evaluate", run, "--ensemble", coattended / "parts", "--json")
+
+
+@pytest.mark.parametrize(
+    ("override", "named"),
+    [
+        ("model.interaction=coatention", "did you mean coattention"),
+        ("model.decoder={kind: dynamic, pol: 4}", "pool"),
+        ("model.decoder={kind: bilinear, iterations: 2}", "iterations"),
+        ("model.decoder.iterations=0", "iterations"),
+        ("data.people=13", "people"),
+        ("data={format: diaries, longest: 7, people: 1}", "longest"),
+    ],
+)
+def test_a_slip_in_a_recipe_of_coattention_is_one_sentence(override: str, named: str, tmp_path: Path) -> None:
+    assert named in refused("train", "diaries_coattention", "--runs", tmp_path, *SMALL, *COATTENTION, override)
+
+
+def test_squad_is_divided_by_article(tmp_path: Path) -> None:
+    articles = [
+        {
+            "title": f"Day {number}",
+            "paragraphs": [
+                {
+                    "context": f"{one.fields['context']}",
+                    "qas": [
+                        {
+                            "question": one.fields["question"],
+                            "answers": [{"text": one.fields["answer"], "answer_start": int(str(one.fields["start"]))}],
+                        }
+                    ],
+                }
+                for one in list(Diaries("train", size=60))[4 * number : 4 * number + 4]
+            ],
+        }
+        for number in range(15)
+    ]
+    (tmp_path / "all.json").write_text(json.dumps({"data": articles}))
+    data = "{format: squad, train: all.json, split: {by: article, valid: 0.3, test: 0.3}, window: 60, overlap: 12}"
+    where = (f"data={data}", f"data.root={tmp_path}", "--runs", tmp_path, *COATTENTION)
+    asked("train", "squad_articles", *where)
+    assert json.loads(asked("evaluate", tmp_path / "squad_articles", "--json"))["split"] == "test"
+    assert "it can be source, target, order, article" in refused(
+        "train", "squad_articles", *where, "data.split.by=articles"
+    )

@@ -12,7 +12,9 @@ from regard.data import Batch, DataError, Tokenizer
 from regard.decode.search import Search
 from regard.models import build
 from regard.models.outputs import Predicted
-from regard.systems.spans.task import SpanAnswering, around, best_spans
+from regard.systems.spans.answer import Answer
+from regard.systems.spans.task import SpanAnswering, best_spans
+from regard.systems.spans.views import maps
 from tests.mechanism import assert_close
 
 WORDS = Tokenizer.train(["where is it a b c d e f g h"], kind="words")
@@ -61,6 +63,44 @@ def test_the_loss_is_of_both_places() -> None:
     assert model.table.grad.isfinite().all()
 
 
+class Again(Points):
+    """Points in three iterations: at nothing, then as it is told to; the second question stops after two."""
+
+    def forward(self, question: Tensor, asked: Tensor, passage: Tensor, told: Tensor) -> Predicted:
+        last = super().forward(question, asked, passage, told).logits
+        path = torch.stack((last * 0.0, last, last), dim=1).nan_to_num(nan=-torch.inf)
+        running = torch.tensor([[True, True, True], [True, True, False]])
+        return Predicted(last, extras={"iterations": path, "running": running})
+
+
+def test_the_loss_is_of_all_iterations_that_ran() -> None:
+    model = Again({"a": math.log(2.0)}, {"b": math.log(3.0)})
+    tensors = {
+        "question": torch.full((2, 3), 5),
+        "question_lengths": torch.tensor([3, 2]),
+        "context": torch.tensor([WORDS.encode("c a b d"), [*WORDS.encode("a b"), 0, 0]]),
+        "context_lengths": torch.tensor([4, 2]),
+        "span": torch.tensor([[1, 2], [0, 0]]),
+    }
+    loss = task().loss(model, Batch(tensors, (0, 1), 4))
+    first, second = -math.log(2 / 5) - math.log(3 / 6), -math.log(2 / 3) - math.log(1 / 4)
+    assert_close(loss.total, 2 * math.log(4) + 2 * first + 2 * math.log(2) + second, tolerance=1e-5)
+    assert_close(loss.nll, first + second, tolerance=1e-5)  # the last one, which answers
+    assert loss.tokens == 4
+
+
+def test_an_ensemble_averages_over_the_pieces_of_a_window() -> None:
+    first, second = torch.randn(2, 3, 5, 2)
+    first[1, 3:] = second[1, 3:] = -torch.inf
+    assert_close(
+        task().averaged([first]).nan_to_num(neginf=-9.0), first.nan_to_num(neginf=-9.0).double(), tolerance=1e-5
+    )
+    both = task().averaged([first, second])
+    assert_close(both.softmax(1), (first.softmax(1) + second.softmax(1)).double() / 2, tolerance=1e-5)
+    assert_close(both.logsumexp(1), (first.logsumexp(1) + second.logsumexp(1)).double() / 2, tolerance=1e-5)
+    assert both[1, 3:].isneginf().all()
+
+
 def test_the_best_span_is_valid_and_not_too_long() -> None:
     logits = torch.randn(3, 11, 2)
     logits[1, 7:] = -torch.inf
@@ -101,7 +141,8 @@ def test_the_best_of_all_windows_is_answered() -> None:
     assert model.widest == 3
     wide = task().predict(model, [f"where\t{passage}"], Search())[0][0]
     assert wide.text == "f g"
-    weights, pieces = around(wide)
+    assert isinstance(wide, Answer)
+    ((_, weights, _, pieces),) = maps(wide)
     assert weights.shape == (2, len(pieces))
     assert task().panels(model, f"where is it\t{passage}", Search())[0].rows == ("begins", "ends")
 
@@ -162,3 +203,11 @@ def test_a_question_too_long_for_the_reader_is_one_sentence() -> None:
     )
     with pytest.raises(DataError, match=sentence):
         task().predict(model, ["where is it\ta b c d e f g h"], Search())
+
+
+def test_texts_that_are_read_apart_share_no_positions() -> None:
+    encoder = {"kind": "bert", "dim": 8, "num_heads": 2, "num_layers": 1, "max_length": 10}
+    model = build("coattention_reader", WORDS.size, encoder=encoder, hidden_dim=3).eval()
+    assert task().predict(model, ["where is it\ta b c d e f g h"], Search())[0]
+    with pytest.raises(DataError, match=r"has 9 tokens and the model has room for 8"):
+        task().predict(model, ["where is it\ta b c d e f g h a"], Search())

@@ -228,6 +228,28 @@ def test_generated_answers_stand_where_they_are_said_to() -> None:
     assert not passages[0] & passages[1]
 
 
+def test_people_take_turns_and_do_nothing_twice() -> None:
+    for example in Diaries(size=60, longest=6, people=2):
+        sentences = str(example.fields["context"]).rstrip(".").split(". ")
+        done = [tuple(sentence.split()[:2]) for sentence in sentences]
+        assert len({name for name, _ in done}) == min(2, len(done))
+        assert len(set(done)) == len(done)
+        start = int(str(example.fields["start"]))
+        asked = str(example.fields["context"])[:start].rpartition(". ")[2].split()
+        assert str(example.fields["question"]).split()[2] == asked[0]
+    for wrong in ({"people": 0}, {"people": 13}, {"people": 1, "longest": 7}):
+        with pytest.raises(DataError, match=r"people|sentences"):
+            Diaries(**wrong)
+
+
+def test_articles_of_squad_have_names(tmp_path: Path) -> None:
+    asked = {"question": "where?", "answers": [{"text": "Zoë", "answer_start": 0}]}
+    paragraphs = [{"context": PASSAGE, "qas": [asked]}]
+    articles = [{"title": "Zoë", "paragraphs": paragraphs}, {"paragraphs": paragraphs}]
+    (tmp_path / "a.json").write_text(json.dumps({"data": articles}))
+    assert [one.fields["article"] for one in Squad(tmp_path / "a.json")] == ["Zoë", "article 2"]
+
+
 def test_a_glossary_does_not_contradict_itself() -> None:
     entries = [example.fields for example in Glossary("test", size=300, words=300)]
     assert len({str(one["source"]) for one in entries}) == 300

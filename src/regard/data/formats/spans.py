@@ -21,9 +21,9 @@ _LINES = 100  # as long as so many lines may a file of one object be
 class Squad(Reader):
     """SQuAD 1.1: one JSON object with `data`, `paragraphs` and their `qas`.
 
-    Fields "question", "context", "answer" (the first answer), "start" (the place of its first character) and "answers"
-    (all that people gave). A question without an answer, as SQuAD 2 has them, is a bad line. Answers may also stand as
-    Hugging Face's datasets have them, {text: [...], answer_start: [...]}.
+    Fields "question", "context", "answer" (the first answer), "start" (the place of its first character), "answers"
+    (all that people gave) and "article" (its title, or else its number). A question without an answer, as in SQuAD 2,
+    is a bad line. Answers may also stand as Hugging Face's datasets have them, {text: [...], answer_start: [...]}.
 
     Args:
         path: the file; .gz is read as it is.
@@ -38,12 +38,16 @@ class Squad(Reader):
         path = Path(self.path)
         try:
             found = parsed_json(self._content(path))
-            paragraphs = [paragraph for article in found["data"] for paragraph in article["paragraphs"]]
+            paragraphs = [
+                (str(article.get("title") or f"article {number}"), paragraph)
+                for number, article in enumerate(found["data"], start=1)
+                for paragraph in article["paragraphs"]
+            ]
         except DataError:
             raise
-        except (ValueError, LookupError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise DataError(f"{path} is not in SQuAD's format, {{data: [{{paragraphs: [...]}}]}}: {error}") from error
-        for number, paragraph in enumerate(paragraphs, start=1):
+        for number, (article, paragraph) in enumerate(paragraphs, start=1):
             where = f"{path}: paragraph {number}"
             if not isinstance(paragraph, dict) or not isinstance(paragraph.get("qas"), list):
                 yield Bad(where, "this is not {context: ..., qas: [...]}")
@@ -57,7 +61,8 @@ class Squad(Reader):
                 if self.questions:
                     yield _question({**asked, "context": paragraph.get("context")}, where_asked)
                 else:
-                    yield _asked(asked, paragraph.get("context"), where_asked)
+                    example = _asked(asked, paragraph.get("context"), where_asked)
+                    yield example if isinstance(example, Bad) else _of_article(example, article)
 
     def _content(self, path: Path) -> str:
         """The text of the file, which is one JSON object and may be larger than a line."""
@@ -154,6 +159,10 @@ def _asked(asked: Mapping[str, Any], context: object, where: str) -> Example | B
     row = {"answer": answers[0].get("text"), "start": answers[0].get("answer_start")}
     texts = [str(one.get("text", "")) for one in answers]
     return spanned({"question": asked.get("question"), "context": context, **row}, where, texts)
+
+
+def _of_article(example: Example, article: str) -> Example:
+    return example._replace(fields={**example.fields, "article": article})
 
 
 def _parallel(answers: Mapping[str, Any]) -> list[dict[str, Any]] | None:

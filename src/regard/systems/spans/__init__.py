@@ -10,7 +10,10 @@ SYSTEM = System(
     name="spans",
     task="regard.systems.spans.task:SpanAnswering",
     data=(DiariesData, SquadData, SpansData),
-    models={"span_reader": "regard.systems.spans.span_reader:SpanReader"},
+    models={
+        "coattention_reader": "regard.systems.spans.coattention_reader:CoattentionReader",
+        "span_reader": "regard.systems.spans.span_reader:SpanReader",
+    },
     metrics=("squad_f1", "squad_exact"),
     select=("metric",),
     uses=frozenset({"train.batch"}),

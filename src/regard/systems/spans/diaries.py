@@ -27,10 +27,14 @@ class Diaries(Generated):
     "Emmy sold an old clock near Basel in May. Karl ..." and "Where did Emmy sell it?", "near Basel". Fields as of
     `Squad`. A passage is in one split only.
 
+    With fewer `people` than sentences a name is not enough to find the sentence: the deed tells which of a person's
+    sentences is meant, and question and passage say it in two forms, "sell" and "sold".
+
     Args:
         split: "train" (80% of all passages), "valid" or "test" (10% each).
         size: how many examples.
         shortest, longest: numbers of sentences to draw from.
+        people: number of people in a passage, who take turns; None for another person in each sentence.
         seed: another seed, other passages.
 
     >>> example = next(iter(Diaries(longest=3)))
@@ -46,14 +50,18 @@ class Diaries(Generated):
     size: int = field(default=1000, kw_only=True)
     shortest: int = field(default=2, kw_only=True)
     longest: int = field(default=4, kw_only=True)
+    people: int | None = field(default=None, kw_only=True)
     seed: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
         self.check_split()
-        if not 1 <= self.shortest <= self.longest <= len(_PEOPLE):
+        most = len(_PEOPLE) if self.people is None else self.people * len(_DEEDS)
+        if not 1 <= self.shortest <= self.longest <= most:
             raise DataError(
-                f"diaries of {self.shortest} to {self.longest} sentences: 1 <= shortest <= longest <= {len(_PEOPLE)}"
+                f"diaries of {self.shortest} to {self.longest} sentences: 1 <= shortest <= longest <= {most}"
             )
+        if self.people is not None and not 1 <= self.people <= len(_PEOPLE):
+            raise DataError(f"diaries of {self.people} people: there are 1 to {len(_PEOPLE)}")
 
     def example(self, index: int) -> Example:
         attempt = 0
@@ -67,12 +75,14 @@ class Diaries(Generated):
         draws = mixed(np.arange(_DRAWS * self.longest + 3, dtype=np.uint64), self.seed, index, attempt).tolist()
         sentences = self.shortest + draws.pop() % (self.longest - self.shortest + 1)
         asked, what = draws.pop() % sentences, draws.pop() % 3
-        people = permutation(len(_PEOPLE), self.seed, index, attempt).tolist()
+        people = permutation(len(_PEOPLE), self.seed, index, attempt).tolist()[: self.people]
+        deeds = permutation(len(_DEEDS), self.seed, index, attempt, 1).tolist()  # of one person no two alike
         context, question, answer, start = "", "", "", 0
         for number in range(sentences):
-            deed = _DEEDS[draws.pop() % len(_DEEDS)]
+            drawn, (turn, who) = draws.pop(), divmod(number, len(people))
+            deed = _DEEDS[drawn % len(_DEEDS) if self.people is None else deeds[(turn + who) % len(_DEEDS)]]
             thing, place, time = (words[draws.pop() % len(words)] for words in (_THINGS, _PLACES, _TIMES))
-            person = _PEOPLE[people[number]]
+            person = _PEOPLE[people[who]]
             if number == asked:
                 answer = (thing, place, time)[what]
                 question = f"{('What', 'Where', 'When')[what]} did {person} {deed[1]}{'' if what == 0 else ' it'}?"

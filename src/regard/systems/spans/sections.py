@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from regard.recipes.data_section import DataSection, Reading, Split
-from regard.recipes.data_sections import SplitFiles
+from regard.recipes.data_sections import SplitFiles, SplitSection
 from regard.recipes.generated_sections import GeneratedData
 
 if TYPE_CHECKING:
-    from regard.data.example import Reader
+    from regard.data.example import Examples, Reader
 
 
 class SpanData(DataSection):
@@ -31,11 +31,29 @@ class SpanData(DataSection):
         return self
 
 
+class ArticleSplit(SplitSection):
+    """Split of questions that come in one file."""
+
+    by: Literal["source", "target", "order", "article"] = "source"  # type: ignore[assignment]  # one more than the base
+    """By a hash of the passage (`source`), of the answer (`target`) or of the article's title, so that equal ones stay
+    together; or in the order of the file."""
+
+    def part(self, everything: Examples, split: Split, reading: Reading) -> Examples:
+        """Return a split of data that come in one piece."""
+        if self.by != "article":
+            return super().part(everything, split, reading)
+        from regard.data import Split as HashSplit
+
+        return HashSplit(everything, split, by="article", valid=self.valid, test=self.test, salt=self.salt)
+
+
 class SquadData(SplitFiles, SpanData):
     """Questions with passages and answers in the JSON of SQuAD 1.1."""
 
     format: Literal["squad"]
     """Selects this format."""
+    split: ArticleSplit | None = None
+    """Split of `train`, for `valid` and `test` without files of their own."""
 
     def reader(self, named: str, reading: Reading) -> Reader:
         from regard.data import Squad
@@ -70,6 +88,15 @@ class DiariesData(GeneratedData, SpanData):
     """Number of questions to test on; training has no passage of them."""
     longest: int = Field(4, ge=2, le=12)
     """Largest number of sentences of a passage; the smallest is 2."""
+    people: int | None = Field(None, ge=1, le=12)
+    """Number of people in a passage, who have several sentences each; null for another person in each sentence."""
+
+    @model_validator(mode="after")
+    def _with_deeds(self) -> DiariesData:
+        if self.people is not None and self.longest > 6 * self.people:
+            raise ValueError(f"{self.people} people have 6 sentences each at most; lower longest, or raise people")
+        return self
+
     seed: int = 0
     """Seed of the passages."""
 

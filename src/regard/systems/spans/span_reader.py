@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
@@ -37,6 +39,8 @@ class SpanReader(nn.Module):
     >>> logits.shape, logits[1, 5:].tolist()
     (torch.Size([2, 7, 2]), [[-inf, -inf], [-inf, -inf]])
     """
+
+    reads_as_one: ClassVar[bool] = True
 
     @checked()
     def __init__(self, encoder: AnyEncoder, *, dropout: Share = 0.1) -> None:

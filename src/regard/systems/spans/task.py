@@ -25,23 +25,22 @@ from regard.decode.search import Search
 from regard.evaluate.squad import same
 from regard.explain.panel import Panel
 from regard.models.outputs import Predicted
+from regard.parts import all_models, imported
 from regard.recipes.sections import Recipe
 from regard.specials import IGNORE, PAD, UNK
+from regard.systems.spans.answer import Answer, Looked, looked_at
+from regard.systems.spans.pointers import iterations_of
 from regard.systems.spans.sections import SpanData
-from regard.tasks.input_output import no_head
+from regard.systems.spans.views import drawing, panels
+from regard.tasks.input_output import mean_log_probs, no_head
 from regard.tasks.length_check import check_room
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Encoders, Fields, Task
 from regard.tasks.tokenizers import learned_tokenizer, tokens_field, values
-from regard.view.terminal import heat_map
-from regard.view.text import isolated
 
 if TYPE_CHECKING:
     from regard.tasks.splits import Split
-
-AROUND = 8
-"""Pieces on both sides of an answer that a drawing shows."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +58,13 @@ class SpanBatch:
 class SpanAnswering(Task):
     """Extractive question answering: the loss of a span reader, and the n likeliest spans of a passage.
 
-    A model takes words of questions [B, Q] and passages [B, S] with their lengths and gives logits [B, S, 2] of where
-    the answer begins and ends. A passage of more than `window` pieces is read in windows that overlap; those that the
+    A reader takes words of questions [B, Q] and passages [B, S] with their lengths and gives logits [B, S, 2] of where
+    the answer begins and ends. One that estimates the span again and again also gives the extras `iterations`
+    [B, K, S, 2] and `running` [B, K]: training minimises the sum of the losses of all iterations that ran, and the last
+    one is measured and answers. With the extras `passage_weights` and `question_weights` views show what passage and
+    question read in each other.
+
+    A passage of more than `window` pieces is read in windows that overlap; those that the
     answer is not in are not learned from, and of all windows the span with the largest sum of logits is answered. Its
     log p is over the pieces of all windows. A text that is asked has a tab between question and passage.
 
@@ -111,29 +115,24 @@ class SpanAnswering(Task):
     def longest_inputs(
         self, recipe: Recipe, splits: Mapping[str, Split | None], dropped: Collection[int]
     ) -> Iterator[tuple[str, int]]:
+        reader = imported(all_models()[recipe.model.kind])
         for name, split in splits.items():
             if split is not None:
-                most = self._longest_window(split, asked=name != "train")
+                most = max(_room(reader, *pair) for pair in self._lengths(split, asked=name != "train"))
                 yield f"the longest question of the split {name} with its window, {most} tokens (data.window)", most
 
-    def _longest_window(self, split: Split, *, asked: bool) -> int:
-        """The most ids of a question, an end and a window: of what is learned from, or of all that is `asked`."""
-        corpus = split.corpus
-        most = int((corpus.lengths("question") + corpus.lengths("context")).max()) + 1
-        if not asked:
-            return most
-        questions, passages = (
-            map(len, self.tokenizer.encode_all(split.texts(field))) for field in ("question", "context")
-        )
-        windows = (min(passage, self.window) for passage in passages)
-        return max(most, 1 + max(map(sum, zip(questions, windows, strict=True))))
+    def _lengths(self, split: Split, *, asked: bool) -> Iterator[tuple[int, int]]:
+        """Yield the pieces of questions and windows: of what is learned from, and of all that is `asked`."""
+        yield from zip(*(split.corpus.lengths(field).tolist() for field in ("question", "context")), strict=True)
+        if asked:
+            questions, passages = (
+                map(len, self.tokenizer.encode_all(split.texts(field))) for field in ("question", "context")
+            )
+            yield from zip(questions, (min(passage, self.window) for passage in passages), strict=True)
 
     def drawing(self, prediction: Prediction) -> Text | None:
-        """Return where the answer may begin and end."""
-        if prediction.alignment is None:
-            return None
-        weights, pieces = around(prediction)
-        return heat_map(weights, pieces, ("begins", "ends"))
+        """Return where the answer may begin and end, and what passage and question read in each other."""
+        return drawing(prediction) if isinstance(prediction, Answer) else None
 
     def shown_input(self, prediction: Prediction) -> str:
         return prediction.source.partition("\t")[0]
@@ -161,9 +160,20 @@ class SpanAnswering(Task):
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         asked = batch.view(SpanBatch)
         predicted: Predicted = model(asked.question, asked.question_lengths, asked.context, asked.context_lengths)
-        logits = predicted.logits.transpose(1, 2).flatten(0, 1)  # [B * 2, S]
-        total, nll = token_loss(logits, asked.span.flatten(), padding=IGNORE)
+        logits, running = iterations_of(predicted)  # [B, K, S, 2], [B, K]
+        which, _ = running.nonzero(as_tuple=True)
+        total, _ = _boundary_loss(logits[running], asked.span[which])
+        _, nll = _boundary_loss(predicted.logits, asked.span)
         return Loss(total, nll.detach(), asked.span.numel())
+
+    def averaged(self, logits: Sequence[Tensor]) -> Tensor:
+        """Return the logits [B, S, 2] of several models as those of one: the mean probability over a window's pieces.
+
+        A softmax forgets how likely the whole window is; the mean of the logarithms of its sum keeps this comparable.
+        """
+        ends = [one.mT for one in logits]  # [B, 2, S]
+        sums = torch.stack([one.logsumexp(2, keepdim=True) for one in ends]).mean(0)
+        return (mean_log_probs(ends) + sums).mT
 
     @property
     def input_fields(self) -> tuple[str, ...]:
@@ -185,7 +195,7 @@ class SpanAnswering(Task):
         ]
         questions = self.tokenizer.encode_all([question for question, _ in asked]) if asked else []
         shown = [f"{asked[read.text][0]} | {read.window.text}" for read in reads]
-        check_room(model, shown, [len(questions[read.text]) + 1 + len(read.ids) for read in reads])
+        check_room(model, shown, [_room(model, len(questions[read.text]), len(read.ids)) for read in reads])
         found: list[list[_Span]] = [[] for _ in texts]
         order = sorted(range(len(reads)), key=lambda index: len(reads[index].ids))
         for begin in range(0, len(order), batch):
@@ -195,14 +205,11 @@ class SpanAnswering(Task):
         return [self._predictions(text, spans)[: search.n_best] for text, spans in zip(texts, found, strict=True)]
 
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return where the answer may begin and end, around where it does."""
+        """Return where the answer may begin and end, around where it does, and what passage and question read there."""
         no_head(head)
         (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
-        weights, pieces = around(answer)
-        question, _ = _parts(text)
-        return [
-            Panel(f"{isolated(question)}\n{isolated(answer.text)}", weights, rows=("begins", "ends"), columns=pieces)
-        ]
+        assert isinstance(answer, Answer)
+        return panels(answer, _parts(text)[0])
 
     @torch.inference_mode()
     def _spans(
@@ -213,7 +220,8 @@ class SpanAnswering(Task):
         asked, told = [list(questions[read.text]) or [UNK] for read in reads], [read.ids or [UNK] for read in reads]
         lengths = [torch.tensor([len(row) for row in rows], device=device) for rows in (asked, told)]
         ids = [padded(rows, PAD).to(device) for rows in (asked, told)]
-        logits = model(ids[0], lengths[0], ids[1], lengths[1]).logits.float()
+        predicted: Predicted = model(ids[0], lengths[0], ids[1], lengths[1])
+        logits = predicted.logits.float()
         places = [self.tokenizer.places(read.window.text) for read in reads]
         numbers = [word_numbers(read.window.text, one) for read, one in zip(reads, places, strict=True)]
         words = padded(numbers, 0).to(device)
@@ -223,45 +231,22 @@ class SpanAnswering(Task):
         found = []
         for row, read in enumerate(reads):
             size = len(read.ids)
-            spans = [
-                _Span(
-                    score,
-                    first,
-                    last,
-                    read.window,
-                    places[row],
-                    logits[row, :size],
-                    tuple(self.tokenizer.tokens(read.ids)),
-                )
-                for score, first, last in ranked[row]
-            ]
-            found.append(spans)
+            looked = looked_at(predicted, row, len(asked[row]), size)
+            tokens = [tuple(self.tokenizer.tokens(ids)) for ids in (asked[row], read.ids)]
+            scored = _Scored(read.window, places[row], tokens[1], tokens[0], logits[row, :size], looked)
+            found.append([_Span(score, first, last, scored) for score, first, last in ranked[row]])
         return found
 
     def _predictions(self, text: str, spans: Sequence[_Span]) -> list[Prediction]:
         """The spans of all windows, best first; one that several windows hold once."""
-        windows = {span.window: span.logits for span in spans}
+        windows = {span.scored.window: span.scored.logits for span in spans}
         if not windows:
             return []
         total = torch.cat(list(windows.values())).logsumexp(0)  # [2], over the pieces of all windows
         found: dict[tuple[int, int], _Span] = {}
         for span in sorted(spans, key=lambda one: -one.score):
             found.setdefault(span.place, span)
-        return [self._prediction(text, span, total) for span in found.values()]
-
-    def _prediction(self, text: str, span: _Span, total: Tensor) -> Prediction:
-        begin, end = span.places[span.first][0], span.places[span.last][1]
-        likely = span.logits - total
-        log_probs = (float(likely[span.first, 0]), float(likely[span.last, 1]))
-        return Prediction(
-            source=text,
-            text=span.window.text[begin:end],
-            score=sum(log_probs),
-            source_tokens=span.pieces,
-            tokens=(span.pieces[span.first], span.pieces[span.last]),
-            log_probs=log_probs,
-            alignment=span.logits.softmax(0).T,
-        )
+        return [_answer(text, span, total) for span in found.values()]
 
 
 class _Read(NamedTuple):
@@ -272,22 +257,63 @@ class _Read(NamedTuple):
     ids: list[int]
 
 
+class _Scored(NamedTuple):
+    """A window with the logits [S, 2] of its pieces, and what the reader looked at."""
+
+    window: Window
+    places: list[tuple[int, int]]
+    pieces: tuple[str, ...]
+    question: tuple[str, ...]
+    logits: Tensor
+    looked: Looked
+
+
 class _Span(NamedTuple):
-    """Pieces `first` to `last` of a window, with the sum of their logits, and the logits [S, 2] of all its pieces."""
+    """Pieces `first` to `last` of a window, with the sum of their logits."""
 
     score: float
     first: int
     last: int
-    window: Window
-    places: list[tuple[int, int]]
-    logits: Tensor
-    pieces: tuple[str, ...]
+    scored: _Scored
+
+    @property
+    def characters(self) -> tuple[int, int]:
+        """The first character in the window, and the one behind the last."""
+        return self.scored.places[self.first][0], self.scored.places[self.last][1]
 
     @property
     def place(self) -> tuple[int, int]:
-        """The first character in the passage, and the one behind the last."""
-        begin, end = self.places[self.first][0], self.places[self.last][1]
-        return self.window.begin + begin, self.window.begin + end
+        """Likewise in the passage."""
+        begin, end = self.characters
+        return self.scored.window.begin + begin, self.scored.window.begin + end
+
+
+def _answer(text: str, span: _Span, total: Tensor) -> Answer:
+    """The answer that a span is; `total` [2], the logarithm of the sum over all pieces of all windows."""
+    scored, (begin, end) = span.scored, span.characters
+    likely = scored.logits - total
+    log_probs = (float(likely[span.first, 0]), float(likely[span.last, 1]))
+    return Answer(
+        source=text,
+        text=scored.window.text[begin:end],
+        score=sum(log_probs),
+        source_tokens=scored.pieces,
+        tokens=(scored.pieces[span.first], scored.pieces[span.last]),
+        log_probs=log_probs,
+        alignment=scored.logits.softmax(0).T,
+        question_tokens=scored.question,
+        looked=scored.looked,
+    )
+
+
+def _room(reader: Any, asked: int, told: int) -> int:
+    """Return the positions that a reader, or its class, needs for a question and a window of so many pieces."""
+    return asked + 1 + told if getattr(reader, "reads_as_one", True) else max(asked, told)
+
+
+def _boundary_loss(logits: Tensor, span: Tensor) -> tuple[Tensor, Tensor]:
+    """Cross-entropy of begins and ends: logits [N, S, 2], span [N, 2]."""
+    return token_loss(logits.mT.flatten(0, 1), span.flatten(), padding=IGNORE)
 
 
 def best_spans(logits: Tensor, words: Tensor, *, longest: int, n_best: int = 1) -> list[list[tuple[float, int, int]]]:
@@ -313,14 +339,6 @@ def best_spans(logits: Tensor, words: Tensor, *, longest: int, n_best: int = 1) 
         [(value, place // size, place % size) for value, place in zip(values, found, strict=True) if value > -torch.inf]
         for values, found in zip(ranked.values.tolist(), ranked.indices.tolist(), strict=True)
     ]
-
-
-def around(answer: Prediction) -> tuple[Tensor, tuple[str, ...]]:
-    """The chances [2, n] of the pieces in and around an answer, and these pieces."""
-    assert answer.alignment is not None
-    likely = answer.alignment.max(dim=1).indices.tolist()
-    part = slice(max(0, min(likely) - AROUND), max(likely) + AROUND + 1)
-    return answer.alignment[:, part], answer.source_tokens[part]
 
 
 def _parts(text: str) -> tuple[str, str]:

@@ -1,0 +1,72 @@
+"""Answer of a span reader, with what the reader looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from regard.models.outputs import Predicted
+from regard.systems.spans.pointers import iterations_of
+from regard.tasks.prediction import Prediction
+
+
+class Looked(NamedTuple):
+    """Estimates and attention of a reader in one window of a passage, in half precision.
+
+    Attributes:
+        path: [K, 2, S], the distributions of begin and end in each iteration that ran.
+        passage: A^D [S, Q + 1], what each word of the window read in the question, its sentinel last; None without.
+        question: A^Q [Q, S + 1], what each word of the question read in the window, its sentinel last; None without.
+    """
+
+    path: Tensor
+    passage: Tensor | None = None
+    question: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Answer(Prediction):
+    """One answer; its `source_tokens` are the pieces of the window that it stands in.
+
+    Attributes:
+        question_tokens: the pieces of the question.
+        looked: estimates and attention of the reader in that window.
+    """
+
+    question_tokens: tuple[str, ...] = ()
+    looked: Looked | None = field(default=None, repr=False, compare=False)
+
+    def as_json(self, *, alignment: bool = False) -> dict[str, Any]:
+        """Return plain values, for JSONL: with `alignment` also the iterations and both maps of attention."""
+        row = super().as_json(alignment=alignment)
+        if alignment and self.looked is not None:
+            row |= {"question_tokens": list(self.question_tokens), "iterations": self.looked.path.tolist()}
+            for name, weights in (("passage", self.looked.passage), ("question", self.looked.question)):
+                if weights is not None:
+                    row[f"{name}_attention"] = weights.tolist()
+        return row
+
+
+def looked_at(predicted: Predicted, row: int, asked: int, told: int) -> Looked:
+    """Return what a reader did with one window of a batch.
+
+    Args:
+        predicted: of the batch.
+        row: number of the window in the batch.
+        asked, told: pieces of its question and of the window.
+    """
+    logits, running = iterations_of(predicted)
+    path = logits[row, running[row], :told].float().softmax(1).mT  # [K, S, 2] -> [K, 2, S]
+    passage, question = (predicted.extras.get(name) for name in ("passage_weights", "question_weights"))
+    return Looked(
+        path.half().cpu(),
+        None if passage is None else _true(passage[row], told, asked),
+        None if question is None else _true(question[row], asked, told),
+    )
+
+
+def _true(weights: Tensor, queries: int, keys: int) -> Tensor:
+    """Weights [T, S + 1] without padding, the sentinel behind the last key: [queries, keys + 1]."""
+    return weights[:queries, [*range(keys), -1]].half().cpu()

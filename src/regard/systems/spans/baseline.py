@@ -1,0 +1,243 @@
+"""Baselines on the data of a recipe, to be read beside its results: `python -m regard.systems.spans.baseline RECIPE`.
+
+- Sentence: the whole sentence that shares most words with the question, weighted by their rarity.
+- Logistic: log-linear models of where an answer begins and ends, on lexical features of each word: words of the
+  question near it and in its sentence; its form and that of its neighbours, each with the kind of question.
+
+Rajpurkar et al. 2016, section 5, rank the constituents of a parse by such features; without a parser, each word is a
+begin or an end, and of all spans of at most `data.longest_answer` words the one with the largest sum is the answer.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from zlib import crc32
+
+import torch
+from torch import Tensor, nn
+
+from regard.data.example import Example
+from regard.evaluate.metrics import metric
+from regard.recipes.load import load
+from regard.systems.spans.sections import SpanData
+from regard.systems.spans.task import best_spans
+from regard.tasks.splits import examples
+
+_WORD = re.compile(r"\w+(?:[-'’.,]\w+)*|[^\w\s]")
+_KINDS = ("who", "when", "where", "why", "which", "how many", "how much", "how", "what")
+_REACHES = (1, 2, 4, 8)
+"""Distances, in words, within which words of the question are counted."""
+_HASHES = 2**16
+_DENSE = 2 * len(_REACHES) + 3
+
+
+class Word(NamedTuple):
+    """A word of a text, lower-cased, with its form and its characters."""
+
+    text: str
+    form: str
+    begin: int
+    end: int
+
+
+class Featured(NamedTuple):
+    """A question with features of the S words of its passage.
+
+    Attributes:
+        words: of the passage.
+        hashed: [S, F] numbers of features that are there.
+        dense: [S, D] features with a value.
+        first, last: numbers of the first and the last word of the answer; -1 if it is not to be learned from.
+    """
+
+    words: list[Word]
+    hashed: Tensor
+    dense: Tensor
+    first: int = -1
+    last: int = -1
+
+
+def words_of(text: str) -> list[Word]:
+    """Return the words and signs of a text.
+
+    >>> [(word.text, word.form) for word in words_of("In 1843, Ada's")]
+    [('in', 'Aa'), ('1843', '0'), (',', ','), ("ada's", 'Aa')]
+    """
+    return [Word(one.group().lower(), _form(one.group()), *one.span()) for one in _WORD.finditer(text)]
+
+
+def _form(word: str) -> str:
+    if word[0].isdigit():
+        return "0"
+    if not word[0].isalpha():
+        return word
+    return "A" if word.isupper() else "Aa" if word[0].isupper() else "a"
+
+
+def kind_of(question: str) -> str:
+    """Return the kind of a question by its first question word; "" without one.
+
+    >>> kind_of("In the end, how many came?")
+    'how many'
+    """
+    lower = f" {question.lower()} "
+    found = [(lower.find(f" {kind} "), order, kind) for order, kind in enumerate(_KINDS) if f" {kind} " in lower]
+    return min(found)[2] if found else ""
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Rarity of words: log(N / n), by the N passages of training.
+
+    Attributes:
+        rarity: of each word.
+        unseen: of others.
+    """
+
+    rarity: dict[str, float]
+    unseen: float
+
+    @classmethod
+    def of(cls, passages: Iterable[str]) -> Lexicon:
+        """Count the words of passages, each passage once."""
+        counts: Counter[str] = Counter()
+        total = 0
+        for passage in set(passages):
+            counts.update({word.text for word in words_of(passage)})
+            total += 1
+        return cls({word: math.log(total / count) for word, count in counts.items()}, math.log(total))
+
+    def weight(self, word: str) -> float:
+        """Return the rarity of a word; 0 for a sign."""
+        return self.rarity.get(word, self.unseen) if word[0].isalnum() else 0.0
+
+    def features(self, example: Example) -> Featured:
+        """Return the features of an example."""
+        words = words_of(str(example.fields["context"]))
+        asked = {word.text for word in words_of(str(example.fields["question"]))}
+        shared = torch.tensor([self.weight(word.text) if word.text in asked else 0.0 for word in words])
+        sentences = torch.tensor(_sentences(words))
+        best = torch.zeros(int(sentences.max()) + 1).index_add(0, sentences, shared)
+        total = sum(map(self.weight, asked)) or 1.0
+        columns = [best[sentences] / total, (best == best.max()).float()[sentences], (shared > 0).float()]
+        sums = torch.cat((torch.zeros(1), shared.cumsum(0)))  # of all words before each place
+        places = torch.arange(len(words))
+        for reach in _REACHES:
+            left, right = (places - reach).clamp(min=0), (places + 1 + reach).clamp(max=len(words))
+            columns += [(sums[places] - sums[left]) / total, (sums[right] - sums[places + 1]) / total]
+        hashed = torch.tensor(_hashed(words, kind_of(str(example.fields["question"]))))
+        return Featured(words, hashed, torch.stack(columns, dim=1), *_span(words, example))
+
+
+def _sentences(words: Sequence[Word]) -> list[int]:
+    """The number of the sentence of each word."""
+    found, number = [], 0
+    for word in words:
+        found.append(number)
+        number += word.text in (".", "?", "!")
+    return found
+
+
+def _hashed(words: Sequence[Word], kind: str) -> list[list[int]]:
+    """Forms and words of each place and its neighbours, each alone and with the kind of question."""
+    rows = []
+    for place, word in enumerate(words):
+        before = words[place - 1] if place else Word("<s>", "<s>", 0, 0)
+        after = words[place + 1] if place + 1 < len(words) else Word("</s>", "</s>", 0, 0)
+        plain = [f"f{word.form}", f"b{before.form}", f"a{after.form}", f"F{before.form}{word.form}{after.form}"]
+        plain += [f"w{word.text}", f"B{before.text}", f"A{after.text}"]
+        rows.append([crc32(f"{one}|{told}".encode()) % _HASHES for one in plain for told in ("", kind or "?")])
+    return rows
+
+
+def _span(words: Sequence[Word], example: Example) -> tuple[int, int]:
+    """The first and the last word of the answer; -1 and -1 if no word is inside."""
+    start = int(str(example.fields["start"]))
+    end = start + len(str(example.fields["answer"]))
+    inside = [number for number, word in enumerate(words) if word.end > start and word.begin < end]
+    return (inside[0], inside[-1]) if inside else (-1, -1)
+
+
+class LogisticReader(nn.Module):
+    """Log-linear models of begin and end over the words of a passage: logits [S, 2], linear in their features."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hashed = nn.EmbeddingBag(_HASHES, 2, mode="sum")
+        self.dense = nn.Linear(_DENSE, 2, bias=False)
+        nn.init.zeros_(self.hashed.weight)
+
+    def forward(self, hashed: Tensor, dense: Tensor) -> Tensor:
+        """Score words by features [S, F] and [S, D]."""
+        scores: Tensor = self.hashed(hashed) + self.dense(dense)
+        return scores
+
+    def fit(self, found: Sequence[Featured], *, epochs: int = 5, rate: float = 0.02, batch: int = 32) -> None:
+        """Minimise -log p of begins and ends, with Adam."""
+        known = [one for one in found if one.first >= 0]
+        optimizer = torch.optim.Adam(self.parameters(), lr=rate)
+        draws = torch.Generator().manual_seed(0)
+        for _ in range(epochs):
+            for rows in torch.randperm(len(known), generator=draws).split(batch):
+                part = [known[row] for row in rows.tolist()]
+                optimizer.zero_grad()
+                self._loss(part).backward()
+                optimizer.step()
+
+    def _loss(self, part: Sequence[Featured]) -> Tensor:
+        logits = self(torch.cat([one.hashed for one in part]), torch.cat([one.dense for one in part]))
+        each = logits.split([len(one.words) for one in part])
+        losses = [-row.log_softmax(0)[[one.first, one.last], [0, 1]].sum() for row, one in zip(each, part, strict=True)]
+        return torch.stack(losses).mean()
+
+    @torch.inference_mode()
+    def answer(self, one: Featured, passage: str, *, longest: int) -> str:
+        """Return the likeliest span of at most so many words."""
+        logits = self(one.hashed, one.dense).unsqueeze(0)
+        ((_, first, last),) = best_spans(logits, torch.arange(len(one.words)).unsqueeze(0), longest=longest)[0]
+        return passage[one.words[first].begin : one.words[last].end]
+
+
+def sentence_of(one: Featured, passage: str) -> str:
+    """Return the sentence that shares most with the question."""
+    chosen = [word for word, best in zip(one.words, one.dense[:, 1].tolist(), strict=True) if best]
+    ends = [number for number, word in enumerate(chosen) if word.text in (".", "?", "!")]
+    last = chosen[ends[0]] if ends else chosen[-1]
+    return passage[chosen[0].begin : last.end]
+
+
+def baselines(train: Sequence[Example], test: Sequence[Example], *, longest: int) -> Iterator[tuple[str, list[str]]]:
+    """Yield the answers of each baseline to the questions of test."""
+    lexicon = Lexicon.of(str(one.fields["context"]) for one in train)
+    passages = [str(one.fields["context"]) for one in test]
+    asked = [lexicon.features(one) for one in test]
+    yield "sentence", [sentence_of(one, passage) for one, passage in zip(asked, passages, strict=True)]
+    reader = LogisticReader()
+    reader.fit([lexicon.features(one) for one in train])
+    said = [reader.answer(one, passage, longest=longest) for one, passage in zip(asked, passages, strict=True)]
+    yield "logistic", said
+
+
+def main(arguments: list[str]) -> None:
+    """Print the baselines of a recipe with overrides, as `regard train` takes them."""
+    recipe = load(arguments[0], arguments[1:]).recipe
+    assert isinstance(recipe.data, SpanData)
+    train, test = examples(recipe, "train"), examples(recipe, "test")
+    assert train is not None
+    if test is None:
+        raise SystemExit("the recipe names no test split")
+    asked = list(test)
+    references = [list(one.fields["answers"]) for one in asked]
+    for name, answers in baselines(list(train), asked, longest=recipe.data.longest_answer):
+        found = {kind: metric(kind)(answers, references).value for kind in ("squad_f1", "squad_exact")}
+        sys.stdout.write(f"{name:10} f1 {found['squad_f1']:.3f}  exact {found['squad_exact']:.3f}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
