@@ -6,11 +6,9 @@ import copy
 from collections.abc import Mapping
 from typing import Literal, cast
 
-import torch
 from torch import Tensor, nn
 
 from regard.arguments import checked
-from regard.masks import Mask
 from regard.models.encoded import AnyEncoder, Encoded, width_of
 from regard.models.outputs import NOTHING, Predicted
 from regard.nn.attention import Attention

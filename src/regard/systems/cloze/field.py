@@ -22,8 +22,10 @@ from regard.systems.cloze.reading import ABSENT, ClozeReading
 
 @dataclass(frozen=True)
 class ClozeField(Field[Tokenizer]):
-    """Tensors `<name>` [B, S] (ids of the passage) and `<name>_lengths` [B], `<name>_words` [B, S] (equal words have one
-    number), `<name>_question` [B, T] and its lengths, `<name>_answer` [B] (number of the answer's word).
+    """Passages as ids [B, S], and their lengths [B].
+
+    With them go `<name>_words` [B, S], where equal words have one number, `<name>_question` [B, T] with its lengths, and
+    `<name>_answer` [B], the number of the answer's word.
 
     Values are pairs of a `Cloze` and its answer, None where nobody knows it.
 
@@ -66,7 +68,11 @@ class ClozeField(Field[Tokenizer]):
 
     def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
         found = {}
-        for part, key, pad in (("ids", name, PAD), ("words", f"{name}_words", 0), ("question", f"{name}_question", PAD)):
+        for part, key, pad in (
+            ("ids", name, PAD),
+            ("words", f"{name}_words", 0),
+            ("question", f"{name}_question", PAD),
+        ):
             begins = column.offsets[part][examples]
             counts = column.offsets[part][examples + 1] - begins
             found[key] = Padded(table(column.values[part], begins, counts, pad=pad), Padding(pad, (0, 0)))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from regard.data.fields.tokenizer import Tokenizer
 from regard.specials import UNK
-from regard.systems.cloze.question import BLANK, Cloze
+from regard.systems.cloze.question import Cloze
 
 ABSENT = -1
 """Number of a word that does not stand in the passage."""
@@ -86,6 +86,10 @@ class ClozeReading:
             [len(line) for line in lines],
             [word for _, word in asked],
         )
+
+    def normal_words(self, text: str) -> list[str]:
+        """Return the words of a text in their normal form."""
+        return self._normal(self._words(text))
 
     def _words(self, text: str) -> list[str]:
         return [text[begin:end] for begin, end in self.tokenizer.places(text)]

@@ -10,9 +10,36 @@ from regard.recipes.data_section import DataSection, Reading, Split
 from regard.recipes.data_sections import SplitFiles
 from regard.recipes.files import DataFolder
 from regard.recipes.generated_sections import GeneratedData
+from regard.recipes.section import Section
 
 if TYPE_CHECKING:
     from regard.data.example import Reader
+
+
+class Reranking(Section):
+    """Re-ranking of the best candidates by language models of the question with each in its blank."""
+
+    n_best: int = Field(5, ge=2, le=100)
+    """Number of candidates that are ranked anew."""
+    order: int = Field(3, ge=1, le=8)
+    """Length of the n-grams of words, and of classes of words."""
+    classes: int = Field(100, ge=3, le=2000)
+    """Number of classes of words."""
+
+
+class Training(Section):
+    """Keys of `train` for cloze questions."""
+
+    rerank: Reranking | None = None
+    """Language models that rank the best candidates anew, learned from the training texts; their weights are tuned on
+    the validation data after training. None for none; `{}` for all defaults."""
+
+
+class Decoding(Section):
+    """Keys of `decode` for cloze questions."""
+
+    rerank: bool = True
+    """Rank the best candidates anew, if the run has learned to (`train.rerank`)."""
 
 
 class Names(DataSection):

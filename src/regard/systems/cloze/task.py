@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -21,17 +23,23 @@ from regard.decode.search import Search
 from regard.models.outputs import Predicted
 from regard.ops.pointer_sum import pointer_candidates
 from regard.recipes.data_section import Reading
+from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import PAD, UNK
 from regard.systems.cloze.field import ClozeField, WithCloze
+from regard.systems.cloze.mira import Floats
 from regard.systems.cloze.question import BLANK, KEYS, Cloze, cloze_of, parsed_cloze, renamed
 from regard.systems.cloze.reading import ABSENT, ClozeReading, Numbered
-from regard.systems.cloze.sections import ClozeData, Names
+from regard.systems.cloze.reranker import Reranker
+from regard.systems.cloze.sections import ClozeData, Decoding, Names, Training
+from regard.systems.cloze.word_ngrams import WordNGrams
 from regard.tasks.loss import Loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Fields, Task
+from regard.tasks.task import MEASURED, Encoders, Fields, Task
 from regard.tasks.tokenizers import learned_tokenizer
 
+RERANKING = "reranking"
+"""Name of the re-ranker among the encoders of a run."""
 _LEAST = 1e-30
 """Probability of an answer below which nothing is learned from it."""
 
@@ -48,6 +56,20 @@ class ClozeBatch:
     passage_answer: Tensor  # [B], number of the answer's word
 
 
+class Pointed(NamedTuple):
+    """Where a model points.
+
+    Attributes:
+        weights: s [S], over the words of the passage.
+        alpha: [T, S], where each word of the question points; None of the attention sum reader.
+        importance: [T], how much each of these counts; None likewise.
+    """
+
+    weights: Tensor
+    alpha: Tensor | None = None
+    importance: Tensor | None = None
+
+
 @dataclass(frozen=True)
 class ClozeAnswering(Task):
     """Cloze questions: the loss of a reader, -log P(answer), and its n likeliest candidates.
@@ -57,8 +79,9 @@ class ClozeAnswering(Task):
     candidates do, if there are any.
 
     Attributes:
-        encoders: the tokenizer of "passage", for questions too.
+        encoders: the tokenizer of "passage", for questions too; perhaps the re-ranker.
         placeholder, keys, slots, hide: of the data section.
+        rerank: rank the best candidates anew, if there is a re-ranker.
     """
 
     context: ClassVar[str | None] = "question"
@@ -72,13 +95,14 @@ class ClozeAnswering(Task):
     keys: tuple[str, ...] = KEYS
     slots: int = 0
     hide: bool = False
+    rerank: bool = True
 
     @classmethod
     def of(cls, recipe: Recipe, encoders: Encoders) -> ClozeAnswering:
         data = recipe.data
         assert isinstance(data, Names)
         keys = data.keys if isinstance(data, ClozeData) else KEYS
-        return cls(encoders, data.placeholder, keys, data.slots, data.hide)
+        return cls(encoders, data.placeholder, keys, data.slots, data.hide, own_keys(recipe.decode, Decoding).rerank)
 
     @classmethod
     def reading(cls, recipe: Recipe) -> Reading:
@@ -92,7 +116,18 @@ class ClozeAnswering(Task):
     @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
         texts = chain.from_iterable((*one.fields["passage"], one.fields["question"]) for one in train)
-        return {"passage": known.get("passage") or learned_tokenizer(recipe.tokenizer, texts)}
+        words = known.get("passage") or learned_tokenizer(recipe.tokenizer, texts)
+        wanted = own_keys(recipe.train, Training).rerank
+        if wanted is None:
+            return {"passage": words}
+        assert isinstance(words, Tokenizer)
+        learned = Reranker.of(words.encode_all(_told(train)), words.size, **wanted.model_dump())
+        return {"passage": words, RERANKING: learned}
+
+    @classmethod
+    def encoder_fields(cls, recipe: Recipe) -> tuple[str, ...]:
+        kept = super().encoder_fields(recipe)
+        return kept if own_keys(recipe.train, Training).rerank is None else (*kept, RERANKING)
 
     @classmethod
     def corpus(cls, recipe: Recipe, found: Examples, fields: Fields, cache: Path) -> Corpus | None:
@@ -153,55 +188,122 @@ class ClozeAnswering(Task):
 
     def predict(self, model: Any, texts: Sequence[Any], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
         asked = [self.parse(one) for one in texts]
-        read = self.numbering
-        rows = [read(one) for one in asked]
-        order = sorted(range(len(rows)), key=lambda index: len(rows[index].passage))
-        answers: list[list[Prediction]] = [[] for _ in rows]
-        for begin in range(0, len(order), batch):
-            part = order[begin : begin + batch]
-            weights = self._pointed(model, [rows[index] for index in part])
-            for index, row in zip(part, weights, strict=True):
-                answers[index] = self._ranked(asked[index], rows[index], row)[: search.n_best]
-        return answers
+        return [
+            self._predictions(one, row, pointed)[: search.n_best]
+            for one, (row, pointed) in zip(asked, self._read(model, asked, batch), strict=True)
+        ]
+
+    def tuned(self, model: Any, examples: Iterable[Example]) -> Task:
+        """Tune the weights of the re-ranker on the validation data."""
+        reranker = self.reranker
+        if reranker is None:
+            return self
+        known = [(self.ask(one.fields), self.reference(one.fields["answer"])) for one in examples]
+        lists, right = [], []
+        for (asked, answer), (row, pointed) in zip(known, self._read(model, [one for one, _ in known]), strict=True):
+            best = dict(list(self._shares(asked, row, pointed.weights).items())[: reranker.n_best])
+            if answer in best:
+                lists.append(self._features(reranker, asked, best))
+                right.append(list(best).index(answer))
+        return replace(self, encoders={**self.encoders, RERANKING: reranker.tuned(lists, right)})
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """The re-ranker; None where none was learned."""
+        found = self.encoders.get(RERANKING)
+        assert found is None or isinstance(found, Reranker)
+        return found
 
     @property
     def numbering(self) -> ClozeReading:
         """From texts to numbers."""
         return ClozeReading(self.tokenizer, self.slots, self.hide)
 
-    @torch.inference_mode()
-    def _pointed(self, model: Any, rows: Sequence[Numbered]) -> list[Tensor]:
-        """Return s of each question, over the words of its passage."""
-        device = next(model.parameters()).device
-        texts = [[row.passage or [UNK] for row in rows], [row.question or [UNK] for row in rows]]
-        lengths = [torch.tensor([len(row) for row in text], device=device) for text in texts]
-        ids = [padded(text, PAD).to(device) for text in texts]
-        weights = _weights(model(ids[0], lengths[0], ids[1], lengths[1])).float().cpu()
-        return [weights[index, : len(row.passage)] for index, row in enumerate(rows)]
+    def _read(self, model: Any, asked: Sequence[Cloze], batch: int = MEASURED) -> list[tuple[Numbered, Pointed]]:
+        """Return each question in numbers, and where the model points."""
+        number = self.numbering
+        rows = [number(one) for one in asked]
+        order = sorted(range(len(rows)), key=lambda index: len(rows[index].passage))
+        found: dict[int, Pointed] = {}
+        for begin in range(0, len(order), batch):
+            part = order[begin : begin + batch]
+            found.update(zip(part, pointed(model, [rows[index] for index in part]), strict=True))
+        return [(row, found[index]) for index, row in enumerate(rows)]
 
-    def _ranked(self, asked: Cloze, row: Numbered, weights: Tensor) -> list[Prediction]:
-        """Return the candidates, or all words of the passage, by their summed weights."""
+    def _shares(self, asked: Cloze, row: Numbered, weights: Tensor) -> dict[str, float]:
+        """Return the probability of each candidate, or of each word of the passage, the likeliest first."""
         names = asked.candidates or tuple(row.names)
         numbers = row.candidates if asked.candidates else list(range(len(row.names)))
         summed = pointer_candidates(weights[None], torch.tensor([row.words]), torch.tensor([numbers]))[0]
         shares = (summed / summed.sum().clamp(min=_LEAST)).tolist()
-        scores = dict(sorted(zip(names, shares, strict=True), key=lambda one: -one[1]))
+        return dict(sorted(zip(names, shares, strict=True), key=lambda one: -one[1]))
+
+    def _features(self, reranker: Reranker, asked: Cloze, best: Mapping[str, float]) -> Floats:
+        """Return what the re-ranker looks at."""
+        filled, words = [asked.filled(name) for name in best], self.numbering.normal_words
+        numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
+        passage, local = (
+            [[numbers[word] for word in words(text)] for text in part] for part in (asked.passage, filled)
+        )
+        near = WordNGrams.of(passage, len(numbers), order=reranker.order)
+        logs = [math.log(max(share, _LEAST)) for share in best.values()]
+        return reranker.features(logs, self.tokenizer.encode_all(filled), local, near)
+
+    def _ranked(self, asked: Cloze, shares: dict[str, float]) -> dict[str, float]:
+        """Return the candidates with the best ones ranked anew; together they are as likely as before."""
+        reranker = self.reranker if self.rerank else None
+        if reranker is None or reranker.weights is None or len(shares) < 2:
+            return shares
+        best = dict(list(shares.items())[: reranker.n_best])
+        scores = torch.from_numpy(reranker.scores(self._features(reranker, asked, best)))
+        anew = (scores.softmax(0) * sum(best.values())).tolist()
+        return dict(sorted(zip(best, anew, strict=True), key=lambda one: -one[1])) | {
+            name: share for name, share in shares.items() if name not in best
+        }
+
+    def _predictions(self, asked: Cloze, row: Numbered, pointed: Pointed) -> list[Prediction]:
+        shares = self._ranked(asked, self._shares(asked, row, pointed.weights))
         tokens = tuple(row.names[number] for number in row.words)
-        logs = {name: float(torch.tensor(share).clamp(min=_LEAST).log()) for name, share in scores.items()}
         return [
             Prediction(
                 str(asked),
                 name,
-                log,
+                math.log(max(share, _LEAST)),
                 tokens,
                 (name,),
-                (log,),
-                weights[None],
+                (math.log(max(share, _LEAST)),),
+                pointed.weights[None],
                 labels=(name,),
-                scores=scores,
+                scores=shares,
             )
-            for name, log in logs.items()
+            for name, share in shares.items()
         ]
+
+
+@torch.inference_mode()
+def pointed(model: Any, rows: Sequence[Numbered]) -> list[Pointed]:
+    """Return where a model points in each passage."""
+    device = next(model.parameters()).device
+    texts = [[row.passage or [UNK] for row in rows], [row.question or [UNK] for row in rows]]
+    lengths = [torch.tensor([len(row) for row in text], device=device) for text in texts]
+    ids = [padded(text, PAD).to(device) for text in texts]
+    found: Predicted = model(ids[0], lengths[0], ids[1], lengths[1])
+    weights = _weights(found).float().cpu()
+    maps = {name: part.float().cpu() for name, part in found.extras.items()}
+    return [
+        Pointed(
+            weights[index, : len(row.passage)],
+            *(
+                (
+                    maps["alpha"][index, : len(row.question), : len(row.passage)],
+                    maps["importance"][index, : len(row.question)],
+                )
+                if maps
+                else ()
+            ),
+        )
+        for index, row in enumerate(rows)
+    ]
 
 
 def dealt(passage: Tensor, question: Tensor, *, first: int, slots: int) -> tuple[Tensor, Tensor]:
@@ -224,3 +326,12 @@ def _weights(predicted: Predicted) -> Tensor:
     """s [B, S]."""
     assert predicted.attended is not None
     return predicted.attended.weights()[:, 0]
+
+
+def _told(train: Iterable[Example]) -> list[str]:
+    """Return the different sentences of passages, and of questions with their answers, of the training data."""
+    told: dict[str, None] = {}
+    for one in train:
+        filled = one.fields["question"].replace(BLANK, one.fields["answer"])
+        told.update(dict.fromkeys((*one.fields["passage"], filled)))
+    return list(told)

@@ -30,10 +30,10 @@ Deed = tuple[int, int, int]
 class Whodunit(Generated):
     """Stories of three to six people, and a question with a blank for one of them.
 
-    "Tise bought the lamp in the attic . Moba purchased the lantern in the loft ...": each word has a synonym, story and
-    question use either. Three deeds of others share two of three parts with the one that is asked about, so it takes all
-    three parts, and their synonyms, to tell who it was. All people act about equally often. The names of a split occur
-    in no other.
+    "Tise bought the lamp in the attic . Moba purchased the lantern in the loft ...": each word has a synonym, story
+    and question use either. Three deeds of others share two of three parts with the one that is asked about, so it
+    takes all three parts, and their synonyms, to tell who it was. All people act about equally often. The names of a
+    split occur in no other.
 
     Args:
         split: "train", "valid" or "test".
