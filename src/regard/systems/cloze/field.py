@@ -24,8 +24,8 @@ from regard.systems.cloze.reading import ABSENT, ClozeReading
 class ClozeField(Field[Tokenizer]):
     """Passages as ids [B, S], and their lengths [B].
 
-    With them go `<name>_words` [B, S], where equal words have one number, `<name>_question` [B, T] with its lengths, and
-    `<name>_answer` [B], the number of the answer's word.
+    With them go `<name>_words` [B, S], where equal words have one number, `<name>_question` [B, T] with its lengths,
+    and `<name>_answer` [B], the number of the answer's word.
 
     Values are pairs of a `Cloze` and its answer, None where nobody knows it.
 

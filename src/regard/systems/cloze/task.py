@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import torch
+from rich.markup import escape
+from rich.text import Text
 from torch import Tensor, nn
 
 from regard.data.batching.batch import Batch, padded
@@ -18,25 +21,32 @@ from regard.data.batching.corpus import Corpus
 from regard.data.example import Example, Examples, Value
 from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
-from regard.data.problems import TextError
+from regard.data.problems import TextError, shortened
 from regard.decode.search import Search
+from regard.explain.panel import Panel
 from regard.models.outputs import Predicted
 from regard.ops.pointer_sum import pointer_candidates
 from regard.recipes.data_section import Reading
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
-from regard.specials import PAD, UNK
+from regard.specials import PAD, SPECIALS, UNK
 from regard.systems.cloze.field import ClozeField, WithCloze
 from regard.systems.cloze.mira import Floats
+from regard.systems.cloze.pictures import Pointed, answer_panels, drawn_answer, drawn_candidates
 from regard.systems.cloze.question import BLANK, KEYS, Cloze, cloze_of, parsed_cloze, renamed
 from regard.systems.cloze.reading import ABSENT, ClozeReading, Numbered
 from regard.systems.cloze.reranker import Reranker
 from regard.systems.cloze.sections import ClozeData, Decoding, Names, Training
 from regard.systems.cloze.word_ngrams import WordNGrams
+from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import MEASURED, Encoders, Fields, Task
 from regard.tasks.tokenizers import learned_tokenizer
+from regard.view.text import isolated
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 RERANKING = "reranking"
 """Name of the re-ranker among the encoders of a run."""
@@ -54,20 +64,6 @@ class ClozeBatch:
     passage_question: Tensor  # [B, T]
     passage_question_lengths: Tensor  # [B]
     passage_answer: Tensor  # [B], number of the answer's word
-
-
-class Pointed(NamedTuple):
-    """Where a model points.
-
-    Attributes:
-        weights: s [S], over the words of the passage.
-        alpha: [T, S], where each word of the question points; None of the attention sum reader.
-        importance: [T], how much each of these counts; None likewise.
-    """
-
-    weights: Tensor
-    alpha: Tensor | None = None
-    importance: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -183,6 +179,9 @@ class ClozeAnswering(Task):
         except ValueError as problem:
             raise TextError(str(problem)) from None
 
+    def reference(self, text: str) -> str:
+        return " ".join(map(self.tokenizer.normal, text.split()))
+
     def ask(self, fields: Mapping[str, Value]) -> Cloze:
         return self.parse(dict(fields))
 
@@ -201,11 +200,66 @@ class ClozeAnswering(Task):
         known = [(self.ask(one.fields), self.reference(one.fields["answer"])) for one in examples]
         lists, right = [], []
         for (asked, answer), (row, pointed) in zip(known, self._read(model, [one for one, _ in known]), strict=True):
-            best = dict(list(self._shares(asked, row, pointed.weights).items())[: reranker.n_best])
+            best = _best(self._shares(asked, row, pointed.weights), reranker.n_best)
             if answer in best:
                 lists.append(self._features(reranker, asked, best))
                 right.append(list(best).index(answer))
         return replace(self, encoders={**self.encoders, RERANKING: reranker.tuned(lists, right)})
+
+    def drawing(self, prediction: Prediction) -> Text | None:
+        """Return the candidates, and the passage with its weights."""
+        return None if prediction.alignment is None else drawn_answer(prediction)
+
+    def rendered(self, prediction: Prediction) -> Iterator[RenderableType]:
+        """Yield the question with its answer, and the candidates with their probabilities."""
+        asked, said, right = self.shown_input(prediction), prediction.text, prediction.reference
+        line = f"  {escape(isolated(asked))}  →  [bold]{escape(isolated(said))}[/]"
+        yield line if right in (None, said) else f"{line}  (reference: {escape(isolated(str(right)))})"
+        yield drawn_candidates(prediction.scores or {})
+
+    def shown_input(self, prediction: Prediction) -> str:
+        return prediction.source.split("\t")[1]
+
+    def panels(self, model: Any, text: Any, search: Search, *, head: int | None = None) -> list[Panel]:
+        """Return the passage with s, and the two maps of attention over attention."""
+        no_head(head)
+        asked = self.parse(text)
+        ((row, found),) = self._read(model, [asked])
+        (answer, *_) = self._predictions(asked, row, found)
+        return answer_panels(asked.question, answer, row, found)
+
+    def input_warnings(self, model: Any, texts: Sequence[Any]) -> list[str]:
+        """Return candidates that do not stand in their passage, and passages without any known word."""
+        found = []
+        for text in texts:
+            try:
+                asked = self.parse(text)
+            except TextError:  # `predict` says so, with its place
+                continue
+            row = self.numbering(asked)
+            absent = [name for name, number in zip(asked.candidates, row.candidates, strict=True) if number == ABSENT]
+            if absent:
+                found.append(f"the passage has no {', '.join(map(repr, absent))}: the probability of it is 0")
+            if not any(len(SPECIALS) <= index < self.tokenizer.size for index in row.passage):
+                found.append(
+                    f"no word of {shortened(str(asked))!r} is in the vocabulary of this run: its answer says nothing"
+                )
+        return found
+
+    def data_warnings(self, model: nn.Module, corpus: Corpus | None) -> list[str]:
+        """Return how many answers do not stand in their passage."""
+        assert corpus is not None
+        absent = int((corpus.column("passage").values["answer"] == ABSENT).sum())
+        said = f"{absent:,} of {len(corpus):,} answers do not stand in their passage: nothing is learned from them"
+        return [said] if absent else []
+
+    def unigram_loss(self, corpus: Corpus | None) -> float:
+        """Return the loss of even attention: the share of a passage that is its answer."""
+        assert corpus is not None
+        column = corpus.column("passage")
+        words = column.rows("words", np.arange(len(corpus)))
+        shares = [np.mean(row == one) for row, one in zip(words, column.values["answer"], strict=True) if one != ABSENT]
+        return float(-np.log(shares).mean()) if shares else 0.0
 
     @property
     def reranker(self) -> Reranker | None:
@@ -252,9 +306,9 @@ class ClozeAnswering(Task):
     def _ranked(self, asked: Cloze, shares: dict[str, float]) -> dict[str, float]:
         """Return the candidates with the best ones ranked anew; together they are as likely as before."""
         reranker = self.reranker if self.rerank else None
-        if reranker is None or reranker.weights is None or len(shares) < 2:
+        if reranker is None or reranker.weights is None or not any(shares.values()):
             return shares
-        best = dict(list(shares.items())[: reranker.n_best])
+        best = _best(shares, reranker.n_best)
         scores = torch.from_numpy(reranker.scores(self._features(reranker, asked, best)))
         anew = (scores.softmax(0) * sum(best.values())).tolist()
         return dict(sorted(zip(best, anew, strict=True), key=lambda one: -one[1])) | {
@@ -267,13 +321,13 @@ class ClozeAnswering(Task):
         return [
             Prediction(
                 str(asked),
-                name,
+                self.reference(name),
                 math.log(max(share, _LEAST)),
                 tokens,
                 (name,),
                 (math.log(max(share, _LEAST)),),
                 pointed.weights[None],
-                labels=(name,),
+                labels=(self.reference(name),),
                 scores=shares,
             )
             for name, share in shares.items()
@@ -293,14 +347,9 @@ def pointed(model: Any, rows: Sequence[Numbered]) -> list[Pointed]:
     return [
         Pointed(
             weights[index, : len(row.passage)],
-            *(
-                (
-                    maps["alpha"][index, : len(row.question), : len(row.passage)],
-                    maps["importance"][index, : len(row.question)],
-                )
-                if maps
-                else ()
-            ),
+            maps["alpha"][index, : len(row.question), : len(row.passage)] if maps else None,
+            maps["beta"][index, : len(row.passage), : len(row.question)] if maps else None,
+            maps["importance"][index, : len(row.question)] if maps else None,
         )
         for index, row in enumerate(rows)
     ]
@@ -320,6 +369,11 @@ def dealt(passage: Tensor, question: Tensor, *, first: int, slots: int) -> tuple
         return torch.where(ids >= first, order.gather(1, (ids - first).clamp(min=0)), ids)
 
     return turned(passage), turned(question)
+
+
+def _best(shares: Mapping[str, float], count: int) -> dict[str, float]:
+    """Return the likeliest candidates among those that stand in the passage."""
+    return {name: share for name, share in list(shares.items())[:count] if share > 0}
 
 
 def _weights(predicted: Predicted) -> Tensor:

@@ -60,10 +60,11 @@ class Whodunit(Generated):
     def example(self, index: int) -> Example:
         below = _Rolls(self.seed, index, len(self.split)).below
         count = self.shortest + below(self.longest - self.shortest + 1)
-        people = self._people(3 + below(_PEOPLE - 2), below(2**32))
+        people = self._people(min(count, 3 + below(_PEOPLE - 2)), below(2**32))
         asked, *others = _deeds(below, count)
-        actors = [people[(number + 1) % len(people)] for number in range(len(others))]  # people[0] did what is asked
-        told = [(people[0], asked), *zip(actors, others, strict=True)]
+        # Everybody acts once or more, so that the one who is asked for acts as often as others.
+        actors = people + [people[below(len(people))] for _ in range(count - len(people))]
+        told = list(zip(actors, (asked, *others), strict=True))
         order = permutation(count, self.seed, index, below(2**32)).tolist()
         passage = [f"{told[number][0]} {_said(below, told[number][1])} ." for number in order]
         question = f"it was {BLANK} who {_said(below, asked)} ."
