@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Literal, cast
+from typing import Literal
 
 from torch import Tensor, nn
 
@@ -60,9 +60,8 @@ class ClozeReader(nn.Module):
         width_of(self, encoder)
         self.encoder = encoder
         self.question_encoder = encoder if share_encoder else _with_same_words(encoder)
-        self.attention: Attention | AttentionOverAttention = (
-            Attention(Dot()) if attention == "sum" else AttentionOverAttention()
-        )
+        self.over = AttentionOverAttention() if attention == "over" else None
+        self.sum = Attention(Dot()) if attention == "sum" else None
         if orthogonal:
             make_orthogonal(self)
 
@@ -78,10 +77,12 @@ class ClozeReader(nn.Module):
 
     def _pointed(self, read: Encoded, asked: Encoded) -> tuple[Attended, Mapping[str, Tensor]]:
         """Return the read of the passage with s, and what it was made of."""
-        if isinstance(self.attention, AttentionOverAttention):
-            found = self.attention(read.states, asked.states, read.mask, asked.mask)
+        if self.over is not None:
+            found = self.over(read.states, asked.states, read.mask, asked.mask)
             return found.attended, {"alpha": found.alpha, "beta": found.beta, "importance": found.importance}
-        return cast(Attended, self.attention(asked.summary.unsqueeze(1), read.states, mask=read.mask)), NOTHING
+        assert self.sum is not None
+        pointed: Attended = self.sum(asked.summary.unsqueeze(1), read.states, mask=read.mask)
+        return pointed, NOTHING
 
 
 def make_orthogonal(model: nn.Module) -> None:

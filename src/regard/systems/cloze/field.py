@@ -51,11 +51,11 @@ class ClozeField(Field[Tokenizer]):
 
     def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
         reading = ClozeReading(self.learned, self.slots, self.hide)
-        rows, answers = [], []
-        for cloze, answer in values:
-            found = reading(_with_answer(cloze, answer))
-            rows.append(found)
-            answers.append([found.candidates[0] if answer is not None else ABSENT])
+        rows = [reading(cloze) for cloze, _ in values]
+        answers = [
+            [ABSENT if answer is None else reading.number(answer, row)]
+            for row, (_, answer) in zip(rows, values, strict=True)
+        ]
         return {
             "ids": flat([one.passage for one in rows], "int32"),
             "words": flat([one.words for one in rows], "int32"),
@@ -80,13 +80,6 @@ class ClozeField(Field[Tokenizer]):
                 found[f"{key}_lengths"] = Padded(counts, PER_EXAMPLE)
         answers = column.values["answer"][examples].astype(np.int64)
         return {**found, f"{name}_answer": Padded(answers, Padding(ABSENT, (0,)))}
-
-
-def _with_answer(cloze: Cloze, answer: str | None) -> Cloze:
-    """Return a question whose first candidate is the answer, whatever others there are."""
-    if answer is None:
-        return cloze
-    return Cloze(cloze.passage, cloze.question, tuple(dict.fromkeys((answer, *cloze.candidates))))
 
 
 @dataclass(frozen=True)

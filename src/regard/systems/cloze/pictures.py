@@ -68,7 +68,8 @@ def answer_panels(question: str, prediction: Prediction, row: Numbered, pointed:
         row: the question in numbers.
         pointed: where the model points.
     """
-    tokens = [row.names[number] for number in row.words]
+    names = list(row.names.values())
+    tokens = [names[number] for number in row.words]
     words, values, sums = _lines(tokens, pointed.weights, row.lines)
     best = ", ".join(f"{name} {share:.2f}" for name, share in list((prediction.scores or {}).items())[:5])
     panels: list[Panel] = [

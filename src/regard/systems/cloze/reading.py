@@ -23,7 +23,7 @@ class Numbered(NamedTuple):
         words: number of each word of the passage: equal words have one number, in the order of first occurrence.
         question: ids of the words of the question, the blank among them.
         candidates: number of each candidate, `ABSENT` for one that does not stand in the passage.
-        names: each different word of the passage as it first stands there, by its number.
+        names: each different word of the passage as it first stands there, by its normal form, in the order of numbers.
         lines: number of words of each sentence.
         asked: words of the question.
     """
@@ -32,7 +32,7 @@ class Numbered(NamedTuple):
     words: list[int]
     question: list[int]
     candidates: list[int]
-    names: list[str]
+    names: dict[str, str]
     lines: list[int]
     asked: list[str]
 
@@ -53,7 +53,7 @@ class ClozeReading:
     >>> known = Tokenizer.train(["left home", BLANK], kind="words", split="whitespace")
     >>> cloze = Cloze(("the King left Bo", "Bo left"), "XXXXX left", ("the King", "Bo", "Cy"))
     >>> numbered = ClozeReading(known, slots=8)(cloze)
-    >>> numbered.words, numbered.names, numbered.candidates
+    >>> numbered.words, list(numbered.names.values()), numbered.candidates
     ([0, 1, 2, 2, 1], ['the King', 'left', 'Bo'], [0, 2, -1])
     >>> numbered.passage == [known.size, known.encode("left")[0], known.size + 1, known.size + 1, numbered.passage[1]]
     True
@@ -82,10 +82,15 @@ class ClozeReading:
             [numbers[normal] for normal, _ in words],
             [look_up[normal] for normal, _ in asked],
             [numbers.get(key, ABSENT) for key in keys],
-            list(names.values()),
+            names,
             [len(line) for line in lines],
             [word for _, word in asked],
         )
+
+    def number(self, text: str, numbered: Numbered) -> int:
+        """Return the number of a word, or of a candidate, in a passage; `ABSENT` if it does not stand there."""
+        key = " ".join(self.normal_words(text))
+        return list(numbered.names).index(key) if key in numbered.names else ABSENT
 
     def normal_words(self, text: str) -> list[str]:
         """Return the words of a text in their normal form."""

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -112,7 +112,7 @@ class Reranker(Encoder):
     def save(self, path: str | Path) -> None:
         """Write JSON, with the arrays of the models as a compressed file of NumPy in base 64."""
         held, models = io.BytesIO(), zip(_ARRAYS, (self.general, self.classed), strict=True)
-        arrays = {f"{name}.{key}": array for name, model in models for key, array in model.arrays().items()}
+        arrays: dict[str, Any] = {f"{name}.{key}": one for name, model in models for key, one in model.arrays().items()}
         np.savez_compressed(held, classes=self.classes, **arrays)
         about = {"order": self.order, "n_best": self.n_best, "features": FEATURES, "weights": self.weights}
         content = {**about, "models": base64.b64encode(held.getvalue()).decode("ascii")}
@@ -123,10 +123,10 @@ class Reranker(Encoder):
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
             with np.load(io.BytesIO(base64.b64decode(content["models"])), allow_pickle=False) as arrays:
-                models = [WordNGrams.from_arrays(_part(arrays, name)) for name in _ARRAYS]
+                general, classed = (WordNGrams.from_arrays(_part(arrays, name)) for name in _ARRAYS)
                 classes = arrays["classes"]
             weights = None if content["weights"] is None else tuple(map(float, content["weights"]))
-            return cls(*models, classes, int(content["order"]), int(content["n_best"]), weights)
+            return cls(general, classed, classes, int(content["order"]), int(content["n_best"]), weights)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"{path} is not a re-ranker: {error}") from error
 

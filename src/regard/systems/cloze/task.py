@@ -286,7 +286,7 @@ class ClozeAnswering(Task):
 
     def _shares(self, asked: Cloze, row: Numbered, weights: Tensor) -> dict[str, float]:
         """Return the probability of each candidate, or of each word of the passage, the likeliest first."""
-        names = asked.candidates or tuple(row.names)
+        names = asked.candidates or tuple(row.names.values())
         numbers = row.candidates if asked.candidates else list(range(len(row.names)))
         summed = pointer_candidates(weights[None], torch.tensor([row.words]), torch.tensor([numbers]))[0]
         shares = (summed / summed.sum().clamp(min=_LEAST)).tolist()
@@ -317,7 +317,8 @@ class ClozeAnswering(Task):
 
     def _predictions(self, asked: Cloze, row: Numbered, pointed: Pointed) -> list[Prediction]:
         shares = self._ranked(asked, self._shares(asked, row, pointed.weights))
-        tokens = tuple(row.names[number] for number in row.words)
+        names = list(row.names.values())
+        tokens = tuple(names[number] for number in row.words)
         return [
             Prediction(
                 str(asked),

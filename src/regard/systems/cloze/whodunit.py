@@ -20,7 +20,8 @@ _PLACES = ("attic loft", "cellar basement", "garden yard", "harbour port", "wood
 _KINDS = tuple(tuple(tuple(both.split()) for both in kind) for kind in (_DEEDS, _THINGS, _PLACES))
 _PEOPLE = 6  # the most of a story
 _NAMES = tuple(f"{first}{second}".capitalize() for first in SYLLABLES for second in SYLLABLES if first != second)
-_TENTHS = {"valid": (0,), "test": (1,), "train": tuple(range(2, 10))}
+_BY_SPLIT = {"valid": _NAMES[::10], "test": _NAMES[1::10]}
+_BY_SPLIT["train"] = tuple(sorted({*_NAMES} - {*_BY_SPLIT["valid"], *_BY_SPLIT["test"]}))
 
 Deed = tuple[int, int, int]
 """Numbers of what was done, to which thing, and where."""
@@ -73,8 +74,10 @@ class Whodunit(Generated):
 
     def _people(self, count: int, seed: int) -> list[str]:
         """Return different names of this split."""
-        mine = [name for number, name in enumerate(_NAMES) if number % 10 in _TENTHS[self.split]]
-        return [mine[place] for place in permutation(len(mine), self.seed, seed)[:count].tolist()]
+        mine, found = _BY_SPLIT[self.split], dict[str, None]()
+        for place in mixed(np.arange(4 * count, dtype=np.uint64), self.seed, seed).tolist():
+            found[mine[place % len(mine)]] = None
+        return list(found)[:count]
 
 
 class _Rolls:
@@ -91,14 +94,17 @@ class _Rolls:
 
 def _deeds(below: Callable[[int], int], count: int) -> list[Deed]:
     """Return different deeds: the one that is asked about, three that share two parts with it, and others."""
-    asked = tuple(below(len(kind)) for kind in _KINDS)
-    found = [asked]
-    for part, kind in enumerate(_KINDS):
-        other = (asked[part] + 1 + below(len(kind) - 1)) % len(kind)
-        found.append((*asked[:part], other, *asked[part + 1 :]))
+    deeds, things, places = map(len, _KINDS)
+
+    def other(one: int, size: int) -> int:
+        return (one + 1 + below(size - 1)) % size
+
+    deed, thing, place = below(deeds), below(things), below(places)
+    found = [(deed, thing, place), (other(deed, deeds), thing, place)]
+    found += [(deed, other(thing, things), place), (deed, thing, other(place, places))]
     while len(found) < count:
-        deed = tuple(below(len(kind)) for kind in _KINDS)
-        found += [deed] * (deed not in found)
+        more = below(deeds), below(things), below(places)
+        found += [more] * (more not in found)
     return found
 
 

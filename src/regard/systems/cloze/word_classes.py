@@ -31,7 +31,7 @@ def word_classes(
     Martin, Liermann & Ney 1998, "Algorithms for bigram and trigram word clustering", section 3; mkcls (Och 1999) does
     the same with annealing.
 
-    >>> text = [[1, 2], [3, 4], [1, 4], [3, 2]] * 5              # 1 and 3 begin, 2 and 4 end
+    >>> text = [[1, 2, 3, 4], [3, 4, 1, 4], [1, 4, 3, 2]] * 5    # 2 and 4 follow 1 and 3
     >>> found = word_classes(text, 5, classes=3)
     >>> found[1] == found[3] != found[2] == found[4]
     True

@@ -85,18 +85,21 @@ class WordNGrams:
         found = np.full(len(words), 1.0 / self.size)
         history = np.zeros(len(words), np.int64)  # rank of the words before each, of the length of the level less one
         for length, level in enumerate(self.levels, start=1):
+            if not len(level.keys):
+                break
             known = (history != _UNSEEN) & (np.arange(len(words)) - starts >= length - 1)
             key = history * self.size + words
-            place = np.searchsorted(level.keys, key).clip(max=max(len(level.keys) - 1, 0))
-            there = known & (len(level.keys) > 0) & (level.keys[place] == key if len(level.keys) else False)
-            counts = np.where(there, level.counts[place] if len(level.keys) else 0, 0)
+            place = np.searchsorted(level.keys, key).clip(max=len(level.keys) - 1)
+            there = known & (level.keys[place] == key)
+            counts = np.where(there, level.counts[place], 0)
             row = np.where(known, history, 0)
             totals, types = level.totals[row], level.types[row]
             seen = known & (totals > 0)
             found = np.where(seen, (counts + types * found) / np.maximum(totals + types, 1), found)
             history = np.concatenate(([_UNSEEN], np.where(there, place, _UNSEEN)[:-1]))
         lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
-        return np.bincount(np.repeat(np.arange(len(sequences)), lengths), np.log(found), len(sequences))
+        rows = np.repeat(np.arange(len(sequences)), lengths)
+        return np.bincount(rows, np.log(found), len(sequences)).astype(np.float64)
 
     def arrays(self) -> dict[str, Ints]:
         """Return everything as arrays by name."""
