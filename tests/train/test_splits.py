@@ -143,7 +143,7 @@ GENERATED = {
 }
 GRAPHS = {("nodes", form) for form in FORMATS["nodes"]}
 DRAWN = {("bits", form) for form in FORMATS["bits"]}
-OTHERWISE = {"caption", "describe", "glimpse", "melody", "reply", "summarise", "transcribe", "scenes_toy"}
+OTHERWISE = {"caption", "cloze", "describe", "glimpse", "melody", "reply", "summarise", "transcribe", "scenes_toy"}
 """Tasks whose formats are read in tests/systems."""
 FROM_THE_HUB = {(task, "hub") for task, forms in FORMATS.items() if "hub" in forms}
 

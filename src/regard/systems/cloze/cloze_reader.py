@@ -40,6 +40,7 @@ class ClozeReader(nn.Module):
     Shapes: passage [B, S], its lengths [B], question [B, T], its lengths [B] -> logits log s [B, S], and the read of
     the passage with s [B, 1, S]. Extras of `over`: `alpha` [B, T, S], `beta` [B, S, T], `importance` [B, T].
 
+    >>> import torch
     >>> from regard.models import Encoder
     >>> reader = ClozeReader(Encoder(11, embedding_dim=3, hidden_dim=6, bidirectional=True))
     >>> out = reader(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 5).long(), torch.tensor([3, 5]))
@@ -88,6 +89,7 @@ class ClozeReader(nn.Module):
 def make_orthogonal(model: nn.Module) -> None:
     """Make the matrices between the states of recurrent layers orthogonal, gate by gate.
 
+    >>> import torch
     >>> layer = nn.GRU(3, 5)
     >>> make_orthogonal(layer)
     >>> gate = layer.weight_hh_l0[:5].detach()

@@ -50,7 +50,7 @@ class ClozeReading:
         slots: number of ids for words that the vocabulary lacks; 0 for one unknown word.
         hide: give candidates such ids too, known or not, as in the anonymised CNN data.
 
-    >>> known = Tokenizer.train(["left home", BLANK], kind="words", split="whitespace")
+    >>> known = Tokenizer.train(["left home XXXXX"], kind="words", split="whitespace")
     >>> cloze = Cloze(("the King left Bo", "Bo left"), "XXXXX left", ("the King", "Bo", "Cy"))
     >>> numbered = ClozeReading(known, slots=8)(cloze)
     >>> numbered.words, list(numbered.names.values()), numbered.candidates

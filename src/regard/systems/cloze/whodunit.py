@@ -45,6 +45,13 @@ class Whodunit(Generated):
     >>> example = next(iter(Whodunit(longest=5)))
     >>> for value in (*example.fields["passage"], example.fields["question"], example.fields["answer"]):
     ...     print(value)
+    Vosi lost the rug in the wood .
+    Seno lost the coat in the forest .
+    Mara bought the carpet in the wood .
+    Leme repaired the rug in the wood .
+    Dupi mislaid the carpet in the yard .
+    it was XXXXX who mislaid the carpet in the forest .
+    Vosi
     """
 
     split: Part = "train"

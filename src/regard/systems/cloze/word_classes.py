@@ -33,7 +33,7 @@ def word_classes(
 
     >>> text = [[1, 2, 3, 4], [3, 4, 1, 4], [1, 4, 3, 2]] * 5    # 2 and 4 follow 1 and 3
     >>> found = word_classes(text, 5, classes=3)
-    >>> found[1] == found[3] != found[2] == found[4]
+    >>> bool(found[1] == found[3] != found[2] == found[4])
     True
     """
     first = np.array([word for one in sequences for word in one[:-1]], np.int64)
