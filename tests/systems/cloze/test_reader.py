@@ -198,6 +198,9 @@ def test_a_killed_run_goes_on_as_if_it_had_not_been() -> None:
     asked("train", "whodunit", "run=parts", *options)
     whole, parts = (regard.load(f"runs/{run}").model.state_dict() for run in ("whole", "parts"))
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
+    text = "Tise bought a lamp . Moba sold the map .\tit was XXXXX who sold the map\tTise|Moba"
+    both, one = (regard.load(*runs).predict([text])[0] for runs in (("runs/whole", "runs/parts"), ("runs/whole",)))
+    assert both.scores == pytest.approx(one.scores, abs=1e-6)
 
 
 @pytest.mark.usefixtures("_here")

@@ -92,7 +92,7 @@ class ChildrensBooks(ClozeReader):
 
 @dataclass(frozen=True)
 class News(ClozeReader):
-    """CNN and DailyMail: a folder of `.question` files, each with one question about an article.
+    """CNN and DailyMail: a folder of `.question` files, or one of them, each with one question about an article.
 
     Blocks with blank lines between them: address, article, question with `@placeholder`, answer, and a line
     `@entity3:Name` for each entity. The candidates are the entities of the article.
@@ -105,6 +105,8 @@ class News(ClozeReader):
     @property
     def files(self) -> tuple[Path, ...]:
         """The files of the folder, by name."""
+        if Path(self.path).is_file():
+            return (Path(self.path),)
         found = tuple(sorted(Path(self.path).glob("*.question")))
         if not found:
             raise DataError(f"{self.path}: the folder has no file that ends in .question")

@@ -141,6 +141,10 @@ class ClozeAnswering(Task):
         return self.tokenizer.size + self.slots, None
 
     @property
+    def measured_in(self) -> str:
+        return "nats an answer"
+
+    @property
     def target_field(self) -> str:
         return "passage"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain, count
+from typing import get_args
 
 import numpy as np
 
@@ -19,6 +21,7 @@ _THINGS = ("lamp lantern", "clock watch", "map chart", "rug carpet", "cup mug", 
 _PLACES = ("attic loft", "cellar basement", "garden yard", "harbour port", "wood forest", "shop store")
 _KINDS = tuple(tuple(tuple(both.split()) for both in kind) for kind in (_DEEDS, _THINGS, _PLACES))
 _PEOPLE = 6  # the most of a story
+_ROLLS = 128  # numbers that are drawn together
 _NAMES = tuple(f"{first}{second}".capitalize() for first in SYLLABLES for second in SYLLABLES if first != second)
 _BY_SPLIT = {"valid": _NAMES[::10], "test": _NAMES[1::10]}
 _BY_SPLIT["train"] = tuple(sorted({*_NAMES} - {*_BY_SPLIT["valid"], *_BY_SPLIT["test"]}))
@@ -45,13 +48,13 @@ class Whodunit(Generated):
     >>> example = next(iter(Whodunit(longest=5)))
     >>> for value in (*example.fields["passage"], example.fields["question"], example.fields["answer"]):
     ...     print(value)
-    Vosi lost the rug in the wood .
-    Seno lost the coat in the forest .
-    Mara bought the carpet in the wood .
-    Leme repaired the rug in the wood .
-    Dupi mislaid the carpet in the yard .
-    it was XXXXX who mislaid the carpet in the forest .
-    Vosi
+    Nema repaired the jacket in the store .
+    Lupo mended the jacket in the forest .
+    Sude found the coat in the shop .
+    Tena purchased the clock in the yard .
+    Tena repaired the lamp in the store .
+    it was XXXXX who repaired the coat in the store .
+    Nema
     """
 
     split: Part = "train"
@@ -66,14 +69,14 @@ class Whodunit(Generated):
             raise DataError(f"stories of {self.shortest} to {self.longest} sentences: 4 <= shortest <= longest")
 
     def example(self, index: int) -> Example:
-        below = _Rolls(self.seed, index, len(self.split)).below
-        count = self.shortest + below(self.longest - self.shortest + 1)
-        people = self._people(min(count, 3 + below(_PEOPLE - 2)), below(2**32))
-        asked, *others = _deeds(below, count)
+        below = _Rolls(self.seed, index, get_args(Part).index(self.split)).below
+        size = self.shortest + below(self.longest - self.shortest + 1)
+        people = self._people(min(size, 3 + below(_PEOPLE - 2)), below(2**32))
+        asked, *others = _deeds(below, size)
         # Everybody acts once or more, so that the one who is asked for acts as often as others.
-        actors = people + [people[below(len(people))] for _ in range(count - len(people))]
+        actors = people + [people[below(len(people))] for _ in range(size - len(people))]
         told = list(zip(actors, (asked, *others), strict=True))
-        order = permutation(count, self.seed, index, below(2**32)).tolist()
+        order = permutation(size, self.seed, index, below(2**32)).tolist()
         passage = [f"{told[number][0]} {_said(below, told[number][1])} ." for number in order]
         question = f"it was {BLANK} who {_said(below, asked)} ."
         fields = {"passage": passage, "question": question, "candidates": sorted(people), "answer": people[0]}
@@ -91,15 +94,16 @@ class _Rolls:
     """Numbers without end that are a function of their seeds."""
 
     def __init__(self, *seeds: int) -> None:
-        self._seeds, self._count = seeds, 0
+        self._rolls = chain.from_iterable(
+            mixed(np.arange(begin, begin + _ROLLS, dtype=np.uint64), *seeds).tolist() for begin in count(0, _ROLLS)
+        )
 
     def below(self, bound: int) -> int:
         """Return the next number, from 0 to `bound` - 1."""
-        self._count += 1
-        return int(mixed(np.array([self._count], np.uint64), *self._seeds)[0] % np.uint64(bound))
+        return int(next(self._rolls) % bound)
 
 
-def _deeds(below: Callable[[int], int], count: int) -> list[Deed]:
+def _deeds(below: Callable[[int], int], size: int) -> list[Deed]:
     """Return different deeds: the one that is asked about, three that share two parts with it, and others."""
     deeds, things, places = map(len, _KINDS)
 
@@ -109,7 +113,7 @@ def _deeds(below: Callable[[int], int], count: int) -> list[Deed]:
     deed, thing, place = below(deeds), below(things), below(places)
     found = [(deed, thing, place), (other(deed, deeds), thing, place)]
     found += [(deed, other(thing, things), place), (deed, thing, other(place, places))]
-    while len(found) < count:
+    while len(found) < size:
         more = below(deeds), below(things), below(places)
         found += [more] * (more not in found)
     return found
