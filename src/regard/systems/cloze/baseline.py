@@ -4,6 +4,7 @@
 - Last: the candidate that stands last in the passage.
 - Overlap: the candidate around which most words of the question stand, in a window as long as the question (Richardson
   et al. 2013, section 4.1; words count by the logarithm of their inverse frequency in the passage).
+- Trigrams: the candidate that makes the question likeliest by the trigrams of its own passage.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from regard.data.example import Example
 from regard.recipes.load import load
 from regard.recipes.sections import Recipe
 from regard.systems.cloze.question import BLANK
+from regard.systems.cloze.word_ngrams import WordNGrams
 from regard.tasks.splits import examples
 
 Guess = Callable[[Sequence[str], Sequence[str], Sequence[str]], str]
@@ -59,10 +61,23 @@ def overlap(passage: Sequence[str], question: Sequence[str], candidates: Sequenc
     return max(candidates, key=lambda one: best[one])
 
 
+def trigrams(passage: Sequence[str], question: Sequence[str], candidates: Sequence[str]) -> str:
+    """Return the candidate that makes the question likeliest by trigrams of the passage.
+
+    >>> trigrams("the sea , said Ann . Bo ran home".split(), "a fish , said XXXXX .".split(), ["Bo", "Ann"])
+    'Ann'
+    """
+    filled = [[candidate if word == BLANK else word for word in question] for candidate in candidates]
+    numbers = {word: number for number, word in enumerate(dict.fromkeys((*passage, *candidates, *question)))}
+    model = WordNGrams.of([[numbers[word] for word in passage]], len(numbers))
+    return candidates[int(model.log_probs([[numbers[word] for word in one] for one in filled]).argmax())]
+
+
 GUESSES: dict[str, Guess] = {
     "most frequent candidate": most_frequent,
     "last candidate": last_mentioned,
     "overlap of words": overlap,
+    "trigrams of the passage": trigrams,
 }
 
 
