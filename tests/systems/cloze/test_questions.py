@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from regard.data import DataError, Tokenizer
 from regard.data.example import Example
+from regard.data.split import Part
 from regard.systems.cloze.baseline import GUESSES, accuracy
 from regard.systems.cloze.field import ClozeField, WithCloze
 from regard.systems.cloze.question import BLANK, Cloze, cloze_of, parsed_cloze
@@ -147,7 +149,7 @@ def test_the_field_stores_answers_beyond_the_candidates() -> None:
 
 
 def test_each_person_of_the_stories_acts_about_equally_often() -> None:
-    every = {split: list(Whodunit(split, size=200)) for split in ("train", "valid", "test")}  # type: ignore[arg-type]
+    every = {split: list(Whodunit(split, size=200)) for split in get_args(Part)}
     assert every["test"] == list(Whodunit("test", size=200))
     names = {split: {name for one in part for name in one.fields["candidates"]} for split, part in every.items()}
     assert not names["train"] & names["test"]

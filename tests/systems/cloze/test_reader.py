@@ -70,12 +70,12 @@ def test_padding_changes_nothing(attention: str) -> None:
 
 
 def test_two_encoders_share_their_words_alone() -> None:
-    model = reader()
+    model: Any = reader()
     assert model.question_encoder.words is model.encoder.words
     mine, its = (one.layers.layers.weight_hh_l0 for one in (model.encoder, model.question_encoder))
     assert not torch.equal(mine, its)
     assert_close(its[:5] @ its[:5].T, torch.eye(5), tolerance=1e-5)
-    shared = build("cloze_reader", 17, share_encoder=True, encoder={"hidden_dim": 10}, orthogonal=False)
+    shared: Any = build("cloze_reader", 17, share_encoder=True, encoder={"hidden_dim": 10}, orthogonal=False)
     assert shared.question_encoder is shared.encoder
     layer = torch.nn.LSTM(3, 5)
     make_orthogonal(layer)

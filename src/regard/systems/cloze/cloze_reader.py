@@ -108,8 +108,9 @@ def _with_same_words(encoder: nn.Module) -> nn.Module:
     """Return a fresh encoder with the embeddings of another."""
     made = copy.deepcopy(encoder)
     for layer in made.modules():
-        if layer is not made and hasattr(layer, "reset_parameters") and not isinstance(layer, nn.Embedding):
-            layer.reset_parameters()
+        reset = getattr(layer, "reset_parameters", None)
+        if callable(reset) and not isinstance(layer, nn.Embedding):
+            reset()
     if hasattr(encoder, "words"):
         made.words = encoder.words
     return made
