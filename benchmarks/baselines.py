@@ -5,7 +5,8 @@
 
 Language models of characters: n-grams with Witten-Bell smoothing, in nats per character. Texts to texts: the most
 frequent answer, the answer of the nearest training example by the cosine of TF-IDF vectors, and the first words of the
-input, in the metrics of the recipe. Labels: the most frequent one. Measured on the split test, or on valid where there
+input, in the metrics of the recipe. Labels: the most frequent one. Cloze questions: the most frequent candidate, the
+last one, the one with most words of the question around it. Measured on the split test, or on valid where there
 is none.
 """
 
@@ -22,11 +23,14 @@ from numpy.typing import NDArray
 from regard.data.example import Example, Value
 from regard.recipes.load import load
 from regard.recipes.sections import Recipe
+from regard.systems.cloze import baseline as cloze
 from regard.systems.melodies.ngrams import NGrams
 from regard.systems.summaries.mail import OTHERS
 from regard.tasks.registry import task_class
 from regard.tasks.task import Task
 
+OF_TASKS = {"cloze": cloze.baselines}
+"""Baselines that a system brings, by task."""
 ORDERS = (3, 4, 5, 6, 7)
 LEADING = (3, 5, 8)
 """Words of the input that are tried as an answer."""
@@ -71,6 +75,9 @@ def _columns(rows: list[tuple[int, float]]) -> tuple[NDArray[np.int64], NDArray[
 
 def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield name and values of each baseline that fits a recipe."""
+    if recipe.task in OF_TASKS:
+        yield from OF_TASKS[recipe.task](recipe)
+        return
     task = task_class(recipe.task)
     train, measured = _examples(recipe, task)
     if task.answer is None:
@@ -118,7 +125,7 @@ def main() -> None:
     parser.add_argument("overrides", nargs="*", help="such as data.root=PATH")
     given = parser.parse_args()
     for name, values in baselines(load(given.recipe, given.overrides).recipe):
-        print(f"{name:16}", "  ".join(f"{label} {value:.4f}" for label, value in values.items()), flush=True)
+        print(f"{name:24}", "  ".join(f"{label} {value:.4f}" for label, value in values.items()), flush=True)
 
 
 if __name__ == "__main__":

@@ -215,3 +215,24 @@ def test_bad_values_are_named() -> None:
         layers("gru", bidirectional=True).step(torch.zeros(2, 3).double(), recurrent.start(2))
     with pytest.raises(ValueError, match=r"dropout must lie in \[0, 1\); got 1.0"):
         Cells(dropout=1.0)
+
+
+@kinds
+@both
+def test_long_padded_sequences_are_learned_from_as_packed_ones(
+    kind: str, bidirectional: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a CPU they are walked with their padding: outputs, ends and gradients stay what they are."""
+    made = layers(kind, bidirectional=bidirectional)
+    x, lengths = torch.randn(3, 131, 3, dtype=torch.float64), torch.tensor([131, 89, 0])
+
+    def learned() -> list[Tensor]:
+        made.zero_grad()
+        outputs, end = made(x, lengths)
+        (outputs.square().sum() + end.hidden.sum()).backward()
+        return [outputs, end.hidden, *(p.grad.clone() for p in made.parameters() if p.grad is not None)]
+
+    walked = learned()
+    monkeypatch.setattr("regard.nn.rnn._LONG", 10**9)
+    for one, other in zip(walked, learned(), strict=True):
+        torch.testing.assert_close(one, other)

@@ -148,7 +148,7 @@ class Recurrent(nn.Module):
         state = replace(self.start(x.shape[0]) if state is None else state, noise=self._noise(x))
         if x.shape[1] == 0 or x.shape[0] == 0:
             return x.new_zeros(*x.shape[:2], self.output_dim), state
-        if state.noise or is_recording():
+        if state.noise or is_recording() or _packs_slowly(x, lengths):
             # An LSTM has to begin at zero to be walked from the end over padding.
             held = self.cells.kind == "gru" or (self.cells.kind == "lstm" and fresh)
             return self._by_layer(x, lengths, state, together=held and not state.noise and self.directions == 2)
@@ -289,6 +289,18 @@ class Recurrent(nn.Module):
         if x.dim() != dim or x.shape[-1] != self.input_dim:
             shape = "[B, T, C]" if dim == 3 else "[B, C]"
             raise ValueError(f"Recurrent: x must be {shape} with C = {self.input_dim}; got {list(x.shape)}")
+
+
+_LONG = 128
+"""Steps from which on packed sequences are slow to learn from on a CPU."""
+
+
+def _packs_slowly(x: Tensor, lengths: Tensor | None) -> bool:
+    """Return whether padding is better walked over than packed away: long sequences with gradient on a CPU.
+
+    There each step of a packed sequence fills a gradient for the whole of it, which is quadratic in its length.
+    """
+    return lengths is not None and x.is_cpu and x.shape[1] >= _LONG and torch.is_grad_enabled()
 
 
 def _last(outputs: Tensor, lengths: Tensor, before: CellState, end: CellState) -> CellState:

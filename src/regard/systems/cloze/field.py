@@ -1,0 +1,103 @@
+"""The field of cloze questions: passage, question, candidates and answer as numbers of one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from regard.data.batching.mixture import Mixture
+from regard.data.example import Example, Examples, Wrapped
+from regard.data.fields.column import Column, Encoded, Ints, Part, flat
+from regard.data.fields.field import Field
+from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding, table
+from regard.data.fields.tokenizer import Tokenizer
+from regard.data.fields.tokens import Learner, learn_words
+from regard.specials import PAD
+from regard.systems.cloze.question import Cloze
+from regard.systems.cloze.reading import ABSENT, ClozeReading
+
+
+@dataclass(frozen=True)
+class ClozeField(Field[Tokenizer]):
+    """Passages as ids [B, S], and their lengths [B].
+
+    With them go `<name>_words` [B, S], where equal words have one number, `<name>_question` [B, T] with its lengths,
+    and `<name>_answer` [B], the number of the answer's word.
+
+    Values are pairs of a `Cloze` and its answer, None where nobody knows it.
+
+    Attributes:
+        slots, hide: of `ClozeReading`.
+        learner: from texts to their tokenizer.
+    """
+
+    slots: int = 0
+    hide: bool = False
+    learner: Learner = field(default=learn_words, repr=False, compare=False)
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{super().fingerprint} {self.slots} {self.hide}"
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("ids"), Part("words"), Part("question"), Part("answer", rows=1))
+
+    def learn(self, values: Iterable[Any]) -> Tokenizer:
+        return self.learner(values)
+
+    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+        reading = ClozeReading(self.learned, self.slots, self.hide)
+        rows = [reading(cloze) for cloze, _ in values]
+        answers = [
+            [ABSENT if answer is None else reading.number(answer, row)]
+            for row, (_, answer) in zip(rows, values, strict=True)
+        ]
+        return {
+            "ids": flat([one.passage for one in rows], "int32"),
+            "words": flat([one.words for one in rows], "int32"),
+            "question": flat([one.question for one in rows], "int32"),
+            "answer": flat(answers, "int32"),
+        }
+
+    def cells(self, column: Column) -> Ints:
+        return column.counts("ids")
+
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+        found = {}
+        for part, key, pad in (
+            ("ids", name, PAD),
+            ("words", f"{name}_words", 0),
+            ("question", f"{name}_question", PAD),
+        ):
+            begins = column.offsets[part][examples]
+            counts = column.offsets[part][examples + 1] - begins
+            found[key] = Padded(table(column.values[part], begins, counts, pad=pad), Padding(pad, (0, 0)))
+            if part != "words":
+                found[f"{key}_lengths"] = Padded(counts, PER_EXAMPLE)
+        answers = column.values["answer"][examples].astype(np.int64)
+        return {**found, f"{name}_answer": Padded(answers, Padding(ABSENT, (0,)))}
+
+
+@dataclass(frozen=True)
+class WithCloze(Wrapped):
+    """Examples whose field "passage" is the pair of a `Cloze` and its answer."""
+
+    @classmethod
+    def of(cls, examples: Examples) -> Examples:
+        """Return examples with such a field; of a mixture each part."""
+        return examples.each(cls) if isinstance(examples, Mixture) else cls(examples)
+
+    def settings(self) -> str:
+        """Those of the examples."""
+        return f"WithCloze({self.examples.settings()})"
+
+    def __iter__(self) -> Iterator[Example]:
+        for example in self.examples:
+            cloze = Cloze(
+                tuple(example.fields["passage"]), example.fields["question"], tuple(example.fields["candidates"])
+            )
+            yield example._replace(fields={"passage": (cloze, example.fields.get("answer"))})

@@ -1,0 +1,171 @@
+"""Files of cloze questions: those of the Children's Book Test and of CNN and DailyMail, and plain ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.formats.jsonl import json_object
+from regard.data.problems import DataError, shortened
+from regard.systems.cloze.question import BETWEEN, BLANK, KEYS, cloze_of, renamed
+
+_ENTITY = re.compile(r"@entity\d+")
+
+
+@dataclass(frozen=True)
+class ClozeReader(Reader):
+    """Base of the readers: fields "passage" (sentences), "question", "candidates" and "answer".
+
+    Args:
+        path: the file.
+        placeholder: of the questions in the file; in examples it is `XXXXX`.
+    """
+
+    path: Path
+    placeholder: str = field(default=BLANK, kw_only=True)
+
+    def _example(self, row: Mapping[str, Any], where: str) -> Example | Bad:
+        """Return an example from its parts by name, or why it is none."""
+        try:
+            cloze = cloze_of(row, self.placeholder)
+        except ValueError as problem:
+            return Bad(where, str(problem))
+        fields = {"passage": list(cloze.passage), "question": cloze.question, "candidates": list(cloze.candidates)}
+        if self.questions:
+            return Example(fields, where)
+        answer = row.get("answer")
+        if not isinstance(answer, str) or not answer.strip():
+            return Bad(where, "there is no answer")
+        answer = " ".join(answer.split())
+        if cloze.candidates and answer not in cloze.candidates:
+            return Bad(where, f"the answer {shortened(answer)!r} is none of the {len(cloze.candidates)} candidates")
+        return Example({**fields, "answer": answer}, where)
+
+
+@dataclass(frozen=True)
+class ChildrensBooks(ClozeReader):
+    """The Children's Book Test: 20 numbered sentences, then the question, the answer and the candidates with tabs.
+
+    Any number of sentences will do. A blank line, or the number 1, begins another question.
+
+    Hill, Bordes, Chopra & Weston 2016, "The Goldilocks Principle", section 2.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "cbtest_NE_train.txt"
+    >>> _ = path.write_text("1 Ann left .\\n2 Bo stayed .\\n3 XXXXX went home .\\tAnn\\t\\tAnn|Bo\\n")
+    >>> for value in next(iter(ChildrensBooks(path))).fields.values():
+    ...     print(value)
+    ['Ann left .', 'Bo stayed .']
+    XXXXX went home .
+    ['Ann', 'Bo']
+    Ann
+    """
+
+    def read(self) -> Iterator[Example | Bad]:
+        """Yield a question at the line that asks it."""
+        story: list[str] = []
+        for line in good_lines(self.path, self.encoding, self.max_line):
+            if isinstance(line, Bad):
+                yield line
+                continue
+            if not line.text.strip():
+                story = []
+                continue
+            where = f"{self.path}:{line.number}"
+            digits, _, text = line.text.lstrip().partition(" ")
+            if not (digits.isascii() and digits.isdigit()) or not text.strip():
+                yield Bad(where, "the line is not a number, a space and a sentence")
+                continue
+            story = [] if digits == "1" else story
+            question, *cells = text.split("\t")
+            if not cells:
+                story.append(text)
+                continue
+            answer, candidates = cells[0], cells[-1] if len(cells) > 1 else ""
+            row = {"passage": story, "question": question, "answer": answer, "candidates": candidates}
+            yield self._example(row, where)
+
+
+@dataclass(frozen=True)
+class News(ClozeReader):
+    """CNN and DailyMail: a folder of `.question` files, or one of them, each with one question about an article.
+
+    Blocks with blank lines between them: address, article, question with `@placeholder`, answer, and a line
+    `@entity3:Name` for each entity. The candidates are the entities of the article.
+
+    Hermann et al. 2015, "Teaching Machines to Read and Comprehend", section 2.1.
+    """
+
+    placeholder: str = field(default="@placeholder", kw_only=True)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of the folder, by name."""
+        if Path(self.path).is_file():
+            return (Path(self.path),)
+        found = tuple(sorted(Path(self.path).glob("*.question")))
+        if not found:
+            raise DataError(f"{self.path}: the folder has no file that ends in .question")
+        return found
+
+    def read(self) -> Iterator[Example | Bad]:
+        """Yield the question of each file."""
+        for path in self.files:
+            lines = list(good_lines(path, self.encoding, self.max_line))
+            bad = next((line for line in lines if isinstance(line, Bad)), None)
+            yield bad or self._question([line.text for line in lines if not isinstance(line, Bad)], path)
+
+    def _question(self, lines: list[str], path: Path) -> Example | Bad:
+        blocks = [block.split("\n") for block in re.split(r"\n\s*\n", "\n".join(lines).strip())]
+        if len(blocks) < 4:
+            return Bad(str(path), f"the file has {len(blocks)} blocks; they are address, article, question and answer")
+        _, article, question, answer = (" ".join(block) for block in blocks[:4])
+        entities = list(dict.fromkeys(_ENTITY.findall(article)))
+        row = {"passage": article, "question": question, "answer": answer, "candidates": entities}
+        return self._example(row, str(path))
+
+
+@dataclass(frozen=True)
+class PlainCloze(ClozeReader):
+    """A question per line: a JSON object, or the columns passage, question, candidates and answer with tabs.
+
+    Candidates may be missing, or blank in a column; in a column they have `|` between them. A file that ends in .jsonl
+    has objects, any other columns.
+
+    Args:
+        keys: of passage, question, candidates and answer in an object.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "own.tsv"
+    >>> _ = path.write_text("Ann left. Bo stayed.\\tXXXXX went home.\\t\\tAnn\\n")
+    >>> next(iter(PlainCloze(path))).fields["answer"]
+    'Ann'
+    """
+
+    keys: tuple[str, ...] = field(default=KEYS, kw_only=True)
+
+    def read(self) -> Iterator[Example | Bad]:
+        """Yield a question per line."""
+        name = Path(self.path).name.removesuffix(".gz")
+        objects = name.endswith((".jsonl", ".ndjson", ".json"))
+        for line in good_lines(self.path, self.encoding, self.max_line):
+            if isinstance(line, Bad):
+                yield line
+            elif line.text.strip():
+                where = f"{self.path}:{line.number}"
+                row = json_object(line.text, where) if objects else self._row(line.text, where)
+                if isinstance(row, Bad):
+                    yield row
+                else:
+                    yield self._example(renamed(row, self.keys) if objects else row, where)
+
+    def _row(self, text: str, where: str) -> dict[str, Any] | Bad:
+        cells = text.split("\t")
+        if not (2 if self.questions else len(KEYS)) <= len(cells) <= len(KEYS):
+            named = f"passage, question, candidates with {BETWEEN} between them (or blank) and answer"
+            return Bad(where, f"the line has {len(cells)} columns; there are four, {named}")
+        return dict(zip(KEYS, cells, strict=False))

@@ -1,0 +1,135 @@
+"""Re-ranking of the best candidates by language models of the filled-in question."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from regard.data.fields.encoder import Encoder
+from regard.data.problems import DataError
+from regard.systems.cloze.mira import Floats, tune_mira
+from regard.systems.cloze.word_classes import word_classes
+from regard.systems.cloze.word_ngrams import Ints, WordNGrams
+
+FEATURES = ("reader", "global n-grams", "local n-grams", "word classes")
+"""Logarithms of probabilities: of the reader, of a model of all training texts, of the passage, of classes of words."""
+_ARRAYS = ("general", "classed")
+
+
+@dataclass(frozen=True, eq=False)
+class Reranker(Encoder):
+    r"""Language models of the training texts, and the weights of `FEATURES`.
+
+    .. math:: \mathrm{score}(c) = w_1 \log P(c) + \sum_k w_k \log p_k(\text{question with } c \text{ in its blank})
+
+    Attributes:
+        general: n-grams of words of the training texts.
+        classed: n-grams of classes of words.
+        classes: the class of each word.
+        order: length of the n-grams, those of a passage too.
+        n_best: number of candidates that are ranked anew.
+        weights: of the features, tuned on the validation data; None before that, which leaves the order alone.
+
+    Cui et al. 2017, section 4.
+    """
+
+    FILE: ClassVar[str] = "reranker"
+
+    general: WordNGrams
+    classed: WordNGrams
+    classes: Ints
+    order: int = 3
+    n_best: int = 5
+    weights: tuple[float, ...] | None = None
+
+    @classmethod
+    def of(
+        cls, sequences: Iterable[Sequence[int]], size: int, *, order: int = 3, n_best: int = 5, classes: int = 100
+    ) -> Self:
+        """Learn language models.
+
+        Args:
+            sequences: sentences of the training texts, in numbers; each counts once.
+            size: number of different words.
+            order: length of the n-grams.
+            n_best: number of candidates that are ranked anew.
+            classes: number of classes of words.
+        """
+        texts = sorted(set(map(tuple, sequences)))  # passages overlap, and sentences repeat
+        found = word_classes(texts, size, classes=classes)
+        general = WordNGrams.of(texts, size, order=order, least=2)
+        classed = WordNGrams.of([found[list(one)].tolist() for one in texts], classes, order=order, least=2)
+        return cls(general, classed, found, order, n_best)
+
+    @property
+    def size(self) -> int:
+        """Number of different words."""
+        return len(self.classes)
+
+    @property
+    def fingerprint(self) -> str:
+        counted = (part.tobytes() for level in self.general.levels for part in (level.keys, level.counts))
+        return f"{hashlib.blake2b(b''.join(counted), digest_size=16).hexdigest()} {self.n_best}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reranker) and other.fingerprint == self.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def features(
+        self, logs: Sequence[float], filled: Sequence[Sequence[int]], local: Sequence[Sequence[int]], near: WordNGrams
+    ) -> Floats:
+        """Return the features [K, F] of K candidates.
+
+        Args:
+            logs: log P(candidate) of the reader, [K].
+            filled: the question with each candidate in its blank, in numbers of the vocabulary.
+            local: the same in numbers of `near`.
+            near: n-grams of the passage.
+        """
+        classes = [self.classes[list(one)].tolist() for one in filled]
+        return np.stack(
+            (logs, self.general.log_probs(filled), near.log_probs(local), self.classed.log_probs(classes)), axis=1
+        )
+
+    def scores(self, features: Floats) -> Floats:
+        """Return the score of each candidate [K]; that of the reader alone before weights were tuned."""
+        return features[:, 0] if self.weights is None else features @ np.array(self.weights)
+
+    def tuned(self, lists: Sequence[Floats], right: Sequence[int]) -> Self:
+        """Return it with weights that rank the right candidates first, where some can be."""
+        return replace(self, weights=tuple(tune_mira(lists, right).tolist()))
+
+    def save(self, path: str | Path) -> None:
+        """Write JSON, with the arrays of the models as a compressed file of NumPy in base 64."""
+        held, models = io.BytesIO(), zip(_ARRAYS, (self.general, self.classed), strict=True)
+        arrays: dict[str, Any] = {f"{name}.{key}": one for name, model in models for key, one in model.arrays().items()}
+        np.savez_compressed(held, classes=self.classes, **arrays)
+        about = {"order": self.order, "n_best": self.n_best, "features": FEATURES, "weights": self.weights}
+        content = {**about, "models": base64.b64encode(held.getvalue()).decode("ascii")}
+        Path(path).write_text(json.dumps(content), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            with np.load(io.BytesIO(base64.b64decode(content["models"])), allow_pickle=False) as arrays:
+                general, classed = (WordNGrams.from_arrays(_part(arrays, name)) for name in _ARRAYS)
+                classes = arrays["classes"]
+            weights = None if content["weights"] is None else tuple(map(float, content["weights"]))
+            return cls(general, classed, classes, int(content["order"]), int(content["n_best"]), weights)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{path} is not a re-ranker: {error}") from error
+
+
+def _part(arrays: Mapping[str, Ints], name: str) -> dict[str, Ints]:
+    return {key.removeprefix(f"{name}."): arrays[key] for key in arrays if key.startswith(f"{name}.")}

@@ -1,0 +1,125 @@
+"""Small stories of people who did things, and the question who did one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import chain, count
+from typing import get_args
+
+import numpy as np
+
+from regard.data.batching.order import mixed, permutation
+from regard.data.example import Example
+from regard.data.generated import SYLLABLES, Generated
+from regard.data.problems import DataError
+from regard.data.split import Part
+from regard.systems.cloze.question import BLANK
+
+_DEEDS = ("bought purchased", "found discovered", "lost mislaid", "hid concealed", "mended repaired", "broke smashed")
+_THINGS = ("lamp lantern", "clock watch", "map chart", "rug carpet", "cup mug", "coat jacket", "boat ship", "box chest")
+_PLACES = ("attic loft", "cellar basement", "garden yard", "harbour port", "wood forest", "shop store")
+_KINDS = tuple(tuple(tuple(both.split()) for both in kind) for kind in (_DEEDS, _THINGS, _PLACES))
+_PEOPLE = 6  # the most of a story
+_ROLLS = 128  # numbers that are drawn together
+_NAMES = tuple(f"{first}{second}".capitalize() for first in SYLLABLES for second in SYLLABLES if first != second)
+_BY_SPLIT = {"valid": _NAMES[::10], "test": _NAMES[1::10]}
+_BY_SPLIT["train"] = tuple(sorted({*_NAMES} - {*_BY_SPLIT["valid"], *_BY_SPLIT["test"]}))
+
+Deed = tuple[int, int, int]
+"""Numbers of what was done, to which thing, and where."""
+
+
+@dataclass(frozen=True)
+class Whodunit(Generated):
+    """Stories of three to six people, and a question with a blank for one of them.
+
+    "Tise bought the lamp in the attic . Moba purchased the lantern in the loft ...": each word has a synonym, story
+    and question use either. Three deeds of others share two of three parts with the one that is asked about, so it
+    takes all three parts, and their synonyms, to tell who it was. All people act about equally often. The names of a
+    split occur in no other.
+
+    Args:
+        split: "train", "valid" or "test".
+        size: how many examples.
+        shortest, longest: numbers of sentences to draw from.
+        seed: another seed, other stories.
+
+    >>> example = next(iter(Whodunit(longest=5)))
+    >>> for value in (*example.fields["passage"], example.fields["question"], example.fields["answer"]):
+    ...     print(value)
+    Nema repaired the jacket in the store .
+    Lupo mended the jacket in the forest .
+    Sude found the coat in the shop .
+    Tena purchased the clock in the yard .
+    Tena repaired the lamp in the store .
+    it was XXXXX who repaired the coat in the store .
+    Nema
+    """
+
+    split: Part = "train"
+    size: int = field(default=1000, kw_only=True)
+    shortest: int = field(default=5, kw_only=True)
+    longest: int = field(default=9, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.check_split()
+        if not 4 <= self.shortest <= self.longest:
+            raise DataError(f"stories of {self.shortest} to {self.longest} sentences: 4 <= shortest <= longest")
+
+    def example(self, index: int) -> Example:
+        below = _Rolls(self.seed, index, get_args(Part).index(self.split)).below
+        size = self.shortest + below(self.longest - self.shortest + 1)
+        people = self._people(min(size, 3 + below(_PEOPLE - 2)), below(2**32))
+        asked, *others = _deeds(below, size)
+        # Everybody acts once or more, so that the one who is asked for acts as often as others.
+        actors = people + [people[below(len(people))] for _ in range(size - len(people))]
+        told = list(zip(actors, (asked, *others), strict=True))
+        order = permutation(size, self.seed, index, below(2**32)).tolist()
+        passage = [f"{told[number][0]} {_said(below, told[number][1])} ." for number in order]
+        question = f"it was {BLANK} who {_said(below, asked)} ."
+        fields = {"passage": passage, "question": question, "candidates": sorted(people), "answer": people[0]}
+        return Example(fields, self.where(index))
+
+    def _people(self, count: int, seed: int) -> list[str]:
+        """Return different names of this split."""
+        mine, found = _BY_SPLIT[self.split], dict[str, None]()
+        for place in mixed(np.arange(4 * count, dtype=np.uint64), self.seed, seed).tolist():
+            found[mine[place % len(mine)]] = None
+        return list(found)[:count]
+
+
+class _Rolls:
+    """Numbers without end that are a function of their seeds."""
+
+    def __init__(self, *seeds: int) -> None:
+        self._rolls = chain.from_iterable(
+            mixed(np.arange(begin, begin + _ROLLS, dtype=np.uint64), *seeds).tolist() for begin in count(0, _ROLLS)
+        )
+
+    def below(self, bound: int) -> int:
+        """Return the next number, from 0 to `bound` - 1."""
+        return int(next(self._rolls) % bound)
+
+
+def _deeds(below: Callable[[int], int], size: int) -> list[Deed]:
+    """Return different deeds: the one that is asked about, three that share two parts with it, and others."""
+    deeds, things, places = map(len, _KINDS)
+
+    def other(one: int, size: int) -> int:
+        return (one + 1 + below(size - 1)) % size
+
+    deed, thing, place = below(deeds), below(things), below(places)
+    found = [(deed, thing, place), (other(deed, deeds), thing, place)]
+    found += [(deed, other(thing, things), place), (deed, thing, other(place, places))]
+    while len(found) < size:
+        more = below(deeds), below(things), below(places)
+        found += [more] * (more not in found)
+    return found
+
+
+def _said(below: Callable[[int], int], deed: Deed) -> str:
+    """Return a deed in words, each of two synonyms."""
+    done, thing, place = (kind[number][below(2)] for kind, number in zip(_KINDS, deed, strict=True))
+    return f"{done} the {thing} in the {place}"
