@@ -39,8 +39,8 @@ class Lexicon:
     def update(self, posteriors: Floats) -> None:
         """Estimate the probabilities from the posterior of the link in each cell, [C]."""
         owner, size = self.cells.source_of, len(self.cells.source_of)
-        counts = np.bincount(self.cells.entry, posteriors, minlength=size) + self.prior
-        totals = np.bincount(owner, counts)
+        counts: Floats = np.bincount(self.cells.entry, posteriors, minlength=size).astype(np.float64) + self.prior
+        totals: Floats = np.bincount(owner, counts).astype(np.float64)
         if self.prior:
             counts, totals = _exp_digamma(counts), _exp_digamma(totals)
         below = totals[owner]

@@ -16,8 +16,8 @@ def alignment_tally(
     """Counts |A ∩ S|, |A ∩ P|, |A|, |S| of every sentence, for `alignment_scores` and for the bootstrap."""
     if not len(found) == len(sure) == len(possible):
         raise ValueError(
-            f"AER: links of {len(found)} sentences, and gold links of {len(sure)} and {len(possible)}; there must be as "
-            "many"
+            f"AER: links of {len(found)} sentences, and gold links of {len(sure)} and {len(possible)}; they must be "
+            "as many"
         )
     rows = [_counts(set(a), set(s), set(s) | set(p)) for a, s, p in zip(found, sure, possible, strict=True)]
     how = signature(sure=int(sum(row[3] for row in rows)), found=int(sum(row[2] for row in rows)))
