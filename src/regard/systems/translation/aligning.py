@@ -139,10 +139,7 @@ class RunAligner:
     def offsets(self, pairs: Sequence[SentencePair], links: Sequence[Links]) -> list[OffsetScore]:
         """Return the agreement of attention with links by offset, from the unshifted row of each word."""
         every = list(self.attention(pairs))
-        shifted = [
-            lambda offset, one=one: one.between_words(replace(self.choice, shift=offset))
-            for one in every
-        ]
+        shifted = [lambda offset, one=one: one.between_words(replace(self.choice, shift=offset)) for one in every]
         return offset_scores(shifted, [links[one.number] for one in every], OFFSETS)
 
     def ranked(
