@@ -42,7 +42,7 @@ class AlignmentChoice:
     by: str = ""
 
     def __str__(self) -> str:
-        head = "mean of the heads" if self.head is None else f"head {self.head}"
+        head = "all heads" if self.head is None else f"head {self.head}"
         return f"layer {self.layer}, {head}, {'one step later' if self.shift else 'at the step of the word'}"
 
     def check(self, layers: int, heads: int) -> None:

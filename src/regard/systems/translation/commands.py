@@ -11,6 +11,7 @@ from rich.table import Table
 
 from regard.cli.early_checks import check_input, check_output, check_runs
 from regard.cli.screen import fail, notice, show
+from regard.view.console import Console
 from regard.view.text import check_suffix
 
 if TYPE_CHECKING:
@@ -99,7 +100,10 @@ def command(
         else:
             assert attention is not None
             texts = None if split is None else texts_of_split(attention.loaded, split, gold, gold_from)
-        with Progress(transient=True) as progress:
+        if picture is not None and texts is not None:
+            _check_lines(line or [1], texts)
+        screen = Console(stderr=True)
+        with Progress(console=screen, transient=True, disable=not screen.is_terminal) as progress:
             if attention is not None:
                 attention = _chosen(attention, texts, (layer, head, shift), progress, choose=choose)
             if texts is None:
@@ -248,8 +252,6 @@ def _panels(attention: RunAligner | None, texts: Texts, found: Found, lines: lis
 
     panels = []
     for number in lines:
-        if number > len(texts.pairs):
-            fail(f"--line {number}: there are {len(texts.pairs)} pairs")
         pair = texts.pairs[number - 1]
         gold: Links = frozenset() if texts.gold is None else texts.gold[number - 1].possible
         if attention is None:
@@ -257,6 +259,11 @@ def _panels(attention: RunAligner | None, texts: Texts, found: Found, lines: lis
         else:
             panels.append(attention.panel(pair, gold))
     return panels
+
+
+def _check_lines(lines: list[int], texts: Texts) -> None:
+    if (last := max(lines)) > len(texts.pairs):
+        fail(f"--line {last}: there are {len(texts.pairs)} pairs")
 
 
 def _draw(panels: list[Panel], path: Path) -> None:
