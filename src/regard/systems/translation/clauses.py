@@ -58,8 +58,11 @@ class Clauses(Generated):
         seed: another seed, other examples; sentences stay in their split, words keep their translations.
 
     >>> example = Clauses(size=1, seed=3)[0]
-    >>> [example.fields[name] for name in ("source", "target", "links")]
-    []
+    >>> for name in ("source", "target", "links"):
+    ...     print(example.fields[name])
+    pobube lupebe ka zutoba ganebe wo tiseba
+    the panobe gobube gebebe the zivaba damoba
+    1-1 0-2 6-3 4-5 3-6
     """
 
     split: Part = "train"

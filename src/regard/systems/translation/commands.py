@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 from rich.markup import escape
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from regard.explain.panel import Panel
     from regard.systems.translation.aligning import RunAligner, Texts
 
+AlignerName = Literal["ibm1", "diagonal", "hmm"]
 Method = Literal["forward", "intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
 Found = dict[str, "list[Links]"]
 """Links of each pair by direction; the last are those that are written."""
@@ -41,9 +42,7 @@ def command(
     gold_from: Annotated[
         int | None, typer.Option(help="Number of the first word in gold links; default: by the file.", min=0, max=1)
     ] = None,
-    aligner: Annotated[
-        Literal["ibm1", "diagonal", "hmm"] | None, typer.Option(help="Statistical aligner in place of a run.")
-    ] = None,
+    aligner: Annotated[AlignerName | None, typer.Option(help="Statistical aligner in place of a run.")] = None,
     corpus: Annotated[
         tuple[Path, Path] | None, typer.Option(help="Source and target file of more text for the statistical aligner.")
     ] = None,
@@ -85,42 +84,83 @@ def command(
         check_input(path)
     for path in (output, picture):
         check_output(path)
-
-    from rich.progress import Progress
+    files, lines = (source, target, gold), tuple(line or [1])
+    where = (layer, head, shift)
 
     from regard.runs.files import DiskError
-    from regard.systems.translation.aligning import RunAligner, texts_of_files, texts_of_split
 
     try:
         if picture is not None:
             check_suffix(picture, picture.suffix)
-        attention = None if run is None else RunAligner.of(run, threshold=threshold)
-        if source is not None:
-            texts: Texts | None = texts_of_files(source, target, gold, gold_from)
-        else:
-            assert attention is not None
-            texts = None if split is None else texts_of_split(attention.loaded, split, gold, gold_from)
-        if picture is not None and texts is not None:
-            _check_lines(line or [1], texts)
-        screen = Console(stderr=True)
-        with Progress(console=screen, transient=True, disable=not screen.is_terminal) as progress:
-            if attention is not None:
-                attention = _chosen(attention, texts, (layer, head, shift), progress, choose=choose)
-            if texts is None:
-                return
-            if attention is None:
-                assert aligner is not None
-                found = _by_statistics(texts, aligner, corpus, symmetrise, progress)
-            else:
-                found = _by_attention(attention, texts, reverse, symmetrise, progress)
-        _report(texts, found)
-        if offsets and attention is not None:
-            _show_offsets(attention, texts)
-        if picture is not None:
-            _draw(_panels(attention, texts, found, line or [1]), picture)
-        _write([*found.values()][-1], output, quiet=texts.gold is not None or offsets or picture is not None)
+        _run(
+            _Asked(run, files, split, gold_from, aligner, corpus, reverse, symmetrise, where, threshold),
+            _Wanted(choose, offsets, picture, lines, output),
+        )
     except (DiskError, ValueError) as problem:
         fail(str(problem))
+
+
+class _Asked(NamedTuple):
+    """Texts and what aligns them, as the options of the command say."""
+
+    run: Path | None
+    files: tuple[Path | None, Path | None, Path | None]
+    split: Literal["test", "valid", "train"] | None
+    gold_from: int | None
+    aligner: AlignerName | None
+    corpus: tuple[Path, Path] | None
+    reverse: Path | None
+    method: Method
+    where: tuple[int | None, int | None, bool | None]
+    threshold: float | None
+
+
+class _Wanted(NamedTuple):
+    """Outputs, as the options of the command say."""
+
+    choose: bool
+    offsets: bool
+    picture: Path | None
+    lines: tuple[int, ...]
+    output: Path | None
+
+
+def _run(asked: _Asked, wanted: _Wanted) -> None:
+    """Read the texts, align them, and write what is wanted."""
+    from rich.progress import Progress
+
+    from regard.systems.translation.aligning import RunAligner, texts_of_files, texts_of_split
+
+    attention = None if asked.run is None else RunAligner.of(asked.run, threshold=asked.threshold)
+    source, target, gold = asked.files
+    texts: Texts | None = None
+    if source is not None:
+        texts = texts_of_files(source, target, gold, asked.gold_from)
+    elif attention is not None and asked.split is not None:
+        texts = texts_of_split(attention.loaded, asked.split, gold, asked.gold_from)
+    if wanted.picture is not None and texts is not None and (last := max(wanted.lines)) > len(texts.pairs):
+        fail(f"--line {last}: there are {len(texts.pairs)} pairs")
+    screen = Console(stderr=True)
+    with Progress(console=screen, transient=True, disable=not screen.is_terminal) as progress:
+        if attention is not None:
+            attention = _chosen(attention, texts, asked.where, progress, choose=wanted.choose)
+        if texts is None:  # only a choice was asked for
+            return
+        found = _aligned(attention, texts, asked, progress)
+    _report(texts, found)
+    if wanted.offsets and attention is not None:
+        _show_offsets(attention, texts)
+    if wanted.picture is not None:
+        _draw(_panels(attention, texts, found, wanted.lines), wanted.picture)
+    quiet = texts.gold is not None or wanted.offsets or wanted.choose or wanted.picture is not None
+    _write([*found.values()][-1], wanted.output, quiet=quiet)
+
+
+def _aligned(attention: RunAligner | None, texts: Texts, asked: _Asked, progress: Progress) -> Found:
+    if attention is not None:
+        return _by_attention(attention, texts, asked.reverse, asked.method, progress)
+    assert asked.aligner is not None
+    return _by_statistics(texts, asked.aligner, asked.corpus, asked.method, progress)
 
 
 def _check_texts(
@@ -179,7 +219,7 @@ def _chosen(
 
 def _by_statistics(
     texts: Texts,
-    name: Literal["ibm1", "diagonal", "hmm"],
+    name: AlignerName,
     corpus: tuple[Path, Path] | None,
     method: Method,
     progress: Progress,
@@ -247,7 +287,7 @@ def _show_offsets(attention: RunAligner, texts: Texts) -> None:
     show(table)
 
 
-def _panels(attention: RunAligner | None, texts: Texts, found: Found, lines: list[int]) -> list[Panel]:
+def _panels(attention: RunAligner | None, texts: Texts, found: Found, lines: tuple[int, ...]) -> list[Panel]:
     from regard.systems.translation.aligning import statistical_panel
 
     panels = []
@@ -259,11 +299,6 @@ def _panels(attention: RunAligner | None, texts: Texts, found: Found, lines: lis
         else:
             panels.append(attention.panel(pair, gold))
     return panels
-
-
-def _check_lines(lines: list[int], texts: Texts) -> None:
-    if (last := max(lines)) > len(texts.pairs):
-        fail(f"--line {last}: there are {len(texts.pairs)} pairs")
 
 
 def _draw(panels: list[Panel], path: Path) -> None:
