@@ -109,6 +109,11 @@ def test_files_that_do_not_fit(files: Path, name: str, text: str, said: str) -> 
     assert said in refused("align", "--aligner", "ibm1", *pair)
 
 
+def test_empty_files(files: Path) -> None:
+    (files / "none").write_text("")
+    assert "none: the file is empty" in refused("align", "--aligner", "hmm", "--source", files / "none")
+
+
 def test_options_that_do_not_fit(runs: Path, files: Path) -> None:
     source = ("--source", files / "a.de")
     assert "|||" in refused("align", "--aligner", "hmm", *source)

@@ -54,6 +54,8 @@ def texts_of_files(source: Path, target: Path | None, gold: Path | None, first: 
         DataError: files of different lengths, or a line that cannot be read or has a link outside its texts.
     """
     pairs = read_pairs(source, target)
+    if not pairs:
+        raise DataError(f"{source}: the file is empty; it should have one text per line")
     return Texts(pairs, None if gold is None else _gold(gold, pairs, first))
 
 
