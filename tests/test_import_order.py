@@ -24,6 +24,7 @@ models
 data
 decode
 evaluate
+alignment
 recipes
 explain
 view

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import compress
@@ -79,6 +79,11 @@ class Predictor:
         answerable = [not self.task.is_blank(one) for one in asked]
         found = iter(self.task.predict(model, list(compress(asked, answerable)), search))
         return [next(found) if able else [_blank(str(one))] for one, able in zip(asked, answerable, strict=True)]
+
+    def linked(self, answers: Sequence[Sequence[Prediction]]) -> list[list[Prediction]]:
+        """Return answers with links between words of the input and of the answer (`Task.links`)."""
+        links = iter(self.task.links(self.model, [one for group in answers for one in group]))
+        return [[replace(one, links=next(links)) for one in group] for group in answers]
 
     def allowed(self, only: Iterable[str] | Path) -> Trie:
         """Return a set of outputs, read once, for `only` of many calls."""
@@ -158,7 +163,7 @@ def _trained(run: Run, recipe: Recipe, task: Task) -> nn.Module:
 
 def _task(run: Run, recipe: Recipe) -> Task:
     """Return the task of a run, with its encoders."""
-    return task_class(recipe.task).of(recipe, run.needed_encoders(recipe))
+    return task_class(recipe.task).of(recipe, run.needed_encoders(recipe)).restored(run.folder)
 
 
 def _member(run: Run, first: Run, wanted: Recipe, task: Task) -> nn.Module:

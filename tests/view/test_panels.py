@@ -78,3 +78,15 @@ def test_bad_places_are_one_sentence(tmp_path: Path) -> None:
         draw(panels, tmp_path / "a.gif")
     with pytest.raises(ValueError, match=r"cannot be written \(No such file or directory\)"):
         draw(panels, tmp_path / "none" / "a.png")
+
+
+def test_outlined_cells_have_a_frame(tmp_path: Path) -> None:
+    panel = Panel("gold", torch.eye(3), columns=("a", "b", "c"), outlined=((0, 1), (2, 2)))
+    plain = Panel("gold", torch.eye(3), columns=("a", "b", "c"))
+    for suffix in (".png", ".svg", ".html"):
+        for name, one in (("framed", panel), ("plain", plain)):
+            draw([one], tmp_path / f"{name}{suffix}")
+        assert (tmp_path / f"framed{suffix}").read_bytes() != (tmp_path / f"plain{suffix}").read_bytes()
+    row = (tmp_path / "framed.html").read_text().split("<tr>")[1]
+    assert row.index(">a<") < row.index('class="framed"') < row.index(">b<")
+    assert (tmp_path / "framed.html").read_text().count('class="framed"') == 2

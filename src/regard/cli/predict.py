@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 import typer
 
@@ -50,6 +50,9 @@ def command(
     alignment: Annotated[
         bool, typer.Option(help="Attention weights, drawn below each answer; as numbers with --json.")
     ] = False,
+    align: Annotated[
+        Literal["pharaoh"] | None, typer.Option(help="Word links behind each answer: the house ||| 0-0 1-1")
+    ] = None,
     n_best: Annotated[int, typer.Option(help="Number of answers per input; a blank line separates inputs.", min=1)] = 1,
     decode: Annotated[
         list[str] | None, typer.Option(help="Search settings that differ from the recipe's: --decode beam_size=10")
@@ -89,6 +92,11 @@ def command(
         shown = visible if output is None and not as_json and sys.stdout.isatty() else str  # a pipe gets what is said
         draw = _drawing(predictor.task) if alignment else _nothing
         inputs = _inputs(predictor, texts, file, layout)
+
+        def answer(asked: list[Any]) -> list[list[Prediction]]:
+            answers = predictor.n_best(asked, n_best, only=trie)
+            return answers if align is None else predictor.linked(answers)
+
         size = 1 if texts is None and file is None and sys.stdin.isatty() else _CHUNK  # a person is answered at once
         skipped, between = Skipped(), ""
         apart = "\n" if n_best > 1 and not as_json else ""  # a blank line tells the answers to two inputs apart
@@ -98,7 +106,7 @@ def command(
                     predictor.model, [one.text for one in chunk if not one.problem]
                 ):
                     notice(doubt)
-                for one, answers in answered(chunk, lambda asked: predictor.n_best(asked, n_best, only=trie)):
+                for one, answers in answered(chunk, answer):
                     out.write(between)
                     between = apart
                     if answers is None:
@@ -168,10 +176,14 @@ def _json_problem(one: Input) -> str:
 
 
 def _text(answers: list[Prediction], n_best: int, draw: Callable[[Prediction], str]) -> str:
-    """Return a line per answer, with its score in front where there are several, and a drawing below."""
+    """Return a line per answer, its score in front where there are several, its links behind, a drawing below."""
+    from regard.alignment.links import pharaoh
+
     parts = []
     for one in answers:
         line = " ".join(one.text.splitlines())
+        if one.links is not None:
+            line = f"{line} ||| {pharaoh(one.links)}".rstrip()
         parts.append(f"{one.score:.4f}\t{line}" if n_best > 1 else line)
         if drawn := draw(one):
             parts.append(drawn + "\n")

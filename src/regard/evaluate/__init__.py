@@ -1,6 +1,7 @@
 """Metrics: how good is what a model writes? Every value comes with a signature that says how it was made."""
 
 from regard.evaluate.accuracy import accuracy, accuracy_tally, exact_match, exact_match_tally
+from regard.evaluate.alignment_error import alignment_error_rate, alignment_scores, alignment_tally
 from regard.evaluate.bootstrap import Comparison, Recounted, paired_bootstrap
 from regard.evaluate.calibration import Bin, calibration_error, calibration_tally, reliability
 from regard.evaluate.captions import caption_bleu, caption_bleu_tally, caption_words, cider, cider_tally
@@ -63,6 +64,9 @@ __all__ = [
     "accuracy",
     "accuracy_tally",
     "align_words",
+    "alignment_error_rate",
+    "alignment_scores",
+    "alignment_tally",
     "balanced_accuracy",
     "balanced_accuracy_tally",
     "bits_per_character",

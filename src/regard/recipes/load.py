@@ -97,6 +97,7 @@ def _checked(document: Document, notes: tuple[str, ...], *, files: bool, model: 
         find_run(recipe.init, document)
         find_files(recipe.data, document)
         find_files(recipe.decode, document, section="decode")
+        find_files(recipe.train, document, section="train")
         _attempt("data", _check_pairs, recipe, document)
         find_files(recipe.tokenizer, document, section="tokenizer")
         _attempt("train", _find_trackers, recipe, document)

@@ -12,6 +12,7 @@ import torch
 from rich.markup import escape
 from torch import Tensor
 
+from regard.alignment.links import Links
 from regard.data.example import Value
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import TextError, shortened
@@ -134,6 +135,18 @@ class InputOutput(abc.ABC):
         if not shown:
             raise ValueError("the model attends to nothing that could be drawn")
         return shown
+
+    def links(self, model: Any, predictions: Sequence[Prediction]) -> list[Links]:
+        """Return links between the words of each input and of its answer.
+
+        Args:
+            model: what answered.
+            predictions: its answers.
+
+        Raises:
+            ValueError: the task, or this model of it, links no words.
+        """
+        raise ValueError("answers of this task are not linked to words of the input; leave --align out")
 
     def subject(self, model: Any) -> Subject:
         """Return a model as `regard explain` sees it: words, weights over them, and the answer they lead to.

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.alignment.links import Links, pharaoh
+
 
 @dataclass(frozen=True)
 class Prediction:
@@ -28,6 +30,7 @@ class Prediction:
         reference: what would have been right, several with " / " between; None where nobody said.
         labels: the labels that the answer consists of, of a text that can have several; None for others.
         scores: the probability of every label of such a text, by name.
+        links: between words of the source and of the answer (`Task.links`); None where nobody asked.
         confidence: the calibrated probability that the answer is right; None where nothing was calibrated.
     """
 
@@ -44,6 +47,7 @@ class Prediction:
     labels: tuple[str, ...] | None = None
     scores: Mapping[str, float] | None = None
     confidence: float | None = None
+    links: Links | None = None
 
     def said(self) -> str:
         """Return the answer for people: no label of several is an answer too."""
@@ -76,6 +80,8 @@ class Prediction:
             row["confidence"] = self.confidence
         if self.labels is not None and self.scores is not None:
             row |= {"labels": list(self.labels), "scores": dict(self.scores)}
+        if self.links is not None:
+            row["links"] = pharaoh(self.links)
         if alignment:
             row["source_tokens"] = list(self.source_tokens)
             row["alignment"] = None if self.alignment is None else self.alignment.tolist()

@@ -344,6 +344,14 @@ class Task(InputOutput):
         """
         return self
 
+    def restored(self, folder: Path) -> Task:
+        """Return the task with what its run keeps beside encoders and weights; most runs keep nothing more.
+
+        Args:
+            folder: of the run.
+        """
+        return self
+
     def bind(self, model: Any, examples: Iterable[Example] | None = None) -> Task:
         """Return the task bound to a model, with everything that is computed once for all inputs.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from html import escape
 
 from regard.explain.panel import MarkedText, Panel
@@ -14,6 +14,7 @@ h2 {font-size: 16px; margin: 1.5em 0 .5em}
 th {text-align: right; padding-right: .8em; font-weight: normal; color: #777; white-space: nowrap; vertical-align: top}
 td {padding: 0}
 table.cells td {width: 12px; height: 12px}
+.framed {outline: 2px solid #ff7f0e}
 mark {padding: .15em .25em; border-radius: .2em; color: inherit}
 """
 _LARGE, _SMALL = (31, 119, 180), (214, 39, 40)  # blue for numbers above zero, red for those below
@@ -43,14 +44,19 @@ def _panel(panel: Panel) -> str:
     lines = [f"<h2>{_shown(panel.title)}</h2>", f'<table class="{kind}">']
     if isinstance(panel, MarkedText):
         return "\n".join([*lines, *_marked_lines(panel, values, largest), "</table>\n"])
-    for name, row in zip(names, values, strict=True):
-        cells = _words(row, panel.columns, largest) if panel.columns else "".join(_cells(row, largest))
+    for number, (name, row) in enumerate(zip(names, values, strict=True)):
+        framed = frozenset(column for place, column in panel.outlined if place == number)
+        words = _words(row, panel.columns, largest, framed) if panel.columns else ""
+        cells = words or "".join(_cells(row, largest, framed))
         lines.append(f"<tr><th>{_shown(name)}</th>{cells}</tr>")
     return "\n".join([*lines, "</table>\n"])
 
 
-def _words(row: Sequence[float], words: Sequence[str], largest: float) -> str:
-    marked = (f"<mark {_colour(value, largest)}>{_shown(word)}</mark>" for value, word in zip(row, words, strict=True))
+def _words(row: Sequence[float], words: Sequence[str], largest: float, framed: Collection[int] = ()) -> str:
+    marked = (
+        f"<mark {_frame(column, framed)}{_colour(value, largest)}>{_shown(word)}</mark>"
+        for column, (value, word) in enumerate(zip(row, words, strict=True))
+    )
     return f"<td>{' '.join(marked)}</td>"
 
 
@@ -67,8 +73,13 @@ def _shown(text: str) -> str:
     return escape(visible(text))
 
 
-def _cells(row: Sequence[float], largest: float) -> Iterator[str]:
-    return (f"<td {_colour(value, largest)}></td>" for value in row)
+def _cells(row: Sequence[float], largest: float, framed: Collection[int] = ()) -> Iterator[str]:
+    return (f"<td {_frame(column, framed)}{_colour(value, largest)}></td>" for column, value in enumerate(row))
+
+
+def _frame(column: int, framed: Collection[int]) -> str:
+    """Return the attribute of an outlined cell."""
+    return 'class="framed" ' if column in framed else ""
 
 
 def _colour(value: float, largest: float, colour: tuple[int, int, int] = _LARGE) -> str:

@@ -14,8 +14,10 @@ from regard.view.text import check_suffix, plain_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.patches import Rectangle
 
 _CELL, _LEAST, _MOST = 0.2, 1.0, 12.0  # inches of a cell; of a panel's sides, at least and at most
+_FRAME = "tab:orange"  # around outlined cells
 _NETWORK = 7.0  # inches of a network's sides
 _NAMED = 64  # rows or columns that are named one by one; of more, only some are numbered
 
@@ -101,6 +103,8 @@ def _draw(axis: Axes, panel: Panel) -> None:
         vmin=-largest if signed else 0.0,
         vmax=largest,
     )
+    for row, column in panel.outlined:
+        axis.add_patch(_frame(row, column))
     axis.set_title(plain_name(panel.title), fontsize=9, loc="left")
     axis.set_xlabel(panel.along, fontsize=8)
     axis.set_ylabel(panel.down, fontsize=8)
@@ -111,6 +115,13 @@ def _draw(axis: Axes, panel: Panel) -> None:
         axis.set_xticks(range(len(panel.columns)), [plain_name(name) for name in panel.columns], rotation=90)
     figure = axis.figure
     figure.colorbar(shown, ax=axis, pad=0.01, fraction=0.03).ax.tick_params(labelsize=7)
+
+
+def _frame(row: int, column: int) -> Rectangle:
+    """Return a frame around a cell."""
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=_FRAME, linewidth=1.2)
 
 
 def _sides(panel: Panel) -> tuple[float, float]:

@@ -6,14 +6,14 @@ from regard.parts import models
 from regard.recipes.copying import check_copying
 from regard.recipes.data_sections import CmudictData, HubData, JsonlData, PairsData, TableData
 from regard.recipes.system import System
-from regard.systems.translation.checks import check_decoding, check_tokenizer
-from regard.systems.translation.sections import DatesData, Decoding, DigitsData, Evaluating, Training
+from regard.systems.translation.checks import check_decoding, check_guided, check_tokenizer
+from regard.systems.translation.sections import ClausesData, DatesData, Decoding, DigitsData, Evaluating, Training
 
 SYSTEM = System(
     name="translate",
     default=True,
     task="regard.systems.translation.task:Translation",
-    data=(DatesData, DigitsData, PairsData, TableData, JsonlData, HubData, CmudictData),
+    data=(DatesData, DigitsData, ClausesData, PairsData, TableData, JsonlData, HubData, CmudictData),
     models=models("bahdanau", "lstmn", "luong", "seq2seq", "simple_attention", "transformer", "bidirectional"),
     metrics=("bleu",),
     uses=frozenset(
@@ -33,5 +33,6 @@ SYSTEM = System(
     train=Training,
     decode=Decoding,
     evaluate=Evaluating,
-    checks={"model": check_copying, "tokenizer": check_tokenizer, "decode": check_decoding},
+    checks={"model": check_copying, "tokenizer": check_tokenizer, "decode": check_decoding, "train": check_guided},
+    commands={"align": "regard.systems.translation.commands:command"},
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from regard.recipes.section import own_keys
-from regard.systems.translation.sections import Decoding
+from regard.systems.translation.sections import Decoding, Training
 
 if TYPE_CHECKING:
     from regard.recipes.sections import Recipe
@@ -35,3 +35,23 @@ def check_decoding(recipe: Recipe) -> None:
     other = next((part.kind for part in parts if part.kind != "words"), None)
     if other is not None and recipe.init is None:  # the tokenizers of another run are checked when they are read
         raise ValueError(f"unknown 'copy' is for tokenizers of kind words; there is one of kind {other}")
+
+
+def check_guided(recipe: Recipe) -> None:
+    """Attention can learn from links where it is soft, one direction, and of tokens that stay the same."""
+    guided = own_keys(recipe.train, Training).guided
+    if guided is None:
+        return
+    kind = recipe.model.kind
+    if kind in (_BLIND, "bidirectional"):
+        why = "it attends to nothing" if kind == _BLIND else "it has two attentions; guide a run of each direction"
+        raise ValueError(f"guided is not supported in {kind!r}: {why}")
+    align = getattr(getattr(recipe.model, "attention", None), "align", None)
+    if align == "hard" or getattr(align, "name", None) == "hard":
+        raise ValueError("guided is of soft attention, and align is 'hard'; leave one of them out")
+    if guided.layer is not None and kind != "transformer":
+        raise ValueError(f"guided.layer is of the layers of a transformer; the model is of kind {kind!r}; leave it out")
+    if recipe.train.exposure.sampling is not None:
+        raise ValueError("guided and exposure.sampling cannot be combined; leave one of them out")
+    if any(part is not None and part.dropout for part in (recipe.tokenizer, recipe.tokenizer.target)):
+        raise ValueError("guided links tokens that are the same in every epoch; leave the tokenizer's dropout out")

@@ -20,11 +20,30 @@ class HardSection(Section):
     """Weight of the entropy, which delays convergence."""
 
 
+class GuidedSection(Section):
+    """Guided alignment: attention learns from word links (Chen et al. 2016; Garg et al. 2019)."""
+
+    links: DataFile | None = None
+    """File of links in the Pharaoh format, line n for line n of the training file; None for those of `aligner`."""
+    aligner: Literal["ibm1", "diagonal", "hmm"] = "diagonal"
+    """Statistical aligner that links the training pairs."""
+    weight: float = Field(0.05, gt=0)
+    """Weight of the cross-entropy between links and attention."""
+    layer: int | None = Field(None, ge=1)
+    """Layer of the decoder of a Transformer, from 1; None for the last but one."""
+    head: int = Field(1, ge=1)
+    """Head of attention with several, from 1."""
+    shift: bool = False
+    """Guide the attention of the step that reads a word, after the one that predicts it."""
+
+
 class Training(Section):
     """Keys of `train` for translation."""
 
     hard: HardSection = HardSection()
     """REINFORCE settings of hard attention."""
+    guided: GuidedSection | None = None
+    """Guided alignment; None for none."""
 
 
 class Decoding(Section):
@@ -87,3 +106,20 @@ class DigitsData(GeneratedData):
     """Largest number of digits of a row; the smallest is 3."""
     seed: int = 0
     """Seed of the rows."""
+
+
+class ClausesData(GeneratedData):
+    """Sentences of an invented language to those of another, which reorders words; generated, with gold links."""
+
+    made: ClassVar[str] = "regard.systems.translation.clauses:Clauses"
+
+    format: Literal["clauses"]
+    """Selects this format."""
+    train_size: int = Field(8000, ge=1)
+    """Number of sentences to train on."""
+    valid_size: int = Field(300, ge=1)
+    """Number of sentences to validate on."""
+    test_size: int = Field(500, ge=1)
+    """Number of sentences to test on; training has none of them."""
+    seed: int = 0
+    """Seed of the sentences."""

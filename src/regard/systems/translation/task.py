@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -12,6 +13,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from regard.alignment.attention_links import attention_links
+from regard.alignment.links import Links
+from regard.alignment.sentence_pairs import SentencePair
 from regard.data.batching.batch import Batch, padded
 from regard.data.batching.corpus import Corpus
 from regard.data.example import Examples
@@ -35,8 +39,12 @@ from regard.recipes.copying import copies
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, PAD, SPECIALS, UNK
+from regard.systems.translation.alignment_choice import AlignmentChoice, kept_choice
 from regard.systems.translation.dictionary import read_dictionary
-from regard.systems.translation.sections import Decoding, Evaluating, Training
+from regard.systems.translation.force_decoding import force_decode, source_reads
+from regard.systems.translation.guided_alignment import Guidance, Guide
+from regard.systems.translation.links_field import LINKS, LinksField, WithLinks
+from regard.systems.translation.sections import Decoding, Evaluating, GuidedSection, Training
 from regard.tasks.loss import Loss, copy_loss, token_loss
 from regard.tasks.output_set import output_set
 from regard.tasks.panels import tape_panels, taped
@@ -59,12 +67,14 @@ class PairBatch:
     target: Tensor  # [B, T]
     copies: Tensor | None = None  # [B, S]
     copies_target: Tensor | None = None  # [B, T]
+    links: Tensor | None = None  # [B, N, 2]
 
     def copied(self) -> PairBatch:
         """Return the pair in the extended vocabulary of its source, where there is one."""
         if self.copies is None or self.copies_target is None:
             return self
-        return PairBatch(with_copies(self.source, self.copies), self.source_lengths, self.copies_target)
+        source = with_copies(self.source, self.copies)
+        return PairBatch(source, self.source_lengths, self.copies_target, links=self.links)
 
 
 @dataclass(frozen=True)
@@ -79,6 +89,8 @@ class Translation(Task):
         dictionary: where the model says an unknown word, the source word it looked at most stands instead, or its
             translation in here; None leaves unknown words as they are. For tokenizers of words.
         copy: whether the model copies source words (`regard.models.Copying`).
+        guidance: how attention learns from word links; None if it does not.
+        choice: attention that word links are taken from; None for the default of the model.
     """
 
     question: ClassVar[str] = "source"
@@ -90,6 +102,8 @@ class Translation(Task):
     draws: RewardedDraws = field(default_factory=RewardedDraws)
     dictionary: Mapping[str, str] | None = None
     copy: bool = False
+    guidance: Guidance | None = None
+    choice: AlignmentChoice | None = None
 
     @classmethod
     def of(cls, recipe: Recipe, encoders: Encoders) -> Translation:
@@ -98,7 +112,15 @@ class Translation(Task):
         if decode.unknown == "copy":
             dictionary = {} if decode.dictionary is None else read_dictionary(Path(decode.dictionary))
         draws = RewardedDraws(**train.hard.model_dump())
-        return cls(encoders, recipe.train.label_smoothing, Exposure.of(recipe), draws, dictionary, copies(recipe))
+        guided = train.guided
+        guidance = None
+        if guided is not None:
+            guidance = Guidance(guided.weight, guided.layer, guided.head, guided.shift)
+        exposure = Exposure.of(recipe)
+        return cls(encoders, recipe.train.label_smoothing, exposure, draws, dictionary, copies(recipe), guidance)
+
+    def restored(self, folder: Path) -> Translation:
+        return replace(self, choice=kept_choice(folder))
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
@@ -111,6 +133,9 @@ class Translation(Task):
     @classmethod
     def encoded_fields(cls, recipe: Recipe, encoders: Encoders) -> dict[str, Field[Any]]:
         fields = super().encoded_fields(recipe, encoders)
+        if _guided(recipe) is not None:
+            source, target = _tokenizer(encoders["source"]), _tokenizer(encoders["target"])
+            fields = {LINKS: LinksField(source=source, target=target), **fields}
         if not copies(recipe):
             return fields
         vocabulary = CopyVocabulary(_tokenizer(encoders["source"]), _tokenizer(encoders["target"]))
@@ -118,7 +143,13 @@ class Translation(Task):
 
     @classmethod
     def corpus(cls, recipe: Recipe, found: Examples, fields: Fields, cache: Path) -> Corpus | None:
-        given = WithCopies.of(found, "source", "target") if COPIES in fields else found
+        given, guided = found, _guided(recipe)
+        if guided is not None:
+            links = None if guided.links is None else Path(guided.links)
+            taught = _same(found, recipe.data.examples("train", cls.reading(recipe)))
+            given = WithLinks.of(found, links, guided.aligner) if taught else WithLinks.without(found)
+        if COPIES in fields:
+            given = WithCopies.of(given, "source", "target")
         return super().corpus(recipe, given, fields, cache)
 
     @classmethod
@@ -151,7 +182,9 @@ class Translation(Task):
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         pair = batch.view(PairBatch).copied()
         given, wanted = pair.target[:, :-1], pair.target[:, 1:]
-        predicted = self._predicted(model, pair, given, update)
+        with self._watching(model, pair, update) as guide:
+            predicted = self._predicted(model, pair, given, update)
+            guided = 0.0 if guide is None or pair.links is None else guide(predicted, pair.links)
         smoothing = 0.0 if update is None else self.smoothing
         if self.copy:
             size = self.target.size
@@ -160,8 +193,18 @@ class Translation(Task):
             total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
         if update is not None:
             total = total + sum(predicted.extras[name].sum() for name in EXTRAS if name in predicted.extras)
-            total = total + self.draws.loss(predicted, wanted)
+            total = total + self.draws.loss(predicted, wanted) + guided
         return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended)
+
+    def _watching(self, model: nn.Module, pair: PairBatch, update: int | None) -> AbstractContextManager[Guide | None]:
+        """Return the loss of guided alignment, for a forward pass that is made inside; None where there is none."""
+        if self.guidance is None or update is None or pair.links is None:
+            return nullcontext()
+        return self.guidance.watching(model)
+
+    def check_model(self, model: nn.Module) -> None:
+        if self.guidance is not None:
+            self.guidance.check(model)
 
     def _predicted(self, model: nn.Module, pair: PairBatch, given: Tensor, update: int | None) -> Predicted:
         if update is None:
@@ -177,6 +220,8 @@ class Translation(Task):
         return super().input_warnings(model, texts) if self.dictionary is None and not self.copy else []
 
     def cuda_graph_obstacle(self, model: nn.Module) -> str | None:
+        if self.guidance is not None:
+            return "train.guided watches attention inside the model"
         return None if self.exposure.sampling is None else "train.exposure.sampling changes from one to the next"
 
     def merges_equal_inputs(self, recipe: Recipe) -> bool:
@@ -210,6 +255,25 @@ class Translation(Task):
                 pieces = self.source.tokens(encoded[index] or [UNK])
                 answers[index] = [self._prediction(texts[index], pieces, one, copied[index]) for one in hypotheses]
         return answers
+
+    def alignment_choice(self, model: nn.Module) -> AlignmentChoice:
+        """Return the attention that word links are taken from: what the run keeps, what was guided, or a default.
+
+        The default is the mean over the heads of a Transformer's last layer but one, and the attention of other models.
+        """
+        if self.choice is not None:
+            return self.choice
+        if self.guidance is None:
+            return AlignmentChoice(max(1, len(source_reads(model)) - 1))
+        head = self.guidance.head if source_reads(model) else None
+        return AlignmentChoice(self.guidance.layer_of(model), head, int(self.guidance.shift))
+
+    def links(self, model: Any, predictions: Sequence[Prediction]) -> list[Links]:
+        choice, found = self.alignment_choice(model), [Links() for _ in predictions]
+        for one in force_decode(self, model, [SentencePair(said.source, said.text) for said in predictions]):
+            choice.check(*one.weights.shape[:2])
+            found[one.number] = attention_links(one.between_words(choice))
+        return found
 
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
         shown = super().panels(model, text, search, head=head)
@@ -268,6 +332,17 @@ class Translation(Task):
 def _forward(model: nn.Module, pair: PairBatch, given: Tensor) -> Predicted:
     predicted: Predicted = model(pair.source, pair.source_lengths, given)
     return predicted
+
+
+def _guided(recipe: Recipe) -> GuidedSection | None:
+    """Return the settings of guided alignment; None without it, as in tasks that are made of this one."""
+    guided: GuidedSection | None = getattr(recipe.train, "guided", None)
+    return guided
+
+
+def _same(found: Examples, other: Examples | None) -> bool:
+    """Return whether two readers read the same examples."""
+    return other is not None and (found.files, found.settings()) == (other.files, other.settings())
 
 
 def _tokenizer(encoder: object) -> Tokenizer:

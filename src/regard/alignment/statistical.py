@@ -1,0 +1,87 @@
+"""Word alignment of a corpus by its own statistics, in one direction or both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from regard.alignment.cells import Cells, Words
+from regard.alignment.diagonal import Diagonal
+from regard.alignment.hmm import HMM
+from regard.alignment.ibm1 import IBM1
+from regard.alignment.links import Links
+from regard.alignment.sentence_pairs import SentencePair
+from regard.alignment.symmetrise import Symmetrisation, symmetrise, turned
+from regard.alignment.word_aligner import Progress, WordAligner
+
+AlignerName = Literal["ibm1", "diagonal", "hmm"]
+
+ITERATIONS = 5
+
+
+def iterations_of(name: AlignerName, iterations: int = ITERATIONS) -> int:
+    """Return the iterations of one direction in all: a hidden Markov model begins with those of IBM model 1."""
+    return 2 * iterations if name == "hmm" else iterations
+
+
+def fitted(
+    pairs: Sequence[tuple[Words, Words]],
+    name: AlignerName = "hmm",
+    *,
+    iterations: int = ITERATIONS,
+    progress: Progress = lambda done: None,
+) -> WordAligner:
+    """Fit an aligner to a corpus.
+
+    Args:
+        pairs: (source words, target words).
+        name: `"ibm1"`, `"diagonal"` (fast_align's model) or `"hmm"`, which begins with the lexicon of IBM model 1.
+        iterations: of each model.
+        progress: called after each iteration.
+    """
+    cells = Cells(pairs)
+    if name == "diagonal":
+        aligner: WordAligner = Diagonal(cells)
+    elif name in get_args(AlignerName):
+        aligner = IBM1(cells)
+    else:
+        raise ValueError(f"there is no aligner {name!r}; there are {', '.join(get_args(AlignerName))}")
+    aligner.fit(iterations, progress)
+    if name != "hmm":
+        return aligner
+    hidden = HMM(cells)
+    hidden.lexicon = aligner.lexicon
+    hidden.fit(iterations, progress)
+    return hidden
+
+
+def align(
+    pairs: Sequence[SentencePair],
+    name: AlignerName = "hmm",
+    *,
+    method: Symmetrisation | None = "grow-diag-final-and",
+    lowercase: bool = True,
+    iterations: int = ITERATIONS,
+    progress: Progress = lambda done: None,
+) -> list[Links]:
+    """Return the links of each pair, estimated on all of them.
+
+    Args:
+        pairs: the corpus. Texts to be aligned should be part of a large one.
+        name: of the aligner, as in `fitted`.
+        method: how both directions are joined; None for source to target alone, a link per target word at most.
+        lowercase: compare words without case.
+        iterations: of each model.
+        progress: called after each iteration.
+
+    >>> texts = [("das Haus", "the house"), ("das Buch", "the book"), ("ein Buch", "a book")]
+    >>> [sorted(links) for links in align([SentencePair(*text) for text in texts], "ibm1")][2]
+    [(0, 0), (1, 1)]
+    """
+    cased = [tuple(text.lower() for text in pair) for pair in pairs] if lowercase else [*pairs]
+    words = [(source.split(), target.split()) for source, target in cased]
+    forward = fitted(words, name, iterations=iterations, progress=progress).links()
+    if method is None:
+        return forward
+    back = fitted([pair[::-1] for pair in words], name, iterations=iterations, progress=progress).links()
+    return [symmetrise(one, turned(other), method) for one, other in zip(forward, back, strict=True)]

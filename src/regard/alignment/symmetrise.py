@@ -1,0 +1,94 @@
+"""Symmetrisation: one set of links from the links of two directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal, get_args
+
+from regard.alignment.links import Link, Links
+
+Symmetrisation = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
+
+_NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+
+
+def symmetrise(forward: Links, backward: Links, method: Symmetrisation = "grow-diag-final-and") -> Links:
+    """Join the links of source to target and of target to source, both given as (source, target).
+
+    | method | links |
+    |---|---|
+    | `intersection` | those of both directions |
+    | `union` | those of either |
+    | `grow-diag` | the intersection, and links of the union beside a link that is there (diagonally too), as long as \
+    one of their words has no link yet |
+    | `grow-diag-final` | these, and any other link of either direction with a word that has no link yet |
+    | `grow-diag-final-and` | these, and any other link of either direction whose two words both have none |
+
+    Neighbours are visited by target word, then source word, until nothing is added; `final` takes the forward
+    direction first. Koehn, Och & Marcu 2003, section 4; Koehn et al. 2005, section 2.2.
+
+    >>> forward, backward = frozenset({(0, 0), (1, 1), (1, 2)}), frozenset({(0, 0), (1, 1), (2, 2), (3, 4)})
+    >>> sorted(symmetrise(forward, backward, "grow-diag"))
+    [(0, 0), (1, 1), (1, 2), (2, 2)]
+    >>> sorted(symmetrise(forward, backward, "grow-diag-final-and") - symmetrise(forward, backward, "grow-diag"))
+    [(3, 4)]
+    """
+    if method not in _METHODS:
+        raise ValueError(f"there is no symmetrisation {method!r}; there are {', '.join(get_args(Symmetrisation))}")
+    return _METHODS[method](forward, backward)
+
+
+def _grown(forward: Links, backward: Links) -> Links:
+    """Grow-diag: from the intersection to neighbours in the union."""
+    union = forward | backward
+    found = set(forward & backward)
+    sources, targets = {source for source, _ in found}, {target for _, target in found}
+    added = True
+    while added:
+        added = False
+        for source, target in sorted(found, key=lambda link: link[::-1]):
+            for down, along in _NEIGHBOURS:
+                new = (source + along, target + down)
+                if new in union and new not in found and (new[0] not in sources or new[1] not in targets):
+                    found.add(new)
+                    sources.add(new[0])
+                    targets.add(new[1])
+                    added = True
+    return frozenset(found)
+
+
+def _final(both: bool) -> Callable[[Links, Links], Links]:
+    """Return grow-diag followed by its final step; `both` words must be free, or one of them."""
+
+    def joined(forward: Links, backward: Links) -> Links:
+        found = set(_grown(forward, backward))
+        sources, targets = {source for source, _ in found}, {target for _, target in found}
+        for direction in (forward, backward):
+            for source, target in sorted(direction - found, key=lambda link: link[::-1]):
+                free: tuple[bool, bool] = (source not in sources, target not in targets)
+                if all(free) if both else any(free):
+                    found.add((source, target))
+                    sources.add(source)
+                    targets.add(target)
+        return frozenset(found)
+
+    return joined
+
+
+_METHODS: Mapping[str, Callable[[Links, Links], Links]] = {
+    "intersection": lambda forward, backward: forward & backward,
+    "union": lambda forward, backward: forward | backward,
+    "grow-diag": _grown,
+    "grow-diag-final": _final(both=False),
+    "grow-diag-final-and": _final(both=True),
+}
+
+
+def turned(links: Links) -> Links:
+    """Return links of target to source as links of source to target.
+
+    >>> turned(frozenset({(0, 3)}))
+    frozenset({(3, 0)})
+    """
+    flipped: set[Link] = {(target, source) for source, target in links}
+    return frozenset(flipped)

@@ -1,0 +1,133 @@
+"""Clauses of an invented language and their translations, with the links of their words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+
+from regard.alignment.links import pharaoh
+from regard.data.batching.order import mixed
+from regard.data.example import Example
+from regard.data.generated import SYLLABLES, Generated
+from regard.data.problems import DataError
+from regard.data.split import Part
+
+_NOUNS, _ADJECTIVES, _VERBS, _ADVERBS = 60, 20, 30, 10
+_SUBJECT, _OBJECT, _JOIN = "ka", "wo", "to"
+_THE, _WHILE = "the", "while"
+
+
+class _Entry(NamedTuple):
+    """A source word and its translation, one word or two."""
+
+    source: str
+    target: tuple[str, ...]
+
+
+class _Lexicon(NamedTuple):
+    nouns: list[_Entry]
+    adjectives: list[_Entry]
+    verbs: list[_Entry]
+    adverbs: list[_Entry]
+
+
+class _Said(NamedTuple):
+    """A target word and the number of its source word; None for a word of grammar."""
+
+    word: str
+    source: int | None
+
+
+@dataclass(frozen=True)
+class Clauses(Generated):
+    """Sentences of an invented language to those of another, with gold links of their words.
+
+    The source has subject, object, verb, each noun before its adjective and with a particle behind it; the target has
+    subject, verb, object, with adjectives before nouns and an article before each noun phrase. Of two clauses the
+    target says the second one first. A third of the nouns and verbs become two words. Particles and articles are linked
+    to nothing, and the word that joins two clauses to its counterpart.
+
+    Args:
+        split: "train" (80% of all sentences), "valid" or "test" (10% each).
+        size: how many examples; each is a function of seed, split and its number.
+        seed: another seed, other examples; sentences stay in their split, words keep their translations.
+
+    >>> example = Clauses(size=1, seed=3)[0]
+    >>> for name in ("source", "target", "links"):
+    ...     print(example.fields[name])
+    pobube lupebe ka zutoba ganebe wo tiseba
+    the panobe gobube gebebe the zivaba damoba
+    1-1 0-2 6-3 4-5 3-6
+    """
+
+    split: Part = "train"
+    size: int = field(default=8000, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.check_split()
+        if self.size < 1:
+            raise DataError(f"size is {self.size}; it must be at least 1")
+
+    def example(self, index: int) -> Example:
+        for attempt in count():
+            draws = iter(mixed(np.arange(24, dtype=np.uint64), self.seed, index, attempt).tolist())
+            source: list[str] = []
+            clauses = [_clause(draws, source)]
+            if next(draws) % 2:
+                source.append(_JOIN)
+                joint = _Said(_WHILE, len(source) - 1)
+                clauses = [[*_clause(draws, source), joint], *clauses]
+            if self.is_here(" ".join(source)):
+                break
+        target = [said for clause in clauses for said in clause]
+        links = {(said.source, place) for place, said in enumerate(target) if said.source is not None}
+        texts = {"source": " ".join(source), "target": " ".join(said.word for said in target)}
+        return Example({**texts, "links": pharaoh(links)}, self.where(index))
+
+
+def _clause(draws: Iterator[int], source: list[str]) -> list[_Said]:
+    """Append a clause to the source, and return its translation."""
+    lexicon = _lexicon()
+    subject = _phrase(draws, source, _SUBJECT)
+    thing = _phrase(draws, source, _OBJECT)
+    adverb = _word(draws, lexicon.adverbs, source) if next(draws) % 3 == 0 else []
+    verb = _word(draws, lexicon.verbs, source)
+    return [*subject, *verb, *thing, *adverb]
+
+
+def _phrase(draws: Iterator[int], source: list[str], particle: str) -> list[_Said]:
+    lexicon = _lexicon()
+    noun = _word(draws, lexicon.nouns, source)
+    adjective = _word(draws, lexicon.adjectives, source) if next(draws) % 2 else []
+    source.append(particle)
+    return [_Said(_THE, None), *adjective, *noun]
+
+
+def _word(draws: Iterator[int], entries: list[_Entry], source: list[str]) -> list[_Said]:
+    entry = entries[next(draws) % len(entries)]
+    source.append(entry.source)
+    return [_Said(word, len(source) - 1) for word in entry.target]
+
+
+@cache
+def _lexicon() -> _Lexicon:
+    """The words of both languages: no word is in both."""
+    words = [first + second + third for first in SYLLABLES for second in SYLLABLES for third in SYLLABLES[:2]]
+    order = np.argsort(mixed(np.arange(len(words), dtype=np.uint64), 11), kind="stable")
+    fresh = (words[place] for place in order.tolist())
+    kinds = ((_NOUNS, 3), (_ADJECTIVES, 0), (_VERBS, 3), (_ADVERBS, 0))
+    return _Lexicon(*(_entries(fresh, number, every) for number, every in kinds))
+
+
+def _entries(fresh: Iterator[str], number: int, every: int) -> list[_Entry]:
+    """Take entries from new words; of each `every` one has two target words, 0 for none."""
+    return [
+        _Entry(next(fresh), tuple(next(fresh) for _ in range(2 if every and place % every == 0 else 1)))
+        for place in range(number)
+    ]
