@@ -32,6 +32,7 @@ tasks
 runs
 predictor
 systems
+report
 train
 compare bench
 cli
