@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import torch
 
 from regard.recipes.library import shipped
 from regard.recipes.load import load
-from regard.report.material import material, trained_material
+from regard.report.material import trained_material
 from regard.report.run_page import run_page
 from regard.runs.run import Run
 from regard.train.screen import Screen
@@ -25,25 +24,39 @@ _CHEAP = ["train.steps=2", "train.valid_every=2", "train.log_every=1", "train.ch
 def small(name: str) -> list[str]:
     """Assignments that make a recipe train two updates on little data."""
     recipe = load(name, model=False).recipe
+    rare = ["tokenizer.min_frequency=1"] if recipe.tokenizer.min_frequency > 1 else []
     keys = [key for key in SMALL if key in type(recipe.data).model_fields]
-    return [*_CHEAP, *(f"data.{key}={SMALL[key]}" for key in keys), *([] if recipe.init is None else ["init=null"])]
+    return [*_CHEAP, *rare, *(f"data.{key}={SMALL[key]}" for key in keys), *([] if recipe.init is None else ["init=null"])]
+
+
+def first_of_each_kind() -> list[str]:
+    """Recipes of which no other has the same task and model before."""
+    found: dict[tuple[str, str], str] = {}
+    for name in OFFLINE:
+        recipe = load(name, model=False).recipe
+        found.setdefault((recipe.task, recipe.model.kind), name)
+    return list(found.values())
+
+
+FIRST = first_of_each_kind()
 
 
 def test_there_are_recipes_that_run_offline() -> None:
     assert len(OFFLINE) >= 25
 
 
-@pytest.mark.parametrize("name", OFFLINE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in FIRST else [pytest.mark.long]) for name in OFFLINE]
+)
 def test_a_run_of_two_updates_has_a_page(name: str, tmp_path: Path) -> None:
     recipe = load(name, small(name)).recipe
     run = Run(tmp_path / recipe.run)
     with torch.device("cpu"):
         trainer = Trainer(recipe, run, screen=Screen(quiet=True))
         outcome = trainer.fit()
-        t=time.time()
         made = run_page(trained_material(run.folder, trainer.splits, {"valid": outcome.valid, "test": outcome.test}))
-        print(name, time.time()-t, len(made))
     page = Page(made)
     assert page.problems == []
+    Path(f"/work/scratch/report/pages/{name}.html").write_text(made)
     assert {"results", "curves", "attention", "examples", "data", "training", "recipe"} <= set(page.ids)
     Path(f"/work/scratch/report/pages/{name}.html").write_text(made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from base64 import b64encode
 from collections.abc import Sequence
@@ -15,56 +16,77 @@ from regard.report.examples import Row
 from regard.report.figure import figure
 from regard.report.heat_map import cropped, heat_map
 from regard.report.markup import Markup, element, joined, text
+from regard.report.network import network_map
 from regard.report.page import paragraph
 from regard.report.table import numbers_behind
 from regard.tasks.input_output import InputOutput
 from regard.tasks.task import Task
-from regard.view.panels import draw
 
 _LARGEST = 3  # columns that the table behind a map names for each row
 _WIDE = 18  # columns of a map that takes the whole width
+_PANELS = 8  # of all examples together, where one has several
 _TITLE = 160  # letters of a title that are shown
 
 
 def attention(model: nn.Module, task: Task, search: Search, chosen: Sequence[Row]) -> Markup:
     """Return what a model looks at while it answers some inputs; a sentence for one that cannot be drawn."""
-    return element("div", [_example(model, task, search, row) for row in chosen], class_="figures")
+    parts: list[Markup] = []
+    drawn = 0
+    for row in chosen:
+        figures = _figures(model, task, search, row)
+        if drawn and drawn + len(figures) > max(_PANELS, len(chosen)):
+            break
+        drawn += len(figures)
+        parts.append(element("article", _heading(task, row), element("div", figures, class_="figures")))
+    return element("div", parts, class_="looks")
 
 
-def _example(model: nn.Module, task: Task, search: Search, row: Row) -> Markup:
+def _figures(model: nn.Module, task: Task, search: Search, row: Row) -> list[Markup]:
     try:
         if type(task).draw is not InputOutput.draw:  # a picture of its own, with what was attended to below the weights
-            return _picture(model, task, search, row)
-        return joined(panel_figure(panel, _wanted(row)) for panel in task.panels(model, row.asked, search))
+            return [_picture(model, task, search, row)]
+        said = f"{row.prediction.source} → {row.prediction.text}"
+        return [panel_figure(panel, heading=said) for panel in task.panels(model, row.asked, search)]
     except ValueError as problem:
-        return paragraph(text(_cut(row.prediction.source)), f": {problem}.", kind="soft")
+        return [paragraph(f"{problem}.", kind="soft")]
 
 
-def _wanted(row: Row) -> str:
-    """Return the right answers beside a wrong one."""
-    return f"(right: {_cut(' / '.join(row.references))})" if row.right is False else ""
+def _heading(task: Task, row: Row) -> Markup:
+    """Return input and answer, and the right one beside a wrong one."""
+    asked, said = _cut(task.shown_input(row.prediction)), _cut(row.prediction.said())
+    right = _cut(" / ".join(row.references))
+    beside = element("span", " (right: ", text(right), ")", class_="soft") if row.right is False else None
+    return element("h3", text(asked), " → ", text(said), beside)
 
 
-def panel_figure(panel: Panel, note: str = "") -> Markup:
-    """Return one panel as a figure that needs no script, with a note behind its title."""
+def panel_figure(panel: Panel, *, heading: str = "") -> Markup:
+    """Return one panel as a figure that needs no script.
+
+    Args:
+        panel: what is drawn.
+        heading: what stands above it, and is not said again.
+    """
+    title = "" if plain(panel.title) == plain(heading) else panel.title
     if isinstance(panel, MarkedText):
-        return figure(_marked_lines(panel), _title(panel, note), wide=True)
+        return figure(_marked_lines(panel), _caption(title), wide=True)
     if isinstance(panel, Network):
-        with tempfile.TemporaryDirectory() as folder:
-            draw([panel], Path(folder) / "network.png")
-            return figure(_image(Path(folder) / "network.png", panel.title), _title(panel, note))
+        return figure(network_map(panel), _caption(title))
     values: list[list[float]] = panel.values.detach().float().cpu().tolist()
     across = max(map(len, values), default=0)
-    drawn = heat_map(values, panel.rows, panel.columns, _cut(panel.title), down=panel.down, along=panel.along)
-    title = _title(panel, note, cropped(len(values), across))
-    return figure(drawn, title, _behind(panel, values), wide=across > _WIDE)
+    said = _cut(panel.title) or "Weights"
+    drawn = heat_map(values, panel.rows, panel.columns, said, down=panel.down, along=panel.along)
+    return figure(drawn, _caption(title, cropped(len(values), across)), _behind(panel, values), wide=across > _WIDE)
 
 
-def _title(panel: Panel, *more: str) -> Markup:
-    lines = [line for line in panel.title.splitlines() if line.strip()]
-    said = [text(_cut(line)) for line in lines] or [Markup("Weights")]
-    shown = [part for one in said for part in (Markup(" · "), one)][1:]
-    return joined(element("b", shown), ((" ", text(one)) for one in more if one))
+def plain(title: str) -> str:
+    """Return a title without isolates of direction, with single spaces and bars for tabs."""
+    return " ".join(re.sub("[\u2066-\u2069]", "", title.replace("|", " ")).split())
+
+
+def _caption(title: str, more: str = "") -> Markup:
+    lines = [text(_cut(line)) for line in title.splitlines() if line.strip()]
+    shown = [part for one in lines for part in (Markup(" · "), one)][1:]
+    return joined(element("b", shown), f" {more}" if more else None) if shown or more else Markup("")
 
 
 def _behind(panel: Panel, values: Sequence[Sequence[float]]) -> Markup:
@@ -99,8 +121,7 @@ def _picture(model: nn.Module, task: Task, search: Search, row: Row) -> Markup:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "picture.png"
         task.draw(model, row.asked, search, path)
-        said = f"{_cut(row.prediction.source)} → {_cut(row.prediction.said())}"
-        return figure(_image(path, said), joined(element("b", text(said)), " ", text(_wanted(row))), wide=True)
+        return figure(_image(path, f"{_cut(row.prediction.source)} → {_cut(row.prediction.said())}"), "", wide=True)
 
 
 def _image(path: Path, said: str) -> Markup:

@@ -10,7 +10,8 @@ from regard.report.markup import Markup, joined
 from regard.report.scale import Scale, short
 
 WIDTH, HEIGHT = 420.0, 250.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 12.0, 40.0
+_NAME, _LETTER = 26.0, 6.4  # width of the name of the heights, and of a letter of their numbers
+_RIGHT, _TOP, _BOTTOM = 14.0, 12.0, 40.0
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,14 @@ class Axes:
         """
         found = [*values, 0.0] if zero else list(values)
         up = Scale.over(found, HEIGHT - _BOTTOM, _TOP, logarithmic=False if zero else logarithmic)
-        return Axes(Scale.over(steps, _LEFT, WIDTH - _RIGHT, logarithmic=False), up)
+        left = _NAME + _LETTER * max(len(short(at)) for at in up.ticks())
+        return Axes(Scale.over(steps, left, WIDTH - _RIGHT, logarithmic=False), up)
 
     @staticmethod
     def for_bars(count: int, values: Iterable[float]) -> Axes:
         """Return axes for so many bars, which stand at 0.5, 1.5, ..."""
         found = Axes.over([0.0, 1.0], values, zero=True)
-        return Axes(Scale(0.0, float(max(1, count)), _LEFT, WIDTH - _RIGHT), found.up)
+        return Axes(Scale(0.0, float(max(1, count)), found.along.start, WIDTH - _RIGHT), found.up)
 
     def grid(self, along_name: str, up_name: str) -> Markup:
         """Return the lines and numbers of both axes, with their names."""
@@ -70,15 +72,15 @@ class Axes:
         for at in self.up.ticks():
             y = self.up.place(at)
             lines += [
-                line(_LEFT, y, self.width - _RIGHT, y, "grid"),
-                label(short(at), _LEFT - 7, y + 4, anchor="end"),
+                line(self.along.start, y, self.width - _RIGHT, y, "grid"),
+                label(short(at), self.along.start - 7, y + 4, anchor="end"),
             ]
         scale = " (log)" if self.up.logarithmic else ""
         middle = (_TOP + self._floor) / 2
         return joined(lines, label(f"{name}{scale}", 12, middle, kind="axis", anchor="middle", turned=True))
 
     def _name(self, name: str) -> Markup:
-        middle = (_LEFT + self.width - _RIGHT) / 2
+        middle = (self.along.start + self.along.end) / 2
         return label(name, middle, self.height - 5, kind="axis", anchor="middle")
 
     @property

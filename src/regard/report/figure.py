@@ -8,9 +8,12 @@ from regard.report.markup import Markup, element, joined
 def figure(chart: Markup, caption: Markup | str, behind: Markup | None = None, *, wide: bool = False) -> Markup:
     """Return a chart with what it shows below it, and its numbers folded away."""
     return element(
-        "figure", element("div", chart, class_="chart"), element("figcaption", caption), behind,
+        "figure",
+        element("div", chart, class_="chart"),
+        element("figcaption", caption) if caption else None,
+        behind,
         class_="wide" if wide else None,
-    )  # fmt: skip
+    )
 
 
 def svg(width: float, height: float, label: str, *content: Markup, fixed: bool = False) -> Markup:

@@ -12,6 +12,7 @@ from regard.report.scale import short
 from regard.view.text import isolated, visible
 
 _CELL, _LETTER = 19.0, 6.6
+_FAINT = 0.01  # of the largest, below which a cell stays empty
 _LONGEST = 22  # letters of a name that are shown
 _UPRIGHT = 2  # letters of names that stand above their columns; longer ones are turned
 _ROWS, _COLUMNS = 60, 120
@@ -48,6 +49,7 @@ def heat_map(
         _cell(left + _CELL * column, top + _CELL * row, value, largest, f"{left_names[row]}, {top_names[column]}")
         for row, line in enumerate(values[:count])
         for column, value in enumerate(line[:across])
+        if abs(value) / largest >= _FAINT
     ]
     inside = [] if said is None else [
         label(shown, left + _CELL * (column + 0.5), top + _CELL * row + 13, kind=_ink(values[row][column], largest),
@@ -66,7 +68,7 @@ def heat_map(
         label(down, 11, top + _CELL * count / 2, kind="axis", anchor="middle", turned=True) if down else Markup(""),
         label(along, left + _CELL * across / 2, 12, kind="axis", anchor="middle") if along else Markup(""),
     ]
-    return svg(width, height, title, joined(cells, inside, beside, above, axes), fixed=True)
+    return svg(width, height, title, joined(_ground(left, top, across, count), cells, inside, beside, above, axes), fixed=True)
 
 
 def cropped(rows: int, columns: int) -> str:
@@ -98,6 +100,13 @@ def _cell(x: float, y: float, value: float, largest: float, name: str) -> Markup
     box = {"x": f"{x:.1f}", "y": f"{y:.1f}", "width": f"{_CELL - 1:g}", "height": f"{_CELL - 1:g}"}
     title = element("title", f"{name}: {short(value)}")
     return element("rect", title, class_="cell below" if value < 0 else "cell", fill_opacity=strength, **box)
+
+
+def _ground(left: float, top: float, across: int, down: int) -> Markup:
+    """Return the lines between the cells, as one path."""
+    rows = "".join(f"M{left:.1f} {top + _CELL * row - 0.5:.1f}h{_CELL * across:.1f}" for row in range(down + 1))
+    columns = "".join(f"M{left + _CELL * column - 0.5:.1f} {top:.1f}v{_CELL * down:.1f}" for column in range(across + 1))
+    return element("path", d=rows + columns, class_="ground")
 
 
 def _ink(value: float, largest: float) -> str:

@@ -26,7 +26,8 @@ def headline(found: Material) -> Markup:
     if found.measured is not None:
         scores = sorted(found.measured.scores.items(), key=lambda one: one[0] not in found.tallies)
         for label, score in scores[:_TILES]:
-            parts.append((f"{found.split} {score.name}", shown(score.value), _interval(found, label)))
+            interval = _interval(found, label)
+            parts.append((f"{found.split} {score.name}", shown(score.value), interval and f"95%: {interval}"))
         parts.append((f"{found.split} loss", shown(found.measured.loss), found.measured.loss_unit))
     if found.predictor is not None:
         count = sum(parameter.numel() for parameter in found.predictor.model.parameters())
@@ -129,4 +130,4 @@ def _interval(found: Material, label: str) -> str:
 
 
 def _words(name: str) -> str:
-    return name.replace("_", " ")
+    return "learning rate" if name == "rate" else name.replace("_", " ")

@@ -49,7 +49,7 @@ class Scale:
         if logarithmic and low > 0:
             return Scale(10.0 ** math.floor(math.log10(low)), 10.0 ** _above(math.log10(high)), start, end, True)
         if low == high:
-            low, high = (low - 1, high + 1) if low == 0 else (low - abs(low) * 0.1, high + abs(high) * 0.1)
+            low, high = (0.0, 1.0) if low == 0 else (low - abs(low) * 0.1, high + abs(high) * 0.1)
         step = _step(high - low, 5)
         return Scale(math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step, start, end)
 
