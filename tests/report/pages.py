@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 
 _VOID = {"meta", "br", "img", "link"}
 _HEADINGS = ("h1", "h2", "h3")
@@ -32,9 +33,7 @@ class Page(HTMLParser):
         self.problems += [f"#{name} leads nowhere" for name in self.links if name not in self.ids]
         levels = [_HEADINGS.index(name) for name in self.headings]
         self.problems += [
-            f"heading {level + 1} after {before + 1}"
-            for before, level in zip(levels, levels[1:], strict=False)
-            if level > before + 1
+            f"heading {level + 1} after {before + 1}" for before, level in pairwise(levels) if level > before + 1
         ]
         text = " ".join(self.words)
         self.problems += [f"the page says {word}" for word in ("nan", "inf", "None") if re.search(rf"\b{word}\b", text)]

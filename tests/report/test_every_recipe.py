@@ -18,7 +18,13 @@ from tests.report.pages import Page
 
 OFFLINE = [name for name, path in shipped().items() if "data.root" not in path.read_text().partition("\n")[0]]
 SMALL = {"train_size": 48, "valid_size": 7, "test_size": 11, "nodes": 120, "words": 24}
-_CHEAP = ["train.steps=2", "train.valid_every=2", "train.log_every=1", "train.checkpoint_every=2", "evaluate.examples=1"]
+_CHEAP = [
+    "train.steps=2",
+    "train.valid_every=2",
+    "train.log_every=1",
+    "train.checkpoint_every=2",
+    "evaluate.examples=1",
+]
 
 
 def small(name: str) -> list[str]:
@@ -26,7 +32,12 @@ def small(name: str) -> list[str]:
     recipe = load(name, model=False).recipe
     rare = ["tokenizer.min_frequency=1"] if recipe.tokenizer.min_frequency > 1 else []
     keys = [key for key in SMALL if key in type(recipe.data).model_fields]
-    return [*_CHEAP, *rare, *(f"data.{key}={SMALL[key]}" for key in keys), *([] if recipe.init is None else ["init=null"])]
+    return [
+        *_CHEAP,
+        *rare,
+        *(f"data.{key}={SMALL[key]}" for key in keys),
+        *([] if recipe.init is None else ["init=null"]),
+    ]
 
 
 def first_of_each_kind() -> list[str]:
@@ -57,6 +68,4 @@ def test_a_run_of_two_updates_has_a_page(name: str, tmp_path: Path) -> None:
         made = run_page(trained_material(run.folder, trainer.splits, {"valid": outcome.valid, "test": outcome.test}))
     page = Page(made)
     assert page.problems == []
-    Path(f"/work/scratch/report/pages/{name}.html").write_text(made)
     assert {"results", "curves", "attention", "examples", "data", "training", "recipe"} <= set(page.ids)
-    Path(f"/work/scratch/report/pages/{name}.html").write_text(made)

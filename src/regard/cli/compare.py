@@ -77,7 +77,8 @@ def _train(pool: Pool) -> None:
 
 
 def _write(comparison: Comparison, pool: Pool) -> None:
-    """Print the table; write the page, the CSV and the picture into the comparison's folder."""
+    """Print the table; write the pages, the CSV and the picture into the comparison's folder."""
+    from regard.compare.page import comparison_page
     from regard.compare.picture import draw
     from regard.compare.result import rows
     from regard.compare.table import as_csv, columns, markdown, on_screen
@@ -89,4 +90,6 @@ def _write(comparison: Comparison, pool: Pool) -> None:
         with written(comparison.folder / f"comparison.{suffix}") as draft:
             draft.write_text(text, encoding="utf-8")
     draw(comparison, found, comparison.folder / "comparison.png")
+    with written(comparison.folder / "comparison.html") as draft:
+        draft.write_text(comparison_page(comparison, found), encoding="utf-8")
     show(on_screen(comparison, table), f"the comparison is in {escape(str(comparison.folder))}")

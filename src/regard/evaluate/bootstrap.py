@@ -118,7 +118,7 @@ def bootstrap_interval(
     >>> from regard.evaluate import exact_match_tally
     >>> right = exact_match_tally(["a"] * 80 + ["?"] * 20, ["a"] * 100)
     >>> bootstrap_interval(right)
-    Interval(low=0.72, high=0.87, samples=1000, level=0.95, seed=0)
+    Interval(low=0.72, high=0.88, samples=1000, level=0.95, seed=0)
     """
     import numpy as np
 

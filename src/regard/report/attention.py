@@ -37,7 +37,9 @@ def attention(model: nn.Module, task: Task, search: Search, chosen: Sequence[Row
         if drawn and drawn + len(figures) > max(_PANELS, len(chosen)):
             break
         drawn += len(figures)
-        parts.append(element("article", _heading(task, row), element("div", figures, class_="figures")))
+        wide = len(figures) > 1 or 'class="wide"' in figures[0]
+        inside = element("div", figures, class_="figures")
+        parts.append(element("article", _heading(task, row), inside, class_="wide" if wide else None))
     return element("div", parts, class_="looks")
 
 

@@ -39,7 +39,9 @@ def training(found: Material) -> Section:
     """Return warnings, time, versions and machine, as far as the training recorded them."""
     record, parts = found.record, [paragraph(text(one), kind="note") for one in found.missing]
     if record is None:
-        sentence = "The run has no record of warnings, time and versions: it was stopped, or is older than these reports."
+        sentence = (
+            "The run has no record of warnings, time and versions: it was stopped, or is older than these reports."
+        )
         return Section("training", "Training", joined(parts, paragraph(sentence)))
     warnings = [element("li", text(one)) for one in record.warnings]
     parts.append(element("h3", "Warnings"))

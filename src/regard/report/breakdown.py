@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +79,7 @@ def by_frequency(
 
 
 def by_position(task: Task, predictions: Sequence[Prediction], references: References) -> list[Bar]:
-    """Return the share of words, or characters, of the references that answers have at the same place, by that place."""
+    """Return the share of words, or characters, of the references that answers have at the same place."""
     encoder = task.encoders.get(task.target_field)
     spelled = isinstance(encoder, Tokenizer) and encoder.kind == "characters"
     pairs = (
@@ -107,9 +108,7 @@ def _tokens(
             left[index] -= 1
 
 
-def _labels(
-    task: Task, predictions: Sequence[Prediction], references: References
-) -> Iterator[tuple[str, bool]]:
+def _labels(task: Task, predictions: Sequence[Prediction], references: References) -> Iterator[tuple[str, bool]]:
     for prediction, right in zip(predictions, references, strict=True):
         for wanted, said in zip(task.classes(right[0]), task.classes(prediction.text), strict=True):
             yield wanted, wanted == said
@@ -122,7 +121,7 @@ def _shares(pairs: Iterable[tuple[int, bool]], starts: Sequence[int]) -> list[Ba
         place = int(np.searchsorted(starts, number, side="right"))
         totals[place] += 1
         rights[place] += right
-    names = ["0", *(_range(low, high - 1) for low, high in zip(starts, starts[1:], strict=False)), f"{starts[-1]:,}+"]
+    names = ["0", *(_range(low, high - 1) for low, high in pairwise(starts)), f"{starts[-1]:,}+"]
     bars = [
         Bar(name, right / total, int(total), *wilson(int(right), int(total)))
         for name, total, right in zip(names, totals.tolist(), rights.tolist(), strict=True)

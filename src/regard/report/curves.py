@@ -53,11 +53,9 @@ def curves_figure(
     if not shown:
         return None
     points = [point for curve in shown for point in curve.points]
+    least = min(point.value for point in points)
     ends = [point.value + sign * (point.deviation or 0.0) for point in points for sign in (-1, 1)]
-    positive = min(point.value for point in points) > 0
-    axes = Axes.over(
-        [point.step for point in points], [end for end in ends if end > 0] if positive else ends
-    )
+    axes = Axes.over([point.step for point in points], [max(end, least / 2) for end in ends] if least > 0 else ends)
     chart = svg(
         axes.width,
         axes.height,
@@ -89,7 +87,7 @@ def _mark(axes: Axes, step: float, name: str) -> Markup:
     near = x > axes.width * 0.75
     return joined(
         line(x, axes.up.end, x, axes.up.start, "marked"),
-        label(name, x - 4 if near else x + 4, axes.up.end + 9, anchor="end" if near else None),
+        label(name, x - 4 if near else x + 4, axes.up.end + 9, kind="tick mark", anchor="end" if near else None),
     )
 
 
@@ -131,7 +129,12 @@ def _legend(curves: Sequence[Curve]) -> Markup:
 
 def _behind(curves: Sequence[Curve], of: str, along: str) -> Markup:
     rows = [
-        (f"{point.step:,g}", curve.name, f"{point.value:.5g}", "" if point.deviation is None else f"{point.deviation:.2g}")
+        (
+            f"{point.step:,g}",
+            curve.name,
+            f"{point.value:.5g}",
+            "" if point.deviation is None else f"{point.deviation:.2g}",
+        )
         for curve in curves
         for point in curve.points[:: max(1, -(-len(curve.points) * len(curves) // _LISTED))]
     ]

@@ -29,7 +29,9 @@ def svg(width: float, height: float, label: str, *content: Markup, fixed: bool =
     )
 
 
-def label(shown: str, x: float, y: float, *, kind: str = "tick", anchor: str | None = None, turned: bool = False) -> Markup:
+def label(
+    shown: str, x: float, y: float, *, kind: str = "tick", anchor: str | None = None, turned: bool = False
+) -> Markup:
     """Return a text in a picture."""
     turn = f"rotate(-90 {x:.1f} {y:.1f})" if turned else None
     return element("text", shown, x=f"{x:.1f}", y=f"{y:.1f}", class_=kind, text_anchor=anchor, transform=turn)

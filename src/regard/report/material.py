@@ -65,6 +65,11 @@ class Material:
         """All right answers to each prediction; none of language models."""
         return self._asked[1]
 
+    @property
+    def inputs(self) -> list[Any]:
+        """The inputs that were answered; none of language models."""
+        return self._asked[0]
+
     @cached_property
     def tallies(self) -> dict[str, Tally]:
         """Counts of each metric of the recipe over the measured split, by label."""
@@ -103,9 +108,8 @@ def trained_material(
     known = {name: one for name, one in measured.items() if one is not None}
     name: SplitName = "test" if "test" in known else "valid"
     predictor = _tried(lambda: load(folder, device="cpu"), missing, "no examples or attention")
-    return Material(
-        run, run.recipe(), tuple(run.metrics), Record.of(folder), predictor, splits, name, known.get(name), tuple(missing)
-    )  # fmt: skip
+    recipe, log, record = run.recipe(), tuple(run.metrics), Record.of(folder)
+    return Material(run, recipe, log, record, predictor, splits, name, known.get(name), tuple(missing))
 
 
 def material(folder: Path) -> Material:

@@ -23,9 +23,7 @@ def network_map(network: Network) -> Markup:
     lows = [min(place[axis] for place in places) for axis in (0, 1)]
     spans = [max(place[axis] for place in places) - lows[axis] or 1.0 for axis in (0, 1)]
     room = _SIDE - 2 * _EDGE
-    at = [
-        (_EDGE + room * (x - lows[0]) / spans[0], _EDGE + room * (1 - (y - lows[1]) / spans[1])) for x, y in places
-    ]
+    at = [(_EDGE + room * (x - lows[0]) / spans[0], _EDGE + room * (1 - (y - lows[1]) / spans[1])) for x, y in places]
     groups = sorted(set(network.groups) - {""})
     return svg(
         _SIDE,
@@ -42,7 +40,9 @@ def _edges(network: Network, at: list[tuple[float, float]]) -> list[Markup]:
     return [
         element(
             "line",
-            element("title", f"{network.rows[reader]} reads {network.rows[read]}: {short(float(weights[reader, read]))}"),
+            element(
+                "title", f"{network.rows[reader]} reads {network.rows[read]}: {short(float(weights[reader, read]))}"
+            ),
             x1=f"{at[reader][0]:.1f}",
             y1=f"{at[reader][1]:.1f}",
             x2=f"{at[read][0]:.1f}",

@@ -73,7 +73,11 @@ def versions() -> dict[str, str]:
 
 def machine() -> str:
     """Return what computes: system, processor, threads, and the accelerator if there is one."""
-    parts = [f"{platform.system()} {platform.machine()}", f"{os.cpu_count()} cores", f"{torch.get_num_threads()} threads"]
+    parts = [
+        f"{platform.system()} {platform.machine()}",
+        f"{os.cpu_count()} cores",
+        f"{torch.get_num_threads()} threads",
+    ]
     if torch.cuda.is_available():
         parts.append(torch.cuda.get_device_name())
     return ", ".join(parts)

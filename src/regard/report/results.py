@@ -114,7 +114,13 @@ def _measured(found: Material) -> Iterator[tuple[str | Markup, ...]]:
     unit = found.measured.loss_unit if task is None else task.measured_in
     yield found.split, "loss", f"{found.measured.loss:.4f}", "", unit
     for label, score in found.measured.scores.items():
-        yield found.split, score.name, shown(score.value, ".5g"), _interval(found, label), _signature(found, label, score)
+        yield (
+            found.split,
+            score.name,
+            shown(score.value, ".5g"),
+            _interval(found, label),
+            _signature(found, label, score),
+        )
 
 
 def _signature(found: Material, label: str, score: Score) -> Markup:

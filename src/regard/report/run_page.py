@@ -27,7 +27,11 @@ def run_page(found: Material) -> str:
         background.recipe(found),
     ]
     return document(
-        found.recipe.run, _lead(found), results.headline(found), [one for one in sections if one is not None], _made(found)
+        found.recipe.run,
+        _lead(found),
+        results.headline(found),
+        [one for one in sections if one is not None],
+        _made(found),
     )
 
 

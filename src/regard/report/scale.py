@@ -18,6 +18,7 @@ class Scale:
     Attributes:
         low, high: the numbers at both ends; `low < high`.
         start, end: the places of them, in units of the picture.
+        step: between ticks; a factor of a logarithmic scale.
         logarithmic: whether ratios, not differences, have equal lengths.
     """
 
@@ -25,6 +26,7 @@ class Scale:
     high: float
     start: float
     end: float
+    step: float = 1.0
     logarithmic: bool = False
 
     @staticmethod
@@ -36,7 +38,7 @@ class Scale:
             start, end: places of the smallest and of the largest.
             logarithmic: None for a scale that depends on how far apart they lie.
 
-        >>> scale = Scale.over([0.02, 0.93], 100, 0)
+        >>> scale = Scale.over([0.0, 0.93], 100, 0)
         >>> scale.low, scale.high, round(scale.place(0.5)), scale.ticks()
         (0.0, 1.0, 50, [0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
         >>> Scale.over([3, 2500], 0, 1).ticks()
@@ -47,11 +49,11 @@ class Scale:
         if logarithmic is None:
             logarithmic = low > 0 and high / low > WIDE
         if logarithmic and low > 0:
-            return Scale(10.0 ** math.floor(math.log10(low)), 10.0 ** _above(math.log10(high)), start, end, True)
+            return Scale(10.0 ** math.floor(math.log10(low)), 10.0 ** _above(math.log10(high)), start, end, 10.0, True)
         if low == high:
             low, high = (0.0, 1.0) if low == 0 else (low - abs(low) * 0.1, high + abs(high) * 0.1)
         step = _step(high - low, 5)
-        return Scale(math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step, start, end)
+        return Scale(math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step, start, end, step)
 
     def place(self, value: float) -> float:
         """Return the place of a number."""
@@ -66,9 +68,8 @@ class Scale:
             first, last = round(math.log10(self.low)), round(math.log10(self.high))
             every = max(1, -(-(last - first) // 6))
             return [10.0**power for power in range(first, last + 1, every)]
-        step = _step(self.high - self.low, 5)
-        count = round((self.high - self.low) / step)
-        return [round(self.low + place * step, 12) for place in range(count + 1)]
+        count = round((self.high - self.low) / self.step)
+        return [round(self.low + place * self.step, 12) for place in range(count + 1)]
 
 
 def _above(power: float) -> int:

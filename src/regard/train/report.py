@@ -17,7 +17,9 @@ from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.confusion import Confusion
 from regard.evaluate.score import shown
 from regard.explain.panel import Panel
+from regard.recipes.data_section import Split as SplitName
 from regard.recipes.sections import Recipe
+from regard.report.answers import Answers
 from regard.report.material import trained_material
 from regard.report.record import Record, machine, versions
 from regard.report.run_page import write_page
@@ -87,7 +89,7 @@ def report(run: Run, recipe: Recipe, outcome: Outcome) -> None:
 
 
 def report_page(trainer: Trainer, outcome: Outcome, command: str) -> None:
-    """Write `report.html`, and beside it in `report.json` what only this process knows.
+    """Write `report.html`, the answers to the test split, and in `report.json` what only this process knows.
 
     None of its failures ends a run.
 
@@ -109,7 +111,11 @@ def report_page(trainer: Trainer, outcome: Outcome, command: str) -> None:
             versions=versions(),
             machine=machine(),
         ).save(trainer.run.folder)
-        write_page(trained_material(trainer.run.folder, trainer.splits, {"valid": outcome.valid, "test": outcome.test}))
+        splits: dict[SplitName, Measured | None] = {"valid": outcome.valid, "test": outcome.test}
+        found = trained_material(trainer.run.folder, trainer.splits, splits)
+        if (answers := Answers.made(found)) is not None:
+            answers.save(trainer.run.folder)
+        write_page(found)
     except Exception as problem:  # whatever it is: the run is worth more than its page
         why = str(problem).partition("\n")[0] or type(problem).__name__
         screen.notice(f"the page report.html was not written ({why}); `regard report {trainer.run.folder}` tries again")
