@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -65,4 +64,4 @@ class Answers:
         return metric.count(self.answers, right)
 
 
-_ANSWERS: TypeAdapter[Any] = TypeAdapter(Answers)
+_ANSWERS = TypeAdapter(Answers)

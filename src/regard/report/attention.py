@@ -108,11 +108,15 @@ def _marked_lines(panel: MarkedText) -> Markup:
     largest = max((value for row in values for value in row), default=0.0) or 1.0
     top = max(panel.line_weights, default=0.0) or 1.0
     rows = [
-        element("p", _mark(f"{weight:.2f}", weight / top, weight), " ",
-                ((_mark(word, value / largest, value), " ") for word, value in zip(words, row, strict=False)))
+        element("p", _mark(f"{weight:.2f}", weight / top, weight), _words(words, row, largest))
         for weight, words, row in zip(panel.line_weights, panel.words, values, strict=True)
-    ]  # fmt: skip
+    ]
     return element("div", rows, class_="lines")
+
+
+def _words(words: Sequence[str], values: Sequence[float], largest: float) -> Markup:
+    marked = (_mark(word, value / largest, value) for word, value in zip(words, values, strict=False))
+    return joined(joined(" ", one) for one in marked)
 
 
 def _mark(word: str, share: float, value: float) -> Markup:

@@ -79,7 +79,7 @@ def breakdowns(found: Material) -> Section | None:
              "caption": "Words or characters that answer and reference have at the same place."},
         ),
     )  # fmt: skip
-    charts = [bars_figure(bars, **settings) for bars, settings in kinds if bars]  # type: ignore[arg-type]
+    charts = [bars_figure(bars, **settings) for bars, settings in kinds if bars]
     return Section("errors", "Errors", element("div", charts, class_="figures")) if charts else None
 
 

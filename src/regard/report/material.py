@@ -22,7 +22,8 @@ from regard.tasks.splits import Split, prepared
 
 EXAMPLES = 200
 """Examples of a report, each with its loss."""
-T = TypeVar("T")
+Of = TypeVar("Of")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def trained_material(
     run, missing = Run(folder), list[str]()
     known = {name: one for name, one in measured.items() if one is not None}
     name: SplitName = "test" if "test" in known else "valid"
-    predictor = _tried(lambda: load(folder, device="cpu"), missing, "no examples or attention")
+    predictor = _tried(lambda one: load(one, device="cpu"), folder, missing, "no examples or attention")
     recipe, log, record = run.recipe(), tuple(run.metrics), Record.of(folder)
     return Material(run, recipe, log, record, predictor, splits, name, known.get(name), tuple(missing))
 
@@ -120,20 +121,21 @@ def material(folder: Path) -> Material:
     """
     run, missing = Run(folder), list[str]()
     recipe, record, log = run.recipe(), Record.of(folder), tuple(run.metrics)
-    predictor = _tried(lambda: load(folder), missing, "there are no examples, and nothing is measured")
+    predictor = _tried(load, folder, missing, "there are no examples, and nothing is measured")
     if predictor is None:
         return Material(run, recipe, log, record, missing=tuple(missing))
     cache, encoders = folder.parent / ".cache", predictor.task.encoders
     splits: dict[str, Split | None] = {}
     names: tuple[SplitName, ...] = ("train", "valid", "test")
     for name in names:
-        read = _tried(lambda name=name: [prepared(recipe, name, encoders, cache)], missing, f"no split {name}")
+        read = _tried(lambda one: [prepared(recipe, one, encoders, cache)], name, missing, f"no split {name}")
         splits[name] = None if read is None else read[0]
     chosen = next((name for name in ("test", "valid") if splits[name] is not None), None)
     found, split = None, None if chosen is None else splits[chosen]
     if split is not None:
         found = _tried(
-            lambda: measure(predictor.model, predictor.task, split, recipe, samples=recipe.evaluate.examples),
+            lambda one: measure(predictor.model, predictor.task, one, recipe, samples=recipe.evaluate.examples),
+            split,
             missing,
             "nothing is measured",
         )
@@ -141,10 +143,10 @@ def material(folder: Path) -> Material:
     return Material(run, recipe, log, record, predictor, splits, named, found, tuple(missing))
 
 
-def _tried(make: Callable[[], T], missing: list[str], without: str) -> T | None:
+def _tried(make: Callable[[Of], Made], of: Of, missing: list[str], without: str) -> Made | None:
     """Return what is made; None, and a sentence for the page, if the run or its data do not have it."""
     try:
-        return make()
+        return make(of)
     except (RunError, ValueError, OSError) as problem:
         missing.append(f"{without}: {problem}")
         return None

@@ -7,7 +7,6 @@ import platform
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 import torch
 from pydantic import TypeAdapter, ValidationError
@@ -57,7 +56,7 @@ class Record:
             return None
 
 
-_RECORD: TypeAdapter[Any] = TypeAdapter(Record)
+_RECORD = TypeAdapter(Record)
 
 
 def versions() -> dict[str, str]:
