@@ -27,6 +27,7 @@ from typing import Any
 from regard.predictor import Predictor, load
 from regard.recipes.library import shipped
 from regard.tasks.splits import examples
+from regard.view.panels import draw as draw_panels
 
 ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "docs" / "gallery"
@@ -98,7 +99,8 @@ def draw(entry: Entry, runs: Path) -> None:
     """Train a system if need be, and draw what its model looks at."""
     predictor = load(trained(entry, runs), device="cpu")
     GALLERY.mkdir(parents=True, exist_ok=True)
-    doubt = predictor.task.draw(predictor.model, asked(entry, predictor), predictor.search, entry.picture)
+    panels = predictor.task.panels(predictor.model, asked(entry, predictor), predictor.search)
+    doubt = draw_panels(panels, entry.picture)
     size = entry.picture.stat().st_size
     print(f"{entry.picture}: {size:,} bytes{'' if doubt is None else f'; {doubt}'}")
     if size > LARGEST:

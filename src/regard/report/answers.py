@@ -35,12 +35,13 @@ class Answers:
     @staticmethod
     def made(found: Material) -> Answers | None:
         """Return the answers of a run that was measured; None of a language model, which has none."""
-        if found.measured is None or found.predictor is None or not found.references:
+        asked = found.questions
+        if found.measured is None or found.predictor is None or asked is None:
             return None
-        task, asked = found.predictor.task, found.inputs
+        task = found.predictor.task
         reads = any(metric.compares == "records" for metric in found.recipe.metrics)
-        records = [task.record(one) for one in asked] if reads else []
-        return Answers(found.split, [one.text for one in found.measured.predictions], found.references, records)
+        records = [task.record(one) for one in asked.inputs] if reads else []
+        return Answers(found.split, [one.text for one in found.measured.predictions], asked.references, records)
 
     @staticmethod
     def of(folder: Path) -> Answers | None:

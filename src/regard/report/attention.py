@@ -11,7 +11,7 @@ from pathlib import Path
 from torch import nn
 
 from regard.decode.search import Search
-from regard.explain.panel import MarkedText, Network, Panel
+from regard.explain.panel import Frames, GlimpsePath, MarkedText, Network, Panel, Regions
 from regard.report.examples import Row
 from regard.report.figure import figure
 from regard.report.heat_map import cropped, heat_map
@@ -19,8 +19,8 @@ from regard.report.markup import Markup, element, joined, text
 from regard.report.network import network_map
 from regard.report.page import paragraph
 from regard.report.table import numbers_behind
-from regard.tasks.input_output import InputOutput
 from regard.tasks.task import Task
+from regard.view.panels import draw
 
 _LARGEST = 3  # columns that the table behind a map names for each row
 _WIDE = 18  # columns of a map that takes the whole width
@@ -45,8 +45,6 @@ def attention(model: nn.Module, task: Task, search: Search, chosen: Sequence[Row
 
 def _figures(model: nn.Module, task: Task, search: Search, row: Row) -> list[Markup]:
     try:
-        if type(task).draw is not InputOutput.draw:  # a picture of its own, with what was attended to below the weights
-            return [_picture(model, task, search, row)]
         said = f"{row.prediction.source} → {row.prediction.text}"
         return [panel_figure(panel, heading=said) for panel in task.panels(model, row.asked, search)]
     except ValueError as problem:
@@ -73,6 +71,8 @@ def panel_figure(panel: Panel, *, heading: str = "") -> Markup:
         return figure(_marked_lines(panel), _caption(title), wide=True)
     if isinstance(panel, Network):
         return figure(network_map(panel), _caption(title))
+    if isinstance(panel, Regions | GlimpsePath | Frames):
+        return figure(_image(panel, _cut(panel.title or heading)), _caption(title), wide=True)
     values: list[list[float]] = panel.values.detach().float().cpu().tolist()
     across = max(map(len, values), default=0)
     said = _cut(panel.title) or "Weights"
@@ -123,15 +123,12 @@ def _mark(word: str, share: float, value: float) -> Markup:
     return element("mark", text(word), style=f"--w:{share:.2f}", title=f"{value:.3g}")
 
 
-def _picture(model: nn.Module, task: Task, search: Search, row: Row) -> Markup:
+def _image(panel: Panel, said: str) -> Markup:
+    """Return weights over a picture or a recording as an image."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "picture.png"
-        task.draw(model, row.asked, search, path)
-        return figure(_image(path, f"{_cut(row.prediction.source)} → {_cut(row.prediction.said())}"), "", wide=True)
-
-
-def _image(path: Path, said: str) -> Markup:
-    data = b64encode(path.read_bytes()).decode()
+        path = Path(folder) / "panel.png"
+        draw([panel], path)
+        data = b64encode(path.read_bytes()).decode()
     return element("img", src=f"data:image/png;base64,{data}", alt=f"What the model looks at: {said}")
 
 

@@ -55,9 +55,10 @@ def examples(found: Material) -> Section:
 
 def breakdowns(found: Material) -> Section | None:
     """Return charts of the errors by length, frequency and position; None where none of them says anything."""
-    if found.predictor is None or found.measured is None or not found.tallies:
+    asked = found.questions
+    if found.predictor is None or found.measured is None or not found.tallies or asked is None:
         return None
-    task, predictions, references = found.predictor.task, found.measured.predictions, found.references
+    task, predictions, references = found.predictor.task, found.measured.predictions, asked.references
     label, tally = next(iter(found.tallies.items()))
     name = found.measured.scores[label].name
     kinds = (

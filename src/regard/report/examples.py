@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from regard.recipes.sections import Recipe
-from regard.tasks.measurement import Measured, inputs_and_references
+from regard.tasks.measurement import Measured
 from regard.tasks.prediction import Prediction
 from regard.tasks.splits import Split
 from regard.tasks.task import Task
@@ -36,34 +36,64 @@ class Row:
     loss: float | None = None
 
 
-def rows(model: nn.Module, task: Task, split: Split, recipe: Recipe, measured: Measured, *, most: int) -> list[Row]:
+@dataclass(frozen=True)
+class Questions:
+    """Inputs of a split, as a model is measured on them, read once.
+
+    Attributes:
+        inputs: as `Task.predict` takes them; equal ones once where the task merges them.
+        references: all right answers to each.
+        numbers: of the first example of each.
+        count: of all examples.
+    """
+
+    inputs: list[Any]
+    references: list[list[str]]
+    numbers: list[int]
+    count: int
+
+    @staticmethod
+    def of(task: Task, split: Split, recipe: Recipe) -> Questions:
+        """Return the inputs of a split with their right answers, in the order of predictions."""
+        merges, count = task.merges_equal_inputs(recipe), 0
+        found: dict[Any, tuple[Any, list[str], int]] = {}
+        for count, example in enumerate(split.examples, start=1):
+            asked, right = task.ask(example.fields), task.references(example.fields)
+            found.setdefault(asked if merges else count, (asked, [], count - 1))[1].extend(right)
+        inputs, references, numbers = (list(column) for column in zip(*found.values(), strict=True))
+        return Questions(inputs, references, numbers, count)
+
+
+def rows(
+    model: nn.Module, task: Task, split: Split, measured: Measured, questions: Questions | None, *, most: int
+) -> list[Row]:
     """Return examples evenly spread over a split, the largest loss first where losses are known.
 
     Args:
         model: that answers.
         task: of the run, bound to the model.
         split: that was measured.
-        recipe: of the run.
-        measured: with a prediction for each example, or some continuations of a language model.
+        measured: with a prediction for each input, or some continuations of a language model.
+        questions: the inputs of the split; None of a language model.
         most: how many examples.
     """
-    if task.answer is None:
+    if questions is None:
         return [Row(one.source, one) for one in measured.predictions[:most]]
-    inputs, references = inputs_and_references(task, split, recipe)
-    if len(inputs) != len(measured.predictions):
+    total = len(questions.inputs)
+    if total != len(measured.predictions):
         return []
-    numbers = _numbers(task, split, recipe)
-    chosen = range(0, len(inputs), max(1, -(-len(inputs) // most)))
-    losses = _losses(model, task, split, [numbers[place] for place in chosen]) if numbers else [None] * len(chosen)
+    chosen = range(0, total, max(1, -(-total // most)))
+    alone = split.encoded is None or len(split.encoded) == questions.count  # no example is read in several windows
+    losses = _losses(model, task, split, [questions.numbers[place] for place in chosen] if alone else [])
     found = [
         Row(
-            inputs[place],
+            questions.inputs[place],
             measured.predictions[place],
-            tuple(references[place]),
-            task.right(measured.predictions[place].text, references[place]),
+            tuple(questions.references[place]),
+            task.right(measured.predictions[place].text, questions.references[place]),
             loss,
         )
-        for place, loss in zip(chosen, losses, strict=True)
+        for place, loss in zip(chosen, losses or [None] * len(chosen), strict=True)
     ]
     return sorted(found, key=lambda row: -math.inf if row.loss is None else row.loss, reverse=True)
 
@@ -77,14 +107,6 @@ def shown(examples: Sequence[Row], count: int) -> list[Row]:
     if len(examples) <= count or count < 2:
         return list(examples[:count])
     return [examples[round(place * (len(examples) - 1) / (count - 1))] for place in range(count)]
-
-
-def _numbers(task: Task, split: Split, recipe: Recipe) -> list[int]:
-    """Return the number of the first example of each input; none where a corpus has other rows than examples."""
-    merges, firsts, count = task.merges_equal_inputs(recipe), dict[Any, int](), 0
-    for count, example in enumerate(split.examples, start=1):
-        firsts.setdefault(task.ask(example.fields) if merges else count, count - 1)
-    return list(firsts.values()) if split.encoded is None or len(split.encoded) == count else []
 
 
 def _losses(model: nn.Module, task: Task, split: Split, numbers: Sequence[int]) -> list[float | None]:

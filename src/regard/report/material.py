@@ -13,11 +13,11 @@ from regard.evaluate.tally import Tally
 from regard.predictor import Predictor, load
 from regard.recipes.data_section import Split as SplitName
 from regard.recipes.sections import Recipe
-from regard.report.examples import Row, rows
+from regard.report.examples import Questions, Row, rows
 from regard.report.record import Record
 from regard.runs.folder import RunError
 from regard.runs.run import Run
-from regard.tasks.measurement import Measured, compared, inputs_and_references, measure
+from regard.tasks.measurement import Measured, compared, measure
 from regard.tasks.splits import Split, prepared
 
 EXAMPLES = 200
@@ -59,40 +59,34 @@ class Material:
         if self.predictor is None or split is None or self.measured is None:
             return []
         model, task = self.predictor.model, self.predictor.task
-        return rows(model, task, split, self.recipe, self.measured, most=EXAMPLES)
+        return rows(model, task, split, self.measured, self.questions, most=EXAMPLES)
 
     @cached_property
-    def references(self) -> list[list[str]]:
-        """All right answers to each prediction; none of language models."""
-        return self._asked[1]
-
-    @property
-    def inputs(self) -> list[Any]:
-        """The inputs that were answered; none of language models."""
-        return self._asked[0]
+    def questions(self) -> Questions | None:
+        """The inputs of the measured split with all right answers; None of language models."""
+        split = self.splits.get(self.split)
+        if self.predictor is None or split is None or self.predictor.task.answer is None:
+            return None
+        return Questions.of(self.predictor.task, split, self.recipe)
 
     @cached_property
     def tallies(self) -> dict[str, Tally]:
         """Counts of each metric of the recipe over the measured split, by label."""
-        inputs, references = self._asked
-        if self.predictor is None or self.measured is None or len(references) != len(self.measured.predictions):
+        asked = self.questions
+        if self.predictor is None or self.measured is None or asked is None:
             return {}
-        texts = [one.text for one in self.measured.predictions]
-        task = self.predictor.task
-        metrics = self.recipe.metrics if references else []
-        return {one.label: one.count(texts, compared(one, task, inputs, references)) for one in metrics}
+        if len(asked.inputs) != len(self.measured.predictions):
+            return {}
+        texts, task = [one.text for one in self.measured.predictions], self.predictor.task
+        return {
+            one.label: one.count(texts, compared(one, task, asked.inputs, asked.references))
+            for one in self.recipe.metrics
+        }
 
     @cached_property
     def intervals(self) -> dict[str, Interval]:
         """Bootstrap interval of each metric over the measured split."""
         return {label: bootstrap_interval(tally) for label, tally in self.tallies.items()}
-
-    @cached_property
-    def _asked(self) -> tuple[list[Any], list[list[str]]]:
-        split = self.splits.get(self.split)
-        if self.predictor is None or split is None or self.predictor.task.answer is None:
-            return [], []
-        return inputs_and_references(self.predictor.task, split, self.recipe)
 
 
 def trained_material(
