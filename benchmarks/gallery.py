@@ -24,6 +24,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
+
 from regard.predictor import Predictor, load
 from regard.recipes.library import shipped
 from regard.tasks.splits import examples
@@ -101,6 +103,8 @@ def draw(entry: Entry, runs: Path) -> None:
     GALLERY.mkdir(parents=True, exist_ok=True)
     panels = predictor.task.panels(predictor.model, asked(entry, predictor), predictor.search)
     doubt = draw_panels(panels, entry.picture)
+    with Image.open(entry.picture) as picture:  # which Matplotlib needs, too
+        picture.convert("RGB").save(entry.picture, optimize=True)
     size = entry.picture.stat().st_size
     print(f"{entry.picture}: {size:,} bytes{'' if doubt is None else f'; {doubt}'}")
     if size > LARGEST:
