@@ -9,7 +9,7 @@ import torch
 
 from regard.recipes.library import shipped
 from regard.recipes.load import load
-from regard.report.material import trained_material
+from regard.report.material import Material, trained_material
 from regard.report.run_page import run_page
 from regard.runs.run import Run
 from regard.train.screen import Screen
@@ -49,6 +49,22 @@ def first_of_each_kind() -> list[str]:
     return list(found.values())
 
 
+def check_losses(found: Material) -> None:
+    """The losses of all examples, each alone in its batch, add up to that of the split."""
+    split, predictor = found.splits[found.split], found.predictor
+    assert split is not None
+    assert predictor is not None
+    assert found.measured is not None
+    batches = [predictor.task.example_batch(split, number) for number in range(len(split))]
+    known = [batch for batch in batches if batch is not None]
+    assert len(known) == (0 if predictor.task.answer is None else len(split))
+    with torch.inference_mode():
+        losses = [predictor.task.loss(predictor.model.eval(), batch) for batch in known]
+    if losses:
+        mean = sum(float(loss.nll) for loss in losses) / sum(loss.tokens for loss in losses)
+        assert mean == pytest.approx(found.measured.loss, rel=1e-4)
+
+
 FIRST = first_of_each_kind()
 
 
@@ -65,7 +81,9 @@ def test_a_run_of_two_updates_has_a_page(name: str, tmp_path: Path) -> None:
     with torch.device("cpu"):
         trainer = Trainer(recipe, run, screen=Screen(quiet=True))
         outcome = trainer.fit()
-        made = run_page(trained_material(run.folder, trainer.splits, {"valid": outcome.valid, "test": outcome.test}))
+        found = trained_material(run.folder, trainer.splits, {"valid": outcome.valid, "test": outcome.test})
+        made = run_page(found)
+        check_losses(found)
     page = Page(made)
     assert page.problems == []
     assert {"results", "curves", "attention", "examples", "data", "training", "recipe"} <= set(page.ids)

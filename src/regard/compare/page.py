@@ -14,8 +14,15 @@ from regard.report.markup import Markup, element, joined, text
 from regard.report.page import Section, document, paragraph
 from regard.report.scale import short
 from regard.report.table import table
+from regard.runs.files import written
 
 _SIGNIFICANT = 0.05
+
+
+def write_page(comparison: Comparison, rows: Sequence[Row]) -> None:
+    """Write `comparison.html` into the folder of a comparison."""
+    with written(comparison.folder / "comparison.html") as draft:
+        draft.write_text(comparison_page(comparison, rows), encoding="utf-8")
 
 
 def comparison_page(comparison: Comparison, rows: Sequence[Row]) -> str:

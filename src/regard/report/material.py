@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -103,6 +103,7 @@ def trained_material(
     known = {name: one for name, one in measured.items() if one is not None}
     name: SplitName = "test" if "test" in known else "valid"
     predictor = _tried(lambda one: load(one, device="cpu"), folder, missing, "no examples or attention")
+    predictor = _bound(predictor, splits[name])
     recipe, log, record = run.recipe(), tuple(run.metrics), Record.of(folder)
     return Material(run, recipe, log, record, predictor, splits, name, known.get(name), tuple(missing))
 
@@ -134,7 +135,15 @@ def material(folder: Path) -> Material:
             "nothing is measured",
         )
     named: SplitName = "test" if chosen == "test" else "valid"
+    predictor = _bound(predictor, split)
     return Material(run, recipe, log, record, predictor, splits, named, found, tuple(missing))
+
+
+def _bound(predictor: Predictor | None, split: Split | None) -> Predictor | None:
+    """Return a predictor with what its task computes once for all examples of the measured split."""
+    if predictor is None or split is None:
+        return predictor
+    return replace(predictor, task=predictor.task.bind(predictor.model, split.examples))
 
 
 def _tried(make: Callable[[Of], Made], of: Of, missing: list[str], without: str) -> Made | None:
