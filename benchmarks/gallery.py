@@ -72,7 +72,8 @@ def entries() -> list[Entry]:
         line = _LINE.search(header)
         if line is not None:
             number = int(line["number"] or 0)
-            found[path.parent.name] = Entry(path.parent.name, name, line["text"], number, line["seen"])
+            text = None if line["text"] is None else line["text"].replace("\\n", "\n")
+            found[path.parent.name] = Entry(path.parent.name, name, text, number, line["seen"])
         elif _OFFLINE.match(header.partition("\n")[0]):
             found.setdefault(path.parent.name, Entry(path.parent.name, name, None, 0, "What the model looks at."))
     return sorted(found.values(), key=lambda entry: (entry.system != _FIRST, entry.system))
@@ -122,7 +123,8 @@ def page(found: list[Entry]) -> str:
     for entry in found:
         if entry.picture.exists():
             title = shown_title(entry.system)
-            view = "" if entry.given is None else f" and `regard view runs/{entry.recipe} '{entry.given}'`"
+            one_line = entry.given is not None and "\n" not in entry.given
+            view = f" and `regard view runs/{entry.recipe} '{entry.given}'`" if one_line else ""
             lines += [
                 "",
                 f"## {title}",

@@ -78,7 +78,7 @@ def rows(
         most: how many examples.
     """
     if questions is None:
-        return [Row(one.source, one) for one in measured.predictions[:most]]
+        return [Row(_continued(one), one) for one in measured.predictions[:most]]
     total = len(questions.inputs)
     if total != len(measured.predictions):
         return []
@@ -107,6 +107,11 @@ def shown(examples: Sequence[Row], count: int) -> list[Row]:
     if len(examples) <= count or count < 2:
         return list(examples[:count])
     return [examples[round(place * (len(examples) - 1) / (count - 1))] for place in range(count)]
+
+
+def _continued(prediction: Prediction) -> str:
+    """Return the text that a language model has read at the end: the whole continuation, where there is one."""
+    return prediction.text if prediction.text.startswith(prediction.source) else prediction.source
 
 
 def _losses(model: nn.Module, task: Task, split: Split, numbers: Sequence[int]) -> list[float | None]:
