@@ -33,6 +33,7 @@ tasks
 runs
 predictor
 systems
+report
 train
 compare bench
 cli

@@ -16,6 +16,7 @@ from regard.cli import (
     mechanisms,
     predict,
     recipes,
+    report,
     runs,
     train,
     view,
@@ -36,6 +37,7 @@ app.command("predict")(predict.command)
 app.command("evaluate")(evaluate.command)
 app.command("view")(view.command)
 app.command("explain")(explain.command)
+app.command("report")(report.command)
 app.command("runs")(runs.command)
 app.command("recipes")(recipes.command)
 app.command("mechanisms")(mechanisms.command)

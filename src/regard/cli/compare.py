@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from regard.cli.screen import fail, show
+from regard.cli.screen import fail, notice, show
 from regard.view.console import Console
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def _train(pool: Pool) -> None:
 
 
 def _write(comparison: Comparison, pool: Pool) -> None:
-    """Print the table; write the page, the CSV and the picture into the comparison's folder."""
+    """Print the table; write the pages, the CSV and the picture into the comparison's folder."""
+    from regard.compare.page import write_page
     from regard.compare.picture import draw
     from regard.compare.result import rows
     from regard.compare.table import as_csv, columns, markdown, on_screen
@@ -90,3 +91,7 @@ def _write(comparison: Comparison, pool: Pool) -> None:
             draft.write_text(text, encoding="utf-8")
     draw(comparison, found, comparison.folder / "comparison.png")
     show(on_screen(comparison, table), f"the comparison is in {escape(str(comparison.folder))}")
+    try:
+        write_page(comparison, found)
+    except Exception as problem:  # whatever it is: the runs are worth more than their page
+        notice(f"the page comparison.html was not written ({str(problem).partition(chr(10))[0]})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -56,7 +57,8 @@ def command(
                 if _ended(folder, loaded.recipe, shows=writes):
                     return
             check_model(loaded)
-            _train(loaded.recipe, folder, dry_run=dry_run, changed_data=changed_data)
+            given = shlex.join(["regard", "train", recipe, *(overrides or []), "--runs", str(runs)])
+            _train(loaded.recipe, folder, dry_run=dry_run, changed_data=changed_data, command=given)
     except (RecipeError, RunError) as problem:
         fail(str(problem))
 
@@ -72,13 +74,13 @@ def _ended(folder: Path, recipe: Recipe, *, shows: bool) -> bool:
     return summary is not None
 
 
-def _train(recipe: Recipe, folder: Path, *, dry_run: bool, changed_data: bool) -> None:
+def _train(recipe: Recipe, folder: Path, *, dry_run: bool, changed_data: bool, command: str) -> None:
     from regard.runs.files import DiskError
     from regard.runs.folder import save_summary
     from regard.runs.run import Run
     from regard.tasks.nan_locator import NotFiniteError
     from regard.train.dry_run import plan
-    from regard.train.report import report, summary
+    from regard.train.report import report, report_page, summary
     from regard.train.trainer import Trainer
 
     try:
@@ -101,6 +103,7 @@ def _train(recipe: Recipe, folder: Path, *, dry_run: bool, changed_data: bool) -
             report(run, trainer.recipe, outcome)
             parts = summary(run, trainer.recipe, trainer.task, outcome)
             show(*parts)
+            report_page(trainer, outcome, command)
             if outcome.valid is not None:
                 save_summary(folder, recipe, drawn(*parts))
     if outcome.signal:

@@ -1,4 +1,4 @@
-"""Paired bootstrap: is one system better than another, or was it the choice of sentences?"""
+"""Bootstrap over sentences: the interval of a metric, and whether one system is better than another."""
 
 from __future__ import annotations
 
@@ -76,6 +76,62 @@ class Comparison(NamedTuple):
             f"[{self.low:+.4g}, {self.high:+.4g}], p = {self.p_value:.4f} "
             f"(bootstrap:{self.samples}|level:{self.level:g}|seed:{self.seed})"
         )
+
+
+class Interval(NamedTuple):
+    """Interval of a metric over resamples of its sentences.
+
+    Attributes:
+        low, high: the ends that hold the metric in `level` of the resamples.
+        samples, level, seed: how it was computed.
+    """
+
+    low: float
+    high: float
+    samples: int
+    level: float
+    seed: int
+
+    @property
+    def signature(self) -> str:
+        """How it was computed, as sacrebleu prints it: `bs:1000|seed:0`, with the level."""
+        return f"bs:{self.samples}|level:{self.level:g}|seed:{self.seed}"
+
+
+def bootstrap_interval(
+    counted: Resamples,
+    *,
+    among: NDArray[np.int64] | None = None,
+    samples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Interval:
+    r"""Return the percentile interval of a metric over resamples of its sentences (Koehn 2004).
+
+    Args:
+        counted: the tally of a system, or a `Recounted` metric.
+        among: the sentences that are resampled, by number; None for all.
+        samples: B.
+        level: of the interval.
+        seed: same seed, same answer.
+
+    >>> from regard.evaluate import exact_match_tally
+    >>> right = exact_match_tally(["a"] * 80 + ["?"] * 20, ["a"] * 100)
+    >>> bootstrap_interval(right)
+    Interval(low=0.72, high=0.88, samples=1000, level=0.95, seed=0)
+    """
+    import numpy as np
+
+    chosen = np.arange(len(counted)) if among is None else among
+    if len(chosen) == 0 or samples < 1 or not 0 < level < 1:
+        raise ValueError(
+            "bootstrap: it needs sentences, 1 sample or more and a level between 0 and 1; "
+            f"got {len(chosen)} sentences, {samples} samples, level {level}"
+        )
+    draws = np.random.default_rng(seed)
+    found = [counted.resampled(chosen[draws.integers(len(chosen), size=len(chosen))]) for _ in range(samples)]
+    low, high = np.nanquantile(found, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high), samples, level, seed)
 
 
 def paired_bootstrap(

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.data.batching.batch import Batch, padded
+from regard.data.batching.batch import Batch, Collator, padded
 from regard.data.batching.bpe_dropout import BPEDropout
 from regard.data.batching.corpus import Corpus
 from regard.data.batching.feed import ExampleFeed, Feed, StreamFeed
@@ -170,6 +170,15 @@ class Task(InputOutput):
                 "smaller, or the text longer"
             )
         return StreamFeed(split.corpus, self.question, rows=rows, window=steps, ends=texts_end(recipe))
+
+    def example_batch(self, split: Split, number: int) -> Batch | None:
+        """Return one example of a split as a batch; None where an example has no loss of its own.
+
+        That is so of language models, whose examples are parts of one text.
+        """
+        if self.answer is None or split.encoded is None:
+            return None
+        return Collator(split.corpus, counted=self.target_field)([number])
 
     @classmethod
     def tokenizer_part(cls, recipe: Recipe, field: str) -> TokenizerPart:

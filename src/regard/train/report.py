@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 
 import torch
@@ -16,7 +17,12 @@ from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.confusion import Confusion
 from regard.evaluate.score import shown
 from regard.explain.panel import Panel
+from regard.recipes.data_section import Split as SplitName
 from regard.recipes.sections import Recipe
+from regard.report.answers import Answers
+from regard.report.material import trained_material
+from regard.report.record import Record, machine, versions
+from regard.report.run_page import write_page
 from regard.runs.files import written
 from regard.runs.metrics_log import AVERAGED
 from regard.runs.run import Run
@@ -24,7 +30,8 @@ from regard.tasks.measurement import Measured
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Task
 from regard.train.screen import ENDED
-from regard.train.trainer import Outcome
+from regard.train.time_spent import ACTIVITIES
+from regard.train.trainer import Outcome, Trainer
 from regard.view.classes import CROSSED, LISTED, numbers
 from regard.view.panels import draw
 from regard.view.text import cell
@@ -79,6 +86,39 @@ def report(run: Run, recipe: Recipe, outcome: Outcome) -> None:
         lines += ["", *_predictions(_chosen(measured.predictions, 20))]
     with written(run.folder / "report.md") as draft:
         draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def report_page(trainer: Trainer, outcome: Outcome, command: str) -> None:
+    """Write `report.html`, the answers to the test split, and in `report.json` what only this process knows.
+
+    None of its failures ends a run.
+
+    Args:
+        trainer: that has trained.
+        outcome: of the training.
+        command: that asked for it.
+    """
+    time, screen = trainer.time, trainer.screen
+    try:
+        seconds = time.by_activity()
+        Record(
+            command=command,
+            ended=_ending(outcome),
+            finished=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+            seconds=seconds,
+            counts={name: time.count(name) for name in ACTIVITIES if name in seconds},
+            warnings=list(dict.fromkeys(screen.notices)),
+            versions=versions(),
+            machine=machine(),
+        ).save(trainer.run.folder)
+        splits: dict[SplitName, Measured | None] = {"valid": outcome.valid, "test": outcome.test}
+        found = trained_material(trainer.run.folder, trainer.splits, splits)
+        if (answers := Answers.made(found)) is not None:
+            answers.save(trainer.run.folder)
+        write_page(found)
+    except Exception as problem:  # whatever it is: the run is worth more than its page
+        why = str(problem).partition("\n")[0] or type(problem).__name__
+        screen.notice(f"the page report.html was not written ({why}); `regard report {trainer.run.folder}` tries again")
 
 
 def _ending(outcome: Outcome) -> str:

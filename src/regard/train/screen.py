@@ -30,9 +30,14 @@ _ALL, _BETWEEN = 20, 2.0  # validations that all have a line; of further ones, s
 
 
 class Screen:
-    """Progress on a terminal: a bar with loss and speed, a line per validation, and notes; off a terminal, lines."""
+    """Progress on a terminal: a bar with loss and speed, a line per validation, and notes; off a terminal, lines.
+
+    Attributes:
+        notices: all warnings and notes that were printed.
+    """
 
     def __init__(self, *, quiet: bool = False) -> None:
+        self.notices: list[str] = []
         self.console = Console(stderr=True, quiet=quiet)
         self._bar: Progress | None = None
         self._task = TaskID(0)
@@ -123,6 +128,7 @@ class Screen:
 
     def notice(self, sentence: str) -> None:
         """Print a warning or a note."""
+        self.notices.append(sentence)
         self._print(f"[yellow]note:[/] {escape(sentence)}")
 
     def end(self) -> None:

@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Literal
+from typing import Literal, get_args
 
 Activity = Literal["preparation", "updates", "validations", "checkpoints", "final measurements"]
+ACTIVITIES: tuple[Activity, ...] = get_args(Activity)
 
 _RECENT = 200  # updates whose mean is the present speed
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
@@ -50,6 +51,10 @@ class TimeSpent:
     def count(self, activity: Activity) -> int:
         """Return how often an activity took place."""
         return self._counts.get(activity, 0)
+
+    def by_activity(self) -> dict[str, float]:
+        """Return the seconds of all activities."""
+        return {activity: round(seconds, 3) for activity, seconds in self._seconds.items()}
 
     @property
     def total(self) -> float:

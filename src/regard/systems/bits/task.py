@@ -98,6 +98,10 @@ class Bits(Task):
             raise DataError("sequences to learn from are drawn without end; measure on valid or test")
         return DrawnFeed(_drawn(split), TOGETHER)
 
+    def example_batch(self, split: Split, number: int) -> Batch | None:
+        together, place = divmod(number, TOGETHER)
+        return _drawn(split).draw(together, TOGETHER).batch(together * TOGETHER, place, TOGETHER)
+
     def check_model(self, model: nn.Module) -> None:
         self.check(model)
 

@@ -110,6 +110,10 @@ class Nodes(Task):
     def measuring_feed(self, recipe: Recipe, split: Split, *, carries: bool) -> Feed:
         return self.training_feed(recipe, split)
 
+    def example_batch(self, split: Split, number: int) -> Batch | None:
+        assert isinstance(split.examples, Members)
+        return self.batch(split.examples.numbers[number : number + 1])
+
     def longest_inputs(
         self, recipe: Recipe, splits: Mapping[str, Split | None], dropped: Collection[int]
     ) -> Iterator[tuple[str, int]]:

@@ -1,0 +1,137 @@
+"""Attention of a few examples, as parts of a page."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from base64 import b64encode
+from collections.abc import Sequence
+from pathlib import Path
+
+from torch import nn
+
+from regard.decode.search import Search
+from regard.explain.panel import Frames, GlimpsePath, MarkedText, Network, Panel, Regions
+from regard.report.examples import Row
+from regard.report.figure import figure
+from regard.report.heat_map import cropped, heat_map
+from regard.report.markup import Markup, element, joined, text
+from regard.report.network import network_map
+from regard.report.page import paragraph
+from regard.report.table import numbers_behind
+from regard.tasks.task import Task
+from regard.view.panels import draw
+
+_LARGEST = 3  # columns that the table behind a map names for each row
+_WIDE = 18  # columns of a map that takes the whole width
+_PANELS = 8  # of all examples together, where one has several
+_TITLE = 160  # letters of a title that are shown
+
+
+def attention(model: nn.Module, task: Task, search: Search, chosen: Sequence[Row]) -> Markup:
+    """Return what a model looks at while it answers some inputs; a sentence for one that cannot be drawn."""
+    parts: list[Markup] = []
+    drawn = 0
+    for row in chosen:
+        figures = _figures(model, task, search, row)
+        if drawn and drawn + len(figures) > max(_PANELS, len(chosen)):
+            break
+        drawn += len(figures)
+        wide = len(figures) > 1 or 'class="wide"' in figures[0]
+        inside = element("div", figures, class_="figures")
+        parts.append(element("article", _heading(task, row), inside, class_="wide" if wide else None))
+    return element("div", parts, class_="looks")
+
+
+def _figures(model: nn.Module, task: Task, search: Search, row: Row) -> list[Markup]:
+    try:
+        said = f"{row.prediction.source} → {row.prediction.text}"
+        return [panel_figure(panel, heading=said) for panel in task.panels(model, row.asked, search)]
+    except ValueError as problem:
+        return [paragraph(f"{problem}.", kind="soft")]
+
+
+def _heading(task: Task, row: Row) -> Markup:
+    """Return input and answer, and the right one beside a wrong one."""
+    asked, said = _cut(task.shown_input(row.prediction)), _cut(row.prediction.said())
+    right = _cut(" / ".join(row.references))
+    beside = element("span", " (right: ", text(right), ")", class_="soft") if row.right is False else None
+    return element("h3", text(asked), " → ", text(said), beside)
+
+
+def panel_figure(panel: Panel, *, heading: str = "") -> Markup:
+    """Return one panel as a figure that needs no script.
+
+    Args:
+        panel: what is drawn.
+        heading: what stands above it, and is not said again.
+    """
+    title = "" if plain(panel.title) == plain(heading) else panel.title
+    if isinstance(panel, MarkedText):
+        return figure(_marked_lines(panel), _caption(title), wide=True)
+    if isinstance(panel, Network):
+        return figure(network_map(panel), _caption(title))
+    if isinstance(panel, Regions | GlimpsePath | Frames):
+        return figure(_image(panel, _cut(panel.title or heading)), _caption(title), wide=True)
+    values: list[list[float]] = panel.values.detach().float().cpu().tolist()
+    across = max(map(len, values), default=0)
+    said = _cut(panel.title) or "Weights"
+    drawn = heat_map(values, panel.rows, panel.columns, said, down=panel.down, along=panel.along)
+    return figure(drawn, _caption(title, cropped(len(values), across)), _behind(panel, values), wide=across > _WIDE)
+
+
+def plain(title: str) -> str:
+    """Return a title without isolates of direction, with single spaces and bars for tabs."""
+    return " ".join(re.sub("[\u2066-\u2069]", "", title.replace("|", " ")).split())
+
+
+def _caption(title: str, more: str = "") -> Markup:
+    lines = [text(_cut(line)) for line in title.splitlines() if line.strip()]
+    shown = [part for one in lines for part in (Markup(" · "), one)][1:]
+    return joined(element("b", shown), f" {more}" if more else None) if shown or more else Markup("")
+
+
+def _behind(panel: Panel, values: Sequence[Sequence[float]]) -> Markup:
+    """Return the columns with the largest weights of each row."""
+    names = panel.columns or tuple(str(number + 1) for number in range(max(map(len, values), default=0)))
+    rows = panel.rows or tuple(str(number + 1) for number in range(len(values)))
+    found = []
+    for name, line in zip(rows, values, strict=True):
+        best = sorted(range(len(line)), key=lambda column: -abs(line[column]))[:_LARGEST]
+        found.append((name, ", ".join(f"{names[column]} {line[column]:.2f}" for column in best)))
+    return numbers_behind([panel.down or "row", "largest weights"], found)
+
+
+def _marked_lines(panel: MarkedText) -> Markup:
+    """Return a text with its words marked, the weight of each line before it."""
+    values: list[list[float]] = panel.values.detach().float().cpu().tolist()
+    largest = max((value for row in values for value in row), default=0.0) or 1.0
+    top = max(panel.line_weights, default=0.0) or 1.0
+    rows = [
+        element("p", _mark(f"{weight:.2f}", weight / top, weight), _words(words, row, largest))
+        for weight, words, row in zip(panel.line_weights, panel.words, values, strict=True)
+    ]
+    return element("div", rows, class_="lines")
+
+
+def _words(words: Sequence[str], values: Sequence[float], largest: float) -> Markup:
+    marked = (_mark(word, value / largest, value) for word, value in zip(words, values, strict=False))
+    return joined(joined(" ", one) for one in marked)
+
+
+def _mark(word: str, share: float, value: float) -> Markup:
+    return element("mark", text(word), style=f"--w:{share:.2f}", title=f"{value:.3g}")
+
+
+def _image(panel: Panel, said: str) -> Markup:
+    """Return weights over a picture or a recording as an image."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "panel.png"
+        draw([panel], path)
+        data = b64encode(path.read_bytes()).decode()
+    return element("img", src=f"data:image/png;base64,{data}", alt=f"What the model looks at: {said}")
+
+
+def _cut(given: str) -> str:
+    flat = " ".join(given.split())
+    return flat if len(flat) <= _TITLE else f"{flat[: _TITLE - 1]}…"

@@ -1,0 +1,133 @@
+"""Examples of a report: some of a split, each with its answer and its loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from regard.recipes.sections import Recipe
+from regard.tasks.measurement import Measured
+from regard.tasks.prediction import Prediction
+from regard.tasks.splits import Split
+from regard.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Row:
+    """Example of a split with the answer of a model.
+
+    Attributes:
+        asked: the input, as `Task.predict` takes it.
+        prediction: the best answer.
+        references: all right answers.
+        right: whether the answer is one of them; None where that is no question.
+        loss: mean -log p of what is right, per unit; None where an example has none of its own.
+    """
+
+    asked: Any
+    prediction: Prediction
+    references: tuple[str, ...] = ()
+    right: bool | None = None
+    loss: float | None = None
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Inputs of a split, as a model is measured on them, read once.
+
+    Attributes:
+        inputs: as `Task.predict` takes them; equal ones once where the task merges them.
+        references: all right answers to each.
+        numbers: of the first example of each.
+        count: of all examples.
+    """
+
+    inputs: list[Any]
+    references: list[list[str]]
+    numbers: list[int]
+    count: int
+
+    @staticmethod
+    def of(task: Task, split: Split, recipe: Recipe) -> Questions:
+        """Return the inputs of a split with their right answers, in the order of predictions."""
+        merges, count = task.merges_equal_inputs(recipe), 0
+        found: dict[Any, tuple[Any, list[str], int]] = {}
+        for count, example in enumerate(split.examples, start=1):
+            asked, right = task.ask(example.fields), task.references(example.fields)
+            found.setdefault(asked if merges else count, (asked, [], count - 1))[1].extend(right)
+        inputs, references, numbers = (list(column) for column in zip(*found.values(), strict=True))
+        return Questions(inputs, references, numbers, count)
+
+
+def rows(
+    model: nn.Module, task: Task, split: Split, measured: Measured, questions: Questions | None, *, most: int
+) -> list[Row]:
+    """Return examples evenly spread over a split, the largest loss first where losses are known.
+
+    Args:
+        model: that answers.
+        task: of the run, bound to the model.
+        split: that was measured.
+        measured: with a prediction for each input, or some continuations of a language model.
+        questions: the inputs of the split; None of a language model.
+        most: how many examples.
+    """
+    if questions is None:
+        return [Row(_continued(one), one) for one in measured.predictions[:most]]
+    total = len(questions.inputs)
+    if total != len(measured.predictions):
+        return []
+    chosen = range(0, total, max(1, -(-total // most)))
+    alone = split.encoded is None or len(split.encoded) == questions.count  # no example is read in several windows
+    losses = _losses(model, task, split, [questions.numbers[place] for place in chosen] if alone else [])
+    found = [
+        Row(
+            questions.inputs[place],
+            measured.predictions[place],
+            tuple(questions.references[place]),
+            task.right(measured.predictions[place].text, questions.references[place]),
+            loss,
+        )
+        for place, loss in zip(chosen, losses or [None] * len(chosen), strict=True)
+    ]
+    return sorted(found, key=lambda row: -math.inf if row.loss is None else row.loss, reverse=True)
+
+
+def shown(examples: Sequence[Row], count: int) -> list[Row]:
+    """Return some examples from the hardest to the easiest, both ends among them.
+
+    >>> [row.asked for row in shown([Row(n, None) for n in range(9)], 3)]
+    [0, 4, 8]
+    """
+    if len(examples) <= count or count < 2:
+        return list(examples[:count])
+    return [examples[round(place * (len(examples) - 1) / (count - 1))] for place in range(count)]
+
+
+def _continued(prediction: Prediction) -> str:
+    """Return the text that a language model has read at the end: the whole continuation, where there is one."""
+    return prediction.text if prediction.text.startswith(prediction.source) else prediction.source
+
+
+def _losses(model: nn.Module, task: Task, split: Split, numbers: Sequence[int]) -> list[float | None]:
+    """Return the loss of each of some examples, alone in its batch."""
+    training = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            return [_loss(model, task, split, number) for number in numbers]
+    finally:
+        model.train(training)
+
+
+def _loss(model: nn.Module, task: Task, split: Split, number: int) -> float | None:
+    batch = task.example_batch(split, number)
+    if batch is None or not batch.tokens:
+        return None
+    found = task.loss(model, batch.to(next(model.parameters()).device))
+    return float(found.nll.double()) / found.tokens if found.tokens else None

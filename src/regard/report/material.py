@@ -1,0 +1,155 @@
+"""Material of a report: what the folder of a run, its data and its model have to tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from regard.evaluate.bootstrap import Interval, bootstrap_interval
+from regard.evaluate.tally import Tally
+from regard.predictor import Predictor, load
+from regard.recipes.data_section import Split as SplitName
+from regard.recipes.sections import Recipe
+from regard.report.examples import Questions, Row, rows
+from regard.report.record import Record
+from regard.runs.folder import RunError
+from regard.runs.run import Run
+from regard.tasks.measurement import Measured, compared, measure
+from regard.tasks.splits import Split, prepared
+
+EXAMPLES = 200
+"""Examples of a report, each with its loss."""
+Of = TypeVar("Of")
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True)
+class Material:
+    """All that a report is made of; what could not be had is named in `missing`.
+
+    Attributes:
+        run: its folder.
+        recipe: what it was trained by.
+        log: rows of `metrics.jsonl`.
+        record: what the training left for reports; None of runs without it.
+        predictor: the trained model; None of a run without one.
+        splits: the data by name.
+        split: the name of the split that was measured.
+        measured: of that split; None where nothing was measured.
+        missing: a sentence for each part that is left out.
+    """
+
+    run: Run
+    recipe: Recipe
+    log: tuple[Mapping[str, Any], ...]
+    record: Record | None
+    predictor: Predictor | None = None
+    splits: Mapping[str, Split | None] = field(default_factory=dict)
+    split: SplitName = "test"
+    measured: Measured | None = None
+    missing: tuple[str, ...] = ()
+
+    @cached_property
+    def examples(self) -> list[Row]:
+        """Examples of the measured split with answers and losses, the hardest first."""
+        split = self.splits.get(self.split)
+        if self.predictor is None or split is None or self.measured is None:
+            return []
+        model, task = self.predictor.model, self.predictor.task
+        return rows(model, task, split, self.measured, self.questions, most=EXAMPLES)
+
+    @cached_property
+    def questions(self) -> Questions | None:
+        """The inputs of the measured split with all right answers; None of language models."""
+        split = self.splits.get(self.split)
+        if self.predictor is None or split is None or self.predictor.task.answer is None:
+            return None
+        return Questions.of(self.predictor.task, split, self.recipe)
+
+    @cached_property
+    def tallies(self) -> dict[str, Tally]:
+        """Counts of each metric of the recipe over the measured split, by label."""
+        asked = self.questions
+        if self.predictor is None or self.measured is None or asked is None:
+            return {}
+        if len(asked.inputs) != len(self.measured.predictions):
+            return {}
+        texts, task = [one.text for one in self.measured.predictions], self.predictor.task
+        return {
+            one.label: one.count(texts, compared(one, task, asked.inputs, asked.references))
+            for one in self.recipe.metrics
+        }
+
+    @cached_property
+    def intervals(self) -> dict[str, Interval]:
+        """Bootstrap interval of each metric over the measured split."""
+        return {label: bootstrap_interval(tally) for label, tally in self.tallies.items()}
+
+
+def trained_material(
+    folder: Path, splits: Mapping[str, Split | None], measured: Mapping[SplitName, Measured | None]
+) -> Material:
+    """Return the material of a run that this process has trained and measured.
+
+    Args:
+        folder: of the run.
+        splits: the data of the training.
+        measured: at the end of it, by split; the last that there is counts.
+    """
+    run, missing = Run(folder), list[str]()
+    known = {name: one for name, one in measured.items() if one is not None}
+    name: SplitName = "test" if "test" in known else "valid"
+    predictor = _tried(lambda one: load(one, device="cpu"), folder, missing, "no examples or attention")
+    predictor = _bound(predictor, splits[name])
+    recipe, log, record = run.recipe(), tuple(run.metrics), Record.of(folder)
+    return Material(run, recipe, log, record, predictor, splits, name, known.get(name), tuple(missing))
+
+
+def material(folder: Path) -> Material:
+    """Return the material of a run on disk: its data are read, and its model is measured.
+
+    Raises:
+        RunError: the folder is no run.
+    """
+    run, missing = Run(folder), list[str]()
+    recipe, record, log = run.recipe(), Record.of(folder), tuple(run.metrics)
+    predictor = _tried(load, folder, missing, "there are no examples, and nothing is measured")
+    if predictor is None:
+        return Material(run, recipe, log, record, missing=tuple(missing))
+    cache, encoders = folder.parent / ".cache", predictor.task.encoders
+    splits: dict[str, Split | None] = {}
+    names: tuple[SplitName, ...] = ("train", "valid", "test")
+    for name in names:
+        read = _tried(lambda one: [prepared(recipe, one, encoders, cache)], name, missing, f"no split {name}")
+        splits[name] = None if read is None else read[0]
+    chosen = next((name for name in ("test", "valid") if splits[name] is not None), None)
+    found, split = None, None if chosen is None else splits[chosen]
+    if split is not None:
+        found = _tried(
+            lambda one: measure(predictor.model, predictor.task, one, recipe, samples=recipe.evaluate.examples),
+            split,
+            missing,
+            "nothing is measured",
+        )
+    named: SplitName = "test" if chosen == "test" else "valid"
+    predictor = _bound(predictor, split)
+    return Material(run, recipe, log, record, predictor, splits, named, found, tuple(missing))
+
+
+def _bound(predictor: Predictor | None, split: Split | None) -> Predictor | None:
+    """Return a predictor with what its task computes once for all examples of the measured split."""
+    if predictor is None or split is None:
+        return predictor
+    return replace(predictor, task=predictor.task.bind(predictor.model, split.examples))
+
+
+def _tried(make: Callable[[Of], Made], of: Of, missing: list[str], without: str) -> Made | None:
+    """Return what is made; None, and a sentence for the page, if the run or its data do not have it."""
+    try:
+        return make(of)
+    except (RunError, ValueError, OSError) as problem:
+        missing.append(f"{without}: {problem}")
+        return None

@@ -1,0 +1,113 @@
+"""Page: one HTML file that needs no other, nor a network, nor a script to be read."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from regard.report.markup import Markup, element, joined, text
+
+
+@dataclass(frozen=True)
+class Section:
+    """Part of a page with a heading.
+
+    Attributes:
+        name: the anchor, a single word.
+        title: the heading.
+        body: what stands below it.
+    """
+
+    name: str
+    title: str
+    body: Markup
+
+    def shown(self) -> Markup:
+        """Return the part with its heading."""
+        heading = element("h2", self.title, id=f"{self.name}-title")
+        return element("section", heading, self.body, id=self.name, aria_labelledby=f"{self.name}-title")
+
+
+def document(title: str, lead: str, head: Markup, sections: Sequence[Section], made: str) -> str:
+    """Return a page.
+
+    Args:
+        title: of the page.
+        lead: a sentence below the title.
+        head: what stands above the first section.
+        sections: all parts, in order.
+        made: a line at the end: by which program, and when.
+    """
+    style, script = _asset("report.css"), _asset("sort.js")
+    links = [element("a", section.title, href=f"#{section.name}") for section in sections]
+    opening = element(
+        "header",
+        element("h1", text(title)),
+        element("p", text(lead), class_="lead"),
+        head,
+        element("nav", links, aria_label="Sections"),
+    )
+    whole = joined(
+        Markup("<!doctype html>\n"),
+        element(
+            "html",
+            element(
+                "head",
+                element("meta", charset="utf-8"),
+                element("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
+                element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+                element("title", f"{title} · Regard"),
+                element("style", Markup(style)),
+            ),
+            Markup("\n"),
+            element(
+                "body",
+                opening,
+                element("main", [joined(Markup("\n"), section.shown()) for section in sections]),
+                element("footer", element("p", made)),
+                element("script", Markup(script)),
+            ),
+            lang="en",
+        ),
+    )
+    return f"{whole}\n"
+
+
+def tiles(found: Sequence[tuple[str, str, str]]) -> Markup:
+    """Return the most important numbers of a page: the name of each, its value, and what belongs to it."""
+    return element(
+        "ul",
+        [
+            element(
+                "li",
+                element("span", text(name), class_="name"),
+                element("span", text(value), class_="value"),
+                element("span", text(more), class_="more") if more else None,
+            )
+            for name, value, more in found
+        ],
+        class_="tiles",
+    )
+
+
+def paragraph(*content: str, kind: str | None = None) -> Markup:
+    """Return a paragraph of texts and markup."""
+    return element("p", *content, class_=kind)
+
+
+@cache
+def _asset(name: str) -> str:
+    return (files("regard.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _policy(script: str) -> str:
+    """Return what the page may load: nothing but itself; the one script that runs is named by its hash."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
