@@ -79,4 +79,4 @@ def all_below(ids: NDArray[Any], limit: int) -> bool:
     >>> [all_below(np.array(ids), 3) for ids in ([0, 2], [3], [-1], [])]
     [True, False, False, True]
     """
-    return not ids.size or bool(0 <= ids.min() and ids.max() < limit)
+    return not ids.size or bool(ids.min() >= 0 and ids.max() < limit)
