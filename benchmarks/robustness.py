@@ -164,7 +164,7 @@ def shown(case: Case, output: str) -> str:
     wanted = case.says.strip().splitlines()[0] if case.says.strip() else ""
     line = next((line for line in lines if line.startswith("error: ")), None)
     line = line or next((line for line in lines if wanted in line), lines[-1] if lines else "")
-    line = re.sub(r"(\d)\1{20,}", r"\1\1\1...", re.sub(r"\s+", " ", line))
+    line = re.sub(r"(\d)\1{20,}(\.\.\.)?", r"\1\1\1...", re.sub(r"\s+", " ", line))
     if len(line) > _WIDTH:
         begin = max(0, min(line.find(wanted) - _WIDTH // 2, len(line) - _WIDTH))
         line = f"{'... ' if begin else ''}{line[begin : begin + _WIDTH].strip()} ..."
