@@ -101,7 +101,10 @@ def test_lines_of_a_file_with_columns_are_noted(reviews: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--source", "txt"), "there is no column 'txt'; its header has id, text"),
+        (
+            ("--source", "txt"),
+            "there is no column 'txt'; its header has id, text; name columns that are there with --source",
+        ),
         (("--format", "cvs"), "--format is 'cvs'; it can be lines, table, jsonl, labelled"),
         (("--source", "id", "--source", "text"), "--source names 2; the model reads 1 column, text"),
     ],
@@ -170,6 +173,8 @@ def test_predictions_are_kept_line_by_line(reviews: Path, held: Path, tmp_path: 
         (("FILE", "--format", "columns"), "--format is 'columns'; it can be labelled, table, jsonl"),
         (("FILE", "FILE"), "2 files are the source and the target of data in pairs"),
         (("FOLDER/nothing.csv",), "nothing.csv: there is no such file"),
+        (("FOLDER/hled.csv",), "did you mean held.csv?"),
+        (("FOLDER",), "FOLDER is a folder"),
         (("--source", "body"), "give the file after the run"),
         (("FILE", "--source", "body", "--target", "kind", "--predictions", "FOLDER"), "FOLDER"),
     ],

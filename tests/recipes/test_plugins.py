@@ -191,6 +191,7 @@ def test_a_score_an_aligner_a_metric_and_a_reader_have_names(recipe: Path, tmp_p
         ("evaluate.metrics=[length_ratoi]", ("'length_ratoi'", "did you mean 'length_ratio'?")),
         ("evaluate.metrics=[{length_ratio: {longst: 3}}]", ("'longst'", "longest")),
         ("plugins=[own_part]", ("own_part", "did you mean own_parts?")),
+        ("plugins=[os]", ("os is a module of Python itself",)),
         ("plugins=[own_parts.more]", ("own_parts.more",)),
         ("plugins=['../own_parts']", ("'../own_parts'",)),
         ("plugins=[]", ("data.format is 'arrows'",)),

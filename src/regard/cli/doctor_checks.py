@@ -38,7 +38,7 @@ def examine(*, run: bool = True) -> list[Finding]:
         Finding("ok", "regard", __version__),
         Finding("ok", "Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
         _torch(),
-        Finding("ok", "CPU", f"{os.cpu_count()} cores, {torch.get_num_threads()} threads in use{_memory()}"),
+        Finding("ok", "CPU", f"{os.cpu_count()} cores, {torch.get_num_threads()} used by PyTorch{_memory()}"),
         *_accelerators(),
         _triton(),
         *_packages(),

@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from regard.cli.early_checks import check_output, check_runs
+from regard.cli.early_checks import check_input, check_output, check_runs
 from regard.cli.screen import fail, notice, show
 
 if TYPE_CHECKING:
@@ -66,12 +66,13 @@ def command(
     layout = Layout(form, tuple(source or ()), target, header, encoding, bad_lines)
     if not files and (layout.format or layout.columns):
         fail("--format, --source, --target and --header describe a file; give the file after the run")
-    if missing := next((file for file in files or [] if not file.exists()), None):
-        fail(f"{missing}: there is no such file")
+    for file in files or []:
+        check_input(file)
     others = (*(ensemble or []), *([] if against is None else [against]))
     check_runs(run, others, overrides=[f"decode.{one}" for one in decode or []])
     check_output(predictions)
 
+    from regard.cli.advice import by_options
     from regard.evaluate.score import shown, strict
     from regard.predictor import load
     from regard.runs.files import DiskError
@@ -100,10 +101,9 @@ def command(
         beside = None if against is None else load(against, overrides=remembered)
         differences = {} if beside is None else _differences(loaded, found, measured, beside)
     except (DiskError, NotFiniteError, ValueError) as problem:
-        said = str(problem).replace("set bad_lines to skip", "leave it out with --bad-lines skip")
-        fail(said.replace("data.encoding=", "--encoding "))
+        fail(by_options(str(problem)))
     if found.encoded is not None and found.encoded.skipped.count:
-        notice(str(found.encoded.skipped))
+        notice(by_options(str(found.encoded.skipped)))
     on = " and ".join(map(str, files)) if files else split
     if as_json:
         signatures = {name: score.signature for name, score in measured.scores.items()}

@@ -80,6 +80,7 @@ def command(
     check_input(only)
     check_output(output)
 
+    from regard.cli.advice import by_options
     from regard.cpu_settings import tune_cpu
     from regard.data.problems import Skipped
     from regard.predictor import load
@@ -119,9 +120,9 @@ def command(
                         out.write(shown(_text(answers, n_best, draw)))
                 out.flush()
         if skipped.count:
-            notice(str(skipped))
+            notice(by_options(str(skipped)))
     except ValueError as problem:
-        fail(str(problem))
+        fail(by_options(str(problem)))
 
 
 def _inputs(predictor: Predictor, given: list[str] | None, file: Path | None, layout: Layout) -> Iterator[Input]:
@@ -141,9 +142,11 @@ def _inputs(predictor: Predictor, given: list[str] | None, file: Path | None, la
 
 def _pass_over(one: Input, skipped: Skipped, bad_lines: str) -> None:
     """Count an input without an answer, or end the command after writing the answers before it."""
+    from regard.cli.advice import by_options
+
     said = str(one.problem) if one.where is None else f"{one.where}: {one.problem}"
     if bad_lines == "refuse":
-        said = said.replace("data.encoding=", "--encoding ")
+        said = by_options(said)
         fail(said if one.where is None else f"{said}; mend the line, or leave it out with --bad-lines skip")
     skipped.add(said)
 

@@ -111,6 +111,8 @@ def _import(name: str, places: list[Path]) -> None:
         sys.path.append(str(folder))  # what the module itself imports from beside it
     importlib.invalidate_caches()
     there = sys.modules[top].__spec__ if top in sys.modules else importlib.util.find_spec(top)
+    if there is not None and not there.has_location:
+        raise _PluginError(f"{top} is a module of Python itself; give yours another name")
     if there is None or _origin(there) != _origin(spec):
         other = None if there is None else _origin(there)
         raise _PluginError(f"{top} is at {_origin(spec)}, and {other} has the same name; rename one of them")

@@ -10,14 +10,17 @@ import sys
 import time
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from regard.checksum import seal
 from regard.data import (
     Columns,
     Corpus,
     DataError,
+    Field,
     Jsonl,
     LabelField,
     Labelled,
@@ -29,6 +32,10 @@ from regard.data import (
     TokensField,
 )
 from regard.data.batching.encoding import CHUNK
+from regard.data.fields.column import Column
+from regard.data.fields.graph import GraphField
+from regard.data.fields.numbers import NumberField
+from regard.data.fields.record import NamedTexts, RecordField
 from regard.systems.translation.digits import Digits
 
 WORDS = Tokenizer.train(["0 1 2 3 4 5 6 7 8 9 a b c"], kind="words")
@@ -124,6 +131,57 @@ def test_a_damaged_cache_is_built_again(pairs: Pairs, tmp_path: Path, damage: st
     else:
         (folder / ("target.ids.offsets" if damage == "missing" else "corpus.json")).unlink()
     assert Corpus.build(pairs, FIELDS, tmp_path / "cache").lengths("source").tolist() == [3, 1, 2]
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+@pytest.mark.parametrize(
+    ("file", "dtype", "value"),
+    [
+        ("source.ids", "int32", WORDS.size),
+        ("target.ids", "int32", -1),
+        ("source.ids.offsets", "int64", 7),
+        ("target.ids.offsets", "int64", -1),
+    ],
+)
+def test_values_out_of_range_are_built_again(
+    file: str, dtype: str, value: int, sealed: bool, pairs: Pairs, tmp_path: Path
+) -> None:
+    """Whether their checksums agree or there are none."""
+    corpus = Corpus.build(pairs, FIELDS, tmp_path / "cache")
+    before, folder = corpus.sums(), corpus.folder
+    values = np.fromfile(folder / file, dtype)
+    values[1] = value
+    values.tofile(folder / file)
+    (folder / "checksums.json").unlink()
+    if sealed:
+        seal(folder)
+    with pytest.raises(DataError, match=f"{file.split('.')[0] if sealed else 'no checksum'}.*it is built again"):
+        Corpus(folder, FIELDS)
+    assert Corpus.build(pairs, FIELDS, tmp_path / "cache").sums() == before
+
+
+def test_a_cache_without_checksums_is_built_again(pairs: Pairs, tmp_path: Path) -> None:
+    corpus = Corpus.build(pairs, FIELDS, tmp_path / "cache")
+    (corpus.folder / "checksums.json").unlink()
+    assert Corpus.build(pairs, FIELDS, tmp_path / "cache").sums() == corpus.sums()
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "fits"),
+    [
+        (TagsField(Labels(("a", "b"))), {"ids": [0, 1, -100]}, True),
+        (TagsField(Labels(("a", "b"))), {"ids": [0, 2]}, False),
+        (LabelField(Labels(("a", "b"))), {"ids": [-1]}, False),
+        (RecordField(NamedTexts(("a",), WORDS)), {"ids": [4, 3], "names": [2]}, True),
+        (RecordField(NamedTexts(("a",), WORDS)), {"ids": [4, 3], "names": [3]}, False),
+        (GraphField(NamedTexts(("a",), WORDS)), {"ids": [4, 3], "labels": [3]}, False),
+        (GraphField(NamedTexts(("a",), WORDS)), {"ids": [WORDS.size], "labels": [2]}, False),
+        (NumberField(), {"values": [0.5]}, True),
+        (TokensField(), {"ids": [9]}, True),
+    ],
+)
+def test_each_kind_knows_its_values(field: Field[Any], values: dict[str, list[float]], fits: bool) -> None:
+    assert field.fits(Column({name: np.array(one) for name, one in values.items()}, {})) is fits
 
 
 KILLED = """

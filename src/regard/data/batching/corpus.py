@@ -28,6 +28,7 @@ from regard.data.problems import DataError, Skipped
 
 FORMAT = 3  # a field may have several files
 _ABANDONED = 24 * 3600.0
+_REBUILT = "remove the folder, and it is built again"
 
 Ids = NDArray[Any]
 
@@ -71,6 +72,9 @@ class Corpus:
         self._count = int(about["count"])
         self.parts: tuple[int, ...] = tuple(about["parts"])
         self._columns = {name: self._column(name, about["fields"][name]) for name in self.kinds}
+        for name, kind in self.kinds.items():
+            if not kind.fits(self._columns[name]):
+                raise DataError(f"{self.folder / name} has values out of range; {_REBUILT}")
 
     def _column(self, field: str, rows: Mapping[str, int]) -> Column:
         values: dict[str, Ids] = {}
@@ -80,6 +84,8 @@ class Corpus:
             if part.rows is None:
                 path = f"{field}.{part.name}.offsets"
                 offsets[part.name] = self._mapped(path, "int64", (self._count + 1,))
+                if not _ascend(offsets[part.name], rows[part.name]):
+                    raise DataError(f"{self.folder / path} does not divide the rows among the examples; {_REBUILT}")
             else:
                 offsets[part.name] = np.arange(self._count + 1) * part.rows
         return Column(values, offsets)
@@ -197,9 +203,16 @@ class Corpus:
     def _mapped(self, name: str, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
         path, size = self.folder / name, math.prod(shape)
         if not path.is_file() or path.stat().st_size != size * np.dtype(dtype).itemsize:
-            raise DataError(f"{path} is not whole; remove the folder, and it is built again")
+            raise DataError(f"{path} is not whole; {_REBUILT}")
+        if name not in sums_of(self.folder):
+            raise DataError(f"{path} has no checksum; {_REBUILT}")
         check(path)
         return np.memmap(path, np.dtype(dtype), "r", shape=shape) if size else np.empty(shape, dtype)
+
+
+def _ascend(offsets: NDArray[np.int64], rows: int) -> bool:
+    """Return whether offsets lead from the first row to the last, and never back."""
+    return bool(offsets[0] == 0 and offsets[-1] == rows and (offsets[1:] >= offsets[:-1]).all())
 
 
 def _key(examples: Examples, fields: Mapping[str, Field[Any]]) -> str:

@@ -71,3 +71,12 @@ def flat(rows: Sequence[Sequence[Any]], dtype: str) -> Encoded:
     counts = np.fromiter(map(len, rows), np.int64, len(rows))
     numbers: Iterable[Any] = (number for row in rows for number in row)
     return Encoded(np.fromiter(numbers, dtype, int(counts.sum())), counts)
+
+
+def all_below(ids: NDArray[Any], limit: int) -> bool:
+    """Return whether all ids are at least 0 and less than a limit.
+
+    >>> [all_below(np.array(ids), 3) for ids in ([0, 2], [3], [-1], [])]
+    [True, False, False, True]
+    """
+    return not ids.size or bool(ids.min() >= 0 and ids.max() < limit)

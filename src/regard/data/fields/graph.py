@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regard.data.fields.column import Column, Encoded, Ints, Part, flat
+from regard.data.fields.column import Column, Encoded, Ints, Part, all_below, flat
 from regard.data.fields.field import Field
 from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding, nested, table
 from regard.data.fields.record import NamedTexts
@@ -75,6 +75,9 @@ class GraphField(Field[NamedTexts]):
 
     def predicted(self, column: Column) -> Ints:
         return column.counts("ids")
+
+    def fits(self, column: Column) -> bool:
+        return super().fits(column) and all_below(column.values["labels"], self.learned.num_names)
 
     def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
         words, nodes = nested(column.rows("ids", examples))

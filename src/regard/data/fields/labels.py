@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from regard.data.fields.column import Column, Encoded, Ints, Part, flat
+from regard.data.fields.column import Column, Encoded, Ints, Part, all_below, flat
 from regard.data.fields.encoder import Encoder
 from regard.data.fields.field import Field
 from regard.data.fields.padding import Padded, Padding
@@ -129,6 +129,10 @@ class LabelField(Field[Labels]):
     def known(self, column: Column) -> bool:
         ids = column.values["ids"]
         return not len(ids) or bool((ids != IGNORE).any())
+
+    def fits(self, column: Column) -> bool:
+        ids = column.values["ids"]
+        return self.encoder is None or all_below(ids[ids != IGNORE], self.encoder.size)
 
     def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
         return {name: Padded(column.single("ids", examples).astype(np.int64), Padding(IGNORE, (0,)))}

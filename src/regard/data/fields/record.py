@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from regard.data.fields.column import Column, Encoded, Ints, Part, flat
+from regard.data.fields.column import Column, Encoded, Ints, Part, all_below, flat
 from regard.data.fields.encoder import Encoder
 from regard.data.fields.field import Field
 from regard.data.fields.labels import names_of
@@ -115,6 +115,9 @@ class RecordField(Field[NamedTexts]):
 
     def predicted(self, column: Column) -> Ints:
         return column.counts("ids")
+
+    def fits(self, column: Column) -> bool:
+        return super().fits(column) and all_below(column.values["names"], self.learned.num_names)
 
     def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
         words, counts = nested(column.rows("ids", examples))
