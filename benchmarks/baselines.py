@@ -5,8 +5,9 @@
 
 Language models of characters: n-grams with Witten-Bell smoothing, in nats per character. Texts to texts: the most
 frequent answer, the answer of the nearest training example by the cosine of TF-IDF vectors, and the first words of the
-input, in the metrics of the recipe. Labels: the most frequent one. Measured on the split test, or on valid where there
-is none.
+input, in the metrics of the recipe. Labels: the most frequent one, and that of the nearest example. Further ones are
+those of the system: `baselines(recipe)` in the module `baseline` of its folder, such as linear models of texts and of
+pairs of texts. Measured on the split test, or on valid where there is none.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import argparse
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,9 +73,20 @@ def _columns(rows: list[tuple[int, float]]) -> tuple[NDArray[np.int64], NDArray[
 
 
 def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield name and values of each baseline that fits a recipe."""
+    """Yield name and values of each baseline that fits a recipe: those of texts, then those of its system."""
     task = task_class(recipe.task)
     train, measured = _examples(recipe, task)
+    if isinstance(train[0].fields[task.question], str | list):
+        yield from _of_texts(recipe, task, train, measured)
+    module = task.__module__.rpartition(".")[0] + ".baseline"
+    if find_spec(module) is not None:
+        yield from import_module(module).baselines(recipe)
+
+
+def _of_texts(
+    recipe: Recipe, task: type[Task], train: Sequence[Example], measured: Sequence[Example]
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield the baselines of tasks whose inputs are texts."""
     if task.answer is None:
         texts, asked = ([_text(one.fields[task.question]) for one in part] for part in (train, measured))
         for order in ORDERS:

@@ -232,7 +232,7 @@ class TableData(SplitFiles):
     """Selects this format."""
     source: str | int | list[str | int] = 0
     """Input column: its number from 0, or its name in the header. Two columns, `[0, 1]`, for models that read two
-    texts: with `pair_dim`, with a BERT encoder, or a task with two inputs."""
+    texts."""
     target: str | int = 1
     """Target column: a text or a label. Language models have none."""
     delimiter: Literal["tab", "comma"] | None = None
@@ -275,7 +275,7 @@ class JsonlData(SplitFiles):
     format: Literal["jsonl"]
     """Selects this format."""
     source: str | list[str] = "source"
-    """Key of the input. Two keys for models that read two texts: with `pair_dim`, or a BERT encoder."""
+    """Key of the input. Two keys for models that read two texts."""
     target: str = "target"
     """Key of the target: a text, a label, or a list of tags. Language models have none."""
 
@@ -302,8 +302,7 @@ class HubData(DataSection):
     test: str | None = None
     """Test split; None for no test."""
     source: str | list[str] = "source"
-    """Input column; nested ones with a dot: `translation.de`. Two columns for models that read two texts: with
-    `pair_dim`, or a BERT encoder."""
+    """Input column; nested ones with a dot: `translation.de`. Two columns for models that read two texts."""
     target: str = "target"
     """Target column. Language models have none."""
     bad_lines: Literal["refuse", "skip"] = "refuse"

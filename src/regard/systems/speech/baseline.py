@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -16,6 +17,7 @@ from torch.nn import functional as F
 from regard.data.example import Examples
 from regard.evaluate.metrics import metric
 from regard.recipes.load import load
+from regard.recipes.sections import Recipe
 from regard.systems.speech.features import SoundFeatures, SoundField
 from regard.systems.speech.sounds import sound_of
 from regard.systems.speech.task import Transcription
@@ -69,7 +71,7 @@ def nearest(train: Tensor, labels: list[str], test: Tensor) -> list[str]:
     return [labels[one] for one in best.tolist()]
 
 
-def baselines(train: Examples, test: Examples, features: SoundFeatures) -> dict[str, dict[str, float]]:
+def scores(train: Examples, test: Examples, features: SoundFeatures) -> dict[str, dict[str, float]]:
     """Return the word error rate and the exact matches of each baseline on the test split."""
     (known, labels), (asked, right) = pooled(train, features), pooled(test, features)
     said = {"most frequent": [Counter(labels).most_common(1)[0][0]] * len(right)}
@@ -83,9 +85,8 @@ def baselines(train: Examples, test: Examples, features: SoundFeatures) -> dict[
     }
 
 
-def main(arguments: list[str]) -> None:
-    """Print the baselines of a recipe with overrides, as `regard train` takes them."""
-    recipe = load(arguments[0], arguments[1:]).recipe
+def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield name and metrics of each baseline on the test split."""
     field = Transcription.fields(recipe)["recording"]
     assert isinstance(field, SoundField)
     assert field.settings is not None
@@ -93,7 +94,12 @@ def main(arguments: list[str]) -> None:
     assert train is not None
     if test is None:
         raise SystemExit("the recipe names no test split")
-    for name, found in baselines(train, test, field.settings).items():
+    yield from scores(train, test, field.settings).items()
+
+
+def main(arguments: list[str]) -> None:
+    """Print the baselines of a recipe with overrides, as `regard train` takes them."""
+    for name, found in baselines(load(arguments[0], arguments[1:]).recipe):
         sys.stdout.write(f"{name:20} wer {found['wer']:.3f}  exact_match {found['exact_match']:.3f}\n")
 
 
