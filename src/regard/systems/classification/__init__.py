@@ -14,6 +14,7 @@ from regard.systems.classification.checks import (
     metric_options,
 )
 from regard.systems.classification.sections import (
+    ClaimsData,
     Decoding,
     EndingsData,
     LabelledHubData,
@@ -33,6 +34,7 @@ SYSTEM = System(
     data=(
         EndingsData,
         OpinionsData,
+        ClaimsData,
         ReviewsData,
         VerdictsData,
         MovieReviewsData,
