@@ -212,8 +212,8 @@ def windows_have_filters(windows: Any, hidden_dim: int) -> None:
     """Each window has a filter."""
     if not windows or hidden_dim < len(windows):
         raise ValueError(
-            f"hidden_dim is the number of filters of all windows, at least one each; got {hidden_dim} for {len(windows)} "
-            "windows"
+            "hidden_dim is the number of filters of all windows, at least one each; "
+            f"got {hidden_dim} for {len(windows)} windows"
         )
 
 

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -42,7 +43,7 @@ def text_features(words: Sequence[str]) -> Features:
     >>> text_features(["not", "a", "gem"])
     {'not': 1.0, 'a': 1.0, 'gem': 1.0, 'not a': 1.0, 'a gem': 1.0}
     """
-    return dict.fromkeys([*words, *map(" ".join, zip(words, words[1:], strict=False))], 1.0)
+    return dict.fromkeys([*words, *map(" ".join, pairwise(words))], 1.0)
 
 
 def pair_features(first: Sequence[str], second: Sequence[str]) -> Features:
@@ -60,7 +61,7 @@ def pair_features(first: Sequence[str], second: Sequence[str]) -> Features:
 
 def _numbers(first: Sequence[str], second: Sequence[str]) -> Features:
     mine, yours = set(first), set(second)
-    both, pairs = mine & yours, [set(zip(text, text[1:], strict=False)) for text in (first, second)]
+    both, pairs = mine & yours, [set(pairwise(text)) for text in (first, second)]
     negated = [float(bool(words & _NEGATIONS)) for words in (mine, yours)]
     share = len(both) / max(1, len(mine | yours))
     return {

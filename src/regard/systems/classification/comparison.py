@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import torch
@@ -98,7 +99,7 @@ class PairStates(NamedTuple):
         return attention(keys, keys.roll(half, 0), states.roll(half, 0), self.parts.other())  # type: ignore[no-any-return]
 
     def mean_and_max(self, words: Tensor) -> Tensor:
-        """Return mean and maximum over the words of each text, [2B, S, H] -> [2B, 2H]; zeros of a text without words."""
+        """Return mean and maximum over the words of each text, [2B, S, H] -> [2B, 2H]; zeros of an empty text."""
         counts = self.parts.lengths.unsqueeze(1)
         mean = words.masked_fill(self.padding, 0.0).sum(1) / counts.clamp(min=1)
         highest = words.masked_fill(self.padding, -torch.inf).amax(1).masked_fill(counts == 0, 0.0)
@@ -130,7 +131,5 @@ def states_width(owner: nn.Module, encoder: nn.Module, *, exact_match: bool) -> 
 def feed_forward(input_dim: int, hidden_dim: int, dropout: float) -> nn.Sequential:
     """Return two layers with rectifiers, each after dropout: [..., input_dim] -> [..., hidden_dim]."""
     widths = (input_dim, hidden_dim, hidden_dim)
-    layers = [
-        (Dropout(dropout), nn.Linear(wide, narrow), nn.ReLU()) for wide, narrow in zip(widths, widths[1:], strict=False)
-    ]
+    layers = [(Dropout(dropout), nn.Linear(wide, narrow), nn.ReLU()) for wide, narrow in pairwise(widths)]
     return nn.Sequential(*(part for layer in layers for part in layer))

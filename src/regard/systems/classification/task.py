@@ -56,7 +56,7 @@ from regard.view.terminal import marked_text
 
 @dataclass(frozen=True)
 class LabelledBatch:
-    """Texts and their targets: labels [B], sets of labels [B, N], or numbers [B]; exact matches of the words of pairs."""
+    """Texts, their targets (labels [B], sets of labels [B, N], or numbers [B]), and exact matches of words of pairs."""
 
     text: Tensor  # [B, T]
     text_lengths: Tensor  # [B]
@@ -207,7 +207,8 @@ class Classification(Task):
                 weights = None if predicted.attended is None else predicted.attended.weights().float().cpu()
             for row, index in enumerate(part):
                 pieces = tokenizer.tokens(encoded[index] or [UNK])
-                looked = None if weights is None else weights[row, :, : len(pieces)]
+                rows = len(pieces) if self.across else None  # of tokens, otherwise of hops
+                looked = None if weights is None else weights[row, :rows, : len(pieces)]
                 answers[index] = [
                     Prediction(
                         texts[index], one.text, one.score, tuple(pieces), (one.text,), one.log_probs, looked,
