@@ -70,8 +70,8 @@ def check_data(recipe: Recipe) -> None:
         raise ValueError("the model 'hierarchical' reads one text; these data have two")
     if recipe.pairs and not recipe.reads_pairs:
         raise ValueError(
-            "pairs are two texts, for labels by a model that reads two: kind esim or decomposable_attention, an acceptor "
-            "with pair_dim or comparison, or encoder {kind: bert}"
+            "pairs are two texts, for labels by a model that reads two: kind esim or decomposable_attention, an "
+            "acceptor with pair_dim or comparison, or encoder {kind: bert}"
         )
     if recipe.compares and not recipe.pairs:
         source = getattr(recipe.data, "source", None)
