@@ -51,9 +51,10 @@ def attended(mine: Tensor, yours: Tensor, keys: Any = lambda x: x) -> tuple[Tens
     return weights @ yours, weights
 
 
-@pytest.mark.parametrize("comparison", ["joined", "signed", "absolute"])
-def test_decomposable_attention_equals_its_equations(comparison: Any) -> None:
-    made = model("decomposable_attention", comparison=comparison)
+@pytest.mark.parametrize(("comparison", "mapped"), [("joined", True), ("signed", True), ("absolute", False)])
+def test_decomposable_attention_equals_its_equations(comparison: Any, mapped: bool) -> None:
+    made = model("decomposable_attention", comparison=comparison, mapped=mapped)
+    assert isinstance(made.attend_map, torch.nn.Identity) != mapped
     predicted = made(*pairs()[:2])
     for row, texts in enumerate(PARTS):
         a, b = (made.encoder(torch.tensor([one])).states[0] for one in texts)

@@ -44,6 +44,8 @@ class DecomposableAttention(nn.Module):
         num_classes: number of labels.
         hidden_dim: width of the layers of F, G and H.
         score: score of F(a_i) and F(b_j), by name or with its arguments.
+        mapped: score F(a_i) and F(b_j), as in the paper; without, a_i and b_j themselves. Words that are equal or alike
+            then attend to each other from the first update, and on little data F does not find that out.
         comparison: input of G: `"joined"`, [a; β], as in the paper; `"signed"`, [a; β; a - β; a ⊙ β]; `"absolute"`,
             with |a - β|.
         intra: attend within each text first.
@@ -76,6 +78,7 @@ class DecomposableAttention(nn.Module):
         *,
         hidden_dim: Size = 200,
         score: ScoreSpec = "dot",
+        mapped: bool = True,
         comparison: Comparison = "joined",
         intra: bool = False,
         reach: Size = 10,
@@ -90,8 +93,9 @@ class DecomposableAttention(nn.Module):
         width = states_width(self, encoder, exact_match=exact_match)
         self.intra = IntraAttention(width, hidden_dim, reach) if intra else None
         width *= 1 + intra
-        self.attend_map = feed_forward(width, hidden_dim, dropout)
-        self.attention = Attention(Attending(score=score).make_score(hidden_dim, hidden_dim))
+        self.attend_map = feed_forward(width, hidden_dim, dropout) if mapped else nn.Identity()
+        key_dim = hidden_dim if mapped else width
+        self.attention = Attention(Attending(score=score).make_score(key_dim, key_dim))
         self.compare_map = feed_forward(compared_width(width, comparison), hidden_dim, dropout)
         self.aggregate_map = feed_forward(2 * hidden_dim, hidden_dim, dropout)
         self.output_map = nn.Linear(hidden_dim, num_classes)

@@ -25,10 +25,9 @@ def pair_panels(prediction: Prediction) -> list[Panel]:
     assert weights is not None
     end = tokens.index(SPECIALS[EOS])
     first, second = slice(0, end), slice(end + 1, len(tokens))
-    texts = " | ".join(map(isolated, prediction.source.split("\t")))
     return [
         Panel(
-            f"{texts} → {isolated(prediction.text)}" if rows is first else "",
+            isolated(prediction.text) if rows is first else "",
             weights[rows, columns],
             down=f"{name} text",
             along="attends to",
