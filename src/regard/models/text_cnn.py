@@ -75,7 +75,8 @@ class TextCNN(nn.Module):
         batch, size, _ = words.shape
         present = None if lengths is None else inside(lengths.to(words.device), size).unsqueeze(2)  # [B, S, 1]
         if not size:  # a convolution refuses a sequence without words
-            return Encoded(*(words.new_zeros(*shape, self.output_dim) for shape in ((batch, 0), (batch,))), None)
+            nothing = words.new_zeros(batch, 0, self.output_dim)
+            return Encoded(nothing, nothing.sum(1), None)
         along = (words if present is None else words.masked_fill(~present, 0.0)).mT  # [B, E, S]
         grams = [
             layer(F.pad(along, (window // 2, window - 1 - window // 2)))  # [B, C / windows, S]

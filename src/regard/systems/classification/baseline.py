@@ -161,10 +161,10 @@ def fitted(rows: Rows, wanted: Tensor, loss: Loss, cost: float, *, scale: Tensor
     def objective() -> Tensor:
         solver.zero_grad()
         total = 0.5 * weights.square().sum() + cost * loss(rows.times(weights * scale) + biases, wanted)
-        total.backward()  # type: ignore[no-untyped-call]
+        total.backward()
         return total
 
-    solver.step(objective)  # type: ignore[no-untyped-call]
+    solver.step(objective)
     return (weights * scale).detach(), biases.detach()
 
 

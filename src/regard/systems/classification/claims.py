@@ -31,15 +31,15 @@ class Claims(Generated):
         shortest, longest: number of persons in a report.
         seed: another seed, other examples.
 
-    >>> list(Claims(longest=2)[0].fields.values())
+    >>> list(Claims(shortest=2, longest=2)[0].fields.values())
     ['gege is in the stable , veni is in the cellar', 'pubi is in the cellar', 'unknown']
     """
 
     split: Part = "train"
     size: int = field(default=1000, kw_only=True)
     names: int = field(default=30, kw_only=True)
-    shortest: int = field(default=2, kw_only=True)
-    longest: int = field(default=4, kw_only=True)
+    shortest: int = field(default=3, kw_only=True)
+    longest: int = field(default=6, kw_only=True)
     seed: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:

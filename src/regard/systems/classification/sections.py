@@ -145,9 +145,9 @@ class ClaimsData(GeneratedData):
     """Number of pairs to test on; training has none of their reports."""
     names: int = Field(30, ge=3, le=4900)
     """Number of names."""
-    shortest: int = Field(2, ge=2, le=12)
+    shortest: int = Field(3, ge=2, le=12)
     """Smallest number of persons in a report."""
-    longest: int = Field(4, ge=2, le=12)
+    longest: int = Field(6, ge=2, le=12)
     """Largest number of persons in a report."""
     seed: int = 0
     """Seed of the pairs."""
