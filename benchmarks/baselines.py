@@ -1,13 +1,12 @@
-"""Baselines of a recipe on its own data; nothing is trained but counts.
+"""Baselines of a recipe on its own data; nothing is trained but counts and linear models.
 
     python -m benchmarks.baselines airs
     python -m benchmarks.baselines dailydialog data.root=PATH/dailydialog
 
-Language models of characters: n-grams with Witten-Bell smoothing, in nats per character. Texts to texts: the most
-frequent answer, the answer of the nearest training example by the cosine of TF-IDF vectors, and the first words of the
-input, in the metrics of the recipe. Labels: the most frequent one. Cloze questions: the most frequent candidate, the
-last one, the one with most words of the question around it. Measured on the split test, or on valid where there
-is none.
+Texts to texts or labels: the most frequent answer, the answer of the nearest training example by the cosine of TF-IDF
+vectors, and the first words of the input, in the metrics of the recipe. Further ones are those of the system:
+`baselines(recipe)` in the module `baseline` of its folder, such as n-grams of language models and linear models of
+texts. Measured on the split test, or on valid where there is none.
 """
 
 from __future__ import annotations
@@ -16,22 +15,20 @@ import argparse
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.example import Example, Value
+from regard.data.fields.tokens import TokensField
 from regard.recipes.load import load
 from regard.recipes.sections import Recipe
-from regard.systems.cloze import baseline as cloze
-from regard.systems.melodies.ngrams import NGrams
 from regard.systems.summaries.mail import OTHERS
 from regard.tasks.registry import task_class
 from regard.tasks.task import Task
 
-OF_TASKS = {"cloze": cloze.baselines}
-"""Baselines that a system brings, by task."""
-ORDERS = (3, 4, 5, 6, 7)
 LEADING = (3, 5, 8)
 """Words of the input that are tried as an answer."""
 
@@ -74,20 +71,17 @@ def _columns(rows: list[tuple[int, float]]) -> tuple[NDArray[np.int64], NDArray[
 
 
 def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield name and values of each baseline that fits a recipe."""
-    if recipe.task in OF_TASKS:
-        yield from OF_TASKS[recipe.task](recipe)
-        return
+    """Yield name and values of each baseline that fits a recipe: those of texts, then those of its system."""
     task = task_class(recipe.task)
-    train, measured = _examples(recipe, task)
-    if task.answer is None:
-        texts, asked = ([_text(one.fields[task.question]) for one in part] for part in (train, measured))
-        for order in ORDERS:
-            yield f"{order}-grams", {"nats per character": NGrams(texts, order=order).nats(asked)}
-        return
-    references = [[_text(one.fields[task.answer]), *one.fields.get(OTHERS, [])] for one in measured]
-    for name, answers in _answers(task, train, measured):
-        yield name, {one.label: one(answers, references).value for one in recipe.metrics}
+    reads_text = task.context is None and isinstance(task.fields(recipe).get(task.question), TokensField)
+    if reads_text and task.answer is not None:
+        train, measured = _examples(recipe, task)
+        references = [[_text(one.fields[task.answer]), *one.fields.get(OTHERS, [])] for one in measured]
+        for name, answers in _answers(task, train, measured):
+            yield name, {one.label: one(answers, references).value for one in recipe.metrics}
+    module = task.__module__.rpartition(".")[0] + ".baseline"
+    if find_spec(module) is not None:
+        yield from import_module(module).baselines(recipe)
 
 
 def _examples(recipe: Recipe, task: type[Task]) -> tuple[list[Example], list[Example]]:
@@ -125,7 +119,7 @@ def main() -> None:
     parser.add_argument("overrides", nargs="*", help="such as data.root=PATH")
     given = parser.parse_args()
     for name, values in baselines(load(given.recipe, given.overrides).recipe):
-        print(f"{name:24}", "  ".join(f"{label} {value:.4f}" for label, value in values.items()), flush=True)
+        print(f"{name:16}", "  ".join(f"{label} {value:.4f}" for label, value in values.items()), flush=True)
 
 
 if __name__ == "__main__":

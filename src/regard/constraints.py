@@ -208,6 +208,15 @@ def window_is_odd(window: int) -> None:
         raise ValueError(f"window must be odd, as many neighbours on either side; got {window}")
 
 
+def windows_have_filters(windows: Any, hidden_dim: int) -> None:
+    """Each window has a filter."""
+    if not windows or hidden_dim < len(windows):
+        raise ValueError(
+            "hidden_dim is the number of filters of all windows, at least one each; "
+            f"got {hidden_dim} for {len(windows)} windows"
+        )
+
+
 def _is_own(encoder: Any, key: str, given: bool) -> None:
     if given and not isinstance(encoder, int | None):
         raise ValueError(
@@ -226,6 +235,20 @@ def shifts_fit(shifts: int, rows: int) -> None:
     """The rows that a head can move to are different ones."""
     if shifts > rows:
         raise ValueError(f"shifts are different places on the tape, so at most its {rows} rows; got {shifts}")
+
+
+def one_comparison(pair_dim: int | None, comparison: str | None) -> None:
+    """Two texts are compared in one way."""
+    if pair_dim is not None and comparison is not None:
+        raise ValueError("pair_dim and comparison are two ways to compare two texts; give one of them")
+
+
+def matches_are_pooled(exact_match: bool, pooling: str) -> None:
+    """Exact matches stand beside the states of words, which the pooling 'last' does not read."""
+    if exact_match and pooling == "last":
+        raise ValueError(
+            "exact_match is of the states of all words, and pooling 'last' reads one; take another pooling"
+        )
 
 
 def one_hidden_layer(hidden_dim: int | None, pruned: Any) -> None:

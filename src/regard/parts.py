@@ -37,6 +37,8 @@ PARTS: Mapping[PartKind, Mapping[str, str]] = {
         "transformer": "regard.models:TransformerEncoder",
         "bert": "regard.models:BertEncoder",
         "conv": "regard.models:ConvEncoder",
+        "text_cnn": "regard.models:TextCNN",
+        "words": "regard.models:WordEncoder",
     },
     "score": {
         "additive": "regard.nn:Additive",

@@ -27,4 +27,10 @@ def test_answers_and_labels_have_baselines(name: str, metric: str) -> None:
     recipe = load(name, ["data.train_size=40", "data.test_size=9"]).recipe
     found = dict(baselines(recipe))
     assert {"most frequent", "nearest"} <= set(found)
+    assert ("NB-SVM" in found) == (name == "opinions")
     assert all(0 <= values[metric] <= 1 for values in found.values())
+
+
+def test_a_system_brings_its_own() -> None:
+    recipe = load("inns", ["data.train_size=40", "data.test_size=9"]).recipe
+    assert list(dict(baselines(recipe))) == ["template", "nearest", "nearest, renamed"]

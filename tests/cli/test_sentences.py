@@ -68,24 +68,52 @@ def sick(folder: Path) -> None:
 def test_the_recipe_of_sick_reads_its_columns(further: tuple[str, ...], tmp_path: Path) -> None:
     sick(tmp_path)
     small = ("model.encoder.embedding_dim=6", "model.encoder.hidden_dim=8", "train.steps=2", "train.valid_every=2")
-    asked("train", "sick", f"data.root={tmp_path}", "--runs", str(tmp_path), *small, *further)
-    assert asked("predict", str(tmp_path / "sick"), "A dog runs\tA dog moves") in ("ENTAILMENT\n", "NEUTRAL\n")
+    asked("train", "sick_siamese", f"data.root={tmp_path}", "--runs", str(tmp_path), *small, *further)
+    assert asked("predict", str(tmp_path / "sick_siamese"), "A dog runs\tA dog moves") in ("ENTAILMENT\n", "NEUTRAL\n")
+
+
+@pytest.mark.parametrize("model", ["decomposable_attention", "esim"])
+def test_texts_that_attend_to_each_other(model: str, tmp_path: Path) -> None:
+    sick(tmp_path)
+    small = ("tokenizer.vectors=null", "train.steps=2", "train.valid_every=2", "model.exact_match=true")
+    chosen = f"model={{kind: {model}, hidden_dim: 8, encoder: {{kind: words, embedding_dim: 4, hidden_dim: 6}}}}"
+    asked("train", "sick", f"data.root={tmp_path}", "--runs", str(tmp_path), chosen, *small)
+    drawn = asked("predict", str(tmp_path / "sick"), "A dog runs\tA zebu moves", "--alignment")
+    named = [line.split()[0] for line in drawn.splitlines() if line.strip() and not line.startswith(" ")]
+    assert named[-6:] == ["a", "dog", "runs", "a", "<unk>", "moves"], drawn
+    row = json.loads(asked("predict", str(tmp_path / "sick"), "A dog runs\tA zebu moves", "--json", "--alignment"))
+    assert [len(weights) for weights in row["alignment"]] == [7] * 7
+    asked("view", str(tmp_path / "sick"), "A dog runs\tA dog moves", "--output", str(tmp_path / "pair.html"))
+    assert "zebu" not in (tmp_path / "pair.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
     ("recipe", "override", "sentence"),
     [
+        ("claims", "model.exact_mach=true", "exact_match"),
+        ("claims", "model.comparison=both", "model.comparison is 'both'"),
+        ("claims", "model.encoder={kind: text_cnn, windows: []}", "at least one each"),
+        ("claims", "data.longest=40", "data.longest is 40"),
+        ("claims", "data={format: opinions}", "format 'opinions' has one text, and the model compares two"),
+        ("claims", "model={kind: hierarchical}", "'hierarchical' reads one text"),
+        ("sentence_opinions", "model.exact_match=true", "exact_match is of models that compare two texts"),
+        ("sentence_opinions", "model.comparison=signed", "leave pair_dim and comparison out"),
+        ("pairs_opinions", "model.comparison=signed", "pair_dim and comparison are two ways"),
         ("pairs_opinions", "data.pairs=false", "format 'opinions' has one text, and the model compares two"),
         ("pairs_opinions", "model.pair_dim=null", "pairs are two texts, for labels by a model that reads two"),
         ("sentence_opinions", "model.pair_dim=4", "format 'opinions' has one text, and the model compares two"),
-        ("sick", "data.source=sentence_A", "source 'sentence_A' has one text, and the model compares two"),
-        ("sick", "model.pair_dim=null", "source has one column, or two for labels by a model that reads two texts"),
-        ("sick", "model.pair_dim=0", "model.pair_dim is 0: input should be greater than or equal to 1"),
+        ("sick_siamese", "data.source=sentence_A", "source 'sentence_A' has one text, and the model compares two"),
+        (
+            "sick_siamese",
+            "model.pair_dim=null",
+            "source has one column, or two for labels by a model that reads two texts",
+        ),
+        ("sick_siamese", "model.pair_dim=0", "model.pair_dim is 0: input should be greater than or equal to 1"),
         ("sentence_opinions", "model.penalty=-1", "model.penalty is -1: input should be greater than or equal to 0"),
         ("sentence_opinions", "model.pruned=3", "model.pruned is 3: input should be a valid list"),
     ],
 )
 def test_wrong_recipes_are_one_sentence(recipe: str, override: str, sentence: str, tmp_path: Path) -> None:
     sick(tmp_path)
-    root = [f"data.root={tmp_path}"] if recipe == "sick" else []
+    root = [f"data.root={tmp_path}"] if recipe == "sick_siamese" else []
     assert sentence in refused("train", recipe, override, *root, "--runs", str(tmp_path))

@@ -38,6 +38,8 @@ class Split(Wrapped):
         valid: the share of valid.
         test: the share of test.
         salt: another text, another split.
+        fold: number of the fold, from 0: another split in which the test parts of all folds are disjoint; with
+            `test=0.1` ten folds test each example once.
 
     >>> from regard.systems.translation.digits import Digits
     >>> parts = [len(list(Split(Digits("copy", size=1000), part, by="source"))) for part in ("train", "valid", "test")]
@@ -50,6 +52,7 @@ class Split(Wrapped):
     valid: float = field(default=0.05, kw_only=True)
     test: float = field(default=0.05, kw_only=True)
     salt: str = field(default="", kw_only=True)
+    fold: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.part not in ("train", "valid", "test"):
@@ -59,7 +62,9 @@ class Split(Wrapped):
 
     def settings(self) -> str:
         """The split and what is split."""
-        return f"Split({self.part}, {self.by}, {self.valid}, {self.test}, {self.salt!r}) of {self.examples.settings()}"
+        fold = f", fold {self.fold}" if self.fold else ""  # without one, caches of earlier versions stay valid
+        shares = f"{self.valid}, {self.test}, {self.salt!r}{fold}"
+        return f"Split({self.part}, {self.by}, {shares}) of {self.examples.settings()}"
 
     def __iter__(self) -> Iterator[Example]:
         empty = True
@@ -79,6 +84,7 @@ class Split(Wrapped):
         value = example.fields[self.by]
         parts = chain.from_iterable(value.items()) if isinstance(value, Mapping) else value
         place = share(value if isinstance(value, str) else " ".join(parts), self.salt)
+        place = (place - self.fold * self.test) % 1.0
         return "valid" if place < self.valid else "test" if place < self.valid + self.test else "train"
 
 

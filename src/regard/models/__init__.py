@@ -19,8 +19,10 @@ from regard.models.luong import Luong
 from regard.models.outputs import Predicted
 from regard.models.seq2seq import Seq2Seq
 from regard.models.simple_attention import SimpleAttention
+from regard.models.text_cnn import TextCNN
 from regard.models.transformer import Transformer, TransformerLM, TransformerState
 from regard.models.transformer_encoder import TransformerEncoder
+from regard.models.word_encoder import WordEncoder
 
 __all__ = [
     "Advanced",
@@ -47,10 +49,12 @@ __all__ = [
     "Predicted",
     "Seq2Seq",
     "SimpleAttention",
+    "TextCNN",
     "Transformer",
     "TransformerEncoder",
     "TransformerLM",
     "TransformerState",
+    "WordEncoder",
     "build",
 ]
 

@@ -23,8 +23,8 @@ def check_data(recipe: Recipe) -> None:
             raise ValueError(f"source has two columns, {two}; got {source!r}")
     elif isinstance(source, list) and (len(source) != 2 or not recipe.reads_pairs or recipe.spells):
         raise ValueError(
-            "source has one column, or two for labels by a model that reads two texts: with pair_dim, or with encoder "
-            "{kind: bert}"
+            "source has one column, or two for labels by a model that reads two texts: kind esim or "
+            "decomposable_attention, an acceptor with pair_dim or comparison, or encoder {kind: bert}"
         )
     recipe.data.check()
 

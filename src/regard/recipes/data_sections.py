@@ -32,12 +32,19 @@ class SplitSection(Section):
     """Share of the test split; in `order` it comes last."""
     salt: str = ""
     """Salt of the hash: another text gives another split."""
+    fold: int = Field(0, ge=0)
+    """Fold of a cross-validation, from 0: each tests another part of the data; with `test: 0.1`, 0 to 9."""
 
     @model_validator(mode="after")
     def _leaving(self) -> SplitSection:
         if self.valid + self.test >= 1:
             raise ValueError(
                 f"valid {self.valid} and test {self.test} leave nothing to learn from; they are shares of 1"
+            )
+        if self.fold and (self.by == "order" or round((self.fold + 1) * self.test, 9) > 1 or not self.test):
+            raise ValueError(
+                f"fold {self.fold} tests another part of the data by a hash; with test {self.test} by {self.by} there "
+                "is no such part"
             )
         return self
 
@@ -48,7 +55,7 @@ class SplitSection(Section):
 
         if self.by != "order":
             by = (reading.answer or reading.question) if self.by == "target" else reading.group
-            return HashSplit(everything, split, by=by, valid=self.valid, test=self.test, salt=self.salt)
+            return HashSplit(everything, split, by=by, valid=self.valid, test=self.test, salt=self.salt, fold=self.fold)
         learned, validated = 1 - self.valid - self.test, 1 - self.test
         begin, end = {"train": (0.0, learned), "valid": (learned, validated), "test": (validated, 1.0)}[split]
         return Slice(everything, begin, end)
@@ -232,7 +239,7 @@ class TableData(SplitFiles):
     """Selects this format."""
     source: str | int | list[str | int] = 0
     """Input column: its number from 0, or its name in the header. Two columns, `[0, 1]`, for models that read two
-    texts: with `pair_dim`, with a BERT encoder, or a task with two inputs."""
+    texts."""
     target: str | int = 1
     """Target column: a text or a label. Language models have none."""
     delimiter: Literal["tab", "comma"] | None = None
@@ -275,7 +282,7 @@ class JsonlData(SplitFiles):
     format: Literal["jsonl"]
     """Selects this format."""
     source: str | list[str] = "source"
-    """Key of the input. Two keys for models that read two texts: with `pair_dim`, or a BERT encoder."""
+    """Key of the input. Two keys for models that read two texts."""
     target: str = "target"
     """Key of the target: a text, a label, or a list of tags. Language models have none."""
 
@@ -302,8 +309,7 @@ class HubData(DataSection):
     test: str | None = None
     """Test split; None for no test."""
     source: str | list[str] = "source"
-    """Input column; nested ones with a dot: `translation.de`. Two columns for models that read two texts: with
-    `pair_dim`, or a BERT encoder."""
+    """Input column; nested ones with a dot: `translation.de`. Two columns for models that read two texts."""
     target: str = "target"
     """Target column. Language models have none."""
     bad_lines: Literal["refuse", "skip"] = "refuse"

@@ -417,7 +417,7 @@ class Recipe(Section):
     @property
     def compares(self) -> bool:
         """True if the model encodes two texts separately."""
-        return getattr(self.model, "pair_dim", None) is not None
+        return self.system.compares_texts(self)
 
     @property
     def spells(self) -> bool:

@@ -60,6 +60,8 @@ class System:
         tokenizer: defaults of the section `tokenizer` that are its own.
         train, decode, evaluate: sections with its own keys beside the shared ones.
         checks: of sections that must fit together, by the name of the section whose line an error names.
+        compares_texts: whether the model of a recipe encodes two texts separately; they come as one field with a
+            separator.
         two_texts: description of two columns that are read into fields of their own; None for one column, or two that
             are joined.
         default: whether recipes that name no task are of this one; of one system only.
@@ -81,6 +83,7 @@ class System:
     decode: type[Section] | None = None
     evaluate: type[Section] | None = None
     checks: Mapping[str, Check] = field(default_factory=dict)
+    compares_texts: Callable[[Recipe], bool] = lambda recipe: False
     two_texts: str | None = None
     default: bool = False
     pretrains: bool = False

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from pydantic import ValidationError
 
 from regard.data import (
     Cmudict,
@@ -28,6 +29,9 @@ from regard.data import (
     Text,
 )
 from regard.data.example import Bad, Example
+from regard.data.fields.target_kinds import ONE_LABEL
+from regard.recipes.data_section import Reading
+from regard.recipes.data_sections import TableData
 
 
 def put(path: Path, text: str, encoding: str = "utf-8") -> Path:
@@ -249,6 +253,32 @@ def test_the_hub_gives_rows_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fields(hub) == [{"source": "zwei", "target": "two"}]
     assert asked == [(("wmt16", "de-en"), {"split": "train"})]
     assert hub.skipped.first == ["wmt16[train]:1: the value of 'translation.de' is blank"]
+
+
+def test_folds_test_each_example_once(tmp_path: Path) -> None:
+    path = tmp_path / "all.tsv"
+    path.write_text("".join(f"{number}\tx\n" for number in range(200)), encoding="utf-8")
+    tested: list[str] = []
+    for fold in range(5):
+        parts = [
+            {
+                str(one.fields["source"])
+                for one in Split(Table(path), part, by="source", valid=0.1, test=0.2, fold=fold)  # type: ignore[arg-type]
+            }
+            for part in ("train", "valid", "test")
+        ]
+        assert sum(map(len, parts)) == len(set.union(*parts)) == 200
+        assert len(parts[2]) == pytest.approx(40, abs=20)
+        tested += parts[2]
+    assert sorted(tested, key=int) == [str(number) for number in range(200)]
+    given = {"format": "table", "train": "all.tsv", "root": str(tmp_path)}
+    section = TableData.model_validate({**given, "split": {"valid": 0.1, "test": 0.2, "fold": 4}})
+    found = section.examples("test", Reading("source", "target", "", "source", ONE_LABEL))
+    assert found is not None
+    assert {str(one.fields["source"]) for one in found} == parts[2]
+    for split in ({"test": 0.2, "fold": 5}, {"fold": 1}, {"test": 0.2, "fold": 1, "by": "order"}):
+        with pytest.raises(ValidationError, match=f"fold {split['fold']} tests another part"):
+            TableData.model_validate({**given, "split": split})
 
 
 def test_a_split_keeps_equal_sources_together(tmp_path: Path) -> None:

@@ -110,11 +110,11 @@ def test_two_texts_are_read_alone_and_multiplied(encoder: str, pooling: str) -> 
     firsts, seconds = ([5, 6, 7], [9], [6, 7, 8]), ([9, 10], [5, 8], None)
     for row, (first, second) in enumerate(zip(firsts, seconds, strict=True)):
         assert model.pair is not None
-        mine, looked = model._pooled(torch.tensor([first]), None)
+        mine, looked = model._pooled(model.encoder(torch.tensor([first])))
         if second is None:  # nothing stands behind the end
             yours = torch.zeros_like(mine)
         else:
-            yours, also = model._pooled(torch.tensor([second]), None)
+            yours, also = model._pooled(model.encoder(torch.tensor([second])))
         assert_close(predicted.logits[row], model.decide(model.pair(mine, yours))[0], tolerance=1e-10)
         if looked is not None and second is not None:
             weights, end = predicted.attended.weights()[row], len(first)

@@ -9,7 +9,7 @@ import torch
 
 from regard.data.example import Example
 from regard.evaluate import squad_f1
-from regard.systems.spans.baseline import _REACHES, Lexicon, baselines, kind_of, words_of
+from regard.systems.spans.baseline import _REACHES, Lexicon, answers, kind_of, words_of
 from regard.systems.spans.diaries import Diaries
 from tests.mechanism import assert_close
 
@@ -64,9 +64,9 @@ def test_one_name_per_sentence_is_lexical_and_two_are_not() -> None:
             list(Diaries(split, size=size, longest=6, people=people)) for split, size in (("train", 300), ("test", 60))
         )  # type: ignore[arg-type]
         torch.manual_seed(1)
-        answers = dict(baselines(train, test, longest=15))
+        found = dict(answers(train, test, longest=15))
         references = [list(one.fields["answers"]) for one in test]
-        scores[people] = {name: squad_f1(said, references).value for name, said in answers.items()}
+        scores[people] = {name: squad_f1(said, references).value for name, said in found.items()}
     assert scores[None]["logistic"] > 0.95
     assert scores[2]["logistic"] < 0.8
     assert scores[2]["sentence"] < scores[2]["logistic"]

@@ -9,10 +9,12 @@ from regard.systems.classification.checks import (
     check_decoding,
     check_training,
     compared,
+    compares_texts,
     default_metrics,
     metric_options,
 )
 from regard.systems.classification.sections import (
+    ClaimsData,
     Decoding,
     EndingsData,
     LabelledHubData,
@@ -32,6 +34,7 @@ SYSTEM = System(
     data=(
         EndingsData,
         OpinionsData,
+        ClaimsData,
         ReviewsData,
         VerdictsData,
         MovieReviewsData,
@@ -44,6 +47,8 @@ SYSTEM = System(
     ),
     models={
         "acceptor": "regard.systems.classification.acceptor:Acceptor",
+        "decomposable_attention": "regard.systems.classification.decomposable:DecomposableAttention",
+        "esim": "regard.systems.classification.esim:ESIM",
         "hierarchical": "regard.systems.classification.hierarchical:HierarchicalAttention",
     },
     metrics=default_metrics,
@@ -51,6 +56,7 @@ SYSTEM = System(
     select=("metric",),
     metric_options=metric_options,
     uses=frozenset({"train.batch", "train.label_smoothing", "train.class_weights"}),
+    compares_texts=compares_texts,
     decode=Decoding,
     checks={"data": check_data, "train": check_training, "decode": check_decoding},
 )

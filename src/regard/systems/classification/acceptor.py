@@ -8,15 +8,22 @@ import torch
 from torch import Tensor, nn
 
 from regard.arguments import Factor, Probability, Share, Size, checked
-from regard.constraints import one_hidden_layer
+from regard.constraints import matches_are_pooled, one_comparison, one_hidden_layer
 from regard.masks import Mask
 from regard.models.embeddings import WordDropout
-from regard.models.encoded import AnyEncoder, Encoded, width_of
+from regard.models.encoded import AnyEncoder, Encoded
 from regard.models.outputs import NOTHING, Predicted
 from regard.nn.dropout import Dropout
 from regard.nn.structured import Factored, Pruned, StructuredSelfAttention
 from regard.ops.attended import Attended
 from regard.ops.structured import frobenius_penalty
+from regard.systems.classification.comparison import (
+    Comparison,
+    compared,
+    compared_width,
+    states_width,
+    with_matches,
+)
 from regard.systems.classification.split_pair import Parted
 
 Pooling = Literal["last", "mean", "max", "attention"]
@@ -37,7 +44,11 @@ class Acceptor(nn.Module):
         penalty: weight of ‖A Aᵀ - I‖² in the loss, for attention, against hops that attend to the same words. In
             `extras["penalty"]` [B], the sum of both texts of a pair.
         pair_dim: number of factors per row that compare two texts, each encoded alone by the same encoder (see
-            `Factored`); None for one text.
+            `Factored`); None for one text, or for `comparison`.
+        comparison: compare two texts instead by features of each row, `"joined"`, [m; m'], `"signed"`,
+            [m; m'; m - m'; m ⊙ m'], or `"absolute"`, with |m - m'|; None for one text, or for `pair_dim`.
+        exact_match: of two texts, add two features to each state: the other text has the word, and has it but for its
+            case. Hops attend to both beside the state; not for the pooling `"last"`.
         hidden_dim: number of units of a hidden layer, f(M) = relu(U M + c) over all rows; None for none, f(M) = M.
         pruned: instead of that, a hidden layer with (p, q) units per row and per column of M (see `Pruned`).
         dropout: dropout of the pooled or compared vectors, and of the hidden layer.
@@ -55,7 +66,7 @@ class Acceptor(nn.Module):
     (torch.Size([2, 4]), torch.Size([2, 2, 7]), torch.Size([2]))
     """
 
-    @checked(one_hidden_layer)
+    @checked(one_hidden_layer, one_comparison, matches_are_pooled)
     def __init__(
         self,
         encoder: AnyEncoder,
@@ -66,6 +77,8 @@ class Acceptor(nn.Module):
         attention_dim: Size | None = None,
         penalty: Factor = 0.0,
         pair_dim: Size | None = None,
+        comparison: Comparison | None = None,
+        exact_match: bool = False,
         hidden_dim: Size | None = None,
         pruned: tuple[Size, Size] | None = None,
         dropout: Share = 0.0,
@@ -75,37 +88,56 @@ class Acceptor(nn.Module):
         self.word_dropout = WordDropout(word_dropout)
         self.encoder = encoder
         self.pooling, self.penalty = pooling, penalty
-        width, rows = width_of(self, encoder), num_hops if pooling == "attention" else 1
+        width = states_width(self, encoder, exact_match=exact_match)
+        rows = num_hops if pooling == "attention" else 1
         self.attention = (
             StructuredSelfAttention(width, attention_dim or width, rows) if pooling == "attention" else None
         )
         self.pair = None if pair_dim is None else Factored(rows, width, factors=pair_dim)
+        self.comparison = comparison
+        columns = pair_dim or (width if comparison is None else compared_width(width, comparison))
         self.dropout = Dropout(dropout)
-        self.hidden, seen = _hidden(rows, pair_dim or width, hidden_dim, pruned)
+        self.hidden, seen = _hidden(rows, columns, hidden_dim, pruned)
         self.output_map = nn.Linear(seen, num_classes)
 
-    def forward(self, text: Tensor, lengths: Tensor | None = None) -> Predicted:
-        """Words [B, T] of true `lengths` [B] -> logits [B, classes]; of two texts, `</s>` stands between."""
+    @property
+    def compares(self) -> bool:
+        """True if it reads two texts, each alone."""
+        return self.pair is not None or self.comparison is not None
+
+    def forward(self, text: Tensor, lengths: Tensor | None = None, matches: Tensor | None = None) -> Predicted:
+        """Words [B, T] of true `lengths` [B] -> logits [B, classes].
+
+        Of two texts, `</s>` stands between; `matches` [B, T] as in `PairStates.of`.
+        """
         words = self.word_dropout(text)
-        if self.pair is None:
-            matrix, attended = self._pooled(words, lengths)
+        if not self.compares:
+            matrix, attended = self._pooled(self.encoder(words, lengths))
             extras = {} if attended is None else self._extras(attended)
             return Predicted(self.decide(matrix), attended=attended, extras=extras or NOTHING)
         parts = Parted.of(words, lengths)
-        matrix, attended = self._pooled(*parts)
-        logits = self.decide(self.pair(*matrix.chunk(2)))
+        encoded: Encoded = self.encoder(*parts)
+        matrix, attended = self._pooled(encoded._replace(states=with_matches(encoded.states, parts, matches)))
+        logits = self.decide(self._related(*matrix.chunk(2)))
         if attended is None:
             return Predicted(logits)
         extras = {name: torch.stack(cost.chunk(2)).sum(0) for name, cost in self._extras(attended).items()}
         return Predicted(logits, attended=parts.together(attended.weights(), text.shape[1]), extras=extras)
 
-    def _pooled(self, words: Tensor, lengths: Tensor | None) -> tuple[Tensor, Attended | None]:
+    def _pooled(self, encoded: Encoded) -> tuple[Tensor, Attended | None]:
         """M [B, r, C], and what was attended to."""
-        encoded: Encoded = self.encoder(words, lengths)
         if self.attention is None:
             return _by_rule(encoded, self.pooling).unsqueeze(1), None
         attended: Attended = self.attention(encoded.states, encoded.mask)
         return attended.context, attended
+
+    def _related(self, first: Tensor, second: Tensor) -> Tensor:
+        """Features of two matrices [B, r, C], row by row."""
+        if self.comparison is not None:
+            return compared(first, second, self.comparison)
+        assert self.pair is not None
+        related: Tensor = self.pair(first, second)
+        return related
 
     def decide(self, matrix: Tensor) -> Tensor:
         """Return the logits [B, classes] of pooled texts [B, r, C]."""

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from regard.evaluate.metrics import Metric
     from regard.recipes.sections import Recipe
 
+ACROSS = ("decomposable_attention", "esim")
+"""Models of two texts whose words attend to those of the other."""
+
 
 def target_of(recipe: Recipe) -> TargetData | None:
     """Return the keys that say what the target is; None of data that always have one label."""
@@ -40,6 +43,22 @@ def metric_options(recipe: Recipe, metric: Metric) -> Mapping[str, Any]:
     return {"separator": target.label_separator} if target is not None and metric.compares == "label_sets" else {}
 
 
+def attends_across(recipe: Recipe) -> bool:
+    """Return whether words of one text attend to those of another."""
+    return recipe.model.kind in ACROSS
+
+
+def compares_texts(recipe: Recipe) -> bool:
+    """Return whether the model encodes two texts, each alone."""
+    given = (getattr(recipe.model, key, None) for key in ("pair_dim", "comparison"))
+    return attends_across(recipe) or any(one is not None for one in given)
+
+
+def matches_words(recipe: Recipe) -> bool:
+    """Return whether words of two texts know whether the other one has them."""
+    return bool(getattr(recipe.model, "exact_match", False))
+
+
 def reads_documents(recipe: Recipe) -> bool:
     """Return whether texts are read as sentences."""
     return recipe.model.kind == "hierarchical"
@@ -51,12 +70,18 @@ def check_data(recipe: Recipe) -> None:
         raise ValueError("the model 'hierarchical' reads one text; these data have two")
     if recipe.pairs and not recipe.reads_pairs:
         raise ValueError(
-            "pairs are two texts, for labels by a model that reads two: with pair_dim, or with encoder {kind: bert}"
+            "pairs are two texts, for labels by a model that reads two: kind esim or decomposable_attention, an "
+            "acceptor with pair_dim or comparison, or encoder {kind: bert}"
         )
     if recipe.compares and not recipe.pairs:
         source = getattr(recipe.data, "source", None)
         given = f"format {recipe.data.format!r}" if source is None else f"source {source!r}"
-        raise ValueError(f"{given} has one text, and the model compares two: give it two, or leave its pair_dim out")
+        keys = "take another model" if attends_across(recipe) else "leave pair_dim and comparison out"
+        raise ValueError(f"{given} has one text, and the model compares two: give it two, or {keys}")
+    if matches_words(recipe) and not recipe.compares:
+        raise ValueError(
+            "exact_match is of models that compare two texts, each read alone; set comparison, or leave it out"
+        )
 
 
 def check_training(recipe: Recipe) -> None:

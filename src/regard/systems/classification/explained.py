@@ -23,10 +23,10 @@ def subject_of(model: object, tokenizer: Tokenizer, target: object) -> Subject:
         ValueError: a model without weights over words, or answers that are no labels.
     """
     if not isinstance(model, Acceptor):
-        raise ValueError("only the model 'acceptor' is explained; documents have two levels of attention")
+        raise ValueError("only the model 'acceptor' is explained, which reads one text by one level of attention")
     if model.attention is None:
         raise ValueError("the model pools words without attention; train it with model.pooling=attention")
-    if model.pair is not None or not isinstance(target, LabelTarget):
+    if model.compares or not isinstance(target, LabelTarget):
         raise ValueError("only classifiers of one text with one label are explained")
     if getattr(model.encoder, "reverse", False):
         raise ValueError("the encoder reads backwards (model.encoder.reverse); its embeddings stand in another order")

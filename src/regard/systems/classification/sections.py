@@ -129,6 +129,33 @@ class OpinionsData(GeneratedData):
         return reading.adapt(self._made(**self.arguments(split), labelled=reading.answer is not None))
 
 
+class ClaimsData(GeneratedData):
+    """Reports on who is where, each with a claim that is true, false or on somebody else; generated."""
+
+    made: ClassVar[str] = "regard.systems.classification.claims:Claims"
+    pairs: ClassVar[bool] = True
+
+    format: Literal["claims"]
+    """Selects this format."""
+    train_size: int = Field(8000, ge=1)
+    """Number of pairs to train on."""
+    valid_size: int = Field(500, ge=1)
+    """Number of pairs to validate on."""
+    test_size: int = Field(1000, ge=1)
+    """Number of pairs to test on; training has none of their reports."""
+    names: int = Field(30, ge=3, le=4900)
+    """Number of names."""
+    shortest: int = Field(3, ge=2, le=12)
+    """Smallest number of persons in a report."""
+    longest: int = Field(6, ge=2, le=12)
+    """Largest number of persons in a report."""
+    seed: int = 0
+    """Seed of the pairs."""
+
+    def examples(self, split: Split, reading: Reading) -> Examples | None:
+        return reading.adapt(self._made(**self.arguments(split)))
+
+
 class VerdictsData(GeneratedData):
     """Reviews in many sentences of made-up words, one of which gives the label; generated."""
 

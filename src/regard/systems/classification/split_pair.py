@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from regard.masks import Mask
 from regard.ops.weights import Weights
 from regard.specials import EOS, PAD
 
@@ -35,19 +36,87 @@ class Parted(NamedTuple):
         ended = ((text == EOS) & (place < ends.unsqueeze(1))).cumsum(1) > 0
         first = torch.minimum((~ended).sum(1), ends)
         both = torch.cat((first, (ends - first - 1).clamp(min=0)))
-        behind = text.gather(1, (place + first.unsqueeze(1) + 1).clamp(max=max(size - 1, 0)))
-        ids = torch.cat((text, behind)).masked_fill(place >= both.unsqueeze(1), PAD)
-        return cls(ids[:, : max(1, int(both.max()) if batch else 0)], both)
+        longest = min(size, max(1, int(both.max()) if batch else 0))
+        return cls(_taken(text, both, longest).masked_fill(_outside(both, longest), PAD), both)
+
+    def part(self, values: Tensor) -> Tensor:
+        """Part a number per token, [B, T] -> [2B, S], likewise; 0 at padding.
+
+        >>> parts = Parted.of(torch.tensor([[5, 6, 3, 7]]))
+        >>> parts.part(torch.tensor([[1, 2, 0, 2]]))
+        tensor([[1, 2],
+                [2, 0]])
+        """
+        size = self.ids.shape[1]
+        return _taken(values, self.lengths, size).masked_fill(_outside(self.lengths, size), 0)
+
+    def other(self) -> Mask:
+        """Return what each text may attend to in the other one."""
+        return Mask.padding(self.lengths.roll(len(self.lengths) // 2))
 
     def together(self, weights: Tensor, size: int) -> Weights:
         """Weights [2B, r, S] on the parts as weights [B, r, T] on the rows they came from; 0 on what parts them."""
         first, second = weights.chunk(2)
-        place = torch.arange(size, device=weights.device)
-        begin = (self.lengths[: len(first)] + 1).unsqueeze(1)  # where the second text stands
+        rows = self._places(size, weights.shape[2])
         shape = (*first.shape[:2], size)
-        before = place.clamp(max=first.shape[2] - 1).expand(shape)
-        behind = (place - begin).clamp(0, first.shape[2] - 1).unsqueeze(1).expand(shape)
-        is_first = (place < begin - 1).unsqueeze(1)
-        is_second = ((place >= begin) & (place < begin + self.lengths[len(first) :].unsqueeze(1))).unsqueeze(1)
-        joint = first.gather(2, before) * is_first + second.gather(2, behind) * is_second
+        joint = first.gather(2, rows.before.expand(shape)) * rows.is_first.unsqueeze(1)
+        joint = joint + second.gather(2, rows.behind.unsqueeze(1).expand(shape)) * rows.is_second.unsqueeze(1)
         return Weights.of(joint.unsqueeze(1), has_heads=False)
+
+    def crossed(self, weights: Tensor, size: int) -> Tensor:
+        """Weights of the words of each part on those of the other as weights on the rows they came from.
+
+        Args:
+            weights: [2B, S, S]: of the words of the first texts on the second ones, and of the second on the first.
+            size: T, tokens of a row.
+
+        Returns:
+            [B, T, T]; the row of what parts the texts is 0, and so is its column.
+        """
+        first, second = weights.chunk(2)  # [B, S, S]
+        rows = self._places(size, weights.shape[2])
+        before, behind = rows.before.expand(len(first), size), rows.behind
+        there = _picked(first, before, behind) * (rows.is_first.unsqueeze(2) & rows.is_second.unsqueeze(1))
+        back = _picked(second, behind, before) * (rows.is_second.unsqueeze(2) & rows.is_first.unsqueeze(1))
+        return there + back
+
+    def _places(self, size: int, longest: int) -> _Places:
+        """Where the T tokens of a row stand in its parts of `longest` tokens."""
+        place = torch.arange(size, device=self.lengths.device)
+        first, second = self.lengths.unsqueeze(1).chunk(2)  # [B, 1]
+        begin = first + 1  # of the second text
+        return _Places(
+            place.clamp(max=longest - 1),
+            (place - begin).clamp(0, longest - 1),
+            place < first,
+            (place >= begin) & (place < begin + second),
+        )
+
+
+class _Places(NamedTuple):
+    """Places [T] or [B, T] of tokens in the first and in the second part, and which part they belong to, [B, T]."""
+
+    before: Tensor
+    behind: Tensor
+    is_first: Tensor
+    is_second: Tensor
+
+
+def _taken(values: Tensor, lengths: Tensor, size: int) -> Tensor:
+    """The first `size` values of both parts, [B, T] -> [2B, S], whatever stands behind their ends."""
+    first = lengths.chunk(2)[0]
+    begins = torch.cat((torch.zeros_like(first), first + 1)).unsqueeze(1)  # [2B, 1]
+    places = begins + torch.arange(size, device=values.device)
+    return torch.cat((values, values)).gather(1, places.clamp(max=max(values.shape[1] - 1, 0)))
+
+
+def _outside(lengths: Tensor, size: int) -> Tensor:
+    """[2B, S], True at padding."""
+    return torch.arange(size, device=lengths.device) >= lengths.unsqueeze(1)
+
+
+def _picked(weights: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """[B, S, S] at rows and columns [B, T] -> [B, T, T]."""
+    size, longest = rows.shape[1], weights.shape[2]
+    tall = weights.gather(1, rows.unsqueeze(2).expand(-1, -1, longest))  # [B, T, S]
+    return tall.gather(2, columns.unsqueeze(1).expand(-1, size, -1))  # [B, T, T]

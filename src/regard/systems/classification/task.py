@@ -11,7 +11,7 @@ import torch
 from rich.text import Text
 from torch import Tensor, nn
 
-from regard.data.batching.batch import Batch
+from regard.data.batching.batch import Batch, padded
 from regard.data.batching.corpus import Corpus
 from regard.data.example import Example, Value
 from regard.data.fields.field import Field
@@ -32,10 +32,12 @@ from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import EOS, UNK
 from regard.systems.classification.acceptor import Acceptor
-from regard.systems.classification.checks import reads_documents, target_of
+from regard.systems.classification.checks import attends_across, matches_words, reads_documents, target_of
 from regard.systems.classification.document_view import document_panel
 from regard.systems.classification.documents import DocumentField, encoded_documents
 from regard.systems.classification.explained import subject_of
+from regard.systems.classification.pair_field import PairField, exact_matches
+from regard.systems.classification.pair_view import pair_map, pair_panels
 from regard.systems.classification.sections import Decoding
 from regard.systems.classification.targets.label import LabelTarget
 from regard.systems.classification.targets.label_set import LabelSetTarget
@@ -54,23 +56,27 @@ from regard.view.terminal import marked_text
 
 @dataclass(frozen=True)
 class LabelledBatch:
-    """Texts and their targets: labels [B], sets of labels [B, N], or numbers [B]."""
+    """Texts, their targets (labels [B], sets of labels [B, N], or numbers [B]), and exact matches of words of pairs."""
 
     text: Tensor  # [B, T]
     text_lengths: Tensor  # [B]
     label: Tensor  # [B] or [B, N]
+    text_matches: Tensor | None = None  # [B, T]
 
 
 @dataclass(frozen=True)
 class Classification(Task):
     """An acceptor learns the target of a text and answers with it: a label, several labels or a number.
 
-    What a model adds to the loss is `extras["penalty"]`. Where it attends, an answer has a row of weights for each hop.
+    What a model adds to the loss is `extras["penalty"]`. Where it attends, an answer has a row of weights for each hop,
+    or for each token where those of two texts attend to each other.
 
     Attributes:
         encoders: the tokenizer of "text" and the labels, or the numbers, of "label".
         smoothing: of the labels.
         pairs: whether a label is of two texts, which are asked with a tab between.
+        across: whether the words of two texts attend to those of the other.
+        matches: whether words of two texts know whether the other one has them.
         documents: whether texts are read as sentences, for a model with attention to sentences and to their words.
         weights: of the classes in the training loss; None for all alike.
         target_of: from the encoder of "label" to its form of target.
@@ -83,6 +89,8 @@ class Classification(Task):
     encoders: Encoders
     smoothing: float = 0.0
     pairs: bool = False
+    across: bool = False
+    matches: bool = False
     documents: bool = False
     weights: ClassWeights | None = None
     target_of: Callable[[Any], Target] = LabelTarget
@@ -93,6 +101,8 @@ class Classification(Task):
             encoders,
             recipe.train.label_smoothing,
             pairs=recipe.pairs,
+            across=attends_across(recipe),
+            matches=matches_words(recipe),
             documents=reads_documents(recipe),
             target_of=_target_maker(recipe, encoders),
         )
@@ -102,6 +112,8 @@ class Classification(Task):
         found = super().fields(recipe)
         if reads_documents(recipe):
             found["text"] = DocumentField(learner=tokens_field(recipe.tokenizer).learner)
+        elif matches_words(recipe):
+            found["text"] = PairField(learner=tokens_field(recipe.tokenizer, masked=True).learner)
         return found
 
     @classmethod
@@ -161,7 +173,7 @@ class Classification(Task):
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         labelled = batch.view(LabelledBatch)
-        predicted: Predicted = model(labelled.text, labelled.text_lengths)
+        predicted: Predicted = model(*_read(labelled.text, labelled.text_lengths, labelled.text_matches))
         smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
         total, nll = self.target.loss(predicted.logits, labelled.label, smoothing=smoothing, weights=weights)
         if update is None:
@@ -171,7 +183,7 @@ class Classification(Task):
         return Loss(total, nll, batch.tokens)
 
     def unrolling(self, model: nn.Module) -> Unrolling | None:
-        if not isinstance(model, Acceptor) or model.pair is not None:
+        if not isinstance(model, Acceptor) or model.compares:
             return None
         if not isinstance(self.target, LabelTarget):
             return None  # rows that fill up a recorded batch would count: only a single label can be IGNORE
@@ -188,13 +200,15 @@ class Classification(Task):
         check_room(model, texts, [_read_at_once(model, ids) for ids in encoded])
         answers: list[list[Prediction]] = [[] for _ in texts]
         for part, ids, lengths in in_batches(encoded, batch, next(model.parameters()).device):
+            matches = self._matches([texts[index] for index in part], ids)
             with torch.inference_mode():
-                predicted: Predicted = model(ids, lengths)
+                predicted: Predicted = model(*_read(ids, lengths, matches))
                 found = self.target.answers(predicted.logits, search.n_best)
                 weights = None if predicted.attended is None else predicted.attended.weights().float().cpu()
             for row, index in enumerate(part):
                 pieces = tokenizer.tokens(encoded[index] or [UNK])
-                looked = None if weights is None else weights[row, :, : len(pieces)]
+                rows = len(pieces) if self.across else None  # of tokens, otherwise of hops
+                looked = None if weights is None else weights[row, :rows, : len(pieces)]
                 answers[index] = [
                     Prediction(
                         texts[index], one.text, one.score, tuple(pieces), (one.text,), one.log_probs, looked,
@@ -211,8 +225,19 @@ class Classification(Task):
             return []
         return encoded_documents(texts, tokenizer.encode_all) if self.documents else tokenizer.encode_all(list(texts))
 
+    def _matches(self, texts: Sequence[str], ids: Tensor) -> Tensor | None:
+        """[B, T], exact matches of the words of pairs; None where no model reads them."""
+        if not self.matches:
+            return None
+        tokenizer = self.encoders["text"]
+        assert isinstance(tokenizer, Tokenizer)
+        found = padded([exact_matches(tokenizer, text) for text in texts], 0)
+        return found.to(ids.device)
+
     def drawing(self, prediction: Prediction) -> Text | None:
-        """Return where each hop looked; of a document its sentences, each with its weight and those of its words."""
+        """Return where each hop looked; of a document its sentences, of two texts the words of each on the other's."""
+        if self.across:
+            return pair_map(prediction)
         if not self.documents or prediction.alignment is None:
             return super().drawing(prediction)
         panel = document_panel(prediction)
@@ -226,9 +251,11 @@ class Classification(Task):
         no_head(head)
         if self.documents:
             return [document_panel(self.predict(model, [text], search)[0][0])]
+        if self.across:
+            return pair_panels(self.predict(model, [text], search)[0][0])
         if not isinstance(model, Acceptor) or not isinstance(model.encoder, BertEncoder):
             return super().panels(model, text, search)
-        if model.attention is not None or model.pair is not None:
+        if model.attention is not None or model.compares:
             return super().panels(model, text, search)
         (answer,) = self.predict(model, [text], search)[0][:1]
         tokenizer = self.encoders["text"]
@@ -242,9 +269,14 @@ class Classification(Task):
         return subject_of(model, tokenizer, self.target)
 
 
+def _read(text: Tensor, lengths: Tensor, matches: Tensor | None) -> tuple[Tensor, ...]:
+    """Arguments of a model: exact matches last, for models that read them."""
+    return (text, lengths) if matches is None else (text, lengths, matches)
+
+
 def _read_at_once(model: Any, ids: list[int]) -> int:
     """Return the number of ids that the model reads in one pass: all, or those of the longer of two compared texts."""
-    if getattr(model, "pair", None) is None or EOS not in ids:
+    if not getattr(model, "compares", False) or EOS not in ids:
         return len(ids)
     first = ids.index(EOS)
     return max(first, len(ids) - first - 1)

@@ -1,4 +1,4 @@
-"""Baselines of cloze questions, to be read beside results: `python -m regard.systems.cloze.baseline RECIPE`.
+"""Baselines of cloze questions, to be read beside results: `python -m benchmarks.baselines RECIPE`.
 
 - Most frequent: the candidate that stands most often in the passage, the first of equals.
 - Last: the candidate that stands last in the passage.
@@ -10,12 +10,10 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from regard.data.example import Example
-from regard.recipes.load import load
 from regard.recipes.sections import Recipe
 from regard.systems.cloze.question import BLANK
 from regard.systems.cloze.word_ngrams import WordNGrams
@@ -99,13 +97,3 @@ def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
     asked = list(test)
     for name, guess in GUESSES.items():
         yield name, {"accuracy": accuracy(guess, asked)}
-
-
-def main(arguments: list[str]) -> None:
-    """Print the baselines of a recipe with overrides, as `regard train` takes them."""
-    for name, values in baselines(load(arguments[0], arguments[1:]).recipe):
-        sys.stdout.write(f"{name:24} accuracy {values['accuracy']:.4f}\n")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Baselines on the data of a recipe, to be read beside its results: `python -m regard.systems.records.baseline RECIPE`.
+"""Baselines on the data of a recipe, to be read beside its results: `python -m benchmarks.baselines RECIPE`.
 
 - Template: the most frequent training text of records with the same fields, with the values of the record put in.
 - Nearest: the text of the training record that shares most facts, as it stands.
@@ -7,12 +7,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from regard.data.example import Example
-from regard.recipes.load import load
 from regard.recipes.sections import Recipe
 from regard.systems.records.delexicalised import with_values, without_values
 from regard.systems.records.readers import written
@@ -101,13 +99,3 @@ def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
             right = [[key] for key in records] if metric.compares == "records" else list(references.values())
             values[metric.label] = metric(texts, right).value
         yield name, values
-
-
-def main(arguments: list[str]) -> None:
-    """Print the baselines of a recipe with overrides, as `regard train` takes them."""
-    for name, values in baselines(load(arguments[0], arguments[1:]).recipe):
-        sys.stdout.write(f"{name:18}" + "  ".join(f"{label} {value:.4f}" for label, value in values.items()) + "\n")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Baselines on the data of a recipe, to be read beside its results: `python -m regard.systems.spans.baseline RECIPE`.
+"""Baselines on the data of a recipe, to be read beside its results: `python -m benchmarks.baselines RECIPE`.
 
 - Sentence: the whole sentence that shares most words with the question, weighted by their rarity.
 - Logistic: log-linear models of where an answer begins and ends, on lexical features of each word: words of the
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from torch import Tensor, nn
 
 from regard.data.example import Example
 from regard.evaluate.metrics import metric
-from regard.recipes.load import load
+from regard.recipes.sections import Recipe
 from regard.systems.spans.sections import SpanData
 from regard.systems.spans.task import best_spans
 from regard.tasks.splits import examples
@@ -212,7 +211,7 @@ def sentence_of(one: Featured, passage: str) -> str:
     return passage[chosen[0].begin : last.end]
 
 
-def baselines(train: Sequence[Example], test: Sequence[Example], *, longest: int) -> Iterator[tuple[str, list[str]]]:
+def answers(train: Sequence[Example], test: Sequence[Example], *, longest: int) -> Iterator[tuple[str, list[str]]]:
     """Yield the answers of each baseline to the questions of test."""
     lexicon = Lexicon.of(str(one.fields["context"]) for one in train)
     passages = [str(one.fields["context"]) for one in test]
@@ -224,9 +223,8 @@ def baselines(train: Sequence[Example], test: Sequence[Example], *, longest: int
     yield "logistic", said
 
 
-def main(arguments: list[str]) -> None:
-    """Print the baselines of a recipe with overrides, as `regard train` takes them."""
-    recipe = load(arguments[0], arguments[1:]).recipe
+def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield name and metrics of each baseline on the test split."""
     assert isinstance(recipe.data, SpanData)
     train, test = examples(recipe, "train"), examples(recipe, "test")
     assert train is not None
@@ -234,10 +232,5 @@ def main(arguments: list[str]) -> None:
         raise SystemExit("the recipe names no test split")
     asked = list(test)
     references = [list(one.fields["answers"]) for one in asked]
-    for name, answers in baselines(list(train), asked, longest=recipe.data.longest_answer):
-        found = {kind: metric(kind)(answers, references).value for kind in ("squad_f1", "squad_exact")}
-        sys.stdout.write(f"{name:10} f1 {found['squad_f1']:.3f}  exact {found['squad_exact']:.3f}\n")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+    for name, said in answers(list(train), asked, longest=recipe.data.longest_answer):
+        yield name, {kind: metric(kind)(said, references).value for kind in ("squad_f1", "squad_exact")}

@@ -1,4 +1,4 @@
-"""Baselines on the data of a recipe, to be read beside its results: `python -m regard.systems.speech.baseline RECIPE`.
+"""Baselines on the data of a recipe, to be read beside its results: `python -m benchmarks.baselines RECIPE`.
 
 A recording is the mean and the deviation of its log-mel bands. Of single words a logistic regression names the word; of
 strings, whose transcripts are too many to be classes, the nearest recording of train lends its transcript.
@@ -6,8 +6,8 @@ strings, whose transcripts are too many to be classes, the nearest recording of 
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from regard.data.example import Examples
 from regard.evaluate.metrics import metric
-from regard.recipes.load import load
+from regard.recipes.sections import Recipe
 from regard.systems.speech.features import SoundFeatures, SoundField
 from regard.systems.speech.sounds import sound_of
 from regard.systems.speech.task import Transcription
@@ -69,7 +69,7 @@ def nearest(train: Tensor, labels: list[str], test: Tensor) -> list[str]:
     return [labels[one] for one in best.tolist()]
 
 
-def baselines(train: Examples, test: Examples, features: SoundFeatures) -> dict[str, dict[str, float]]:
+def scores(train: Examples, test: Examples, features: SoundFeatures) -> dict[str, dict[str, float]]:
     """Return the word error rate and the exact matches of each baseline on the test split."""
     (known, labels), (asked, right) = pooled(train, features), pooled(test, features)
     said = {"most frequent": [Counter(labels).most_common(1)[0][0]] * len(right)}
@@ -83,9 +83,8 @@ def baselines(train: Examples, test: Examples, features: SoundFeatures) -> dict[
     }
 
 
-def main(arguments: list[str]) -> None:
-    """Print the baselines of a recipe with overrides, as `regard train` takes them."""
-    recipe = load(arguments[0], arguments[1:]).recipe
+def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield name and metrics of each baseline on the test split."""
     field = Transcription.fields(recipe)["recording"]
     assert isinstance(field, SoundField)
     assert field.settings is not None
@@ -93,9 +92,4 @@ def main(arguments: list[str]) -> None:
     assert train is not None
     if test is None:
         raise SystemExit("the recipe names no test split")
-    for name, found in baselines(train, test, field.settings).items():
-        sys.stdout.write(f"{name:20} wer {found['wer']:.3f}  exact_match {found['exact_match']:.3f}\n")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+    yield from scores(train, test, field.settings).items()

@@ -1,0 +1,135 @@
+"""Two texts that are compared: their states with exact matches, and features of two vectors."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.masks import Mask
+from regard.models.encoded import Encoded, width_of
+from regard.nn.dropout import Dropout
+from regard.nn.reader import Reader
+from regard.nn.rnn import inside
+from regard.ops.attended import Attended
+from regard.ops.weights import Weights
+from regard.systems.classification.split_pair import Parted
+
+Comparison = Literal["joined", "signed", "absolute"]
+MATCHES = 2
+"""Features of a word that the other text may have too."""
+
+
+def compared(mine: Tensor, other: Tensor, comparison: Comparison) -> Tensor:
+    r"""Return features of two vectors: [a; b], [a; b; a - b; a ⊙ b], or [a; b; |a - b|; a ⊙ b].
+
+    Args:
+        mine, other: a and b, [..., C].
+        comparison: `"joined"`, `"signed"` or `"absolute"`, in this order.
+
+    >>> compared(torch.tensor([2.0]), torch.tensor([5.0]), "absolute")
+    tensor([ 2.,  5.,  3., 10.])
+    """
+    if comparison == "joined":
+        return torch.cat((mine, other), dim=-1)
+    difference = mine - other
+    difference = difference.abs() if comparison == "absolute" else difference
+    return torch.cat((mine, other, difference, mine * other), dim=-1)
+
+
+def compared_width(width: int, comparison: Comparison) -> int:
+    """Return the width of what `compared` makes of two vectors of one width."""
+    return width * (2 if comparison == "joined" else 4)
+
+
+class PairStates(NamedTuple):
+    """Both texts of each pair, encoded by one encoder.
+
+    Attributes:
+        parts: the texts themselves, B first ones, then B second ones.
+        states: [2B, S, C], zero at padding.
+    """
+
+    parts: Parted
+    states: Tensor
+
+    @classmethod
+    def of(
+        cls,
+        encoder: nn.Module,
+        words: Tensor,
+        lengths: Tensor | None,
+        matches: Tensor | None,
+    ) -> PairStates:
+        """Encode pairs [B, T] of true `lengths` [B], with `</s>` between the texts.
+
+        Args:
+            encoder: of each text alone.
+            words: ids of the pairs.
+            lengths: of the pairs; None where nothing is padded.
+            matches: [B, T], 2 for a word that the other text has, 1 for one that it has in another case, else 0; the
+                states then end with both as features. None leaves them out.
+        """
+        parts = Parted.of(words, lengths)
+        encoded: Encoded = encoder(*parts)
+        return cls(parts, with_matches(encoded.states, parts, matches))
+
+    @property
+    def mask(self) -> Mask:
+        """The words of each text."""
+        return Mask.padding(self.parts.lengths)
+
+    @property
+    def padding(self) -> Tensor:
+        """[2B, S, 1], True at padding."""
+        return ~inside(self.parts.lengths, self.states.shape[1]).unsqueeze(2)
+
+    def across(self, attention: Reader, states: Tensor, keys: Tensor | None = None) -> Attended:
+        """Let the words of each text attend to those of the other, in one read for both directions.
+
+        Args:
+            attention: of one head.
+            states: [2B, S, C], the values.
+            keys: [2B, S, K], queries and keys; None for the values.
+        """
+        keys = states if keys is None else keys
+        half = len(states) // 2
+        return attention(keys, keys.roll(half, 0), states.roll(half, 0), self.parts.other())  # type: ignore[no-any-return]
+
+    def mean_and_max(self, words: Tensor) -> Tensor:
+        """Return mean and maximum over the words of each text, [2B, S, H] -> [2B, 2H]; zeros of an empty text."""
+        counts = self.parts.lengths.unsqueeze(1)
+        mean = words.masked_fill(self.padding, 0.0).sum(1) / counts.clamp(min=1)
+        highest = words.masked_fill(self.padding, -torch.inf).amax(1).masked_fill(counts == 0, 0.0)
+        return torch.cat((mean, highest), dim=1)
+
+    def drawn(self, attended: Attended, size: int) -> Weights:
+        """Return the weights of such a read on the T tokens of each row, [B, T, T]; made when they are asked for."""
+
+        def weigh(heads: Tensor, rows: Tensor) -> Tensor:
+            joint = self.parts.crossed(attended.weights(), size).unsqueeze(1)  # [B, 1, T, T]
+            return joint[:, heads][:, :, rows]
+
+        return Weights(weigh, (len(self.states) // 2, 1, size, size), self.states.device, has_heads=False)
+
+
+def with_matches(states: Tensor, parts: Parted, matches: Tensor | None) -> Tensor:
+    """Return states [2B, S, C] with both features of exact matches [B, T] behind them, [2B, S, C + 2]."""
+    if matches is None:
+        return states
+    found = parts.part(matches).unsqueeze(2)  # [2B, S, 1]
+    return torch.cat((states, torch.cat((found == 2, found >= 1), dim=2).to(states.dtype)), dim=2)
+
+
+def states_width(owner: nn.Module, encoder: nn.Module, *, exact_match: bool) -> int:
+    """Return the width of the states of `PairStates`."""
+    return width_of(owner, encoder) + MATCHES * exact_match
+
+
+def feed_forward(input_dim: int, hidden_dim: int, dropout: float) -> nn.Sequential:
+    """Return two layers with rectifiers, each after dropout: [..., input_dim] -> [..., hidden_dim]."""
+    widths = (input_dim, hidden_dim, hidden_dim)
+    layers = [(Dropout(dropout), nn.Linear(wide, narrow), nn.ReLU()) for wide, narrow in pairwise(widths)]
+    return nn.Sequential(*(part for layer in layers for part in layer))
