@@ -3,6 +3,7 @@
     python -m benchmarks.gallery --list                         # what there is, and which pictures are missing
     python -m benchmarks.gallery --runs runs/gallery            # trains what is not trained, draws all, writes the page
     python -m benchmarks.gallery translation nodes              # some of them
+    python -m benchmarks.gallery --page                         # only the page, of the pictures that are there
 
 A recipe says in its header what is drawn, in one line: the input as `regard view` takes it, or an example of the test
 split by its number, then what is seen:
@@ -33,6 +34,7 @@ from regard.view.panels import draw as draw_panels
 
 ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "docs" / "gallery"
+SYSTEMS = ROOT / "src" / "regard" / "systems"
 LARGEST = 100_000
 """Bytes of a picture, at most."""
 _FIRST = "translation"
@@ -112,17 +114,28 @@ def draw(entry: Entry, runs: Path) -> None:
         sys.exit(f"{entry.picture} has more than {LARGEST:,} bytes; choose a smaller input")
 
 
+def of_page(system: str) -> tuple[Path, str] | None:
+    """Return the first picture of a system's page, and what it shows; None where it has none."""
+    page = SYSTEMS / system / "README.md"
+    found = re.search(r"!\[([^]]+)\]\(([^)]+\.png)\)", page.read_text(encoding="utf-8"))
+    return None if found is None else ((page.parent / found[2]).resolve(), f"{found[1]}.")
+
+
 def page(found: list[Entry]) -> str:
-    """Return the page with the pictures that are there."""
+    """Return the page: of each system the picture that was drawn, or that of its own page until there is one."""
     lines = [
         "# Gallery",
         "",
-        "*One picture per system, each of a model that a recipe trains offline in minutes. Made by `python -m "
-        "benchmarks.gallery`.*",
+        "*One picture per system, each of a model that a recipe trains offline in minutes. `python -m "
+        "benchmarks.gallery` draws them again.*",
     ]
     for entry in found:
+        title = shown_title(entry.system)
+        if not entry.picture.exists() and (other := of_page(entry.system)) is not None:
+            place = Path("..") / other[0].relative_to(ROOT / "docs")
+            lines += ["", f"## {title}", "", f"![{other[1]}]({place.as_posix()})", ""]
+            lines += [f"{other[1]} From its [page](../../src/regard/systems/{entry.system}/README.md)."]
         if entry.picture.exists():
-            title = shown_title(entry.system)
             one_line = entry.given is not None and "\n" not in entry.given
             view = f" and `regard view runs/{entry.recipe} '{entry.given}'`" if one_line else ""
             lines += [
@@ -153,12 +166,13 @@ def main() -> None:
     parser.add_argument("systems", nargs="*", help="folders of systems; all of them if none is named")
     parser.add_argument("--runs", type=Path, default=Path("runs/gallery"), help="folder of the runs")
     parser.add_argument("--list", action="store_true", help="print what there is, and draw nothing")
+    parser.add_argument("--page", action="store_true", help="write the page of the pictures that are there, and stop")
     arguments = parser.parse_args()
     found = entries()
     known = {entry.system for entry in found}
     if unknown := [name for name in arguments.systems if name not in known]:
         parser.error(f"there is no system {unknown[0]!r} with an offline recipe; there are {', '.join(sorted(known))}")
-    for entry in found:
+    for entry in () if arguments.page else found:
         if arguments.list:
             print(f"{entry.system:22} {entry.recipe:20} {'drawn' if entry.picture.exists() else 'missing'}")
         elif not arguments.systems or entry.system in arguments.systems:

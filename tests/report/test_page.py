@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 
 from regard.data import Tokenizer
 from regard.report.answers import Answers
@@ -16,7 +17,6 @@ from regard.report.material import Material, material, trained_material
 from regard.report.record import Record
 from regard.report.run_page import run_page, write_page
 from regard.runs.run import Run
-from regard.tasks.prediction import Prediction
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
 from tests.cli.command import asked, refused
@@ -188,15 +188,16 @@ def test_a_page_is_written_whole_or_not_at_all(folder: Path, tmp_path: Path) -> 
     assert [one.name for one in place.parent.iterdir()] == ["page.html"]
 
 
-def test_examples_without_attention_get_a_sentence(folder: Path) -> None:
+def test_a_model_without_attention_gets_a_sentence_and_drawings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = material(folder)
-    assert found.measured is not None
-    assert isinstance(found.measured.predictions[0], Prediction)
-    plain = material(folder)
-    assert plain.predictor is not None
+    assert found.predictor is not None
 
     def nothing(*_: object, **__: object) -> None:
         raise ValueError("the model attends to nothing that could be drawn")
 
-    object.__setattr__(plain.predictor.task, "panels", nothing)
-    assert "attends to nothing" in Page(run_page(plain)).text
+    monkeypatch.setattr(type(found.predictor.task), "panels", nothing)
+    monkeypatch.setattr(type(found.predictor.task), "drawing", lambda self, prediction: Text("DT <NN>"))
+    html = run_page(found)
+    assert html.count("The model attends to nothing") == 1
+    assert html.count('<pre class="drawn">DT &lt;NN&gt;</pre>') == 5
+    assert Page(html).problems == []

@@ -29,26 +29,40 @@ _TITLE = 160  # letters of a title that are shown
 
 
 def attention(model: nn.Module, task: Task, search: Search, chosen: Sequence[Row]) -> Markup:
-    """Return what a model looks at while it answers some inputs; a sentence for one that cannot be drawn."""
+    """Return what a model looks at while it answers some inputs.
+
+    Where it attends to nothing, answers are drawn as in a terminal, such as tags under words; or a sentence says why
+    there is nothing to draw.
+    """
     parts: list[Markup] = []
-    drawn = 0
+    reasons: list[str] = []
     for row in chosen:
-        figures = _figures(model, task, search, row)
-        if drawn and drawn + len(figures) > max(_PANELS, len(chosen)):
+        try:
+            panels = task.panels(model, row.asked, search)
+        except ValueError as problem:
+            reasons.append(str(problem))
+            if (drawing := task.drawing(row.prediction)) is not None:
+                parts.append(_article(task, row, [element("pre", drawing.plain, class_="drawn")], wide=True))
+            continue
+        if parts and len(panels) > 1 and (len(parts) + 1) * len(panels) > _PANELS:
             break
-        drawn += len(figures)
-        wide = len(figures) > 1 or 'class="wide"' in figures[0]
-        inside = element("div", figures, class_="figures")
-        parts.append(element("article", _heading(task, row), inside, class_="wide" if wide else None))
-    return element("div", parts, class_="looks")
-
-
-def _figures(model: nn.Module, task: Task, search: Search, row: Row) -> list[Markup]:
-    try:
         said = f"{row.prediction.source} → {row.prediction.text}"
-        return [panel_figure(panel, heading=said) for panel in task.panels(model, row.asked, search)]
-    except ValueError as problem:
-        return [paragraph(f"{problem}.", kind="soft")]
+        figures = [panel_figure(panel, heading=said) for panel in panels]
+        parts.append(_article(task, row, figures, wide=len(panels) > 1 or wide(panels[0])))
+    why = [paragraph(text(f"{reason[:1].upper()}{reason[1:]}."), kind="soft") for reason in dict.fromkeys(reasons)]
+    return joined(why, element("div", parts, class_="looks"))
+
+
+def _article(task: Task, row: Row, figures: Sequence[Markup], *, wide: bool) -> Markup:
+    inside = element("div", figures, class_="figures")
+    return element("article", _heading(task, row), inside, class_="wide" if wide else None)
+
+
+def wide(panel: Panel) -> bool:
+    """Return whether a panel takes the whole width of a page."""
+    return isinstance(panel, MarkedText | Regions | GlimpsePath | Frames) or (
+        not isinstance(panel, Network) and panel.values.shape[-1] > _WIDE
+    )
 
 
 def _heading(task: Task, row: Row) -> Markup:
@@ -68,16 +82,16 @@ def panel_figure(panel: Panel, *, heading: str = "") -> Markup:
     """
     title = "" if plain(panel.title) == plain(heading) else panel.title
     if isinstance(panel, MarkedText):
-        return figure(_marked_lines(panel), _caption(title), wide=True)
+        return figure(_marked_lines(panel), _caption(title), wide=wide(panel))
     if isinstance(panel, Network):
         return figure(network_map(panel), _caption(title))
     if isinstance(panel, Regions | GlimpsePath | Frames):
-        return figure(_image(panel, _cut(panel.title or heading)), _caption(title), wide=True)
+        return figure(_image(panel, _cut(panel.title or heading)), _caption(title), wide=wide(panel))
     values: list[list[float]] = panel.values.detach().float().cpu().tolist()
     across = max(map(len, values), default=0)
     said = _cut(panel.title) or "Weights"
     drawn = heat_map(values, panel.rows, panel.columns, said, down=panel.down, along=panel.along)
-    return figure(drawn, _caption(title, cropped(len(values), across)), _behind(panel, values), wide=across > _WIDE)
+    return figure(drawn, _caption(title, cropped(len(values), across)), _behind(panel, values), wide=wide(panel))
 
 
 def plain(title: str) -> str:

@@ -135,8 +135,7 @@ def material(folder: Path) -> Material:
             "nothing is measured",
         )
     named: SplitName = "test" if chosen == "test" else "valid"
-    predictor = _bound(predictor, split)
-    return Material(run, recipe, log, record, predictor, splits, named, found, tuple(missing))
+    return Material(run, recipe, log, record, _bound(predictor, split), splits, named, found, tuple(missing))
 
 
 def _bound(predictor: Predictor | None, split: Split | None) -> Predictor | None:
