@@ -77,7 +77,7 @@ def test_two_encoders_share_their_words_alone() -> None:
     assert_close(its[:5] @ its[:5].T, torch.eye(5), tolerance=1e-5)
     shared: Any = build("cloze_reader", 17, share_encoder=True, encoder={"hidden_dim": 10}, orthogonal=False)
     assert shared.question_encoder is shared.encoder
-    layer = torch.nn.LSTM(3, 5)
+    layer: Any = torch.nn.LSTM(3, 5)
     make_orthogonal(layer)
     assert_close(layer.weight_hh_l0[15:].T @ layer.weight_hh_l0[15:], torch.eye(5), tolerance=1e-5)
 

@@ -82,7 +82,7 @@ def answer_panels(question: str, prediction: Prediction, row: Numbered, pointed:
     named = tuple(tokens[place] for place in columns.tolist())
     asked = tuple(f"{row.asked[place]} {pointed.importance[place]:.2f}" for place in rows.tolist())
     titles = (
-        "α: where each word of the question points (with its averaged attention, the weight of its vote)",
+        "α: where each word of the question points; the number is its vote, the mean of β",
         "β: where each word of the passage points in the question",
     )
     maps = (pointed.alpha[rows][:, columns], pointed.beta[columns][:, rows].T)

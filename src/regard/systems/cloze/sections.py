@@ -118,7 +118,7 @@ class WhodunitData(GeneratedData, Names):
 
     format: Literal["whodunit"]
     """Selects this format."""
-    train_size: int = Field(5000, ge=1)
+    train_size: int = Field(20000, ge=1)
     """Number of questions to train on."""
     valid_size: int = Field(500, ge=1)
     """Number of questions to validate on."""
