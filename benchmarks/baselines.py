@@ -119,7 +119,7 @@ def main() -> None:
     parser.add_argument("overrides", nargs="*", help="such as data.root=PATH")
     given = parser.parse_args()
     for name, values in baselines(load(given.recipe, given.overrides).recipe):
-        print(f"{name:16}", "  ".join(f"{label} {value:.4f}" for label, value in values.items()), flush=True)
+        print(f"{name:26}", "  ".join(f"{label} {value:.4f}" for label, value in values.items()), flush=True)
 
 
 if __name__ == "__main__":

@@ -5,20 +5,28 @@
 - Overlap: the candidate around which most words of the question stand, in a window as long as the question (Richardson
   et al. 2013, section 4.1; words count by the logarithm of their inverse frequency in the passage).
 - Trigrams: the candidate that makes the question likeliest by the trigrams of its own passage.
+- Counts and language models: the re-ranker with the frequency of a candidate in place of a reader, its weights tuned on
+  the validation data. What a reader adds is what it has beyond this.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from typing import get_args
 
 from regard.data.example import Example
+from regard.data.fields.tokenizer import Tokenizer
+from regard.recipes.data_section import Split
 from regard.recipes.sections import Recipe
+from regard.systems.cloze.mira import Floats
 from regard.systems.cloze.question import BLANK
+from regard.systems.cloze.reranker import Reranker, told_sentences
 from regard.systems.cloze.word_ngrams import WordNGrams
 from regard.tasks.splits import examples
 
+_WORDS = 15000  # of the vocabulary of language models
 Guess = Callable[[Sequence[str], Sequence[str], Sequence[str]], str]
 """From passage, question and candidates to an answer."""
 
@@ -50,12 +58,14 @@ def overlap(passage: Sequence[str], question: Sequence[str], candidates: Sequenc
     'Bo'
     """
     counts, half = Counter(passage), max(len(question) // 2, 1)
-    wanted = {word: math.log(1 + 1 / counts[word]) for word in set(question) if counts[word] and word != BLANK}
+    wanted = {
+        word: math.log(1 + 1 / counts[word]) for word in dict.fromkeys(question) if counts[word] and word != BLANK
+    }
     best = dict.fromkeys(candidates, -1.0)
     for place, word in enumerate(passage):
         if word in best:
             around = set(passage[max(0, place - half) : place + half + 1])
-            best[word] = max(best[word], sum(wanted[one] for one in around if one in wanted))
+            best[word] = max(best[word], sum(weight for one, weight in wanted.items() if one in around))
     return max(candidates, key=lambda one: best[one])
 
 
@@ -89,11 +99,37 @@ def accuracy(guess: Guess, asked: Sequence[Example]) -> float:
     return right / len(asked)
 
 
+def reranked_counts(train: Sequence[Example], valid: Sequence[Example], test: Sequence[Example]) -> float:
+    """Return the accuracy of a re-ranker of frequencies on the test data, among all candidates of each example."""
+    told = told_sentences(train)
+    words = Tokenizer.train(iter(told), kind="words", split="whitespace", size=_WORDS)
+    reranker = Reranker.of(words.encode_all(told), words.size)
+    tuned = reranker.tuned(*zip(*(_features(reranker, words, one) for one in valid), strict=True))
+    found = [_features(tuned, words, one) for one in test]
+    return sum(int(tuned.scores(features).argmax()) == right for features, right in found) / len(found)
+
+
+def _features(reranker: Reranker, words: Tokenizer, example: Example) -> tuple[Floats, int]:
+    """Return the features of all candidates, and the number of the right one."""
+    fields = example.fields
+    counts = Counter(" ".join(fields["passage"]).split())
+    names = fields["candidates"] or list(counts)
+    filled = [fields["question"].replace(BLANK, name) for name in names]
+    numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
+    passage, local = (
+        [[numbers[word] for word in text.split()] for text in part] for part in (fields["passage"], filled)
+    )
+    near = WordNGrams.of(passage, len(numbers), order=reranker.order)
+    logs = [math.log(max(counts[name], 0.5)) for name in names]
+    return reranker.features(logs, words.encode_all(filled), local, near), names.index(fields["answer"])
+
+
 def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield name and accuracy of each baseline on the test split."""
-    test = examples(recipe, "test")
-    if test is None:
+    found = [examples(recipe, name) for name in get_args(Split)]
+    train, valid, test = (None if one is None else list(one) for one in found)
+    if train is None or valid is None or test is None:
         raise SystemExit("the recipe names no test split")
-    asked = list(test)
     for name, guess in GUESSES.items():
-        yield name, {"accuracy": accuracy(guess, asked)}
+        yield name, {"accuracy": accuracy(guess, test)}
+    yield "counts and language models", {"accuracy": reranked_counts(train, valid, test)}

@@ -13,9 +13,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from regard.data.example import Example
 from regard.data.fields.encoder import Encoder
 from regard.data.problems import DataError
 from regard.systems.cloze.mira import Floats, tune_mira
+from regard.systems.cloze.question import BLANK
 from regard.systems.cloze.word_classes import word_classes
 from regard.systems.cloze.word_ngrams import Ints, WordNGrams
 
@@ -129,6 +131,15 @@ class Reranker(Encoder):
             return cls(general, classed, classes, int(content["order"]), int(content["n_best"]), weights)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"{path} is not a re-ranker: {error}") from error
+
+
+def told_sentences(train: Iterable[Example]) -> list[str]:
+    """Return the different sentences of passages, and of questions with their answers."""
+    told: dict[str, None] = {}
+    for one in train:
+        filled = one.fields["question"].replace(BLANK, one.fields["answer"])
+        told.update(dict.fromkeys((*one.fields["passage"], filled)))
+    return list(told)
 
 
 def _part(arrays: Mapping[str, Ints], name: str) -> dict[str, Ints]:

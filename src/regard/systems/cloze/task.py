@@ -35,7 +35,7 @@ from regard.systems.cloze.mira import Floats
 from regard.systems.cloze.pictures import Pointed, answer_panels, drawn_answer, drawn_candidates
 from regard.systems.cloze.question import BLANK, KEYS, Cloze, cloze_of, parsed_cloze, renamed
 from regard.systems.cloze.reading import ABSENT, ClozeReading, Numbered
-from regard.systems.cloze.reranker import Reranker
+from regard.systems.cloze.reranker import Reranker, told_sentences
 from regard.systems.cloze.sections import ClozeData, Decoding, Names, Training
 from regard.systems.cloze.word_ngrams import WordNGrams
 from regard.tasks.input_output import no_head
@@ -117,7 +117,7 @@ class ClozeAnswering(Task):
         if wanted is None:
             return {"passage": words}
         assert isinstance(words, Tokenizer)
-        learned = Reranker.of(words.encode_all(_told(train)), words.size, **wanted.model_dump())
+        learned = Reranker.of(words.encode_all(told_sentences(train)), words.size, **wanted.model_dump())
         return {"passage": words, RERANKING: learned}
 
     @classmethod
@@ -385,12 +385,3 @@ def _weights(predicted: Predicted) -> Tensor:
     """s [B, S]."""
     assert predicted.attended is not None
     return predicted.attended.weights()[:, 0]
-
-
-def _told(train: Iterable[Example]) -> list[str]:
-    """Return the different sentences of passages, and of questions with their answers, of the training data."""
-    told: dict[str, None] = {}
-    for one in train:
-        filled = one.fields["question"].replace(BLANK, one.fields["answer"])
-        told.update(dict.fromkeys((*one.fields["passage"], filled)))
-    return list(told)
