@@ -15,7 +15,7 @@ from regard.recipes.data_section import Split as SplitName
 from regard.recipes.sections import Recipe
 from regard.report.examples import Questions, Row, rows
 from regard.report.record import Record
-from regard.runs.folder import RunError
+from regard.runs.folder import RunError, model_file
 from regard.runs.run import Run
 from regard.tasks.measurement import Measured, compared, measure
 from regard.tasks.splits import Split, prepared
@@ -116,7 +116,7 @@ def material(folder: Path) -> Material:
     """
     run, missing = Run(folder), list[str]()
     recipe, record, log = run.recipe(), Record.of(folder), tuple(run.metrics)
-    predictor = _tried(load, folder, missing, "there are no examples, and nothing is measured")
+    predictor = _tried(_loaded, folder, missing, "there are no examples, and nothing is measured")
     if predictor is None:
         return Material(run, recipe, log, record, missing=tuple(missing))
     cache, encoders = folder.parent / ".cache", predictor.task.encoders
@@ -136,6 +136,12 @@ def material(folder: Path) -> Material:
         )
     named: SplitName = "test" if chosen == "test" else "valid"
     return Material(run, recipe, log, record, _bound(predictor, split), splits, named, found, tuple(missing))
+
+
+def _loaded(folder: Path) -> Predictor:
+    """Return the model of a run; a missing file is found before a model is made, which may be large."""
+    model_file(folder)
+    return load(folder)
 
 
 def _bound(predictor: Predictor | None, split: Split | None) -> Predictor | None:

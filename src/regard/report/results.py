@@ -28,7 +28,7 @@ def headline(found: Material) -> Markup:
         for label, score in scores[:_TILES]:
             interval = _interval(found, label)
             parts.append((f"{found.split} {score.name}", shown(score.value), interval and f"95%: {interval}"))
-        parts.append((f"{found.split} loss", shown(found.measured.loss), found.measured.loss_unit))
+        parts.append((f"{found.split} loss", shown(found.measured.loss, ".4g"), found.measured.loss_unit))
     if found.predictor is not None:
         count = sum(parameter.numel() for parameter in found.predictor.model.parameters())
         parts.append(("parameters", f"{count:,}", found.recipe.model.kind))
@@ -112,7 +112,7 @@ def _measured(found: Material) -> Iterator[tuple[str | Markup, ...]]:
         return
     task = None if found.predictor is None else found.predictor.task
     unit = found.measured.loss_unit if task is None else task.measured_in
-    yield found.split, "loss", f"{found.measured.loss:.4f}", "", unit
+    yield found.split, "loss", shown(found.measured.loss, ".5g"), "", unit
     for label, score in found.measured.scores.items():
         yield (
             found.split,
