@@ -144,7 +144,7 @@ def test_a_dry_run_knows_the_tokenizer_and_the_memory(base: Path) -> None:
     ("overrides", "sentence"),
     [
         (("model.encoder.dim=32",), r"is \[.*\], and \[.*\] is needed; give the model the widths of that run"),
-        (("model.encoder={kind: rnn}",), "is a pretrained BERT, and model.encoder.kind is 'rnn'; set it to bert"),
+        (("model.encoder={kind: rnn}",), "has an encoder 'bert', and model.encoder.kind is 'rnn'; set it to bert"),
         (("model.encoder.num_heads=4",), r"model.encoder.num_heads is 4, and .* was trained with 2; give the model"),
         (("model.encoder.epsilon=1e-5",), r"model.encoder.epsilon is 1e-05, and .* was trained with 1e-12"),
         (("model.encoder.activation=relu",), r"model.encoder.activation is 'relu', and .* was trained with 'gelu'"),

@@ -87,7 +87,9 @@ def command(
         split = "test" if files else split
         overrides = file_overrides(Run(run).recipe(), files or [], layout)
         overrides += [f"data.{one}" for one in data or []] + [f"decode.{one}" for one in decode or []]
-        remembered = [one for one in overrides if one.startswith(("decode.memory=", "decode.passages="))]  # data, not a search: for both
+        remembered = [
+            one for one in overrides if one.startswith(("decode.memory=", "decode.passages="))
+        ]  # data, not a search: for both
         loaded = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
         if predictions is not None:
             check_answers(loaded.task)

@@ -68,7 +68,8 @@ class ExampleFeed(Feed):
     Args:
         corpus: where they are.
         counted: the field whose values are predicted.
-        tokens, sentences, seed, shuffle, pool, weights: as of `Batches`; an example that exceeds the budget is left out.
+        tokens, sentences, seed, shuffle, pool, weights: as of `Batches`; an example that exceeds the budget is left
+            out.
         dropouts: fields whose texts are cut anew in each epoch. The batches of an epoch are made by the lengths in it.
     """
 

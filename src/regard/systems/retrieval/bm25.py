@@ -88,9 +88,7 @@ class BM25:
         return Ranked.best(having, scores[having], k)
 
 
-def _counted(
-    texts: Iterable[str], numbers: dict[str, int]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _counted(texts: Iterable[str], numbers: dict[str, int]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield rows (word, passage, occurrences) [P, 3] of some passages and their lengths; new words get numbers."""
     stream, begin = iter(texts), 0
     while chunk := list(islice(stream, _CHUNK)):

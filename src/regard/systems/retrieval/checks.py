@@ -32,6 +32,8 @@ def check_decoding(recipe: Recipe) -> None:
         if given.first is not None:
             raise ValueError(f"first is for a cross_encoder; a {recipe.model.kind} has vectors of its own")
     elif given.by in ("vectors", "hybrid") and given.first is None:
-        raise ValueError(f"by is {given.by!r}, and a cross_encoder has no vectors; name a run with some: first=runs/dual")
+        raise ValueError(
+            f"by is {given.by!r}, and a cross_encoder has no vectors; name a run with some: first=runs/dual"
+        )
     elif given.by == "bm25" and given.first is not None:
         raise ValueError("by is 'bm25', and first names a run with vectors; leave one of them out")

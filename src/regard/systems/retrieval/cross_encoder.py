@@ -77,9 +77,7 @@ class CrossEncoder(nn.Module):
         self.hidden_map = nn.Linear(4 * width + _FEATURES if reads == "attention" else width, hidden_dim)
         self.score_map = nn.Linear(hidden_dim, 1)
 
-    def forward(
-        self, queries: Tensor, query_lengths: Tensor, passages: Tensor, passage_lengths: Tensor
-    ) -> Predicted:
+    def forward(self, queries: Tensor, query_lengths: Tensor, passages: Tensor, passage_lengths: Tensor) -> Predicted:
         """Ids [B, Q] and [B N, S] of true lengths -> logits [B, N]: the N passages of each query stand together."""
         passages, passage_lengths = passages[:, : self.longest], passage_lengths.clamp(max=self.longest)
         many = len(passages) // max(len(queries), 1)
@@ -93,9 +91,7 @@ class CrossEncoder(nn.Module):
         gates = self.gates(query.states, query.mask).weights().squeeze(1)  # [B N, Q]
         return Predicted((gates * self._scores(values)).sum(1).view(-1, many), attended=attended)
 
-    def _compared(
-        self, query: Encoded, passage: Encoded, ids: Tensor, passages: Tensor
-    ) -> tuple[Tensor, Attended]:
+    def _compared(self, query: Encoded, passage: Encoded, ids: Tensor, passages: Tensor) -> tuple[Tensor, Attended]:
         """Each word of the query beside what it finds in the passage: [B, Q, 4 C + 2]."""
         assert self.attention is not None
         attended: Attended = self.attention(query.states, passage.states, mask=passage.mask)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from typing import Any, Literal
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -38,6 +37,7 @@ class DualEncoder(nn.Module):
     Karpukhin et al. 2020, "Dense Passage Retrieval" (two encoders, dot product); Reimers & Gurevych 2019,
     "Sentence-BERT" (one encoder, mean pooling, cosine).
 
+    >>> import torch
     >>> from regard.models import Encoder
     >>> model = DualEncoder(Encoder(11, embedding_dim=3, hidden_dim=6))
     >>> queries, passages = torch.randint(4, 11, (2, 5)), torch.randint(4, 11, (3, 7))

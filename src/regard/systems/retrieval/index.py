@@ -101,7 +101,9 @@ class Index:
     def by_vectors(self, queries: Tensor, k: int) -> list[Ranked]:
         """Return the k best passages for the vectors [Q, C] of queries."""
         if self.vectors is None:
-            raise ValueError("the index has no vectors; write it again with the run of a dual encoder, or search by bm25")
+            raise ValueError(
+                "the index has no vectors; write it again with the run of a dual encoder, or search by bm25"
+            )
         return nearest(queries, self.vectors, k)
 
     def by_both(self, queries: Sequence[str], vectors: Tensor, k: int) -> list[Ranked]:
@@ -186,4 +188,8 @@ def _inconsistency(tensors: Mapping[str, Tensor]) -> str | None:
     if any((one.diff() < 0).any() for one in ends):
         return "its offsets do not ascend"
     posted = tensors["postings"]
-    return "a posting is of no passage" if len(posted) and not 0 <= int(posted.min()) <= int(posted.max()) < count else None
+    return (
+        "a posting is of no passage"
+        if len(posted) and not 0 <= int(posted.min()) <= int(posted.max()) < count
+        else None
+    )

@@ -29,7 +29,8 @@ class Mined:
         rank: by numbers of passages.
         among: how many wrong passages are kept.
 
-    >>> mined = Mined(["a", "a"], np.array([4, 5]), lambda queries, k: [Ranked(np.array([4, 7, 5]), np.ones(3))], among=2)
+    >>> ranking = Ranked(np.array([4, 7, 5]), np.ones(3))
+    >>> mined = Mined(["a", "a"], np.array([4, 5]), lambda queries, k: [ranking], among=2)
     >>> mined(0).tolist()                                                   # 5 is right for an equal query
     [7]
     """

@@ -117,8 +117,8 @@ class Searcher:
             )
         if self.index.model != self.encoder.signature:
             raise ValueError(
-                "the index has vectors of another model, whose distances say nothing about this one's queries; write it "
-                "again with `regard index`"
+                "the index has vectors of another model, which say nothing to the queries of this one; write it again "
+                "with `regard index`"
             )
 
     def rank(self, queries: Sequence[str], k: int) -> list[Ranked]:

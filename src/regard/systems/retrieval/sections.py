@@ -76,8 +76,8 @@ class Decoding(Section):
     """Passages to search: a file with one per line, or what `regard index` wrote. An evaluation adds those of the
     split."""
     by: Literal["vectors", "bm25", "hybrid"] | None = None
-    """Ranking: by the vectors of a dual encoder, by BM25, or by both merged (`hybrid`). A cross-encoder re-ranks what it
-    finds. None for vectors with a dual encoder, and BM25 with a cross-encoder."""
+    """Ranking: by the vectors of a dual encoder, by BM25, or by both merged (`hybrid`). A cross-encoder re-ranks what
+    it finds. None for vectors with a dual encoder, and BM25 with a cross-encoder."""
     first: str | None = None
     """Run with the dual encoder whose vectors a cross-encoder re-ranks."""
     candidates: int = Field(20, ge=1)

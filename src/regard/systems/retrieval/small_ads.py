@@ -41,7 +41,11 @@ WHERE = (
 )  # fmt: skip
 _SLOTS = (WHO, DEEDS, LOOKS, WHAT, WHERE)
 _ADS = ("{0} {1} {2} {3} near the {4}", "near the {4} : {0} {1} {2} {3}", "{2} {3} , {0} {1} it near the {4}")
-_QUESTIONS = ("which {0} {1} a {2} {3} near the {4} ?", "{2} {3} near the {4} that a {0} {1}", "{0} near the {4} who {1} a {2} {3}")
+_QUESTIONS = (
+    "which {0} {1} a {2} {3} near the {4} ?",
+    "{2} {3} near the {4} that a {0} {1}",
+    "{0} near the {4} who {1} a {2} {3}",
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,9 @@ class SmallAds(Generated):
         seed: another seed, other ads.
 
     >>> for example in SmallAds(size=2):
-    ...     print(example.fields)
+    ...     print(example.fields["query"], "|", example.fields["passage"])
+    physician near the street who offers a scarce bicycle | unusual bike , medic offers it near the road
+    which medic fixes a crimson violin near the shop ? | physician mends red violin near the store
     """
 
     split: Part = "train"

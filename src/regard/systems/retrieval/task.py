@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -84,7 +84,7 @@ class Retrieving(Task):
     outline_sizes: ClassVar[tuple[int, int | None]] = (8, None)
 
     encoders: Encoders
-    negatives: NegativesSection = NegativesSection()
+    negatives: NegativesSection = field(default_factory=NegativesSection)
     reranks: bool = False
     passages: Path | None = None
     by: By | None = None
@@ -108,10 +108,14 @@ class Retrieving(Task):
 
     @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
-        both = known.get("query") or known.get("text") or learned_tokenizer(  # "text" is that of a pretrained run
-            recipe.tokenizer,
-            chain(values(train, "query"), dict.fromkeys(values(train, "passage"))),
-            masked=recipe.reads_pairs,
+        both = (
+            known.get("query")
+            or known.get("text")
+            or learned_tokenizer(  # "text" is that of a pretrained run
+                recipe.tokenizer,
+                chain(values(train, "query"), dict.fromkeys(values(train, "passage"))),
+                masked=recipe.reads_pairs,
+            )
         )
         return {"query": both, "passage": both}
 
@@ -140,8 +144,8 @@ class Retrieving(Task):
         self, recipe: Recipe, splits: Mapping[str, Split | None], dropped: Collection[int]
     ) -> Iterator[tuple[str, str, int]]:
         model: Any = recipe.model
-        for field, phrase, needed in super().longest_texts(recipe, splits, dropped):
-            yield field, phrase, min(needed, model.longest)
+        for name, phrase, needed in super().longest_texts(recipe, splits, dropped):
+            yield name, phrase, min(needed, model.longest)
 
     def training_feed(self, recipe: Recipe, split: Split) -> Feed:
         given = recipe.train.batch

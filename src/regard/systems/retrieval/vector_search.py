@@ -36,6 +36,4 @@ def nearest(queries: Tensor, vectors: Tensor, k: int) -> list[Ranked]:
         numbers = torch.cat((numbers, top.indices + begin), dim=1)
         kept = scores.topk(min(k, scores.shape[1]), dim=1)
         scores, numbers = kept.values, numbers.gather(1, kept.indices)
-    return [
-        Ranked.best(row.numpy(), value.numpy(), k) for row, value in zip(numbers.cpu(), scores.cpu(), strict=True)
-    ]
+    return [Ranked.best(row.numpy(), value.numpy(), k) for row, value in zip(numbers.cpu(), scores.cpu(), strict=True)]

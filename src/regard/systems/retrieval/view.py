@@ -19,9 +19,7 @@ _TITLE = 70  # characters
 
 
 @torch.inference_mode()
-def match_panels(
-    model: DualEncoder | CrossEncoder, tokenizer: Tokenizer, query: str, passage: str
-) -> list[Panel]:
+def match_panels(model: DualEncoder | CrossEncoder, tokenizer: Tokenizer, query: str, passage: str) -> list[Panel]:
     """Return how the words of a query and a passage match.
 
     Of a dual encoder each cell is what a pair of words adds to the similarity, which is the sum of all cells; of a
@@ -44,7 +42,9 @@ def match_panels(
     rows, columns = (tuple(tokenizer.tokens(one)) for one in (asked, told))
     matched = matched.float().cpu()
     marks = matched.sum(0).clamp(min=0)
-    title = f"{isolated(query)}\n{what}, {matched.sum():.2f} in all" if isinstance(model, DualEncoder) else isolated(query)
+    title = (
+        f"{isolated(query)}\n{what}, {matched.sum():.2f} in all" if isinstance(model, DualEncoder) else isolated(query)
+    )
     return [
         Panel(title, matched[:, :_SHOWN], "query", "passage", rows=rows, columns=columns[:_SHOWN]),
         MarkedText("the passage, by what its words add", marks.unsqueeze(0), words=(columns,), line_weights=(1.0,)),
