@@ -16,7 +16,7 @@ from regard.nn.scores import Bilinear
 from regard.nn.structured import StructuredSelfAttention
 from regard.ops.attended import Attended
 from regard.specials import EOS, PAD
-from regard.systems.retrieval.pooling import Pooling, PoolingKind
+from regard.systems.retrieval.pooling import Pooling, PoolingKind, present
 
 Reads = Literal["attention", "joint"]
 _FEATURES = 2  # of a word of the query: whether the passage has it, and its largest similarity
@@ -96,9 +96,10 @@ class CrossEncoder(nn.Module):
         assert self.attention is not None
         attended: Attended = self.attention(query.states, passage.states, mask=passage.mask)
         own, found = query.states, attended.context
-        unit = [nn.functional.normalize(one, dim=2) for one in (own, passage.states)]  # zero at padding
-        nearest = (unit[0] @ unit[1].mT).amax(2, keepdim=True)  # [B, Q, 1]
-        occurs = ((ids.unsqueeze(2) == passages.unsqueeze(1)) & (passages != PAD).unsqueeze(1)).any(2, keepdim=True)
+        inside = present(passage).unsqueeze(1)  # [B, 1, S]
+        unit = [nn.functional.normalize(one, dim=2) for one in (own, passage.states)]
+        nearest = (unit[0] @ unit[1].mT).masked_fill(~inside, -1.0).amax(2, keepdim=True)  # [B, Q, 1]
+        occurs = ((ids.unsqueeze(2) == passages.unsqueeze(1)) & inside).any(2, keepdim=True)
         return torch.cat((own, found, own * found, (own - found).abs(), occurs.to(own), nearest), dim=2), attended
 
     def _scores(self, compared: Tensor) -> Tensor:
