@@ -82,7 +82,8 @@ class Begun(NamedTuple):
 
     def sentence(self, run: Run) -> str:
         """Return what was taken and what was not."""
-        said = f"begun with {run.folder}: {len(self.taken)} parameters are taken ({abbreviated(self.taken)})"
+        parts = ", ".join(dict.fromkeys(".".join(name.split(".")[:2]) for name in sorted(self.taken, reverse=True)))
+        said = f"begun with {run.folder}: {len(self.taken)} parameters are taken ({parts})"
         if self.fresh:
             said += f"; {len(self.fresh)} parameters it does not have begin anew: {abbreviated(self.fresh, self.taken)}"
         if self.left:

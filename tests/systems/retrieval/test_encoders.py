@@ -76,9 +76,7 @@ def test_padding_and_the_batch_change_no_score(encoder: dict[str, object], argum
 @pytest.mark.parametrize("similarity", ["cosine", "dot"])
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("output_dim", [None, 3])
-def test_the_similarity_is_the_sum_of_its_contributions(
-    similarity: str, shared: bool, output_dim: int | None
-) -> None:
+def test_the_similarity_is_the_sum_of_its_contributions(similarity: str, shared: bool, output_dim: int | None) -> None:
     model = dual(pooling="attention", similarity=similarity, shared=shared, output_dim=output_dim)
     queries, _, passages, _ = texts()
     parts = model.contributions(queries[0], passages[0])
@@ -101,7 +99,9 @@ def test_two_towers_start_alike_and_part() -> None:
 
 def test_weights_of_one_encoder_start_both_towers() -> None:
     one, two = dual(), dual(shared=False)
-    two.load_state_dict({name: value for name, value in one.state_dict().items() if name.startswith("encoder.")}, strict=False)
+    two.load_state_dict(
+        {name: value for name, value in one.state_dict().items() if name.startswith("encoder.")}, strict=False
+    )
     ids = torch.randint(5, SIZE, (3, 4))
     assert_close(two.encode_passages(ids), one.encode_passages(ids))
 
@@ -117,7 +117,7 @@ def test_words_beyond_the_longest_are_not_read(make: object) -> None:
 
 
 def test_an_empty_text_is_finite_everywhere() -> None:
-    queries, one, passages, other = texts()
+    queries, _, passages, _ = texts()
     for model in (dual(), dual(pooling="attention"), cross()):
         logits = model(queries, torch.tensor([5, 0]), passages, torch.tensor([7, 4, 6, 0, 2, 7])).logits
         assert logits.isfinite().all()
