@@ -15,7 +15,7 @@ from regard.systems.retrieval.searcher import TextEncoder
 from regard.view.text import isolated
 
 _SHOWN = 60  # words of a passage whose matches are shown
-_TITLE = 70  # characters
+_TITLE = 48  # characters of a text that a row or column is named by
 
 
 @torch.inference_mode()
