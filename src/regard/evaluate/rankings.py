@@ -69,7 +69,8 @@ def _tally(
         raise ValueError(f"{metric}: {len(rankings)} rankings and right items of {len(references)} queries")
     if not rankings:
         raise ValueError(f"{metric}: there is nothing to score: the set of rankings is empty")
-    rows, grouped = [], [(one,) if isinstance(one, str) else tuple(one) for one in references]
+    rows = list[tuple[float, float]]()
+    grouped = [(one,) if isinstance(one, str) else tuple(one) for one in references]
     for ranking, right in zip(rankings, grouped, strict=True):
         if not right:
             raise ValueError(f"{metric}: query {len(rows) + 1} has no right item; leave it out")

@@ -101,7 +101,7 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
     whole = load_file(path)
     for name, tensor in (
         ("vectors", whole["vectors"][:4]),
-        ("vectors", torch.full_like(whole["vectors"], torch.nan)),
+        ("vectors", whole["vectors"].double()),
         ("texts", whole["texts"][:-1]),
         ("postings", whole["postings"] + 5),
         ("offsets", whole["offsets"].flip(0)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
@@ -29,8 +29,7 @@ class WordFiller(nn.Module, abc.ABC):
     def __init__(self, encoder: nn.Module) -> None:
         super().__init__()
         self.encoder = encoder
-        table = encoder.words.table
-        assert isinstance(table, nn.Embedding)
+        table: Any = getattr(encoder, "words").table  # noqa: B009, of the encoders below
         self.word_map = nn.Linear(width_of(self, encoder), table.embedding_dim)
         self.word_norm = nn.LayerNorm(table.embedding_dim)
         self.output_map = nn.Linear(table.embedding_dim, table.num_embeddings)

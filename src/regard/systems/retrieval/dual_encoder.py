@@ -63,11 +63,12 @@ class DualEncoder(nn.Module):
         self.similarity, self.temperature, self.longest = similarity, temperature, longest
         self.encoder, self.pool = encoder, Pooling(width, pooling)
         self.output_map = None if output_dim is None else nn.Linear(width, output_dim, bias=False)
-        own = (copy.deepcopy(one) for one in (self.encoder, self.pool, self.output_map))
-        self.passage_encoder, self.passage_pool, self.passage_map = (None, None, None) if shared else own
+        self.passage_encoder: nn.Module | None = None if shared else copy.deepcopy(self.encoder)
+        self.passage_pool: nn.Module | None = None if shared else copy.deepcopy(self.pool)
+        self.passage_map: nn.Module | None = None if shared else copy.deepcopy(self.output_map)
         self.dropout = Dropout(dropout)
         self.output_dim = output_dim or width
-        self.register_load_state_dict_pre_hook(_second_from_first)
+        self.register_load_state_dict_pre_hook(_second_from_first)  # type: ignore[no-untyped-call]
 
     def forward(
         self, queries: Tensor, query_lengths: Tensor | None, passages: Tensor, passage_lengths: Tensor | None
@@ -89,11 +90,11 @@ class DualEncoder(nn.Module):
         """The pooled states of texts, before the map and before they get length 1."""
         ids = ids[:, : self.longest]
         lengths = None if lengths is None else lengths.clamp(max=self.longest)
-        encoder, pool = self.encoder, self.pool
-        if passages and self.passage_encoder is not None:
-            encoder, pool = self.passage_encoder, self.passage_pool
-        assert pool is not None
-        found: Pooled = pool(encoder(ids, lengths))
+        found: Pooled
+        if passages and self.passage_encoder is not None and self.passage_pool is not None:
+            found = self.passage_pool(self.passage_encoder(ids, lengths))
+        else:
+            found = self.pool(self.encoder(ids, lengths))
         return found
 
     def contributions(self, query: Tensor, passage: Tensor) -> Tensor | None:

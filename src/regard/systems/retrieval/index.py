@@ -19,11 +19,21 @@ from regard.data.problems import DataError
 from regard.systems.retrieval.bm25 import BM25
 from regard.systems.retrieval.ranking import Ranked, fused
 from regard.systems.retrieval.vector_search import nearest
-from regard.tensor_fit import misfit
 
 KIND = "regard.index"
 FUSED = 100
 """Passages of either ranking that a hybrid one merges."""
+_PARTS = {
+    "texts": torch.uint8,
+    "text_ends": torch.int64,
+    "words": torch.uint8,
+    "word_ends": torch.int64,
+    "offsets": torch.int64,
+    "postings": torch.int32,
+    "weights": torch.float32,
+}
+"""The types of the arrays of a file, each [N]."""
+_NUMBERS = (torch.float32, torch.float16)
 _AGAIN = "`regard index` writes it again"
 
 
@@ -163,33 +173,31 @@ class Index:
 
 
 def _inconsistency(tensors: Mapping[str, Tensor]) -> str | None:
-    """Return what is wrong with the tensors of a file; None if they belong together."""
-    try:
-        count, known = len(tensors["text_ends"]), len(tensors["word_ends"])
-        postings = int(tensors["offsets"][-1])
-        sizes = {
-            "texts": (int(tensors["text_ends"][-1]) if count else 0, torch.uint8),
-            "text_ends": (count, torch.int64),
-            "words": (int(tensors["word_ends"][-1]) if known else 0, torch.uint8),
-            "word_ends": (known, torch.int64),
-            "offsets": (known + 1, torch.int64),
-            "postings": (postings, torch.int32),
-            "weights": (postings, torch.float32),
-        }
-        own = {name: torch.empty(size, dtype=kind, device="meta") for name, (size, kind) in sizes.items()}
-        if (vectors := tensors.get("vectors")) is not None:
-            kind = vectors.dtype if vectors.dtype in (torch.float16, torch.float32) else torch.float32
-            own["vectors"] = torch.empty(count, vectors.shape[-1], dtype=kind, device="meta")
-        if (wrong := misfit(tensors, own)) is not None:
-            return wrong
-    except (LookupError, RuntimeError, TypeError) as problem:
-        return f"its parts do not fit: {problem}"
-    ends = [tensors[name] for name in ("text_ends", "word_ends", "offsets")]
-    if any((one.diff() < 0).any() for one in ends):
-        return "its offsets do not ascend"
+    """Return what is wrong with the tensors of a file; None if they belong together.
+
+    Vectors and texts are not read: they would be mapped for nothing.
+    """
+    missing = next((name for name in _PARTS if name not in tensors or tensors[name].dim() != 1), None)
+    if missing is not None:
+        return f"it has no list {missing!r}"
+    count, known = len(tensors["text_ends"]), len(tensors["word_ends"])
+    ends = {name: int(tensors[name][-1]) if len(tensors[name]) else 0 for name in ("text_ends", "word_ends", "offsets")}
+    lengths = {
+        "texts": ends["text_ends"],
+        "words": ends["word_ends"],
+        "offsets": known + 1,
+        "postings": ends["offsets"],
+        "weights": ends["offsets"],
+    }
+    for name, kind in _PARTS.items():
+        found, wanted = tensors[name], lengths.get(name, len(tensors[name]))
+        if (found.dtype, len(found)) != (kind, wanted):
+            return f"{name} is {len(found)} of {found.dtype}, and {wanted} of {kind} are needed"
+        if name in ends and (found.diff(prepend=found.new_zeros(1)) < 0).any():
+            return f"{name} does not ascend"
+    vectors = tensors.get("vectors")
+    if vectors is not None and (vectors.dim() != 2 or len(vectors) != count or vectors.dtype not in _NUMBERS):
+        return f"vectors is {list(vectors.shape)} of {vectors.dtype}, and there are {count} passages"
     posted = tensors["postings"]
-    return (
-        "a posting is of no passage"
-        if len(posted) and not 0 <= int(posted.min()) <= int(posted.max()) < count
-        else None
-    )
+    wrong = len(posted) and not 0 <= int(posted.min()) <= int(posted.max()) < count
+    return "a posting is of no passage" if wrong else None
