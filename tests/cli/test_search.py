@@ -7,9 +7,11 @@ import json
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file
 
 from regard.systems.retrieval.small_ads import SmallAds
 from tests.cli.command import asked, refused
+from tests.mechanism import assert_close
 
 SMALL = ("data.train_size=64", "data.valid_size=12", "data.test_size=12", "train.batch.sentences=16")
 TINY = ("model.encoder.embedding_dim=8", "model.encoder.hidden_dim=8", "train.steps=2", "train.valid_every=2")
@@ -153,7 +155,7 @@ def test_squad_is_divided_by_article(tmp_path: Path) -> None:
         ("search RUNS/small_ads_rerank x --index RUNS/index.safetensors --matrix RUNS/m.png", "--matrix"),
         ("search RUNS/small_ads_rerank x --index RUNS/index.safetensors --rerank RUNS/small_ads", "is another model"),
         ("index RUNS/small_ads RUNS/ads.txt --output RUNS/index.bin", "ends in .safetensors"),
-        ("predict RUNS/small_ads car", "--decode passages=FILE"),
+        ("predict RUNS/small_ads near", "--decode passages=FILE"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(command: str, said: str, runs: Path) -> None:
@@ -165,3 +167,19 @@ def test_an_index_of_another_model_is_refused(runs: Path, tmp_path: Path) -> Non
     given = (tmp_path / "small_ads", QUERY, "--index", runs / "index.safetensors")
     assert "vectors of another model" in refused("search", *given)
     assert found(*given, "--by", "bm25")
+
+
+@pytest.mark.parametrize("kind", ["dual_encoder", "cross_encoder"])
+def test_a_pretrained_encoder_starts_it(kind: str, tmp_path: Path) -> None:
+    encoder = ("model.encoder.embedding_dim=8", "model.encoder.hidden_dim=8", "train.steps=2", "train.valid_every=2")
+    sizes = ("data.train_size=40", "data.valid_size=10", "data.test_size=10", "train.batch.sentences=10")
+    asked("train", "middle_opinions", "--runs", tmp_path, *sizes, *encoder)
+    init, shared = f"init={tmp_path}/middle_opinions", ("model.shared=false",) * (kind == "dual_encoder")
+    recipe = "small_ads" if kind == "dual_encoder" else "small_ads_rerank"
+    said = asked("train", recipe, "--runs", tmp_path, *SMALL, *TINY, init, "train.optimizer.rate=1.0e-12", *shared)
+    assert "parameters are taken (encoder.words, encoder.layers)" in " ".join(said.split())
+    first, second = (load_file(tmp_path / name / "model.safetensors") for name in ("middle_opinions", recipe))
+    towers = ("encoder.", "passage_encoder.") if shared else ("encoder.",)
+    for tower in towers:
+        name = f"{tower}layers.layers.weight_hh_l0_reverse"
+        assert_close(second[name], first[name.removeprefix("passage_")].tolist())
