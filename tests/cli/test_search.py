@@ -145,7 +145,10 @@ def test_squad_is_divided_by_article(tmp_path: Path) -> None:
         ("train small_ads model.poolin=mean", "pooling"),
         ("train small_ads train.negatives.found=3", "found"),
         ("train small_ads train.batch.sentences=1", "learns from the other passages of a batch"),
-        ("train small_ads_rerank train.negatives.count=0", "negatives.count is 0"),
+        (
+            "train small_ads_rerank train.negatives.count=0 train.negatives.random=0",
+            "negatives.count and negatives.random",
+        ),
         ("train small_ads decode.first=runs/a", "first is for a cross_encoder"),
         ("train small_ads_rerank decode.by=hybrid", "name a run with some: first=runs/dual"),
         ("train small_ads evaluate.metrics=[bleu]", "metric 'bleu' compares texts"),

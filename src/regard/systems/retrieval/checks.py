@@ -15,9 +15,11 @@ CROSS = "cross_encoder"
 
 def check_training(recipe: Recipe) -> None:
     """A cross-encoder learns from wrong passages."""
-    if recipe.model.kind == CROSS and not own_keys(recipe.train, Training).negatives.count:
+    negatives = own_keys(recipe.train, Training).negatives
+    if recipe.model.kind == CROSS and not negatives.count + negatives.random:
         raise ValueError(
-            "negatives.count is 0, and a cross_encoder learns to tell a passage from wrong ones; set it to 1 or more"
+            "negatives.count and negatives.random are 0, and a cross_encoder learns to tell a passage from wrong ones; "
+            "set one of them to 1 or more"
         )
     if recipe.model.kind != CROSS and recipe.train.batch.sentences == 1:
         raise ValueError(

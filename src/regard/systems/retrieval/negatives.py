@@ -61,15 +61,24 @@ class NegativesFeed(Feed):
         corpus: their examples.
         mined: the wrong passages of each example, as numbers of passages.
         examples: [M], an example that has each passage.
-        count: K; where fewer were found, any other passages take their place.
+        count: number of those per query; where fewer were found, any other passages take their place.
+        random: number of further passages, drawn from all; K is the sum of both.
         seed: of the draws, which are new in each epoch.
     """
 
     def __init__(
-        self, inner: Feed, corpus: Corpus, mined: Mined, examples: NDArray[np.int64], *, count: int, seed: int
+        self,
+        inner: Feed,
+        corpus: Corpus,
+        mined: Mined,
+        examples: NDArray[np.int64],
+        *,
+        count: int,
+        random: int = 0,
+        seed: int,
     ) -> None:
         self.inner, self.corpus, self.mined, self.examples = inner, corpus, mined, examples
-        self.count, self.seed = count, seed
+        self.count, self.total, self.seed = count, count + random, seed
         self.per_epoch, self.dropped = inner.per_epoch, inner.dropped
 
     @property
@@ -97,11 +106,9 @@ class NegativesFeed(Feed):
         found = self.mined(example)
         keys = mixed(np.arange(len(found), dtype=np.uint64), self.seed, epoch, example, _NEGATIVES)
         found = found[np.argsort(keys, kind="stable")][: self.count]
-        if len(found) == self.count:
-            return found
-        drawn = mixed(np.arange(self.count, dtype=np.uint64), self.seed, epoch, example, _NEGATIVES + 1)
+        drawn = mixed(np.arange(self.total, dtype=np.uint64), self.seed, epoch, example, _NEGATIVES + 1)
         others = (drawn % np.uint64(len(self.examples))).astype(np.int64)
-        return np.concatenate([found, others])[: self.count]  # one that is right by chance is masked in the loss
+        return np.concatenate([found, others])[: self.total]  # one that is right by chance is masked in the loss
 
     def __str__(self) -> str:
-        return f"{self.inner}, {self.count} wrong passages per query"
+        return f"{self.inner}, {self.total} wrong passages per query"

@@ -58,6 +58,9 @@ class NegativesSection(Section):
     """Number per query, drawn anew in each epoch; 0 for those of the batch alone."""
     among: int = Field(20, ge=1)
     """Number of the best-ranked wrong passages that they are drawn from."""
+    random: int = Field(0, ge=0, le=64)
+    """Number of further ones per query, drawn from all passages. The best-ranked wrong passages of a large collection
+    share more words with a query than the right one, and sharing few words is no sign of being right."""
     found_by: str = "bm25"
     """Ranking: `bm25`, or the folder of a run with a dual encoder."""
 

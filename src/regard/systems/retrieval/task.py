@@ -137,7 +137,7 @@ class Retrieving(Task):
         return found if apart is None else {**found, "passage": apart}
 
     def unigram_loss(self, corpus: Corpus | None) -> float:
-        others = self.negatives.count or MEASURED - 1
+        others = self.negatives.count + self.negatives.random or MEASURED - 1
         return math.log(1 + others)
 
     def longest_texts(
@@ -168,7 +168,7 @@ class Retrieving(Task):
     def _with_negatives(self, inner: Feed, split: Split, seed: int) -> Feed:
         """A feed with wrong passages, where the recipe has some."""
         section = self.negatives
-        if not section.count:
+        if not section.count + section.random:
             return inner
         texts, passages = split.texts("query"), list(map(_plain, split.texts("passage")))
         numbers: dict[str, int] = {}
@@ -182,7 +182,9 @@ class Retrieving(Task):
                 Index(list(numbers), encoder.passages(list(numbers)), encoder.signature), "vectors", encoder
             )
         mined = Mined(texts, owners, searcher.rank, among=section.among)
-        return NegativesFeed(inner, split.corpus, mined, examples, count=section.count, seed=seed)
+        return NegativesFeed(
+            inner, split.corpus, mined, examples, count=section.count, random=section.random, seed=seed
+        )
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         found = batch.view(SearchBatch)
