@@ -270,6 +270,26 @@ def sentences_need_pooling(next_sentence: bool, encoder: Any) -> None:
         raise ValueError("next_sentence looks at the pooled summary of a text; set pooled of the encoder to true")
 
 
+def directions_apart(encoder: Any) -> None:
+    """A word between two directions is read by neither: one layer, in both directions, from the beginning."""
+    if isinstance(encoder, Mapping):
+        cells = encoder.get("cells")
+        layers = cells.get("num_layers", 1) if isinstance(cells, Mapping) else 1
+        both, turned = encoder.get("bidirectional", True), encoder.get("reverse", False)
+    else:
+        layers, both = encoder.layers.cells.num_layers, encoder.layers.directions == 2
+        turned = encoder.reverse
+    if not both:
+        raise ValueError("a middle word is predicted from both sides; set bidirectional of the encoder to true")
+    if layers > 1:
+        raise ValueError(
+            f"num_layers of the encoder is {layers}: a second layer reads both directions, and with them the word that "
+            "is to be predicted; set it to 1"
+        )
+    if turned:
+        raise ValueError("the encoder has reverse, which changes nothing for two directions here; leave it out")
+
+
 def memory_alone(reads: str, num_layers: int) -> None:
     """The last of several layers may read the memory alone."""
     if reads == "memory" and num_layers < 2:

@@ -17,6 +17,7 @@ from regard.recipes.sections import Recipe
 from regard.recipes.yaml_document import Document
 from regard.runs.folder import RunError
 from regard.runs.run import Run
+from regard.systems.classification.opinions import Opinions
 from regard.train.dry_run import plan
 from regard.train.screen import Screen
 from regard.train.trainer import Outcome, Trainer
@@ -144,7 +145,7 @@ def test_a_dry_run_knows_the_tokenizer_and_the_memory(base: Path) -> None:
     ("overrides", "sentence"),
     [
         (("model.encoder.dim=32",), r"is \[.*\], and \[.*\] is needed; give the model the widths of that run"),
-        (("model.encoder={kind: rnn}",), "is a pretrained BERT, and model.encoder.kind is 'rnn'; set it to bert"),
+        (("model.encoder={kind: rnn}",), "has an encoder 'bert', and model.encoder.kind is 'rnn'; set it to bert"),
         (("model.encoder.num_heads=4",), r"model.encoder.num_heads is 4, and .* was trained with 2; give the model"),
         (("model.encoder.epsilon=1e-5",), r"model.encoder.epsilon is 1e-05, and .* was trained with 1e-12"),
         (("model.encoder.activation=relu",), r"model.encoder.activation is 'relu', and .* was trained with 'gelu'"),
@@ -260,3 +261,103 @@ def test_so_is_a_vocabulary_that_lacks_most_words_of_its_own_text(tmp_path: Path
     noted = [said for said in screen.said if "unknown" in said]
     assert "67% of the tokens of train (text) are unknown to the tokenizer; lower tokenizer.min_frequency" in noted[0]
     assert "tokens of valid (text) are unknown to the tokenizer; check that these texts are like" in noted[1]
+
+
+RNN = "{kind: rnn, embedding_dim: 6, hidden_dim: 12, cells: lstm}"
+OPINIONS = "{format: opinions, train_size: 60, valid_size: 20, test_size: 20, words: 5}"
+FILL = f"""\
+run: filled
+task: masked_language_model
+data: {OPINIONS}
+tokenizer: {{kind: words}}
+model: {{kind: masked_lm, encoder: {RNN}}}
+train: {{steps: 2, batch: {{sentences: 20}}, valid_every: 2, checkpoint_every: 2}}
+"""
+LANGUAGE = f"""\
+run: language
+task: language_model
+data: {OPINIONS.replace("opinions", "tales").replace(", words: 5", "")}
+tokenizer: {{kind: words}}
+model: {{kind: language_model, embedding_dim: 6, hidden_dim: 6, cells: lstm}}
+train: {{steps: 2, batch: {{sentences: 20}}, valid_every: 2}}
+"""
+LABEL = CLASSIFY.replace(f"{{kind: bert, {ENCODER[1:]}", RNN)
+assert RNN in LABEL
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        RNN,
+        "{kind: lstmn, embedding_dim: 6, hidden_dim: 12}",
+        "{kind: conv, hidden_dim: 12, num_layers: 1}",
+        "{kind: transformer, dim: 12, num_heads: 2, num_layers: 1}",
+    ],
+)
+def test_any_encoder_fills_in_words_and_starts_labels(encoder: str, tmp_path: Path) -> None:
+    train(FILL, tmp_path / "first", f"model.encoder={encoder}")
+    assert load(tmp_path / "first").predict("the <mask> was fala")[0].text.startswith("the ")
+    screen = Listening()
+    train(LABEL, tmp_path / "labels", f"model.encoder={encoder}", f"init={tmp_path / 'first'}", screen=screen)
+    learned, begun = (Run(tmp_path / name).tensors() for name in ("first", "labels"))
+    for name in begun:
+        assert not name.startswith("encoder.") or torch.allclose(learned[name], begun[name], atol=1e-6), name
+    assert any("(encoder.words, " in said and "begin anew: output_map" in said for said in screen.said)
+
+
+def test_middle_words_are_all_words_and_none_is_hidden(tmp_path: Path) -> None:
+    outcome = train(FILL, tmp_path / "middle", "model.kind=middle_word")
+    words = sum(len(example.fields["text"].split()) for example in Opinions("test", size=20, words=5))
+    assert outcome.test is not None
+    (score,) = outcome.test.scores.values()
+    assert words * 0.8 < score.count <= words + 20  # but unknown ones
+    train(LABEL, tmp_path / "labels", f"init={tmp_path / 'middle'}")
+    with pytest.raises(RecipeError, match="middle_word predicts all words and hides none"):
+        recipe(FILL, "model.kind=middle_word", "train.masking.share=0.3")
+    for given, said in (("cells={kind: lstm, num_layers: 2}", "set it to 1"), ("bidirectional=false", "both sides")):
+        with pytest.raises(RecipeError, match=said):
+            recipe(FILL, "model.kind=middle_word", f"model.encoder.{given}")
+
+
+def test_a_language_model_starts_labels_as_far_as_shapes_agree(tmp_path: Path) -> None:
+    train(LANGUAGE, tmp_path / "first")
+    screen = Listening()
+    train(LABEL, tmp_path / "both", f"init={tmp_path / 'first'}", screen=screen)
+    first, both = (Run(tmp_path / name).tensors() for name in ("first", "both"))
+    taken = [name for name in first if not name.startswith("output_map.")]
+    assert len(taken) == 5
+    for name in taken:
+        assert torch.allclose(first[name], both[f"encoder.{name}"], atol=1e-6), name
+    assert any("5 parameters are taken (encoder.words, encoder.layers)" in said for said in screen.said)
+    assert any("6 parameters it does not have begin anew" in said for said in screen.said)  # one direction, and a head
+    train(
+        LABEL,
+        tmp_path / "forward",
+        f"init={tmp_path / 'first'}",
+        "model.encoder.hidden_dim=6",
+        "model.encoder.bidirectional=false",
+    )
+    layers = ("model.cells={kind: lstm, num_layers: 2}", "run=deep")
+    train(LANGUAGE, tmp_path / "deep", *layers)
+    screen = Listening()
+    train(LABEL, tmp_path / "shallow", f"init={tmp_path / 'deep'}", screen=screen)
+    assert any(
+        "4 of its parameters have another shape or no place here: layers.layers.bias_hh_l1" in said
+        for said in screen.said
+    )
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (("model.encoder={kind: lstmn}",), "has an encoder 'rnn', and model.encoder.kind is 'lstmn'; set it to rnn"),
+        (("model.encoder.embedding_dim=5",), "words.table.weight is .* is needed; give the model the widths"),
+        (("model.encoder.reverse=true",), "model.reverse is True"),
+    ],
+)
+def test_a_language_model_that_does_not_fit_is_one_sentence(
+    overrides: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    train(LANGUAGE, tmp_path / "first")
+    with pytest.raises(RunError, match=said):
+        train(LABEL, tmp_path / "labels", f"init={tmp_path / 'first'}", *overrides)

@@ -88,7 +88,9 @@ def command(
         split = "test" if files else split
         overrides = file_overrides(Run(run).recipe(), files or [], layout)
         overrides += [f"data.{one}" for one in data or []] + [f"decode.{one}" for one in decode or []]
-        remembered = [one for one in overrides if one.startswith("decode.memory=")]  # data, not a search: for both
+        remembered = [
+            one for one in overrides if one.startswith(("decode.memory=", "decode.passages="))
+        ]  # data, not a search: for both
         loaded = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
         if predictions is not None:
             check_answers(loaded.task)
@@ -140,14 +142,19 @@ def command(
 
 def _differences(mine: Predictor, split: Split, measured: Measured, other: Predictor) -> dict[str, Comparison]:
     """Return the change of each metric from the other run to this one, on the same inputs."""
-    from regard.tasks.measurement import compared, inputs_and_references
+    from regard.tasks.measurement import compared, hypotheses, inputs_and_references
 
     metrics = mine.recipe.metrics
     if not metrics:
         raise ValueError("--against compares answers by their metrics; a language model has none")
     questions, references = inputs_and_references(mine.task, split, mine.recipe)
     task = other.task.bind(other.model, split.examples)
-    before = [answers[0].text for answers in task.predict(other.model, questions, other.search)]
-    after = [answer.text for answer in measured.predictions]
-    right = {metric.label: compared(metric, mine.task, questions, references) for metric in metrics}
-    return {metric.label: metric.compare(before, after, right[metric.label]) for metric in metrics}
+    before = [answers[0] for answers in task.predict(other.model, questions, other.search)]
+    return {
+        metric.label: metric.compare(
+            hypotheses(metric, before),
+            hypotheses(metric, measured.predictions),
+            compared(metric, mine.task, questions, references),
+        )
+        for metric in metrics
+    }

@@ -18,6 +18,7 @@ from regard.evaluate.label_sets import label_set_f1_tally
 from regard.evaluate.meteor import meteor_tally
 from regard.evaluate.note_bleu import note_bleu_tally
 from regard.evaluate.numbers import mae_tally, pearson_tally, rmse_tally, spearman_tally
+from regard.evaluate.rankings import gain_tally, recall_at_tally, reciprocal_rank_tally
 from regard.evaluate.rouge import rouge_tally
 from regard.evaluate.sacre import bleu_tally, chrf_tally, ter_tally
 from regard.evaluate.score import Score
@@ -27,6 +28,9 @@ from regard.evaluate.squad import span_match_tally, span_overlap_tally
 from regard.evaluate.tally import Tally
 from regard.evaluate.texts import References, unknown
 from regard.registry import registered
+
+Hypotheses = Sequence[str] | Sequence[Sequence[str]]
+"""Answers: one text each, or one ranking."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ class Metric:
         higher_is_better: which way is up: for early stopping, best checkpoints, tables.
         options: fixed arguments of the tally, such as tokenize="none".
         compares: what it takes answers for: free texts, labels (one per text or per token), chunks of BIO tags,
-            sets of labels, numbers, or texts with the records that they were generated from.
+            sets of labels, numbers, texts with the records that they were generated from, or rankings, each a
+            sequence of texts.
         apart: what tells it from another of the same name; see `told_apart`.
     """
 
@@ -49,7 +54,7 @@ class Metric:
     what: str
     higher_is_better: bool = True
     options: Mapping[str, Any] = field(default_factory=dict)
-    compares: Literal["texts", "labels", "chunks", "label_sets", "numbers", "records"] = "texts"
+    compares: Literal["texts", "labels", "chunks", "label_sets", "numbers", "records", "rankings"] = "texts"
     apart: str | None = None
 
     @property
@@ -57,16 +62,16 @@ class Metric:
         """Key in a row of metrics: its name, and its options where the name stands there twice."""
         return self.name if self.apart is None else f"{self.name}:{self.apart}"
 
-    def __call__(self, hypotheses: Sequence[str], references: References) -> Score:
+    def __call__(self, hypotheses: Hypotheses, references: References) -> Score:
         """The score of a corpus; references hold for every sentence one text or several."""
         return self.count(hypotheses, references).score()
 
-    def count(self, hypotheses: Sequence[str], references: References) -> Tally:
+    def count(self, hypotheses: Hypotheses, references: References) -> Tally:
         """Count what every sentence adds to it."""
         return self.tally(hypotheses, references, **self.options)
 
     def compare(
-        self, first: Sequence[str], second: Sequence[str], references: References, *, samples: int = 1000, seed: int = 0
+        self, first: Hypotheses, second: Hypotheses, references: References, *, samples: int = 1000, seed: int = 0
     ) -> Comparison:
         """Paired bootstrap between the outputs of two systems; see `paired_bootstrap`."""
         tallies = self.count(first, references), self.count(second, references)
@@ -138,6 +143,9 @@ _ALL = (
     Metric("span_f1", span_f1_tally, "F1 of chunks in BIO tags, as conlleval counts", compares="chunks"),
     Metric("squad_exact", span_match_tally, "share of answers equal to a reference, as SQuAD counts"),
     Metric("squad_f1", span_overlap_tally, "mean F1 of the words of answers, as SQuAD counts"),
+    Metric("mrr", reciprocal_rank_tally, "mean reciprocal rank of the first right item, @k", compares="rankings"),
+    Metric("recall_at", recall_at_tally, "mean share of the right items that rank among k", compares="rankings"),
+    Metric("ndcg", gain_tally, "normalised discounted cumulative gain of rankings, @k", compares="rankings"),
 )
 
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _ALL})

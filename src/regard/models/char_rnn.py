@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -87,6 +87,7 @@ class CharRNN(Generator[CharState]):
     """
 
     at_once = True
+    encoder_kind: ClassVar[str] = "rnn"
 
     @checked(past_attended)
     def __init__(

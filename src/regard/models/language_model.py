@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 from torch import Tensor, nn
 
@@ -43,6 +44,7 @@ class LanguageModel(Generator[RecurrentState]):
     """
 
     at_once = True
+    encoder_kind: ClassVar[str] = "rnn"
 
     @checked(states_tie)
     def __init__(

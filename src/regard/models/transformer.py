@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from torch import Tensor, nn
 
@@ -197,6 +197,7 @@ class TransformerLM(Generator[TransformerState]):
     """
 
     at_once = True
+    encoder_kind: ClassVar[str] = "transformer"
 
     @checked(rotary_scores, heads_attend)
     def __init__(

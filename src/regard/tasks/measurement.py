@@ -15,7 +15,7 @@ from regard.data.problems import DataError
 from regard.decode.generation import Engine
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.confusion import Confusion
-from regard.evaluate.metrics import Metric
+from regard.evaluate.metrics import Hypotheses, Metric
 from regard.evaluate.score import Score
 from regard.ops.weights import Weights
 from regard.recipes.sections import Recipe
@@ -125,7 +125,7 @@ def _answers(model: nn.Module | Engine, task: Task, split: Split, recipe: Recipe
     best = [replace(answers[0], reference=" / ".join(right)) for answers, right in zip(found, references, strict=True)]
     texts = [one.text for one in best]
     metrics = recipe.metrics
-    scores = {one.label: one(texts, compared(one, task, inputs, references)) for one in metrics}
+    scores = {one.label: one(hypotheses(one, best), compared(one, task, inputs, references)) for one in metrics}
     scores |= _baseline(task, metrics, references) | task.prediction_scores(best, references)
     confusion = _confusion(task, texts, references)
     label_scores = task.class_scores(texts, references)
@@ -137,6 +137,13 @@ def compared(
 ) -> Sequence[Sequence[str]]:
     """Return what a metric compares answers with: the references, or the record that each input is."""
     return [[task.record(asked)] for asked in inputs] if metric.compares == "records" else references
+
+
+def hypotheses(metric: Metric, answers: Sequence[Prediction]) -> Hypotheses:
+    """Return what a metric compares with the references: the text of each answer, or its ranking."""
+    if metric.compares != "rankings":
+        return [one.text for one in answers]
+    return [(one.text,) if one.ranking is None else one.ranking for one in answers]
 
 
 def _baseline(task: Task, metrics: Sequence[Metric], references: list[list[str]]) -> dict[str, Score]:

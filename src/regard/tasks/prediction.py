@@ -31,6 +31,7 @@ class Prediction:
         labels: the labels that the answer consists of, of a text that can have several; None for others.
         scores: the probability of every label of such a text, by name.
         links: between words of the source and of the answer (`Task.links`); None where nobody asked.
+        ranking: all that was found, best first, of an answer that is the first of a ranking; None for others.
         confidence: the calibrated probability that the answer is right; None where nothing was calibrated.
     """
 
@@ -46,6 +47,7 @@ class Prediction:
     penalty: str | None = None
     labels: tuple[str, ...] | None = None
     scores: Mapping[str, float] | None = None
+    ranking: tuple[str, ...] | None = field(default=None, repr=False)
     confidence: float | None = None
     links: Links | None = None
 

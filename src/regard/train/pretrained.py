@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
 from regard.data.fields.labels import Labels
+from regard.parts import all_models, imported
 from regard.recipes.sections import Recipe
 from regard.recipes.system import systems
 from regard.runs.folder import RunError, check_task, content_of, task_of
@@ -17,6 +18,7 @@ from regard.runs.run import Run
 from regard.tasks.task import Encoders
 from regard.tensor_fit import misfit
 
+_DECODER = "decoder."  # prefix of the layers of a language model that an encoder of its kind has without
 _SHARED = "encoder."  # prefix of the weights that a pretraining shares with models for other tasks
 _SHAPELESS = frozenset(("num_heads", "activation", "epsilon", "norm", "positions", "score", "reverse"))
 """Arguments of a model that change the meaning of its weights but not their shapes."""
@@ -31,14 +33,21 @@ def pretrained_encoders(run: Run, recipe: Recipe) -> Encoders:
             weights with another meaning in the model of the recipe.
     """
     kind = getattr(getattr(recipe.model, "encoder", None), "kind", None)
-    first_task = task_of(run.folder)
-    pretrained = _pretrains(first_task) and first_task != recipe.task and kind is not None
-    if pretrained and kind != "bert":
-        raise RunError(f"{run.folder} is a pretrained BERT, and model.encoder.kind is {kind!r}; set it to bert")
-    if not pretrained:
+    first_task, own = task_of(run.folder), recipe.model.model_dump(mode="json")
+    first = content_of(run.folder).get("model")
+    if _pretrains(first_task) and first_task != recipe.task and kind is not None:
+        theirs = _encoder_kind(first)
+        if theirs is None:
+            raise RunError(f"{run.folder} has no encoder that another model could begin with; take another run")
+        if theirs != kind:
+            raise RunError(
+                f"{run.folder} has an encoder {theirs!r}, and model.encoder.kind is {kind!r}; set it to {theirs}"
+            )
+        if not _has_encoder(first):  # a language model is an encoder as a whole
+            own, first = own["encoder"], {**first, "reverse": False} if isinstance(first, Mapping) else first
+    else:
         check_task(run.folder, recipe.task)
     found = run.needed_encoders()
-    own, first = recipe.model.model_dump(mode="json"), content_of(run.folder).get("model")
     if (other := next(_differing(own, first, "model"), None)) is not None:
         key, mine, theirs = other
         raise RunError(f"{key} is {mine!r}, and {run.folder} was trained with {theirs!r}; give the model the same")
@@ -58,19 +67,47 @@ def _differing(own: Mapping[str, Any], first: object, where: str) -> Iterator[tu
             yield from _differing(mine, theirs, f"{where}.{key}")
 
 
-def load_pretrained(model: nn.Module, run: Run) -> list[str]:
+class Begun(NamedTuple):
+    """Names of parameters after a start with the weights of another run.
+
+    Attributes:
+        taken: of the model, with the weights of the run.
+        fresh: of the model, with random initial values.
+        left: of the run, without a place in the model; heads for other answers are not counted.
+    """
+
+    taken: tuple[str, ...]
+    fresh: tuple[str, ...]
+    left: tuple[str, ...] = ()
+
+    def sentence(self, run: Run) -> str:
+        """Return what was taken and what was not."""
+        parts = ", ".join(dict.fromkeys(".".join(name.split(".")[:2]) for name in sorted(self.taken, reverse=True)))
+        said = f"begun with {run.folder}: {len(self.taken)} parameters are taken ({parts})"
+        if self.fresh:
+            said += f"; {len(self.fresh)} parameters it does not have begin anew: {abbreviated(self.fresh, self.taken)}"
+        if self.left:
+            said += (
+                f"; {len(self.left)} of its parameters have another shape or no place here: {abbreviated(self.left)}"
+            )
+        return said
+
+
+def load_pretrained(model: nn.Module, run: Run) -> Begun:
     """Load the weights of a run into a model, by name; other parameters keep their random initial values.
 
-    Of a pretraining only the encoder is loaded where the model has other heads.
-
-    Returns:
-        The names of the other parameters.
+    Of a pretraining only the encoder is loaded where the model has other heads. A language model is loaded into an
+    encoder of the same kind, as far as shapes agree: of one with two directions only the forward one, in the first
+    layer.
 
     Raises:
         RunError: the run has no model yet, weights that the model lacks, or weights of another shape.
     """
     own = model.state_dict()
     learned = _without_heads(run, own)
+    left: tuple[str, ...] = ()
+    if _is_language_model(run, own):
+        learned, left = _as_encoder(run, own)
     for name in learned:
         if name not in own:
             raise RunError(
@@ -79,10 +116,10 @@ def load_pretrained(model: nn.Module, run: Run) -> list[str]:
     if (wrong := misfit(learned, own, partly=True)) is not None:
         raise RunError(f"{run.folder / 'model.safetensors'}: {wrong}; give the model the widths of that run")
     model.load_state_dict(learned, strict=False)
-    return [name for name in own if name not in learned]
+    return Begun(tuple(learned), tuple(name for name in own if name not in learned), left)
 
 
-def abbreviated(names: Sequence[str], known: Collection[str]) -> str:
+def abbreviated(names: Sequence[str], known: Collection[str] = ()) -> str:
     """Return a short list of parameters: a layer without any `known` parameter is named once.
 
     >>> abbreviated(["layers.2.norm.bias", "layers.2.norm.weight", "output_map.weight"], ["layers.1.norm.bias"])
@@ -105,6 +142,43 @@ def _without_heads(run: Run, own: dict[str, Tensor]) -> dict[str, Tensor]:
         for name, tensor in learned.items()
         if name.startswith(_SHARED) and (name in own or not name.startswith(pooler))
     }
+
+
+def _is_language_model(run: Run, own: Mapping[str, Tensor]) -> bool:
+    """Return True for a pretrained run without an encoder of its own, and a model of another task."""
+    first = content_of(run.folder).get("model")
+    return _pretrains(task_of(run.folder)) and not _has_encoder(first) and any(name.startswith(_SHARED) for name in own)
+
+
+def _as_encoder(run: Run, own: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], tuple[str, ...]]:
+    """Return the weights of a language model by their names in an encoder, and the names that are left behind.
+
+    The embedding has to fit, whose rows the tokenizer of the run numbers.
+    """
+    found, left = dict[str, Tensor](), list[str]()
+    for name, tensor in run.tensors().items():
+        place = _SHARED + name.removeprefix(_DECODER)
+        if place == f"{_SHARED}words.table.weight" or (place in own and own[place].shape == tensor.shape):
+            found[place] = tensor
+        elif not name.startswith("output_map."):
+            left.append(name)
+    return found, tuple(left)
+
+
+def _has_encoder(model: object) -> bool:
+    """Return True if a recipe's model has an encoder."""
+    return isinstance(model, Mapping) and model.get("encoder") is not None
+
+
+def _encoder_kind(model: object) -> str | None:
+    """Return the kind of encoder that a pretrained model has, or is."""
+    if not isinstance(model, Mapping):
+        return None
+    if _has_encoder(model):
+        return str(model["encoder"].get("kind", "rnn"))
+    made = imported(all_models()[str(model["kind"])])
+    kind: str | None = getattr(made, "encoder_kind", None)
+    return kind
 
 
 def _pretrains(task: str) -> bool:

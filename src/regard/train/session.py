@@ -24,7 +24,7 @@ from regard.tasks.splits import Split
 from regard.tasks.word_vectors import load_vectors
 from regard.train.cuda_graphs import Graphs, obstacle, waited_for
 from regard.train.objective import Objective, make_optimizer, make_schedule
-from regard.train.pretrained import abbreviated, load_pretrained, pretrained_encoders
+from regard.train.pretrained import load_pretrained, pretrained_encoders
 from regard.train.schedule import Constant, Schedule
 from regard.train.screen import Screen
 from regard.train.sharding import by_layer, fill, shard
@@ -117,10 +117,9 @@ class Session:
             for coverage in load_vectors(self.recipe, self.task, self.model, self.setup.train.encoded):
                 self.screen.notice(coverage)
             return
-        fresh = load_pretrained(self.model, run)
-        if fresh:
-            some = abbreviated(fresh, self.model.state_dict().keys() - set(fresh))
-            self.screen.notice(f"begun with {run.folder}; {len(fresh)} parameters it does not have begin anew: {some}")
+        begun = load_pretrained(self.model, run)
+        if begun.fresh or begun.left:
+            self.screen.notice(begun.sentence(run))
 
     def _distributed(self, objective: Objective) -> nn.Module:
         """Return the objective on its device, with a copy or a part of it on each process."""

@@ -20,6 +20,7 @@ _CELL, _LEAST, _MOST = 0.2, 1.0, 12.0  # inches of a cell; of a panel's sides, a
 _FRAME = "tab:orange"  # around outlined cells
 _NETWORK = 7.0  # inches of a network's sides
 _NAMED = 64  # rows or columns that are named one by one; of more, only some are numbered
+_LETTER, _SHORT = 0.055, 16  # inches of a letter of a name; letters that every panel has room for
 
 
 def draw(panels: Sequence[Panel], path: Path, *, suffix: str | None = None) -> str | None:
@@ -130,7 +131,14 @@ def _sides(panel: Panel) -> tuple[float, float]:
         return _NETWORK, _NETWORK
     if isinstance(panel, MarkedText):
         return marked_text_sides(panel)
-    return _side(panel.values.shape[1]), _side(len(panel.values))
+    along, down = _side(panel.values.shape[1]), _side(len(panel.values))
+    return along + _room_for(panel.rows), down + _room_for(panel.columns)
+
+
+def _room_for(names: tuple[str, ...]) -> float:
+    """Inches that long names take beside the cells, beyond what every panel has."""
+    longest = max(map(len, names), default=0) if len(names) <= _NAMED else 0
+    return _LETTER * max(longest - _SHORT, 0)
 
 
 def _side(cells: int) -> float:

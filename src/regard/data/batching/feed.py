@@ -68,7 +68,8 @@ class ExampleFeed(Feed):
     Args:
         corpus: where they are.
         counted: the field whose values are predicted.
-        tokens, sentences, seed, shuffle, weights: as of `Batches`; an example that exceeds the budget is left out.
+        tokens, sentences, seed, shuffle, pool, weights: as of `Batches`; an example that exceeds the budget is left
+            out.
         dropouts: fields whose texts are cut anew in each epoch. The batches of an epoch are made by the lengths in it.
     """
 
@@ -81,6 +82,7 @@ class ExampleFeed(Feed):
         sentences: int | None,
         seed: int = 0,
         shuffle: bool = True,
+        pool: int | None = 16384,
         weights: NDArray[np.float64] | None = None,
         dropouts: Mapping[str, BPEDropout] | None = None,
     ) -> None:
@@ -91,6 +93,7 @@ class ExampleFeed(Feed):
                 tokens=tokens,
                 sentences=sentences,
                 seed=seed,
+                pool=pool,
                 shuffle=shuffle,
                 overlong="drop",
                 weights=weights,

@@ -32,4 +32,5 @@ SYSTEM = System(
         }
     ),
     decode=Decoding,
+    pretrains=True,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from torch import Tensor
 
 from regard.arguments import EmbeddingScale, Share, Size, checked
@@ -45,6 +47,7 @@ class LSTMNLM(Generator[DeepLSTMNState]):
     """
 
     at_once = True
+    encoder_kind: ClassVar[str] = "lstmn"
 
     @checked(states_tie)
     def __init__(

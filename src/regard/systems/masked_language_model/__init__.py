@@ -13,7 +13,11 @@ SYSTEM = System(
     name="masked_language_model",
     task="regard.systems.masked_language_model.task:MaskedLanguageModelling",
     data=(TextData, TableData, JsonlData, HubData, OpinionsData),
-    models=models("bert"),
+    models={
+        **models("bert"),
+        "masked_lm": "regard.systems.masked_language_model.word_filler:MaskedLM",
+        "middle_word": "regard.systems.masked_language_model.word_filler:MiddleWord",
+    },
     compares=None,
     uses=frozenset({"train.batch", "train.batch.window", "train.label_smoothing"}),
     train=Training,

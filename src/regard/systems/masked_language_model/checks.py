@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from regard.recipes.section import own_keys
-from regard.systems.masked_language_model.sections import Training
+from regard.systems.masked_language_model.sections import MaskingSection, Training
 
 if TYPE_CHECKING:
     from regard.recipes.sections import Recipe
+
+MIDDLE = "middle_word"
 
 
 def check_tokenizer(recipe: Recipe) -> None:
@@ -18,7 +20,9 @@ def check_tokenizer(recipe: Recipe) -> None:
 
 
 def check_training(recipe: Recipe) -> None:
-    """Next sentences are learned from the two parts of windows."""
+    """Next sentences are learned from the two parts of windows, and middle words without masks."""
+    if recipe.model.kind == MIDDLE and own_keys(recipe.train, Training).masking != MaskingSection():
+        raise ValueError("masking hides words, and a middle_word predicts all words and hides none; leave it out")
     if not getattr(recipe.model, "next_sentence", False):
         return
     if recipe.train.batch.window is None:

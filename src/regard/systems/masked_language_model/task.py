@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from regard.data.batching.batch import Batch
 from regard.data.batching.feed import ExampleFeed, Feed
 from regard.data.batching.masking import Masking
+from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import TextError, shortened
 from regard.decode.search import Search
@@ -28,6 +29,7 @@ from regard.ops.weights import Weights
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS, FRAME, IGNORE, MASK, MASKED
+from regard.systems.masked_language_model.checks import MIDDLE
 from regard.systems.masked_language_model.feed import FIXED, MaskedFeed, WindowFeed
 from regard.systems.masked_language_model.sections import Training
 from regard.tasks.input_output import no_head
@@ -35,6 +37,7 @@ from regard.tasks.length_check import check_room, room
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import MEASURED, Encoders, Task, in_batches
+from regard.tasks.tokenizers import tokens_field
 from regard.view.text import isolated
 
 if TYPE_CHECKING:
@@ -79,6 +82,10 @@ class MaskedLanguageModelling(Task):
     def of(cls, recipe: Recipe, encoders: Encoders) -> MaskedLanguageModelling:
         return cls(encoders, recipe.train.label_smoothing)
 
+    @classmethod
+    def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
+        return {"text": tokens_field(recipe.tokenizer, masked=True)}
+
     def training_feed(self, recipe: Recipe, split: Split) -> Feed:
         given = recipe.train.batch
         inner = self._windows(recipe, split, rows=given.sentences, seed=recipe.train.seed, shuffle=True)
@@ -112,6 +119,8 @@ class MaskedLanguageModelling(Task):
     def _masked(self, recipe: Recipe, split: Split, inner: Feed, seed: int) -> Feed:
         """A feed with words hidden: anew in each epoch, or always the same where a model is measured."""
         masking = Masking(**own_keys(recipe.train, Training).masking.model_dump())
+        if recipe.model.kind == MIDDLE:  # every word is predicted, and none is hidden
+            masking = Masking(share=1.0, masked=0.0, random=0.0)
         masked = MaskedFeed(inner, masking, self.tokenizer, seed=seed)
         masked.check(split.examples.files)
         return masked
@@ -178,6 +187,10 @@ class MaskedLanguageModelling(Task):
         with torch.inference_mode(), _watched(model) as seen:
             model(torch.tensor([ids], device=next(model.parameters()).device))
         looked = [_at_masks(calls[0].weights().mean(1)[0].cpu(), ids) for calls in seen.values()]
+        if not looked:
+            raise ValueError(
+                "a view shows where masks look, layer by layer; only the layers of kind 'bert' are watched"
+            )
         return [
             Panel(
                 f"{isolated(answer.text)}: layer {number} of {len(looked)}",

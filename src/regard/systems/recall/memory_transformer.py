@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Literal
 
-import torch
 from torch import Tensor
 
 from regard.arguments import Size, checked
@@ -14,6 +12,7 @@ from regard.constraints import embeddings_are_own, heads_attend, memory_alone, n
 from regard.models.encoded import AnyEncoder
 from regard.models.generator import Feed
 from regard.models.outputs import Predicted
+from regard.models.signature import signature
 from regard.models.transformer import Ties, Transformer, TransformerState
 from regard.models.transformer_encoder import Positions
 from regard.nn.external import ExternalMemory
@@ -128,14 +127,10 @@ class MemoryTransformer(Transformer):
     @property
     def signature(self) -> str:
         """Hash of the encoder's parameters, which tells its states from those of others."""
-        digest = hashlib.blake2b(digest_size=16)
         found = self.encoder.state_dict()
         if self.source_map is not None:
             found |= {f"source_map.{name}": tensor for name, tensor in self.source_map.state_dict().items()}
-        for name, tensor in sorted(found.items()):
-            digest.update(name.encode())
-            digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
-        return digest.hexdigest()
+        return signature(found)
 
     def forward(
         self,

@@ -1,0 +1,135 @@
+"""Cross-encoder: one score for a query and a passage that are read together."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from regard.arguments import Share, Size, checked
+from regard.models.encoded import AnyEncoder, Encoded, width_of
+from regard.models.outputs import Predicted
+from regard.nn.attention import Attention
+from regard.nn.dropout import Dropout
+from regard.nn.scores import Bilinear
+from regard.nn.structured import StructuredSelfAttention
+from regard.ops.attended import Attended
+from regard.specials import EOS, PAD
+from regard.systems.retrieval.pooling import Pooling, PoolingKind, present
+
+Reads = Literal["attention", "joint"]
+_FEATURES = 2  # of a word of the query: whether the passage has it, and its largest similarity
+
+
+class CrossEncoder(nn.Module):
+    r"""Score of a passage for a query, of both together; slower than a dual encoder, so it re-ranks what one found.
+
+    With `reads: attention` each word of the query attends to the passage, and what it finds is compared with it:
+
+    .. math:: c_i = \sum_j a_{ij} h'_j, \quad
+              v_i = \mathrm{relu}(V [h_i; c_i; h_i \odot c_i; |h_i - c_i|; e_i; m_i]), \quad
+              s(q, p) = \sum_i g_i\, w \cdot v_i
+
+    a = softmax(h_i U h'_j) over the passage, e_i is 1 if the passage has the word itself, m_i the largest cosine of h_i
+    with a state of the passage, and g = softmax over the query weighs its words. With `reads: joint` both stand in one
+    row, `</s>` between them, and the score is linear in the pooled states: what a BERT does.
+
+    Args:
+        encoder: encoder of the texts, by `kind` and its arguments in a recipe.
+        reads: `"attention"` of the query to the passage, each encoded alone, or `"joint"`, one row, for encoders with
+            self-attention.
+        pooling: vector of a joint row: `"mean"`, `"attention"` or `"last"`; without effect on attention.
+        hidden_dim: width of V.
+        longest: number of words of a passage that are read, from its beginning.
+        dropout: dropout of what is compared.
+
+    After Parikh et al. 2016, "A Decomposable Attention Model" (attend, compare, aggregate), with the exact match of
+    Chen et al. 2017, "Reading Wikipedia to Answer Open-Domain Questions", section 3.2, and the term gates of Guo et al.
+    2016, "A Deep Relevance Matching Model". Nogueira & Cho 2019, "Passage Re-ranking with BERT", for joint rows.
+
+    >>> from regard.models import Encoder
+    >>> model = CrossEncoder(Encoder(11, embedding_dim=3, hidden_dim=6), hidden_dim=5)
+    >>> queries, passages = torch.randint(4, 11, (2, 5)), torch.randint(4, 11, (6, 7))     # three passages per query
+    >>> predicted = model(queries, torch.tensor([5, 2]), passages, torch.tensor([7, 4, 6, 7, 7, 1]))
+    >>> predicted.logits.shape, predicted.attended.weights().shape
+    (torch.Size([2, 3]), torch.Size([6, 5, 7]))
+    """
+
+    @checked()
+    def __init__(
+        self,
+        encoder: AnyEncoder,
+        *,
+        reads: Reads = "attention",
+        pooling: PoolingKind = "mean",
+        hidden_dim: Size = 64,
+        longest: Size = 256,
+        dropout: Share = 0.0,
+    ) -> None:
+        super().__init__()
+        width = width_of(self, encoder)
+        self.encoder, self.reads, self.longest = encoder, reads, longest
+        self.dropout = Dropout(dropout)
+        self.pool = Pooling(width, pooling) if reads == "joint" else None
+        self.attention = Attention(Bilinear(width, width)) if reads == "attention" else None
+        self.gates = StructuredSelfAttention(width, width, 1) if reads == "attention" else None
+        self.hidden_map = nn.Linear(4 * width + _FEATURES if reads == "attention" else width, hidden_dim)
+        self.score_map = nn.Linear(hidden_dim, 1)
+
+    def forward(self, queries: Tensor, query_lengths: Tensor, passages: Tensor, passage_lengths: Tensor) -> Predicted:
+        """Ids [B, Q] and [B N, S] of true lengths -> logits [B, N]: the N passages of each query stand together."""
+        passages, passage_lengths = passages[:, : self.longest], passage_lengths.clamp(max=self.longest)
+        many = len(passages) // max(len(queries), 1)
+        ids, lengths = queries.repeat_interleave(many, 0), query_lengths.repeat_interleave(many, 0)
+        if self.pool is not None:
+            pooled = self.pool(self.encoder(*joined(ids, lengths, passages, passage_lengths)))
+            return Predicted(self._scores(pooled.vector).view(-1, many))
+        query = _repeated(self.encoder(queries, query_lengths), many)
+        values, attended = self._compared(query, self.encoder(passages, passage_lengths), ids, passages)
+        assert self.gates is not None
+        gates = self.gates(query.states, query.mask).weights().squeeze(1)  # [B N, Q]
+        return Predicted((gates * self._scores(values)).sum(1).view(-1, many), attended=attended)
+
+    def _compared(self, query: Encoded, passage: Encoded, ids: Tensor, passages: Tensor) -> tuple[Tensor, Attended]:
+        """Each word of the query beside what it finds in the passage: [B, Q, 4 C + 2]."""
+        assert self.attention is not None
+        attended: Attended = self.attention(query.states, passage.states, mask=passage.mask)
+        own, found = query.states, attended.context
+        inside = present(passage).unsqueeze(1)  # [B, 1, S]
+        unit = [nn.functional.normalize(one, dim=2) for one in (own, passage.states)]
+        nearest = (unit[0] @ unit[1].mT).masked_fill(~inside, -1.0).amax(2, keepdim=True)  # [B, Q, 1]
+        occurs = ((ids.unsqueeze(2) == passages.unsqueeze(1)) & inside).any(2, keepdim=True)
+        return torch.cat((own, found, own * found, (own - found).abs(), occurs.to(own), nearest), dim=2), attended
+
+    def _scores(self, compared: Tensor) -> Tensor:
+        """[..., D] -> [...]."""
+        hidden = torch.relu(self.hidden_map(self.dropout(compared)))
+        scores: Tensor = self.score_map(self.dropout(hidden)).squeeze(-1)
+        return scores
+
+
+def joined(queries: Tensor, query_lengths: Tensor, passages: Tensor, passage_lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """Return each query and its passage in one row, `</s>` between them, and the lengths.
+
+    >>> joined(torch.tensor([[5, 0]]), torch.tensor([1]), torch.tensor([[7, 8]]), torch.tensor([2]))
+    (tensor([[5, 3, 7, 8, 0]]), tensor([4]))
+    """
+    size = queries.shape[1] + 1 + passages.shape[1]
+    rows = queries.new_full((len(queries), size + 1), PAD)  # the last column takes padding, and is cut off
+    begins = query_lengths.unsqueeze(1)
+    for ids, lengths, first in ((queries, query_lengths, 0 * begins), (passages, passage_lengths, begins + 1)):
+        place = torch.arange(ids.shape[1], device=ids.device)
+        rows.scatter_(1, torch.where(place < lengths.unsqueeze(1), first + place, size), ids)
+    rows.scatter_(1, begins, EOS)
+    return rows[:, :size], query_lengths + 1 + passage_lengths
+
+
+def _repeated(encoded: Encoded, times: int) -> Encoded:
+    """The same for each of several passages; the encoder's own state is left out."""
+    mask = None if encoded.mask is None else encoded.mask.select(_rows(encoded.states, times))
+    return Encoded(encoded.states.repeat_interleave(times, 0), encoded.summary.repeat_interleave(times, 0), mask)
+
+
+def _rows(states: Tensor, times: int) -> Tensor:
+    return torch.arange(len(states), device=states.device).repeat_interleave(times)

@@ -1,0 +1,129 @@
+"""Dual encoder: queries and passages as vectors in one space."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Literal
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.arguments import Scale, Share, Size, checked
+from regard.models.encoded import AnyEncoder, width_of
+from regard.models.outputs import Predicted
+from regard.nn.dropout import Dropout
+from regard.systems.retrieval.pooling import Pooled, Pooling, PoolingKind
+
+
+class DualEncoder(nn.Module):
+    r"""A query and a passage, encoded separately and compared by one product.
+
+    .. math:: u = W\, \mathrm{pool}(\mathrm{encoder}(q)), \quad v = W'\, \mathrm{pool}(\mathrm{encoder}'(p)), \quad
+              s(q, p) = \frac{u \cdot v}{|u|\,|v|} \quad\text{or}\quad u \cdot v
+
+    The vectors of passages do not depend on the query, so they are computed once, for an index.
+
+    Args:
+        encoder: encoder of the texts, by `kind` and its arguments in a recipe.
+        pooling: vector of a text: `"mean"` of its words, `"attention"` over them, or `"last"`, the encoder's summary.
+        shared: use one encoder for queries and passages; otherwise passages have a copy of their own, which starts with
+            the same weights.
+        similarity: `"cosine"` of the vectors, or their product (`"dot"`).
+        temperature: divisor of the similarity in the loss; a cosine needs a small one.
+        output_dim: width of the vectors, by a linear map W without bias; null for that of the encoder and no map.
+        longest: number of words of a text that are read, from its beginning.
+        dropout: dropout of the pooled vectors.
+
+    Karpukhin et al. 2020, "Dense Passage Retrieval" (two encoders, dot product); Reimers & Gurevych 2019,
+    "Sentence-BERT" (one encoder, mean pooling, cosine).
+
+    >>> import torch
+    >>> from regard.models import Encoder
+    >>> model = DualEncoder(Encoder(11, embedding_dim=3, hidden_dim=6))
+    >>> queries, passages = torch.randint(4, 11, (2, 5)), torch.randint(4, 11, (3, 7))
+    >>> model(queries, torch.tensor([5, 2]), passages, torch.tensor([7, 4, 6])).logits.shape
+    torch.Size([2, 3])
+    """
+
+    @checked()
+    def __init__(
+        self,
+        encoder: AnyEncoder,
+        *,
+        pooling: PoolingKind = "mean",
+        shared: bool = True,
+        similarity: Literal["cosine", "dot"] = "cosine",
+        temperature: Scale = 0.05,
+        output_dim: Size | None = None,
+        longest: Size = 256,
+        dropout: Share = 0.0,
+    ) -> None:
+        super().__init__()
+        width = width_of(self, encoder)
+        self.similarity, self.temperature, self.longest = similarity, temperature, longest
+        self.encoder, self.pool = encoder, Pooling(width, pooling)
+        self.output_map = None if output_dim is None else nn.Linear(width, output_dim, bias=False)
+        self.passage_encoder: nn.Module | None = None if shared else copy.deepcopy(self.encoder)
+        self.passage_pool: nn.Module | None = None if shared else copy.deepcopy(self.pool)
+        self.passage_map: nn.Module | None = None if shared else copy.deepcopy(self.output_map)
+        self.dropout = Dropout(dropout)
+        self.output_dim = output_dim or width
+        self.register_load_state_dict_pre_hook(_second_from_first)  # type: ignore[no-untyped-call]
+
+    def forward(
+        self, queries: Tensor, query_lengths: Tensor | None, passages: Tensor, passage_lengths: Tensor | None
+    ) -> Predicted:
+        """Ids [B, Q] and [P, S] of true lengths [B] and [P] -> logits [B, P], similarities over the temperature."""
+        vectors = self.encode_queries(queries, query_lengths), self.encode_passages(passages, passage_lengths)
+        return Predicted(vectors[0] @ vectors[1].mT / self.temperature)
+
+    def encode_queries(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Ids [B, Q] of true `lengths` [B] -> vectors [B, C], of length 1 for cosines."""
+        return self._vector(self.pooled(ids, lengths, passages=False), self.output_map)
+
+    def encode_passages(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Likewise of passages [B, S]."""
+        own = self.output_map if self.passage_encoder is None else self.passage_map
+        return self._vector(self.pooled(ids, lengths, passages=True), own)
+
+    def pooled(self, ids: Tensor, lengths: Tensor | None, *, passages: bool) -> Pooled:
+        """The pooled states of texts, before the map and before they get length 1."""
+        ids = ids[:, : self.longest]
+        lengths = None if lengths is None else lengths.clamp(max=self.longest)
+        found: Pooled
+        if passages and self.passage_encoder is not None and self.passage_pool is not None:
+            found = self.passage_pool(self.passage_encoder(ids, lengths))
+        else:
+            found = self.pool(self.encoder(ids, lengths))
+        return found
+
+    def contributions(self, query: Tensor, passage: Tensor) -> Tensor | None:
+        r"""Return what each pair of words adds to the similarity of a query [Q] and a passage [S]: [Q, S].
+
+        .. math:: s(q, p) = \sum_{ij} \frac{a_i W h_i \cdot b_j W' h'_j}{|u|\,|v|}
+
+        Pooling and map are linear, so the similarity is exactly the sum of these; None for the encoder's summary, which
+        is no sum over words.
+        """
+        sides = []
+        for ids, is_passage in ((query, False), (passage, True)):
+            found = self.pooled(ids.unsqueeze(0), None, passages=is_passage)
+            if found.weights is None:
+                return None
+            linear = self.passage_map if is_passage and self.passage_encoder is not None else self.output_map
+            parts = found.weights[0].unsqueeze(1) * found.states[0]  # [T, C]
+            parts = parts if linear is None else linear(parts)
+            sides.append(parts / parts.sum(0).norm().clamp(min=1e-12) if self.similarity == "cosine" else parts)
+        return sides[0] @ sides[1].mT
+
+    def _vector(self, pooled: Pooled, linear: nn.Module | None) -> Tensor:
+        vector: Tensor = self.dropout(pooled.vector)
+        vector = vector if linear is None else linear(vector)
+        return F.normalize(vector, dim=1) if self.similarity == "cosine" else vector
+
+
+def _second_from_first(model: DualEncoder, weights: dict[str, Any], prefix: str, *rest: Any) -> None:
+    """Start both encoders from weights of one, such as a pretrained encoder's."""
+    for name in [] if model.passage_encoder is None else list(weights):
+        if name.startswith(f"{prefix}encoder."):
+            weights.setdefault(f"{prefix}passage_{name.removeprefix(prefix)}", weights[name])

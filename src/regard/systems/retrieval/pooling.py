@@ -1,0 +1,68 @@
+"""Pooling: the states of a text as one vector, with the weight of each word where there is one."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.masks import Mask
+from regard.models.encoded import Encoded
+from regard.nn.structured import StructuredSelfAttention
+
+PoolingKind = Literal["mean", "attention", "last"]
+
+
+class Pooled(NamedTuple):
+    """A vector per text, and what it is made of.
+
+    Attributes:
+        vector: [B, C].
+        weights: [B, S], the weight of each word, zero at padding; None for the encoder's summary.
+        states: [B, S, C].
+    """
+
+    vector: Tensor
+    weights: Tensor | None
+    states: Tensor
+
+
+class Pooling(nn.Module):
+    """A weighted mean of the states of a text, or its summary.
+
+    Args:
+        dim: width C of the states.
+        kind: `"mean"` of the words, `"attention"` with weights softmax(w₂ tanh(W₁ Hᵀ)), or `"last"`, the encoder's
+            summary.
+
+    A text without words has a vector of zeros. Lin et al. 2017, equation 5, for attention.
+
+    >>> pooled = Pooling(3, "mean")(Encoded(torch.ones(2, 5, 3), torch.zeros(2, 3), Mask.padding([5, 2])))
+    >>> pooled.vector.shape, pooled.weights[1].tolist()
+    (torch.Size([2, 3]), [0.5, 0.5, 0.0, 0.0, 0.0])
+    """
+
+    def __init__(self, dim: int, kind: PoolingKind) -> None:
+        super().__init__()
+        self.kind = kind
+        self.attention = StructuredSelfAttention(dim, dim, 1) if kind == "attention" else None
+
+    def forward(self, encoded: Encoded) -> Pooled:
+        """Pool the states of an encoder."""
+        states = encoded.states
+        if self.kind == "last":
+            return Pooled(encoded.summary, None, states)
+        if self.attention is not None:
+            attended = self.attention(states, encoded.mask)
+            return Pooled(attended.context.squeeze(1), attended.weights().squeeze(1), states)
+        inside = present(encoded)
+        weights = inside / inside.sum(1, keepdim=True).clamp(min=1)
+        return Pooled(torch.einsum("bs,bsc->bc", weights.to(states), states), weights.to(states), states)
+
+
+def present(encoded: Encoded) -> Tensor:
+    """Return [B, S], True at words."""
+    batch, size, _ = encoded.states.shape
+    mask = Mask.of(torch.ones(1, dtype=torch.bool)) if encoded.mask is None else encoded.mask
+    return mask.allowed((batch, 1, 1, size), device=encoded.states.device).expand(batch, 1, 1, size)[:, 0, 0]

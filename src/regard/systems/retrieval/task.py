@@ -1,0 +1,343 @@
+"""A query finds its passage: losses of dual encoders and cross-encoders, and rankings of passages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.data.batching.batch import Batch
+from regard.data.batching.corpus import Corpus
+from regard.data.batching.feed import ExampleFeed, Feed
+from regard.data.example import Example, Examples
+from regard.data.fields.field import Field
+from regard.data.fields.tokenizer import Tokenizer
+from regard.data.formats.lines import lines
+from regard.data.problems import DataError, TextError
+from regard.decode.search import Search
+from regard.explain.panel import Panel
+from regard.models.outputs import Predicted
+from regard.recipes.section import own_keys
+from regard.recipes.sections import Recipe
+from regard.specials import PAD
+from regard.systems.retrieval.checks import CROSS
+from regard.systems.retrieval.cross_encoder import CrossEncoder
+from regard.systems.retrieval.dual_encoder import DualEncoder
+from regard.systems.retrieval.index import Index
+from regard.systems.retrieval.negatives import Mined, NegativesFeed
+from regard.systems.retrieval.searcher import By, Reranker, Searcher, TextEncoder
+from regard.systems.retrieval.sections import Decoding, NegativesSection, Training
+from regard.systems.retrieval.view import match_panels
+from regard.tasks.input_output import no_head
+from regard.tasks.loss import Loss
+from regard.tasks.prediction import Prediction
+from regard.tasks.task import MEASURED, Encoders, Task
+from regard.tasks.tokenizers import learned_tokenizer, tokens_field, values
+
+if TYPE_CHECKING:
+    from regard.tasks.splits import Split
+
+_MIXED = 1024
+"""Examples that are sorted by length together. Few: the questions about one passage would share a batch otherwise, and
+none of them is a negative for another."""
+
+
+@dataclass(frozen=True)
+class SearchBatch:
+    """Queries with the passage of each, and wrong passages, those of a query together."""
+
+    query: Tensor  # [B, Q]
+    query_lengths: Tensor  # [B]
+    passage: Tensor  # [B, S]
+    passage_lengths: Tensor  # [B]
+    negative: Tensor | None = None  # [B K, S']
+    negative_lengths: Tensor | None = None  # [B K]
+
+
+@dataclass(frozen=True)
+class Retrieving(Task):
+    """Search: the loss of a dual encoder or a cross-encoder, and the best passages for a query.
+
+    A dual encoder learns from a softmax over the passages of a batch, and over its queries; a cross-encoder from one
+    over the right passage and wrong ones that a ranking found. In validation the index is all passages of the split.
+
+    Attributes:
+        encoders: one tokenizer for "query" and "passage".
+        negatives: wrong passages of the training.
+        reranks: True for a cross-encoder.
+        passages: file of the passages that are searched; None for those of what is measured.
+        by, first, candidates, depth: of a search; see `Decoding`.
+        searcher: the index, ready to be searched; None before `bind`.
+    """
+
+    question: ClassVar[str] = "query"
+    answer: ClassVar[str | None] = "passage"
+    unit: ClassVar[str] = "query"
+    outline_sizes: ClassVar[tuple[int, int | None]] = (8, None)
+
+    encoders: Encoders
+    negatives: NegativesSection = field(default_factory=NegativesSection)
+    reranks: bool = False
+    passages: Path | None = None
+    by: By | None = None
+    first: Path | None = None
+    candidates: int = 20
+    depth: int = 100
+    searcher: Searcher | None = None
+
+    @classmethod
+    def of(cls, recipe: Recipe, encoders: Encoders) -> Retrieving:
+        given = own_keys(recipe.decode, Decoding)
+        passages, first = (None if one is None else Path(one) for one in (given.passages, given.first))
+        negatives = own_keys(recipe.train, Training).negatives
+        reranks = recipe.model.kind == CROSS
+        return cls(encoders, negatives, reranks, passages, given.by, first, given.candidates, given.depth)
+
+    @classmethod
+    def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
+        text = tokens_field(recipe.tokenizer, masked=recipe.reads_pairs)
+        return {"query": text, "passage": text}
+
+    @classmethod
+    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
+        both = (
+            known.get("query")
+            or known.get("text")
+            or learned_tokenizer(  # "text" is that of a pretrained run
+                recipe.tokenizer,
+                chain(values(train, "query"), dict.fromkeys(values(train, "passage"))),
+                masked=recipe.reads_pairs,
+            )
+        )
+        return {"query": both, "passage": both}
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer of queries and passages."""
+        found = self.encoders["query"]
+        assert isinstance(found, Tokenizer)
+        return found
+
+    @property
+    def sizes(self) -> tuple[int, int | None]:
+        return self.tokenizer.size, None
+
+    def embeddings(self, model: nn.Module) -> dict[str, Any]:
+        own = super().embeddings(model)
+        found = {} if (words := own.get("query")) is None else {"query": words, "passage": words}
+        apart = getattr(getattr(model, "passage_encoder", None), "words", None)
+        return found if apart is None else {**found, "passage": apart}
+
+    def unigram_loss(self, corpus: Corpus | None) -> float:
+        others = self.negatives.count + self.negatives.random or MEASURED - 1
+        return math.log(1 + others)
+
+    def longest_texts(
+        self, recipe: Recipe, splits: Mapping[str, Split | None], dropped: Collection[int]
+    ) -> Iterator[tuple[str, str, int]]:
+        model: Any = recipe.model
+        for name, phrase, needed in super().longest_texts(recipe, splits, dropped):
+            yield name, phrase, min(needed, model.longest)
+
+    def training_feed(self, recipe: Recipe, split: Split) -> Feed:
+        given = recipe.train.batch
+        inner = ExampleFeed(
+            split.corpus,
+            counted="query",
+            tokens=given.tokens,
+            sentences=given.sentences,
+            seed=recipe.train.seed,
+            pool=_MIXED,
+            weights=split.weights,
+            dropouts=self.dropouts(recipe),
+        )
+        return self._with_negatives(inner, split, recipe.train.seed)
+
+    def measuring_feed(self, recipe: Recipe, split: Split, *, carries: bool) -> Feed:
+        inner = ExampleFeed(split.corpus, counted="query", tokens=None, sentences=MEASURED, pool=_MIXED)
+        return self._with_negatives(inner, split, 0)
+
+    def _with_negatives(self, inner: Feed, split: Split, seed: int) -> Feed:
+        """A feed with wrong passages, where the recipe has some."""
+        section = self.negatives
+        if not section.count + section.random:
+            return inner
+        texts, passages = split.texts("query"), list(map(_plain, split.texts("passage")))
+        numbers: dict[str, int] = {}
+        owners = np.array([numbers.setdefault(passage, len(numbers)) for passage in passages], np.int64)
+        examples = np.unique(owners, return_index=True)[1]
+        if section.found_by == "bm25":
+            searcher = Searcher(Index(list(numbers)), "bm25")
+        else:
+            encoder = dual_encoder_of(Path(section.found_by))
+            searcher = Searcher(
+                Index(list(numbers), encoder.passages(list(numbers)), encoder.signature), "vectors", encoder
+            )
+        mined = Mined(texts, owners, searcher.rank, among=section.among)
+        return NegativesFeed(
+            inner, split.corpus, mined, examples, count=section.count, random=section.random, seed=seed
+        )
+
+    def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
+        found = batch.view(SearchBatch)
+        return _candidate_loss(model, found) if self.reranks else _batch_loss(model, found)
+
+    def bind(self, model: Any, examples: Iterable[Example] | None = None) -> Retrieving:
+        """The same task with the passages that are searched.
+
+        Raises:
+            ValueError: several models as one, no passages, or an index of another model.
+        """
+        if not isinstance(model, DualEncoder | CrossEncoder):
+            raise ValueError("a search is by one model; leave other runs out")
+        added = [] if examples is None else [_plain(str(example.fields["passage"])) for example in examples]
+        if self.passages is None and not added:
+            return self
+        return replace(self, searcher=self.search_of(model, self._index(added)))
+
+    def search_of(self, model: DualEncoder | CrossEncoder, index: Index) -> Searcher:
+        """Return the search of an index, with vectors computed where it lacks them.
+
+        Raises:
+            ValueError: the index has vectors of another model.
+        """
+        encoder, reranker = None, None
+        if isinstance(model, DualEncoder):
+            encoder = TextEncoder(model, self.tokenizer)
+        else:
+            reranker = Reranker(model, self.tokenizer, self.candidates)
+            encoder = None if self.first is None else dual_encoder_of(self.first)
+        by = self.by or ("bm25" if encoder is None else "vectors")
+        if by != "bm25" and encoder is not None and index.vectors is None:
+            index = replace(index, vectors=encoder.passages(index.passages), model=encoder.signature)
+        return Searcher(index, by, encoder, reranker)
+
+    def _index(self, added: Sequence[str]) -> Index:
+        """The index of the file and of further passages."""
+        if self.passages is None:
+            return Index(list(dict.fromkeys(added)))
+        if self.passages.suffix == ".safetensors":
+            stored = Index.load(self.passages)
+            if set(added) <= set(stored.passages):
+                return stored
+            return Index(list(dict.fromkeys((*stored.passages, *added))))
+        return Index(list(dict.fromkeys((*passages_of(self.passages), *added))))
+
+    def merges_equal_inputs(self, recipe: Recipe) -> bool:
+        return True
+
+    def reference(self, text: str) -> str:
+        return _plain(text)
+
+    def predict(self, model: Any, texts: Sequence[str], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+        """The best passages for each query; the first one has the whole ranking."""
+        if self.searcher is None:
+            raise ValueError("there is nothing to search; name a file of passages: --decode passages=FILE")
+        found, index = [], self.searcher.index
+        for text, ranked in zip(texts, self.searcher.rank(texts, max(self.depth, search.n_best)), strict=True):
+            passages = tuple(index.passages[number] for number in ranked.numbers.tolist())
+            answers = [
+                Prediction(text, passage, score, source_tokens=(), tokens=(), log_probs=())
+                for passage, score in zip(passages[: search.n_best], ranked.scores.tolist(), strict=False)
+            ] or [Prediction(text, "", -math.inf, source_tokens=(), tokens=(), log_probs=())]
+            found.append([replace(answers[0], ranking=passages), *answers[1:]])
+        return found
+
+    def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
+        """Return how the words of a query match those of a passage: of the one behind a tab, or of the best."""
+        no_head(head)
+        query, tab, passage = text.partition("\t")
+        if not tab:
+            if self.searcher is None:
+                raise TextError(
+                    "a view shows a query and a passage: give both with a tab between, or --decode passages=FILE"
+                )
+            passage = self.predict(model, [query], replace(search, n_best=1))[0][0].text
+        return match_panels(model, self.tokenizer, query, passage)
+
+
+def dual_encoder_of(run: Path) -> TextEncoder:
+    """Return the dual encoder of a run.
+
+    Raises:
+        ValueError: the run is of another model.
+    """
+    from regard.predictor import load  # a floor that reaches back here, through the registry of tasks
+
+    loaded = load(run, overrides=["decode.passages=null"])
+    if not isinstance(loaded.task, Retrieving) or not isinstance(loaded.model, DualEncoder):
+        raise ValueError(f"{run} is no run of a dual_encoder; name one, or bm25")
+    return TextEncoder(loaded.model, loaded.task.tokenizer)
+
+
+def passages_of(path: Path) -> list[str]:
+    """Return the passages of a file, one per line; blank lines are skipped, equal ones stand once.
+
+    Raises:
+        DataError: there is none, or a line cannot be read.
+    """
+    found: dict[str, None] = {}
+    for line in lines(path):
+        if line.problem is not None:
+            raise DataError(f"{path}:{line.number}: {line.problem}")
+        if plain := _plain(line.text):
+            found[plain] = None
+    if not found:
+        raise DataError(f"{path}: there is nothing to search; write a passage on each line")
+    return list(found)
+
+
+def _plain(text: str) -> str:
+    """A passage with single spaces: equal ones are one."""
+    return " ".join(text.split())
+
+
+def _batch_loss(model: nn.Module, found: SearchBatch) -> Loss:
+    """Softmax over the passages of the batch for each query, and over its queries for each passage; their mean.
+
+    An equal passage, and the passage of an equal query, is right too: it is no negative.
+    """
+    passages, lengths = _all_passages(found)
+    predicted: Predicted = model(found.query, found.query_lengths, passages, lengths)
+    logits, size = predicted.logits.float(), len(found.query)
+    target = torch.arange(size, device=logits.device)
+    right = (passages[:size, None] == passages).all(2)  # [B, P]
+    right[:, :size] |= (found.query[:, None] == found.query).all(2)
+    right[target, target] = False
+    logits = logits.masked_fill(right, -torch.inf)
+    nll = F.cross_entropy(logits, target, reduction="sum")
+    back = F.cross_entropy(logits[:, :size].mT, target, reduction="sum")
+    return Loss((nll + back) / 2, nll.detach(), size)
+
+
+def _candidate_loss(model: nn.Module, found: SearchBatch) -> Loss:
+    """Softmax over the right passage of each query and its wrong ones."""
+    passages, lengths = _all_passages(found)
+    size = len(found.query)
+    many = len(passages) // size - 1
+    own = torch.arange(size, device=passages.device).unsqueeze(1)
+    others = size + torch.arange(size * many, device=passages.device).view(size, many)
+    order = torch.cat((own, others), dim=1)  # [B, 1 + K]
+    chosen = passages[order]
+    predicted: Predicted = model(found.query, found.query_lengths, chosen.flatten(0, 1), lengths[order].flatten())
+    right = (chosen[:, 1:] == chosen[:, :1]).all(2)
+    logits = predicted.logits.float().masked_fill(F.pad(right, (1, 0)), -torch.inf)
+    nll = F.cross_entropy(logits, torch.zeros_like(own[:, 0]), reduction="sum")
+    return Loss(nll, nll.detach(), size)
+
+
+def _all_passages(found: SearchBatch) -> tuple[Tensor, Tensor]:
+    """The passages of a batch and the wrong ones behind them, [P, S], and their lengths."""
+    if found.negative is None or found.negative_lengths is None:
+        return found.passage, found.passage_lengths
+    width = max(found.passage.shape[1], found.negative.shape[1])
+    both = [F.pad(one, (0, width - one.shape[1]), value=PAD) for one in (found.passage, found.negative)]
+    return torch.cat(both), torch.cat((found.passage_lengths, found.negative_lengths))

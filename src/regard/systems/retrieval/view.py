@@ -1,0 +1,69 @@
+"""Views of search: which words of a query and a passage match, and queries beside passages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from regard.data.fields.tokenizer import Tokenizer
+from regard.explain.panel import MarkedText, Panel
+from regard.systems.retrieval.cross_encoder import CrossEncoder
+from regard.systems.retrieval.dual_encoder import DualEncoder
+from regard.systems.retrieval.searcher import TextEncoder
+from regard.view.text import isolated
+
+_SHOWN = 60  # words of a passage whose matches are shown
+_TITLE = 48  # characters of a text that a row or column is named by
+
+
+@torch.inference_mode()
+def match_panels(model: DualEncoder | CrossEncoder, tokenizer: Tokenizer, query: str, passage: str) -> list[Panel]:
+    """Return how the words of a query and a passage match.
+
+    Of a dual encoder each cell is what a pair of words adds to the similarity, which is the sum of all cells; of a
+    cross-encoder it is the attention of a word of the query to the passage.
+
+    Raises:
+        ValueError: the model has no weights over words.
+    """
+    device = next(model.parameters()).device
+    asked, told = tokenizer.encode(query), tokenizer.encode(passage)[: model.longest]
+    if not asked or not told:
+        raise ValueError("a query or a passage without words matches nothing")
+    ids = [torch.tensor(one, device=device) for one in (asked, told)]
+    if isinstance(model, DualEncoder):
+        matched, what = model.contributions(*ids), "share of the similarity"
+    else:
+        matched, what = _attention(model, *ids), "attention"
+    if matched is None:
+        raise ValueError("the model has no weights over words: pooling is 'last', or both texts stand in one row")
+    rows, columns = (tuple(tokenizer.tokens(one)) for one in (asked, told))
+    matched = matched.float().cpu()
+    marks = matched.sum(0).clamp(min=0)
+    title = (
+        f"{isolated(query)}\n{what}, {matched.sum():.2f} in all" if isinstance(model, DualEncoder) else isolated(query)
+    )
+    return [
+        Panel(title, matched[:, :_SHOWN], "query", "passage", rows=rows, columns=columns[:_SHOWN]),
+        MarkedText("the passage, by what its words add", marks.unsqueeze(0), words=(columns,), line_weights=(1.0,)),
+    ]
+
+
+def similarity_panel(encoder: TextEncoder, queries: Sequence[str], passages: Sequence[str]) -> Panel:
+    """Return the similarity of each query to each passage."""
+    values = encoder.queries(queries) @ encoder.passages(passages).mT
+    names = [tuple(isolated(_short(text)) for text in texts) for texts in (queries, passages)]
+    return Panel("similarity", values.cpu(), "query", "passage", rows=names[0], columns=names[1])
+
+
+def _attention(model: CrossEncoder, query: Tensor, passage: Tensor) -> Tensor | None:
+    sizes = (torch.tensor([len(one)], device=one.device) for one in (query, passage))
+    lengths = tuple(sizes)
+    attended = model(query.unsqueeze(0), lengths[0], passage.unsqueeze(0), lengths[1]).attended
+    return None if attended is None else attended.weights()[0]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _TITLE else text[: _TITLE - 1] + "…"
