@@ -16,7 +16,8 @@ from regard.view.blobs import Blobs
 from regard.view.payload import payload
 from regard.view.table import table
 from regard.view.text import visible
-from regard.view.view import Style, View
+from regard.view.style import Style
+from regard.view.view import View
 
 _SCRIPTS = (
     "inflate.js",
@@ -27,8 +28,10 @@ _SCRIPTS = (
     "lines.js",
     "birdseye.js",
     "neurons.js",
-    "words.js",
     "curves.js",
+    "pictures.js",
+    "tree.js",
+    "words.js",
     "table.js",
     "viewer.js",
 )
@@ -155,5 +158,7 @@ def _asset(name: str) -> str:
 
 
 def _joined(source: str) -> str:
-    """Return a module as a part of a larger one: without imports, exports as plain declarations."""
-    return re.sub(r"^export ", "", re.sub(r"^import .*;\n", "", source, flags=re.MULTILINE), flags=re.MULTILINE)
+    """Return a module as a part of a larger one: a scope of its own, out of which come the names that it exports."""
+    body = re.sub(r"^import .*;\n", "", source, flags=re.MULTILINE)
+    names = ", ".join(re.findall(r"^export (?:async )?(?:function|class|const) (\w+)", body, flags=re.MULTILINE))
+    return f"const {{ {names} }} = (() => {{\n{re.sub('^export ', '', body, flags=re.MULTILINE)}\nreturn {{ {names} }};\n}})();"

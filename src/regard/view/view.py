@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+
 
 from regard.explain.panel import Panel
+from regard.view.style import Style
 
-Style = Literal["heatmap", "lines", "birdseye", "neurons", "text", "curves", "picture", "tree"]
+
 
 
 @dataclass(frozen=True)
