@@ -17,9 +17,9 @@ class Blobs:
 
     >>> blobs = Blobs()
     >>> blobs.add(np.zeros(1000, np.uint8)), blobs.add(np.ones(1, np.float32))
-    ((0, 16), (16, 28))
+    ((0, 16), (16, 24))
     >>> len(blobs.text())
-    28
+    24
     """
 
     def __init__(self) -> None:

@@ -221,5 +221,3 @@ def _picture(picture: Tensor, blobs: Blobs) -> list[Any]:
 def _rounded(values: Sequence[float]) -> list[float]:
     """Return numbers with as many digits as float32 has."""
     return [float(f"{value:.7g}") for value in values]
-
-

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.view.blobs import Blobs, Place
 from regard.explain.rows import Rows
+from regard.view.blobs import Blobs, Place
 
 TILE = 512
 """Cells of a tile's sides."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-
 
 from regard.explain.panel import Panel
 from regard.view.style import Style
-
-
 
 
 @dataclass(frozen=True)
@@ -32,24 +29,31 @@ class View:
     title: str = ""
     style: Style | None = None
 
-    def save(self, path: str | Path) -> str | None:
+    def save(self, path: str | Path, *, paper: bool = False) -> str | None:
         """Write the view; the suffix says how.
 
         Args:
-            path: where; its suffix is .html, .png, .svg, .pdf, .npz or .json.
+            path: where; its suffix is .html, .png, .svg, .pdf, .npz, .safetensors, .json or .pharaoh.
+            paper: a picture as wide as a column of a paper, 3.5 inches, instead of as wide as it needs.
 
         Returns:
             A sentence about letters that the fonts of this machine do not have; None if all are drawn.
         """
-        from regard.view.save import save
+        from regard.view.panels import draw
 
-        return save(self, Path(path))
+        return draw(self.panels, Path(path), style=self.style, paper=paper, title=self.title)
 
     def html(self) -> str:
         """Return a page that needs nothing else."""
         from regard.view.document import Document
 
         return Document(self.name()).add(self).html()
+
+    def words(self) -> View:
+        """Return the view with subwords merged to words."""
+        from regard.view.words import merged
+
+        return replace(self, panels=tuple(map(merged, self.panels)))
 
     def name(self) -> str:
         """Return the title, or that of the first panel."""
