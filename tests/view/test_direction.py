@@ -6,9 +6,9 @@ import re
 
 import pytest
 import torch
-from regard.view.page import page
 
 from regard.explain.panel import Panel
+from regard.view.page import page
 from regard.view.terminal import heat_map, stacked, story_map
 from regard.view.text import isolated
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from regard.view.page import page
 
 from regard.explain.panel import MarkedText, Panel
 from regard.view.marked_text import marked_text_sides, placed
+from regard.view.page import page
 from regard.view.panels import draw
 from regard.view.terminal import marked_text
 

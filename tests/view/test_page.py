@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from regard.view.page import page
 
 from regard.explain.panel import Panel
+from regard.view.page import page
 from regard.view.panels import draw
 
 

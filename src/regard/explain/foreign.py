@@ -95,7 +95,7 @@ def _multi_head_weights(*args: Any, **kwargs: Any) -> Tensor:
 
 
 def _is_weights(value: object) -> bool:
-    """Return whether a value is weights [B, H, T, S]: rows that sum to one, or to zero where nothing may be attended."""
+    """Return whether a value is weights [B, H, T, S]: rows that sum to one, or to zero if nothing may be attended."""
     if not isinstance(value, Tensor) or value.dim() != 4 or not value.is_floating_point() or not value.numel():
         return False
     total = value.float().sum(-1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast, get_args
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -79,17 +79,6 @@ def styles_of(panel: Panel) -> list[Style]:
     both = bool(panel.rows) and bool(panel.columns)
     words: list[Style] = ["lines", "text"] if both else ["text"] if panel.columns else []
     return ["heatmap", *words]
-
-
-def check_style(style: str) -> Style:
-    """Return a style by its name.
-
-    Raises:
-        ValueError: there is none of that name.
-    """
-    if style not in get_args(Style):
-        raise ValueError(f"style {style!r} is none of {', '.join(get_args(Style))}")
-    return cast("Style", style)
 
 
 def _plain(panel: Panel, blobs: Blobs) -> dict[str, Any]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from regard.explain.panel import Panel
 from regard.view.style import Style
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,16 @@ class View:
         from regard.view.words import merged
 
         return replace(self, panels=tuple(map(merged, self.panels)))
+
+    def styled(self, style: Style | None) -> View:
+        """Return the view with another style drawn first; None for what it has."""
+        return self if style is None else replace(self, style=style)
+
+    def __rich__(self) -> RenderableType:
+        """Return the view as a terminal shows it."""
+        from regard.view.shades import shades
+
+        return shades(self.panels)
 
     def name(self) -> str:
         """Return the title, or that of the first panel."""
