@@ -53,13 +53,16 @@ class Document:
         self.title = title
         self._parts: list[str] = []
         self._sections = 0
+        self._titled = False
 
     def add(self, view: View | Sequence[Panel]) -> Document:
         """Append a view."""
         view = view if isinstance(view, View) else View(tuple(view))
         for panel in view.panels:
             self._sections += 1
-            self._parts.append(section([panel], key=f"v{self._sections}", style_first=view.style))
+            alone = len(view.panels) == 1 and not self._parts and panel.title == self.title
+            self._titled |= alone
+            self._parts.append(_section(panel, f"v{self._sections}", view.style, level=1 if alone else 2))
         return self
 
     def insert(self, fragment: str) -> Document:
@@ -81,9 +84,10 @@ class Document:
             f"<style>{css}</style>"
         )
         body = "\n".join(self._parts)
-        heading = f'<h1><bdi dir="auto">{escape(visible(self.title))}</bdi></h1>'
+        title = f'<h1><bdi dir="auto">{escape(visible(self.title))}</bdi></h1>\n'
+        heading = "" if self._titled else title
         return (
-            f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body class="regard-page"><main>{heading}\n{body}\n'
+            f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body class="regard-page"><main>{heading}{body}\n'
             f'</main><script type="module">{code}</script></body></html>\n'
         )
 
@@ -104,13 +108,13 @@ def section(panels: Sequence[Panel], *, key: str, style_first: Style | None = No
     )
 
 
-def _section(panel: Panel, key: str, style_first: Style | None) -> str:
+def _section(panel: Panel, key: str, style_first: Style | None, *, level: int = 2) -> str:
     blobs = Blobs()
     described = payload(panel, blobs, first=style_first)
     title = escape(visible(panel.title))
     return (
         f'<section class="regard" id="{escape(key)}" aria-labelledby="{escape(key)}-title">'
-        f'<h2 id="{escape(key)}-title"><bdi dir="auto">{title}</bdi></h2>\n'
+        f'<h{level} id="{escape(key)}-title"><bdi dir="auto">{title}</bdi></h{level}>\n'
         f'<div class="regard-view"></div>\n{table(panel)}\n'
         f'<script type="application/json" class="regard-panel">{as_json(described)}</script>\n'
         f'<script type="text/plain" class="regard-blobs">{blobs.text()}</script></section>'

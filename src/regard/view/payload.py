@@ -127,8 +127,9 @@ def _regions(panel: Regions, blobs: Blobs) -> dict[str, Any]:
 
 
 def _glimpses(panel: GlimpsePath, blobs: Blobs) -> dict[str, Any]:
-    return _plain(panel, blobs) | {
+    return {
         "kind": "glimpses",
+        "maps": [],
         "picture": _picture(panel.picture, blobs),
         "locations": [_rounded(place) for place in plain(panel.values).tolist()],
         "retina": [panel.size, panel.scales, panel.factor],

@@ -8,6 +8,13 @@ const LABEL = 13; // pixels between two labels at least
 const SLANT = Math.PI / 3.6; // of labels above narrow columns
 const LARGEST_CELL = 36, READABLE = 14, NUMBERS = 46;
 
+/** The next of 1, 2, 5, 10, 20, ... */
+function round(value) {
+  if (value <= 1) return 1;
+  const unit = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 5, 10].find((one) => one * unit >= value) * unit;
+}
+
 export class HeatMap {
   constructor(viewer) { this.viewer = viewer; this.zoom = 1; this.canvases = new Map(); this.table = null; }
 
@@ -134,21 +141,15 @@ export class HeatMap {
   marks(context, view, area, matrix) {
     const { viewer, sx, sy } = this, { state, panel, theme } = viewer;
     const x = (column) => area.x + column * sx - view.x, y = (row) => area.y + row * sy - view.y;
+    this.fade(context, x, y, matrix);
     context.lineWidth = 2;
     context.strokeStyle = theme.gold;
     for (const [row, column] of panel.outlined) context.strokeRect(x(column) + 1, y(row) + 1, sx - 2, sy - 2);
     panel.centres.forEach((centre, row) => {
-      context.beginPath(); context.arc(x(centre + 0.5), y(row + 0.5), Math.max(2, Math.min(sx, sy) / 6), 0, 7); context.stroke();
+      const around = () => { context.beginPath(); context.arc(x(centre + 0.5), y(row + 0.5), Math.max(2, Math.min(sx, sy) / 6), 0, 7); context.stroke(); };
+      context.lineWidth = 4; context.strokeStyle = theme.paper; around();
+      context.lineWidth = 2; context.strokeStyle = theme.gold; around();
     });
-    context.fillStyle = theme.dark ? "rgb(10 13 18 / 62%)" : "rgb(255 255 255 / 62%)";
-    if (state.pinnedRow !== null) {
-      context.fillRect(area.x, area.y, area.width, y(state.pinnedRow) - area.y);
-      context.fillRect(area.x, y(state.pinnedRow + 1), area.width, area.height);
-    }
-    if (state.pinnedColumn !== null) {
-      context.fillRect(area.x, area.y, x(state.pinnedColumn) - area.x, area.height);
-      context.fillRect(x(state.pinnedColumn + 1), area.y, area.width, area.height);
-    }
     context.strokeStyle = theme.accent;
     if (state.pinnedRow !== null) context.strokeRect(x(0) - 2, y(state.pinnedRow), matrix.columns * sx + 4, sy);
     if (state.pinnedColumn !== null) context.strokeRect(x(state.pinnedColumn), y(0) - 2, sx, matrix.rows * sy + 4);
@@ -162,6 +163,20 @@ export class HeatMap {
     context.lineWidth = 1;
   }
 
+  /** Everything but what is pinned, faded. */
+  fade(context, x, y, matrix) {
+    const { pinnedRow, pinnedColumn } = this.viewer.state;
+    if (pinnedRow === null && pinnedColumn === null) return;
+    const [top, bottom] = pinnedRow === null ? [0, 0] : [pinnedRow, pinnedRow + 1];
+    const [left, right] = pinnedColumn === null ? [0, 0] : [pinnedColumn, pinnedColumn + 1];
+    context.fillStyle = this.viewer.theme.dark ? "rgb(10 13 18 / 62%)" : "rgb(255 255 255 / 62%)";
+    for (const [first, last] of [[0, top], [bottom, matrix.rows]]) {
+      for (const [from, to] of [[0, left], [right, matrix.columns]]) {
+        context.fillRect(x(from), y(first), x(to) - x(from), y(last) - y(first));
+      }
+    }
+  }
+
   /** Colour and weight of a name: found ones, that of the cell under the pointer, others. */
   ink(context, side, index) {
     const { viewer } = this, cell = viewer.cell(), pinned = viewer.state[side === "row" ? "pinnedRow" : "pinnedColumn"];
@@ -172,7 +187,7 @@ export class HeatMap {
   }
 
   rowNames(context, view, matrix) {
-    const seen = this.seen(matrix, view), step = Math.max(1, Math.ceil(LABEL / this.sy));
+    const seen = this.seen(matrix, view), step = round(LABEL / this.sy);
     for (let row = seen.top; row < seen.bottom; row++) {
       const y = this.top + (row + 0.5) * this.sy - view.y;
       const marked = this.ink(context, "row", row);
@@ -185,7 +200,7 @@ export class HeatMap {
   }
 
   columnNames(context, view, matrix) {
-    const seen = this.seen(matrix, view), step = Math.max(1, Math.ceil((LABEL + 1) / this.sx));
+    const seen = this.seen(matrix, view), step = round((this.slanted && this.sx < LABEL ? LABEL + 5 : LABEL) / this.sx);
     for (let column = seen.left; column < seen.right; column++) {
       const x = this.left + (column + 0.5) * this.sx - view.x;
       const marked = this.ink(context, "column", column);

@@ -3,7 +3,7 @@
 import { colour, css, ink, share } from "./colours.js";
 import { fitted, number, widest, write } from "./canvas.js";
 
-const ROW = 20, TOP = 64, BAR = 92;
+const ROW = 20, TOP = 72, BAR = 92;
 
 export class Neurons {
   constructor(viewer) { this.viewer = viewer; this.vectors = new Map(); }
@@ -44,12 +44,13 @@ export class Neurons {
     const products = found.keys.map((key) => key.map((value, d) => value * found.query[d]));
     const tops = [largest([found.query]), largest(found.keys), largest(products)];
     context.fillStyle = theme.soft;
-    write(context, "key", this.left - view.x, 46 - view.y, "left");
-    write(context, "query × key", second - view.x, 46 - view.y, "left");
-    write(context, "weight", last - view.x, 46 - view.y, "left");
-    context.fillStyle = theme.text;
-    write(context, fitted(context, `query: ${viewer.rowName(viewer.focusRow())}`, this.left - 6), this.left - 6 - view.x, 20 - view.y, "right");
-    this.strip(context, found.query, tops[0], this.left - view.x, 10 - view.y);
+    write(context, "query", this.left - view.x, 9 - view.y, "left");
+    write(context, "key", this.left - view.x, 58 - view.y, "left");
+    write(context, "query × key", second - view.x, 58 - view.y, "left");
+    write(context, "weight", last - view.x, 58 - view.y, "left");
+    context.fillStyle = theme.accent;
+    write(context, fitted(context, viewer.rowName(viewer.focusRow()), this.left - 10), this.left - 6 - view.x, 18 + ROW / 2 - view.y, "right");
+    this.strip(context, found.query, tops[0], this.left - view.x, 18 - view.y);
     const top = viewer.shading().top, cell = viewer.cell();
     for (let key = 0; key < found.keys.length; key++) {
       const y = TOP + key * ROW - view.y;

@@ -242,7 +242,13 @@ class Viewer {
     }
     ramp.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
     this.legend.replaceChildren(element("span", "", matrix.signed ? number(-how.top) : "0"), ramp, element("span", "", number(how.top)),
-      element("span", "regard-soft", how.root ? "square-root colours" : ""));
+      element("span", "", [how.root ? "square-root colours" : "", this.axes()].filter(Boolean).join("; ")));
+  }
+
+  /** What rows and columns are. */
+  axes() {
+    const { down, along } = this.panel;
+    return [down && `rows: ${down}`, along && `columns: ${along}`].filter(Boolean).join(", ");
   }
 
   // State ------------------------------------------------------------------------------------------------------------
@@ -267,7 +273,7 @@ class Viewer {
     state.layer = whole("layer", 1, layers + 1) === null ? state.layer : whole("layer", 1, layers + 1) - 1;
     state.head = whole("head", 1, heads + 1) === null ? state.head : whole("head", 1, heads + 1) - 1;
     state.heads = (get("heads") ?? "").split(",").map(Number).filter((one) => Number.isInteger(one) && one >= 1 && one <= heads).map((one) => one - 1);
-    const { rows = 0, columns = 0 } = this.maps[0] ?? {};
+    const { rows = 0, columns = 0 } = this.maps[0] ?? {}; // of all heads the same
     state.pinnedRow = whole("row", 1, rows + 1) === null ? null : whole("row", 1, rows + 1) - 1;
     state.pinnedColumn = whole("column", 1, columns + 1) === null ? null : whole("column", 1, columns + 1) - 1;
     state.threshold = whole("least", 0, 101) ?? 0;
