@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 from torch import Tensor
 
@@ -61,7 +62,7 @@ def taken_apart(panels: Sequence[Panel]) -> tuple[Arrays, list[dict[str, Any]]]:
     arrays: Arrays = {}
     about = []
     for number, panel in enumerate(panels):
-        rest: dict[str, Any] = {"kind": type(panel).__name__}
+        rest: dict[str, Any] = {"panel": type(panel).__name__}
         for field in fields(panel):
             value = getattr(panel, field.name)
             if isinstance(value, Tensor):
@@ -81,12 +82,12 @@ def read_panels(path: Path) -> list[Panel]:
     try:
         arrays, about = _READERS[path.suffix](path)
         return [_panel(number, dict(one), arrays) for number, one in enumerate(about)]
-    except (KeyError, ValueError, TypeError, OSError) as problem:
+    except (KeyError, ValueError, TypeError, OSError, SafetensorError) as problem:
         raise ValueError(f"{path}: no stored view; regard writes them as .npz, .safetensors or .json") from problem
 
 
 def _panel(number: int, about: dict[str, Any], arrays: Mapping[str, Any]) -> Panel:
-    kind, begin = _KINDS[about.pop("kind")], f"{number}."
+    kind, begin = _KINDS[about.pop("panel")], f"{number}."
     given = {name: _tuples(value) for name, value in about.items()}
     given |= {
         name.removeprefix(begin): torch.from_numpy(np.array(one, np.float32))
@@ -112,8 +113,6 @@ def _json(path: Path) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
 
 
 def _safetensors(path: Path) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
-    from safetensors import safe_open
-
     with safe_open(path, framework="numpy") as file:
         about = json.loads(file.metadata()[_ABOUT])
     return load_file(path), about

@@ -36,8 +36,9 @@ export function colour(part, signed, dark) {
 export const css = (parts) => `rgb(${parts.join(" ")})`;
 
 /** Black or white, whichever is read better on a colour. */
-export function ink([red, green, blue]) {
-  return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#000" : "#fff";
+export function ink(parts) {
+  const [red, green, blue] = parts.map((one) => (one <= 10 ? one / 255 / 12.92 : ((one / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000" : "#fff"; // where both have the same contrast
 }
 
 /** Red, green, blue and opacity of every q of 8 bits; what lies below a threshold is transparent. */
