@@ -41,5 +41,5 @@ class Page:
             room = found[y : y + TILE, x : x + TILE]
             if place:
                 room[:] = np.frombuffer(self.bytes(place), found.dtype).reshape(room.shape)
-        steps = found.astype(np.float64) / (127 if kept["signed"] else 255)
+        steps = found.astype(np.float64) / kept["steps"]
         return (np.sign(steps) * steps**2 * kept["full"]).astype(np.float32)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import regard
 from regard.explain.panel import Panel
-from regard.view import tiles
+from regard.view import payload, tiles
 from regard.view.document import Document
 from tests.view.pages import Page
 
@@ -83,3 +83,15 @@ def test_what_is_no_table_is_named() -> None:
     wrong = regard.view.heatmap(regard.view.Rows((4, 3), lambda first, last: torch.zeros(1, 3)))
     with pytest.raises(ValueError, match=r"must be \[4, 3\]; got \[1, 3\]"):
         wrong.html()
+
+
+def test_very_many_maps_have_five_bits_and_the_largest_weight_of_each_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(payload, "FINE_CELLS", 1000)
+    monkeypatch.setattr(payload, "EXACT_CELLS", 1000)
+    weights = torch.from_numpy(peaked(22, 11)).reshape(2, 1, 11, 11)
+    page = Page(regard.view.heads(torch.cat([weights] * 7, 1)).html())
+    kept = page.panel["maps"][0]
+    assert kept["steps"] == 31
+    found = page.level(kept, 0)
+    assert np.abs(np.sqrt(found) - np.sqrt(weights[0, 0].numpy())).max() <= 0.5 / 31 * kept["full"] ** 0.5 + 1e-6
+    assert kept["largest"][0] == 8

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,6 +88,24 @@ def write_figure(figure: Figure, path: Path, suffix: str) -> str | None:
     if suffix != ".svg" and any("missing from" in str(one.message) for one in caught):
         return f"some letters in {path} are boxes, for no font of this machine has them; a page, .html, shows them"
     return None
+
+
+_LETTERS = 32
+
+
+def name_of(text: str) -> str:
+    r"""Return a name of a row or column in which matplotlib finds no formula; a long one ends in "…".
+
+    >>> name_of("$x$"), len(name_of(40 * "y")), name_of(" ")
+    ('\\$x\\$', 32, '␣')
+    """
+    shown = "␣" if text and text.isspace() else text
+    return plain_name(shown if len(shown) <= _LETTERS else f"{shown[: _LETTERS - 1]}…")
+
+
+def inches_of(names: Iterable[str], look: Look) -> float:
+    """Return the width of the longest of some names, about."""
+    return max((min(_LETTERS, len(name)) for name in names), default=1) * 0.62 * look.font / 72
 
 
 def title_of(text: str) -> str:

@@ -8,7 +8,8 @@ import numpy as np
 
 from regard.explain.panel import Heads, Panel
 from regard.explain.rows import plain
-from regard.view.drawing import Drawing, Look, title_of
+from regard.view.drawing import Drawing, Look, inches_of, name_of, title_of
+from regard.view.map_figures import sequential
 from regard.view.text import plain_name
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 SERIES = ("#0072b2", "#d55e00", "#007a5a", "#a8487f", "#8a6a00", "#3a3a3a", "#2b8fc4", "#7a3600", "#5b4b9e", "#5c7a00")
 """Colours that people with any colour vision tell apart."""
 _ROW = 0.2  # inches of a token
+_BETWEEN = 2.8  # inches between the two columns
 _THICKEST = 4.0  # points of the line of the largest weight
 _FAINTEST = 0.03  # of the largest weight, below which no line is drawn
 _MOST = 80  # tokens that have room
@@ -35,6 +37,12 @@ def lines(panel: Panel, look: Look) -> Drawing:
     if max(rows, columns) > _MOST:
         raise ValueError(f"lines between {rows} and {columns} tokens fill no picture; take .html, or a heat map")
     top = float(np.abs(values).max()) or 1.0
+    sides = [
+        inches_of((*names, title), look) + 0.15
+        for names, title in ((panel.rows, panel.down), (panel.columns, panel.along))
+    ]
+    width = look.width or sum(sides) + _BETWEEN
+    between = max(0.5, width - 0.2 - sum(sides))
 
     def on(figure: FigureBase) -> None:
         axis: Axes = figure.subplots()
@@ -42,15 +50,15 @@ def lines(panel: Panel, look: Look) -> Drawing:
             _line(axis, int(row), int(column), float(values[row, column]) / top)
         for names, count, x, side in ((panel.rows, rows, -0.03, "right"), (panel.columns, columns, 1.03, "left")):
             for index in range(count):
-                name = plain_name(names[index]) if names else str(index + 1)
+                name = name_of(names[index]) if names else str(index + 1)
                 axis.text(x, index, name, ha=side, va="center", fontsize=look.font)
-        axis.set(xlim=(-0.6, 1.6), ylim=(max(rows, columns) - 0.5, -1.2))
+        axis.set(xlim=(-sides[0] / between, 1 + sides[1] / between), ylim=(max(rows, columns) - 0.5, -1.2))
         axis.text(-0.03, -0.9, plain_name(panel.down), ha="right", va="center", fontsize=look.font, color="0.35")
         axis.text(1.03, -0.9, plain_name(panel.along), ha="left", va="center", fontsize=look.font, color="0.35")
         axis.set_title(title_of(panel.title), fontsize=look.title, loc="left", wrap=look.width is not None)
         axis.axis("off")
 
-    return Drawing(look.width or 5.0, _ROW * (max(rows, columns) + 1) + 0.5, on)
+    return Drawing(width, _ROW * (max(rows, columns) + 1) + 0.5, on)
 
 
 def _line(axis: Axes, row: int, column: int, part: float) -> None:
@@ -81,11 +89,11 @@ def curves(panel: Panel, look: Look) -> Drawing:
     def on(figure: FigureBase) -> None:
         axis: Axes = figure.subplots()
         for row, curve in enumerate(values):
-            name = plain_name(panel.rows[row]) if panel.rows else str(row + 1)
+            name = name_of(panel.rows[row]) if panel.rows else str(row + 1)
             style = ("-", "--", ":", "-.")[row // len(SERIES) % 4]
             axis.plot(curve, color=SERIES[row % len(SERIES)], linestyle=style, linewidth=1.2, label=name)
         if 0 < len(panel.columns) <= _NAMED:
-            axis.set_xticks(range(steps), [plain_name(name) for name in panel.columns], rotation=90)
+            axis.set_xticks(range(steps), [name_of(name) for name in panel.columns], rotation=90)
         axis.tick_params(labelsize=look.font, length=2)
         axis.set_xlabel(plain_name(panel.along), fontsize=look.font + 1)
         axis.set_ylabel(plain_name(panel.down), fontsize=look.font + 1)
@@ -110,11 +118,11 @@ def neurons(panel: Heads, look: Look) -> Drawing:
         for axis, (name, values) in zip(axes, parts, strict=True):
             top = float(np.abs(values).max()) or 1.0
             signed = name != "weight"
-            colours = {"cmap": "PuOr", "vmin": -top} if signed else {"cmap": "YlGnBu", "vmin": 0.0}
+            colours = {"cmap": "PuOr", "vmin": -top} if signed else {"cmap": sequential(), "vmin": 0.0}
             axis.imshow(values, aspect="auto", interpolation="nearest", vmax=top, **colours)
             axis.set_title(name, fontsize=look.font)
             axis.set(xticks=[], yticks=[])
-        names = [plain_name(name) for name in panel.columns] or [str(key + 1) for key in range(len(keys))]
+        names = [name_of(name) for name in panel.columns] or [str(key + 1) for key in range(len(keys))]
         axes[0].set_yticks(range(len(keys)), names)
         axes[0].tick_params(labelsize=look.font, length=2)
         first = panel.rows[0] if panel.rows else "1"

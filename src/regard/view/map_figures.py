@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from regard.explain.panel import Heads, Panel, Streamed
 from regard.explain.rows import plain
-from regard.view.drawing import Drawing, Look, title_of
+from regard.view.drawing import Drawing, Look, inches_of, name_of, title_of
 from regard.view.text import plain_name
 from regard.view.tiles import pooled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
     from matplotlib.figure import FigureBase
 
 _CELL, _LEAST, _MOST = 0.2, 1.0, 12.0  # inches of a cell; of a map's sides, at least and at most
@@ -23,6 +24,7 @@ _NAMED = 64  # rows or columns that are named one by one; of more, only some are
 _FINEST = 2048  # cells of a picture's sides; a larger map is pooled
 _THUMBNAIL = 0.75  # inches of one of many maps
 _GOLD = "#d0720a"
+_STOPS = ("#ffffff", "#edf8b1", "#c7e9b4", "#7fcdbb", "#41b6c4", "#1d91c0", "#225ea8", "#253494", "#081d58")
 
 
 def heatmap(panel: Panel, look: Look) -> Drawing:
@@ -46,7 +48,8 @@ def heatmap(panel: Panel, look: Look) -> Drawing:
             _mark(axis, panel)
         figure.colorbar(shown, ax=axis, pad=0.01, fraction=0.03).ax.tick_params(labelsize=look.font)
 
-    return Drawing(look.width or along + 2.0, down + names + _names(panel.columns, look), on)
+    beside = max(2.0, 1.0 + inches_of(panel.rows, look))
+    return Drawing(look.width or along + beside, down + names + _names(panel.columns, look), on)
 
 
 def scale(values: NDArray[Any]) -> dict[str, Any]:
@@ -54,7 +57,14 @@ def scale(values: NDArray[Any]) -> dict[str, Any]:
     largest = float(np.abs(values).max()) if values.size else 0.0
     signed = bool(values.size) and float(values.min()) < 0
     largest = largest or 1.0
-    return {"cmap": "PuOr" if signed else "YlGnBu", "vmin": -largest if signed else 0.0, "vmax": largest}
+    return {"cmap": "PuOr" if signed else sequential(), "vmin": -largest if signed else 0.0, "vmax": largest}
+
+
+def sequential() -> Colormap:
+    """Return white to dark blue, of monotone lightness: the colours of the viewer in a browser."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("regard", _STOPS)
 
 
 def birdseye(panel: Heads, look: Look) -> Drawing:
@@ -106,10 +116,10 @@ def _name(axis: Axes, panel: Panel, along: float, down: float, look: Look) -> No
     room = look.font / 72 * 1.05
     if 0 < len(panel.rows) <= _NAMED:
         every = max(1, int(np.ceil(room / down)))
-        axis.set_yticks(range(0, len(panel.rows), every), [plain_name(name) for name in panel.rows[::every]])
+        axis.set_yticks(range(0, len(panel.rows), every), [name_of(name) for name in panel.rows[::every]])
     if 0 < len(panel.columns) <= _NAMED:
         every = max(1, int(np.ceil(room / along)))
-        names = [plain_name(name) for name in panel.columns[::every]]
+        names = [name_of(name) for name in panel.columns[::every]]
         axis.set_xticks(range(0, len(panel.columns), every), names, rotation=90)
 
 
@@ -127,8 +137,7 @@ def _mark(axis: Axes, panel: Panel) -> None:
 
 def _names(names: Sequence[str], look: Look) -> float:
     """Return inches that names under a map take."""
-    longest = max((len(name) for name in names), default=0) if len(names) <= _NAMED else 0
-    return min(2.0, longest * look.font * 0.6 / 72)
+    return inches_of(names, look) if len(names) <= _NAMED else 0.0
 
 
 def _side(cells: int) -> float:

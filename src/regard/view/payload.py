@@ -24,7 +24,7 @@ from regard.explain.rows import plain, rows_of
 from regard.view.blobs import Blobs
 from regard.view.style import Style
 from regard.view.text import visible
-from regard.view.tiles import EXACT_CELLS, LARGEST, Tiling, tiled
+from regard.view.tiles import EXACT_CELLS, FINE_CELLS, LARGEST, Tiling, tiled
 
 _LARGEST_OF_ALL = 1 << 17
 """Weights of all heads together that are kept in float32 of a panel with many of them."""
@@ -194,7 +194,8 @@ def _maps(maps: Sequence[Tensor], blobs: Blobs) -> list[dict[str, Any]]:
     full = max((float(one.abs().max()) for one in maps if one.numel()), default=0.0) or 1.0
     cells, rows = sum(one.numel() for one in maps), sum(len(one) for one in maps)
     share = LARGEST if len(maps) == 1 else min(LARGEST, _LARGEST_OF_ALL // max(1, rows))
-    how = Tiling(full, signed, exact=cells <= EXACT_CELLS, largest=share, thumbnail=len(maps) > 1)
+    fine = len(maps) == 1 or cells <= FINE_CELLS
+    how = Tiling(full, signed, exact=cells <= EXACT_CELLS, largest=share, thumbnail=len(maps) > 1, fine=fine)
     return [tiled(rows_of(one), how, blobs) for one in maps]
 
 

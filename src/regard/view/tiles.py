@@ -1,8 +1,8 @@
 r"""Maps of weights as tiles: 8 bits per weight, on a square-root scale, in a pyramid of ever coarser levels.
 
-    q = round(255 sqrt(w / full))        signed: q = round(127 sign(w) sqrt(|w| / full))
+    q = round(n sign(w) sqrt(|w| / full))        n = 255; 127 of signed values; 31 and 15 of very many maps
 
-Half a step of q is an error of at most sqrt(w full) / 255 of a weight w, so small weights keep their shade. A cell of
+Half a step of q is an error of about sqrt(w full) / n of a weight w, so small weights keep their shade. A cell of
 the next level is the largest in magnitude of its four cells below: a single strong weight is seen from any distance.
 Rows come some at a time and only one row of tiles per level is held, never the whole map.
 """
@@ -23,6 +23,8 @@ TILE = 512
 """Cells of a tile's sides."""
 MOST_CELLS = 180_000_000
 """Cells of the finest level that is kept; a larger map begins with a coarser one."""
+FINE_CELLS = 1 << 22
+"""Cells of the panels that have all 8 bits; those with more have 5, for a page that a browser can still hold."""
 EXACT_CELLS = 1 << 18
 """Cells of the panels whose weights are kept in float32 besides: 1 MiB."""
 LARGEST = 8
@@ -93,18 +95,18 @@ def pooled(values: NDArray[Any], side: int) -> NDArray[Any]:
     return np.where(-low > high, low, high)
 
 
-def quantised(values: NDArray[np.float32], full: float, *, signed: bool) -> Pixels:
+def quantised(values: NDArray[np.float32], how: Tiling) -> Pixels:
     """Return 8 bits per value.
 
-    >>> quantised(np.array([[0.0, 0.25, 1.0]], np.float32), 1.0, signed=False)
+    >>> quantised(np.array([[0.0, 0.25, 1.0]], np.float32), Tiling(1.0))
     array([[  0, 128, 255]], dtype=uint8)
-    >>> quantised(np.array([[-1.0, 0.25]], np.float32), 1.0, signed=True)
+    >>> quantised(np.array([[-1.0, 0.25]], np.float32), Tiling(1.0, signed=True))
     array([[-127,   64]], dtype=int8)
     """
-    if signed:
-        root = np.sqrt(np.abs(values) / full).clip(max=1.0)
-        return np.rint(127.0 * np.copysign(root, values)).astype(np.int8)
-    return np.rint(255.0 * np.sqrt((values / full).clip(0.0, 1.0))).astype(np.uint8)
+    if how.signed:
+        root = np.sqrt(np.abs(values) / how.full).clip(max=1.0)
+        return np.rint(how.steps * np.copysign(root, values)).astype(np.int8)
+    return np.rint(how.steps * np.sqrt((values / how.full).clip(0.0, 1.0))).astype(np.uint8)
 
 
 def largest(values: NDArray[np.float32], count: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -130,11 +132,12 @@ class Tiling:
     """How a map is kept.
 
     Attributes:
-        full: the magnitude of q = 255, or 127 of signed values.
+        full: the magnitude of the largest q.
         signed: whether values lie below zero.
         exact: keep all values in float32 besides.
         largest: else of each row so many.
         thumbnail: a level of at most 64 cells per side, for pictures of many maps.
+        fine: all 8 bits, or 5 of them.
     """
 
     full: float
@@ -142,6 +145,12 @@ class Tiling:
     exact: bool = True
     largest: int = LARGEST
     thumbnail: bool = False
+    fine: bool = True
+
+    @property
+    def steps(self) -> int:
+        """The q of the largest magnitude."""
+        return (127 if self.fine else 15) if self.signed else (255 if self.fine else 31)
 
 
 def tiled(rows: Rows, how: Tiling, blobs: Blobs) -> dict[str, Any]:
@@ -161,7 +170,7 @@ def tiled(rows: Rows, how: Tiling, blobs: Blobs) -> dict[str, Any]:
     thumbnail = _Thumbnail(rows.shape) if how.thumbnail else None
     count = 0 if how.exact else min(how.largest, width)
     for part in _strips(rows, 1 << power):
-        levels[0].push(quantised(pooled(part, 1 << power) if power else part, how.full, signed=how.signed))
+        levels[0].push(quantised(pooled(part, 1 << power) if power else part, how))
         if how.exact:
             exact.append(part)
         if count:
@@ -172,14 +181,14 @@ def tiled(rows: Rows, how: Tiling, blobs: Blobs) -> dict[str, Any]:
             thumbnail.push(part)
     levels[0].close()
     described: dict[str, Any] = {"rows": height, "columns": width, "full": how.full, "signed": how.signed}
-    described["power"] = power
+    described |= {"steps": how.steps, "power": power}
     described["levels"] = [{"rows": one.rows, "columns": one.columns, "tiles": one.tiles} for one in levels]
     if how.exact:
         described["exact"] = blobs.add(np.concatenate(exact))
     if count:
         described["largest"] = [count, blobs.add(np.concatenate(columns)), blobs.add(np.concatenate(values))]
     if thumbnail is not None:
-        small = quantised(thumbnail.cells, how.full, signed=how.signed)
+        small = quantised(thumbnail.cells, how)
         described["thumbnail"] = [*small.shape, blobs.add(small)]
     return described
 

@@ -23,29 +23,26 @@ export class Blobs {
 
 /** One map: rows x columns of weights. */
 export class Matrix {
-  constructor(description, blobs) {
+  constructor(description, blobs, arrived) {
     Object.assign(this, description);
     this.blobs = blobs;
+    this.arrived = arrived; // called when a tile has come
     this.tiles = new Map();
     this.loading = new Map();
   }
-
-  /** Largest q of the 8 bits. */
-  get steps() { return this.signed ? 127 : 255; }
 
   /** Value of 8 bits. */
   value(q) { return Math.sign(q) * (q / this.steps) ** 2 * this.full; }
 
   across(level) { return Math.ceil(this.levels[level].columns / TILE); }
 
-  /** A tile that is there, null if it is empty, undefined while it is loaded; `then` is called when it has come. */
-  tile(level, y, x, then) {
+  /** A tile that is there, null if it is empty, undefined while it is loaded. */
+  tile(level, y, x) {
     const key = `${level}/${y}/${x}`;
     if (this.tiles.has(key)) return this.tiles.get(key);
     const place = this.levels[level].tiles[y * this.across(level) + x];
     if (!place) return null;
     if (!this.loading.has(key)) this.loading.set(key, this.load(key, place, level, y, x));
-    if (then) this.loading.get(key).then(then);
     return undefined;
   }
 
@@ -59,6 +56,7 @@ export class Matrix {
     if (this.tiles.size > 400) this.tiles.delete(this.tiles.keys().next().value);
     this.tiles.set(key, tile);
     this.loading.delete(key);
+    this.arrived();
     return tile;
   }
 
@@ -75,14 +73,14 @@ export class Matrix {
   }
 
   /** Value of a cell and whether it is exact; null while it is loaded. */
-  at(row, column, then) {
+  at(row, column) {
     if (this.cells) return { value: this.cells[row * this.columns + column], exact: true };
     if (this.most) {
       const { count, columns, values } = this.most;
       for (let i = row * count; i < (row + 1) * count; i++) if (columns[i] === column) return { value: values[i], exact: true };
     }
     const y = row >> this.power, x = column >> this.power;
-    const tile = this.tile(0, Math.floor(y / TILE), Math.floor(x / TILE), then);
+    const tile = this.tile(0, Math.floor(y / TILE), Math.floor(x / TILE));
     if (tile === undefined) return null;
     return { value: tile ? this.value(tile.values[(y % TILE) * tile.width + (x % TILE)]) : 0, exact: false };
   }

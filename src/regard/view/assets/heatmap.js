@@ -1,7 +1,7 @@
 // Heat map: one square per weight, from the whole map down to single values.
 
 import { colour, css, ink, painted, palette, share } from "./colours.js";
-import { fitted, number, widest, write } from "./canvas.js";
+import { FONT, fitted, number, widest, write } from "./canvas.js";
 
 const TILE = 512;
 const LABEL = 13; // pixels between two labels at least
@@ -66,14 +66,14 @@ export class HeatMap {
   }
 
   level(context, matrix, view, area, level) {
-    const { sx, sy, viewer } = this, { columns, rows } = matrix.levels[level];
+    const { sx, sy } = this, { columns, rows } = matrix.levels[level];
     const [wide, high] = [sx * 2 ** (level + matrix.power), sy * 2 ** (level + matrix.power)];
     const table = this.colours(matrix);
     let whole = true;
     context.imageSmoothingEnabled = wide < 1;
     for (let y = Math.floor(view.y / high / TILE); y * TILE < rows && y * TILE * high < view.y + area.height; y++) {
       for (let x = Math.floor(view.x / wide / TILE); x * TILE < columns && x * TILE * wide < view.x + area.width; x++) {
-        const tile = matrix.tile(level, y, x, () => viewer.redraw());
+        const tile = matrix.tile(level, y, x);
         if (tile === undefined) whole = false;
         if (!tile) continue;
         const place = [area.x + x * TILE * wide - view.x, area.y + y * TILE * high - view.y];
@@ -124,10 +124,10 @@ export class HeatMap {
   numbers(context, matrix, view, area) {
     const seen = this.seen(matrix, view), how = this.viewer.shading();
     context.save();
-    context.font = context.font.replace("12px", "10.5px");
+    context.font = `10.5px ${FONT}`;
     for (let row = seen.top; row < seen.bottom; row++) {
       for (let column = seen.left; column < seen.right; column++) {
-        const found = matrix.at(row, column, () => this.viewer.redraw());
+        const found = matrix.at(row, column);
         if (!found || found.value === 0 || Math.abs(found.value) < how.threshold) continue;
         context.fillStyle = ink(colour(share(found.value, how.top, how.root), matrix.signed, how.dark));
         const shown = Math.abs(found.value) >= 0.0005 ? found.value.toFixed(3).replace(/^(-?)0\./, "$1.") : number(found.value);
@@ -177,44 +177,49 @@ export class HeatMap {
     }
   }
 
-  /** Colour and weight of a name: found ones, that of the cell under the pointer, others. */
+  /** What is written among names from first to before last: every so many, and above these those that are marked. */
+  named(side, first, last, step) {
+    const { viewer } = this, names = [];
+    for (let index = Math.ceil(first / step) * step; index < last; index += step) names.push(index);
+    const marked = [viewer.cell()?.[side], viewer.state[side === "row" ? "pinnedRow" : "pinnedColumn"], ...viewer.found[side]];
+    const seen = new Set(marked.filter((index) => Number.isInteger(index) && index >= first && index < last).slice(0, 200));
+    return [...names.filter((index) => !seen.has(index)), ...seen];
+  }
+
+  /** Colour and weight of a name: those that were found, that of the cell under the pointer, others. */
   ink(context, side, index) {
     const { viewer } = this, cell = viewer.cell(), pinned = viewer.state[side === "row" ? "pinnedRow" : "pinnedColumn"];
-    const here = (cell && cell[side] === index) || pinned === index, found = viewer.isFound(side, index);
+    const here = cell?.[side] === index || pinned === index, found = viewer.isFound(side, index);
     context.fillStyle = here ? viewer.theme.accent : found ? viewer.theme.found : viewer.theme.text;
-    context.font = context.font.replace(/^(bold )?/, here || found ? "bold " : "");
+    context.font = `${here || found ? "bold " : ""}12px ${FONT}`;
     return here || found;
   }
 
   rowNames(context, view, matrix) {
     const seen = this.seen(matrix, view), step = round(LABEL / this.sy);
-    for (let row = seen.top; row < seen.bottom; row++) {
+    for (const row of this.named("row", seen.top, seen.bottom, step)) {
       const y = this.top + (row + 0.5) * this.sy - view.y;
-      const marked = this.ink(context, "row", row);
-      if ((row % step && !marked) || y < this.top) continue;
-      if (marked && step > 1) this.plate(context, 0, y - 7, this.left - 3, 14);
+      if (y < this.top) continue;
+      if (step > 1 && this.ink(context, "row", row)) this.plate(context, 0, y - 7, this.left - 3, 14);
       this.ink(context, "row", row);
       write(context, fitted(context, this.viewer.rowName(row), this.left - 10), this.left - 6, y, "right");
     }
-    context.font = context.font.replace("bold ", "");
   }
 
   columnNames(context, view, matrix) {
     const seen = this.seen(matrix, view), step = round((this.slanted && this.sx < LABEL ? LABEL + 5 : LABEL) / this.sx);
-    for (let column = seen.left; column < seen.right; column++) {
+    for (const column of this.named("column", seen.left, seen.right, step)) {
       const x = this.left + (column + 0.5) * this.sx - view.x;
-      const marked = this.ink(context, "column", column);
-      if ((column % step && !marked) || x < this.left) continue;
+      if (x < this.left) continue;
       context.save();
       context.translate(x, this.top - 7);
       if (this.slanted) context.rotate(-SLANT);
-      if (marked && step > 1) this.plate(context, 0, -7, this.label, 14);
+      if (step > 1 && this.ink(context, "column", column)) this.plate(context, 0, -7, this.label, 14);
       this.ink(context, "column", column);
       const name = fitted(context, this.viewer.columnName(column), this.slanted ? this.label : this.sx);
       if (this.slanted) write(context, name, 0, 0, "left"); else write(context, name, 0, -4, "center");
       context.restore();
     }
-    context.font = context.font.replace("bold ", "");
   }
 
   plate(context, x, y, width, height) {

@@ -8,7 +8,7 @@ import { HeatMap } from "./heatmap.js";
 import { Lines } from "./lines.js";
 import { Neurons } from "./neurons.js";
 import { Tree } from "./tree.js";
-import { number, sized, theme } from "./canvas.js";
+import { FONT, number, sized, theme } from "./canvas.js";
 import { pictureOf } from "./pictures.js";
 import { fillTable } from "./table.js";
 import { element, Words } from "./words.js";
@@ -36,7 +36,7 @@ class Viewer {
     this.key = section.id;
     this.panel = JSON.parse(section.querySelector(".regard-panel").textContent);
     this.blobs = new Blobs(section.querySelector(".regard-blobs").textContent);
-    const made = (one) => new Matrix(one, this.blobs);
+    const made = (one) => new Matrix(one, this.blobs, () => { this.redraw(); if (this.asked) this.tell(this.asked); });
     this.maps = this.panel.maps.map(made);
     this.means = (this.panel.means ?? []).map(made);
     this.queries = (this.panel.queries ?? []).map(made);
@@ -332,7 +332,7 @@ class Viewer {
     return (this.styles[style] ??= style === "picture" ? pictureOf(this) : style === "text" ? new Words(this, this.words) : new made[style](this));
   }
 
-  context() { const context = this.canvas.getContext("2d"); context.font = `12px "Segoe UI", system-ui, -apple-system, "Noto Sans", sans-serif`; return context; }
+  context() { const context = this.canvas.getContext("2d"); context.font = `12px ${FONT}`; return context; }
 
   /** Measure everything anew: after a change of style, of zoom, or of the window. */
   layout() {
@@ -359,7 +359,9 @@ class Viewer {
     return { x: stage.scrollLeft, y: stage.scrollTop, width: stage.clientWidth, height: stage.clientHeight };
   }
 
+  /** Draw soon; the first time as early as there is something to draw. */
   redraw() {
+    if (!this.section.dataset.drawn) { this.draw(); return; }
     if (this.waiting) return;
     this.waiting = requestAnimationFrame(() => { this.waiting = null; this.draw(); });
   }
@@ -410,8 +412,10 @@ class Viewer {
     if (cell.row === null) { this.readout.replaceChildren(element("bdi", "", this.columnName(cell.column)), ` (${panel.along || "column"} ${cell.column + 1})`); return; }
     if (panel.kind === "text") { this.readout.replaceChildren(element("bdi", "", panel.lines[cell.row].words[cell.column]), ` ${number(known)}`); return; }
     await matrix.prepare();
-    const found = matrix.at(cell.row, cell.column, () => turn === this.told && this.tell(cell));
-    if (turn !== this.told || !found) return;
+    const found = matrix.at(cell.row, cell.column);
+    if (turn !== this.told) return;
+    this.asked = found ? null : cell; // asked again when its tile has come
+    if (!found) return;
     this.readout.replaceChildren(
       element("bdi", "", this.rowName(cell.row)), " → ", element("bdi", "", this.columnName(cell.column)), " ",
       element("strong", "", `${found.exact ? "" : "≈ "}${this.digits(found.value)}`),
