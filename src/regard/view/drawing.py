@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from regard.view.text import plain_name
 
@@ -81,7 +81,7 @@ def write_figure(figure: Figure, path: Path, suffix: str) -> str | None:
     from matplotlib import rc_context
 
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
-    settings = {"svg.hashsalt": "regard", "svg.fonttype": "none", "pdf.fonttype": 42}  # text stays text
+    settings: dict[Any, Any] = {"svg.hashsalt": "regard", "svg.fonttype": "none", "pdf.fonttype": 42}  # text stays text
     with warnings.catch_warnings(record=True) as caught, rc_context(settings):
         warnings.simplefilter("always")
         figure.savefig(path, format=suffix[1:], dpi=150, metadata=undated)

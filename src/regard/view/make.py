@@ -51,11 +51,11 @@ def heatmap(
     height, width = source.shape
     _check(rows, height, "rows")
     _check(columns, width, "columns")
-    about = {"title": title, "down": down, "along": along, "rows": tuple(rows), "columns": tuple(columns)}
-    held = not isinstance(weights, Rows) and height * width <= _HELD
-    if held and full is None:
-        return View((Panel(values=torch.from_numpy(source.read(0, height)), **about),))
-    return View((Streamed(source=source, full=1.0 if full is None else full, **about),))
+    names = tuple(rows), tuple(columns)
+    if not isinstance(weights, Rows) and height * width <= _HELD and full is None:
+        return View((Panel(title, torch.from_numpy(source.read(0, height)), down, along, *names),))
+    nothing, largest = torch.zeros(0, 0), 1.0 if full is None else full
+    return View((Streamed(title, nothing, down, along, *names, source=source, full=largest),))
 
 
 def heads(

@@ -50,8 +50,8 @@ def payload(panel: Panel, blobs: Blobs, *, first: Style | None = None) -> dict[s
         "styles": styles,
         "first": first if first in styles else styles[0],
     }
-    described |= _ADDED.get(type(panel), _plain)(panel, blobs)
-    return described
+    add = _ADDED.get(type(panel), _plain)
+    return described | add(panel, blobs)
 
 
 def styles_of(panel: Panel) -> list[Style]:

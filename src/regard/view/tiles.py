@@ -88,11 +88,12 @@ def pooled(values: NDArray[Any], side: int) -> NDArray[Any]:
     if (rows, columns) != values.shape:
         values = np.pad(values, ((0, rows - values.shape[0]), (0, columns - values.shape[1])))
     squares = values.reshape(rows // side, side, columns // side, side)
-    high = squares.max((1, 3))
+    high: NDArray[Any] = squares.max((1, 3))
     if values.dtype.kind == "u":
         return high
-    low = squares.min((1, 3))
-    return np.where(-low > high, low, high)
+    low: NDArray[Any] = squares.min((1, 3))
+    extreme: NDArray[Any] = np.where(-low > high, low, high)
+    return extreme
 
 
 def quantised(values: NDArray[np.float32], how: Tiling) -> Pixels:
@@ -103,10 +104,9 @@ def quantised(values: NDArray[np.float32], how: Tiling) -> Pixels:
     >>> quantised(np.array([[-1.0, 0.25]], np.float32), Tiling(1.0, signed=True))
     array([[-127,   64]], dtype=int8)
     """
-    if how.signed:
-        root = np.sqrt(np.abs(values) / how.full).clip(max=1.0)
-        return np.rint(how.steps * np.copysign(root, values)).astype(np.int8)
-    return np.rint(how.steps * np.sqrt((values / how.full).clip(0.0, 1.0))).astype(np.uint8)
+    root = np.sqrt((np.abs(values) if how.signed else values.clip(min=0.0)) / how.full).clip(max=1.0)
+    steps: Pixels = np.rint(how.steps * np.copysign(root, values)).astype(np.int8 if how.signed else np.uint8)
+    return steps
 
 
 def largest(values: NDArray[np.float32], count: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:

@@ -68,18 +68,17 @@ def merged(panel: Panel) -> Panel:
     found = {name for names in (panel.rows, panel.columns) for name in names}
     if panel.values.dim() != 2 or not found:
         return panel
-    changed = replace(
+    values = _merged(panel.values, down, along)
+    if isinstance(panel, Heads):
+        panel = replace(panel, weights=_merged(panel.weights, down, along), queries=None, keys=None)
+    return replace(
         panel,
-        values=_merged(panel.values, down, along),
+        values=values,
         rows=tuple(word for word, _ in down or ()),
         columns=tuple(word for word, _ in along or ()),
         outlined=tuple({(_of(row, down), _of(column, along)): None for row, column in panel.outlined}),
         centres=(),
     )
-    if isinstance(panel, Heads):
-        weights = _merged(panel.weights, down, along)
-        return replace(changed, weights=weights, queries=None, keys=None)
-    return changed
 
 
 Words = list[tuple[str, list[int]]]
