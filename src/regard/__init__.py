@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from regard.lazy import lazy
 
 if TYPE_CHECKING:
-    from regard import nn, ops
+    from regard import nn, ops, view
     from regard.explain.capture import capture
     from regard.masks import Mask
     from regard.predictor import load
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["Mask", "__version__", "capture", "load", "nn", "ops", "register"]
+__all__ = ["Mask", "__version__", "capture", "load", "nn", "ops", "register", "view"]
 
 __getattr__ = lazy(
     __name__,
@@ -24,6 +24,7 @@ __getattr__ = lazy(
         "nn": "regard.nn",
         "ops": "regard.ops",
         "register": "regard.registry",
+        "view": "regard.view",
     },
 )
 

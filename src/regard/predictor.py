@@ -18,6 +18,8 @@ from regard.decode.generation import Engine
 from regard.decode.search import Search
 from regard.engines import make_engine
 from regard.evaluate.texts import unknown
+from regard.explain.parts import parts
+from regard.explain.recurrent import recurrent_reads, state_panels
 from regard.nn.cpu_decode.pack import packed_copy
 from regard.protocol import device_of
 from regard.recipes.sections import Recipe
@@ -30,6 +32,7 @@ from regard.tasks.output_set import bounded
 from regard.tasks.prediction import Prediction
 from regard.tasks.registry import task_class
 from regard.tasks.task import Task
+from regard.view.view import View
 
 Only = Iterable[str] | Path | Trie
 """Texts that a translation may be, a file of them, or both made ready."""
@@ -70,6 +73,35 @@ class Predictor:
             settings: fields of `Search` that differ from the recipe: `strategy="beam"`, `beam_size=10`.
         """
         return [answers[0] for answers in self.n_best(inputs, 1, only=only, **settings)]
+
+    def view(self, text: Any, *, head: int | None = None, states: bool = False) -> View:
+        """Return what the model attends to for one input, to be saved or shown.
+
+        Args:
+            text: one input, as `predict` takes it.
+            head: of the attention, from 1, where a task lets one be chosen.
+            states: states and gates of recurrent layers over time in its place.
+
+        Raises:
+            ValueError: there is nothing to draw.
+
+        Example: `regard.load("runs/dates").view("3 mars 2021").save("view.html")`.
+        """
+        parsed = self.task.parse(text)
+        check_inputs([parsed], self.recipe.decode.max_text)
+        if self.task.is_blank(parsed):
+            raise ValueError("the text is empty; give one whose answer can be drawn")
+        if not states:
+            return View(tuple(self.task.panels(self.model, parsed, self.search, head=head)))
+        with recurrent_reads(self.model) as reads:
+            answer = self.task.predict(self.model, [parsed], self.search)[0][0]
+        if not reads:
+            raise ValueError("the model has no recurrent layer that reads a sequence at once, so there are no states")
+        return View(tuple(state_panels(reads, answer.source_tokens)), answer.source)
+
+    def parameters(self) -> View:
+        """Return the parts of the model by size, and which of them training changed."""
+        return View((parts(self.model, title=str(self.run.folder.name)),))
 
     def n_best(self, inputs: Any, n: int, *, only: Only | None = None, **settings: Any) -> list[list[Prediction]]:
         """Return up to `n` answers to each input, best first."""

@@ -23,6 +23,7 @@ def commands() -> list[str]:
 def test_the_second_command_is_what_ci_runs_to_the_letter() -> None:
     assert len(commands()) == 2
     assert (ROOT / ".ci" / "run").read_text().splitlines()[-1] == commands()[1]
+    assert (ROOT / ".ci" / "run").read_text().count("pip install") == 1  # what comes before installs a browser alone
     assert "bash .ci/run" in (ROOT / ".github" / "workflows" / "ci.yml").read_text()
 
 

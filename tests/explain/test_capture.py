@@ -115,8 +115,9 @@ def test_steps_are_joined_over_a_growing_memory() -> None:
 def test_what_does_not_fit_is_named(model: Model, inputs: tuple[Tensor, Tensor]) -> None:
     with pytest.raises(ValueError, match=r"no attention fits names='decoder.\*'; there are: 'layers.0.own'"):
         regard.capture(model, "decoder.*").__enter__()
-    with pytest.raises(ValueError, match="Linear holds no attention"):
-        regard.capture(nn.Linear(2, 2)).__enter__()
+    linear = nn.Linear(2, 2)
+    with pytest.raises(ValueError, match="Linear has not attended: it holds no attention"), regard.capture(linear):
+        linear(torch.zeros(1, 2))
     wrong_head = pytest.raises(
         ValueError, match="has 2 heads and was called with 4 queries: there are 2 to choose from, 0 to 1; asked for 2"
     )

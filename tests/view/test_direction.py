@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from regard.explain.panel import Panel
-from regard.view.page import page
+from regard.view.document import Document
+from regard.view.drawing import title_of
 from regard.view.terminal import heat_map, stacked, story_map
 from regard.view.text import isolated
 
@@ -43,5 +44,13 @@ def test_isolates_take_no_room() -> None:
     assert [len(line) for line in plain.splitlines()] == [len(line) for line in latin.splitlines()]
 
 
-def test_a_page_shows_the_isolates_of_its_title() -> None:
-    assert f"<h2>\u2068{HEBREW}\u2069 → b</h2>" in page([Panel(f"{isolated(HEBREW)} → b", torch.eye(1), rows=("a",))])
+def test_a_page_isolates_its_title_and_every_name() -> None:
+    title = f"{isolated(HEBREW)} → b"
+    text = Document(title).add([Panel(title, torch.eye(1), rows=(ARABIC,), columns=(HEBREW,))]).html()
+    assert f'<bdi dir="auto">\u2068{HEBREW}\u2069 → b</bdi></h1>' in text
+    assert f"<bdi>{ARABIC}</bdi>" in text
+    assert f"<bdi>{HEBREW}</bdi> 1" in text
+
+
+def test_a_title_of_a_picture_runs_from_left_to_right() -> None:
+    assert title_of(f"{ARABIC} → b") == f"\u200e{ARABIC} → b"

@@ -7,8 +7,9 @@ from pathlib import Path
 import torch
 
 from regard.explain.panel import MarkedText, Panel
-from regard.view.marked_text import marked_text_sides, placed
-from regard.view.page import page
+from regard.view.document import Document
+from regard.view.drawing import SCREEN
+from regard.view.marked_text import marked_text_drawing, placed
 from regard.view.panels import draw
 from regard.view.terminal import marked_text
 
@@ -24,10 +25,9 @@ def test_lines_are_wrapped_and_words_stand_apart() -> None:
     for row in range(3):
         columns = [one.column for one in line if one.row == row]
         assert columns == list(range(6, 6 + 5 * len(columns), 5))
-    assert (
-        marked_text_sides(TEXT)[1] * 3
-        == marked_text_sides(MarkedText("", VALUES[:1].repeat(6, 1), words=WORDS[:1] * 6))[1]
-    )
+    longer = MarkedText("", VALUES[:1].repeat(6, 1), words=WORDS[:1] * 6, line_weights=(1.0,) * 6)
+    two, six = (marked_text_drawing(text, SCREEN).height - 0.6 for text in (TEXT, longer))  # less the title
+    assert abs(six - 3 * two) < 1e-6
 
 
 def test_every_kind_of_picture_is_written(tmp_path: Path) -> None:
@@ -39,10 +39,11 @@ def test_every_kind_of_picture_is_written(tmp_path: Path) -> None:
 
 
 def test_a_page_has_a_line_with_its_weight_and_no_markup_of_words() -> None:
-    text = page([TEXT])
-    assert [part.count("<mark") for part in text.split("<tr>")[1:]] == [3, 4]
-    assert ">0.75</mark></th>" in text
-    assert "&lt;b&gt;" in text
+    text = Document("good").add([TEXT]).html().split("<script")[0]
+    rows = [part.split("</tr>")[0] for part in text.split("<tbody>")[1].split("<tr>")[1:]]
+    assert [row.count("<bdi>") for row in rows] == [2, 3]
+    assert rows[0].startswith('<th scope="row">0.75</th>')
+    assert "<bdi>&lt;b&gt;</bdi>" in rows[1]
     assert "\x1b" not in text
 
 

@@ -39,10 +39,11 @@ def texts(figure: Figure) -> Iterator[tuple[Text, Bbox]]:
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     beyond = {
-        id(tick.label1)
+        id(label)
         for axes in figure.axes
         for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim()))
         for tick in axis.get_major_ticks()
+        for label in (tick.label1, tick.label2)
         if not axes.axison or not min(limits) <= tick.get_loc() <= max(limits)
     }
     for text in figure.findobj(Text):

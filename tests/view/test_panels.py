@@ -87,6 +87,3 @@ def test_outlined_cells_have_a_frame(tmp_path: Path) -> None:
         for name, one in (("framed", panel), ("plain", plain)):
             draw([one], tmp_path / f"{name}{suffix}")
         assert (tmp_path / f"framed{suffix}").read_bytes() != (tmp_path / f"plain{suffix}").read_bytes()
-    row = (tmp_path / "framed.html").read_text().split("<tr>")[1]
-    assert row.index(">a<") < row.index('class="framed"') < row.index(">b<")
-    assert (tmp_path / "framed.html").read_text().count('class="framed"') == 2

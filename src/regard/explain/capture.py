@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.explain.foreign import watched
 from regard.nn.reader import Watched
-from regard.ops.attended import Attended
 from regard.ops.weights import Index, Weights
 
 
@@ -36,6 +36,10 @@ class Seen(Mapping[str, list[Weights]]):
 
     def __len__(self) -> int:
         return len(self._calls)
+
+    def add(self, name: str, calls: Sequence[Weights]) -> None:
+        """Add the calls of a module whose name was not known before it ran."""
+        self._calls.setdefault(name, []).extend(calls)
 
     def weights(self, name: str) -> Tensor:
         """The weights of all calls as one tensor [B, (H,) T, S]; a memory that grew counts with its last size.
@@ -73,7 +77,8 @@ def capture(
     sequence costs no more memory than that head's rows.
 
     Args:
-        model: any module with attention of `regard.nn` somewhere inside.
+        model: any module with attention of `regard.nn` somewhere inside; or any other that attends by PyTorch's own
+            functions, as `torch.nn.MultiheadAttention` and the models of transformers do.
         names: modules to watch, by name or pattern (`"decoder.*.cross"`); None for all.
         layers: only modules with such a number in their name: `decoder.layers.5.cross` is of layer 5. Negative
             numbers count from the last layer.
@@ -94,6 +99,10 @@ def capture(
     >>> seen.weights("1").shape
     torch.Size([1, 1, 2, 5])
     """
+    if not any(isinstance(module, Watched) for module in model.modules()):
+        with _foreign(model, names, layers, heads=heads, rows=rows, grad=grad) as found:
+            yield found
+        return
     chosen = _choose(model, names, layers)
     seen = Seen(list(chosen))
     handles = [
@@ -107,12 +116,41 @@ def capture(
             handle.remove()
 
 
-def _keep(attended: Attended, *, name: str, seen: Seen, heads: Index, rows: Index, grad: bool) -> None:
+@contextmanager
+def _foreign(
+    model: nn.Module,
+    names: str | Sequence[str] | None,
+    layers: int | Sequence[int] | None,
+    *,
+    heads: Index,
+    rows: Index,
+    grad: bool,
+) -> Iterator[Seen]:
+    """Gather the weights of a model that is not made of `regard.nn`."""
+    every = Seen(())
+
+    def keep(name: str, weights: Tensor) -> None:
+        every.add(name, ())
+        _keep(Weights.of(weights), name=name, seen=every, heads=heads, rows=rows, grad=grad)
+
+    seen = Seen(())
+    with watched(model, keep, grad=grad):
+        yield seen
+    if not every:
+        raise ValueError(
+            f"{type(model).__name__} has not attended: it holds no attention of regard.nn, and has neither called "
+            "scaled_dot_product_attention or torch.nn.MultiheadAttention nor returned weights of its own"
+        )
+    for name in _fitting(every, names, layers):
+        seen.add(name, every[name])
+
+
+def _keep(read: Weights, *, name: str, seen: Seen, heads: Index, rows: Index, grad: bool) -> None:
     with nullcontext() if grad else torch.no_grad():
         try:
-            seen[name].append(attended.pick(heads=heads, rows=rows))
+            seen[name].append(read.pick(heads=heads, rows=rows))
         except IndexError as problem:
-            _, num_heads, queries, _ = attended.shape
+            _, num_heads, queries, _ = read.shape
             raise ValueError(
                 f"{name!r} has {num_heads} heads and was called with {queries} queries: {problem}"
             ) from None
@@ -122,16 +160,21 @@ def _choose(
     model: nn.Module, names: str | Sequence[str] | None, layers: int | Sequence[int] | None
 ) -> dict[str, Watched]:
     every = {name: module for name, module in model.named_modules() if isinstance(module, Watched)}
-    if not every:
-        raise ValueError(f"{type(model).__name__} holds no attention of regard.nn, so there is nothing to capture")
+    return {name: every[name] for name in _fitting(every, names, layers)}
+
+
+def _fitting(
+    every: Mapping[str, object], names: str | Sequence[str] | None, layers: int | Sequence[int] | None
+) -> list[str]:
+    """Return the names that were asked for."""
     patterns = None if names is None else [names] if isinstance(names, str) else list(names)
     wanted = None if layers is None else _from_the_end([layers] if isinstance(layers, int) else layers, every)
-    chosen = {
-        name: module
-        for name, module in every.items()
+    chosen = [
+        name
+        for name in every
         if (patterns is None or any(fnmatchcase(name, pattern) for pattern in patterns))
         and (wanted is None or _layer(name) in wanted)
-    }
+    ]
     if not chosen:
         asked = ", ".join(
             f"{what}={value!r}" for what, value in (("names", names), ("layers", layers)) if value is not None
@@ -145,7 +188,7 @@ def _layer(name: str) -> int | None:
     return next((int(part) for part in name.split(".") if part.isdecimal()), None)
 
 
-def _from_the_end(layers: Sequence[int], every: Mapping[str, Watched]) -> set[int]:
+def _from_the_end(layers: Sequence[int], every: Mapping[str, object]) -> set[int]:
     """Layer numbers, the negative ones counted from behind the last."""
     count = 1 + max((_layer(name) or 0 for name in every), default=-1)
     return {layer if layer >= 0 else count + layer for layer in layers}

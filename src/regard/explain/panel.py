@@ -11,6 +11,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from regard.explain.rows import Rows
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -125,3 +127,39 @@ class Network(Panel):
 
     places: Tensor = field(default_factory=lambda: torch.zeros(0, 2, device="cpu"))
     groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Streamed(Panel):
+    """A table too large for memory: its rows are made while it is drawn, and `values` stays empty.
+
+    Attributes:
+        source: gives the rows.
+        full: the largest magnitude, which has the darkest colour.
+        signed: whether values lie below zero.
+    """
+
+    values: Tensor = field(default_factory=lambda: torch.zeros(0, 0, device="cpu"))
+    source: Rows = field(default_factory=lambda: Rows((0, 0), lambda first, last: torch.zeros(0, 0, device="cpu")))
+    full: float = 1.0
+    signed: bool = False
+
+
+@dataclass(frozen=True)
+class Curves(Panel):
+    """Numbers over time: `values` [R, C] are R curves of C steps, such as the gates of a recurrent network."""
+
+
+@dataclass(frozen=True)
+class Parameters(Panel):
+    """What a model is made of: `values` [N, 1] are the numbers of parameters of its parts, `rows` their names.
+
+    Names with dots in them are parts of parts: `encoder.layers.0.cross`.
+
+    Attributes:
+        trainable: the share of each part, from 0 to 1, that training changes.
+        shapes: of each part, "512 x 256".
+    """
+
+    trainable: tuple[float, ...] = ()
+    shapes: tuple[str, ...] = ()

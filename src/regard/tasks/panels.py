@@ -1,8 +1,8 @@
-"""Panels of self-attention: over the tapes of an LSTMN, and over the layers of a BERT."""
+"""Panels of self-attention: over the tapes of an LSTMN, over the layers of a BERT, and of all layers and heads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,10 +12,12 @@ from torch.nn import functional as F
 
 from regard.data.fields.tokenizer import Tokenizer
 from regard.explain.capture import capture
-from regard.explain.panel import Panel
+from regard.explain.layers import groups
+from regard.explain.panel import Heads, Panel
 from regard.models.bert import BertEncoder
 from regard.models.copying import Copying
 from regard.nn.lstmn import LSTMNCell
+from regard.nn.reader import Watched
 from regard.ops.weights import Weights
 from regard.specials import BOS, EOS, UNK
 from regard.view.text import isolated
@@ -92,3 +94,23 @@ def layers_panel(encoder: BertEncoder, tokenizer: Tokenizer, text: str, *, title
 
 def _looking(weights: Tensor, pooling: str) -> Tensor:
     return weights[0] if pooling == "last" else weights[1:-1].mean(0)
+
+
+def head_panels(
+    model: nn.Module, run: Callable[[], object], rows: Sequence[str], columns: Sequence[str] | None = None
+) -> list[Heads]:
+    """Return a panel for each kind of attention in a model that has several layers or heads of it.
+
+    Args:
+        model: any; one with nothing but single maps has none.
+        run: lets the model read one text, once.
+        rows: tokens that go into what writes, or of the only text.
+        columns: tokens that are read; None for the same text.
+    """
+    if not any(isinstance(module, Watched) for module in model.modules()):
+        return []
+    with torch.inference_mode(), capture(model) as seen:
+        run()
+    if any(len(calls) > 1 for calls in seen.values()):  # step by step: nothing that layers share
+        return []
+    return [panel for panel in groups(seen, rows, columns) if panel.weights[..., 0, 0].numel() > 1]

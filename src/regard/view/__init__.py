@@ -1,12 +1,47 @@
-"""Pictures of attention: they take weights and tokens, and know nothing of models."""
+"""Pictures of attention: they take weights and tokens, and know nothing of models.
+
+regard.view.heatmap(weights, rows, columns).save("a.html")      # or .png, .svg, .pdf, .npz, .json, ...
+regard.view.heads(weights, tokens)                              # [layers, heads, queries, keys]
+with regard.capture(model) as seen:
+    model(x)
+regard.view.captured(seen, tokens).save("a.html")
+"""
 
 from typing import TYPE_CHECKING
 
 from regard.lazy import lazy
 
 if TYPE_CHECKING:
+    from regard.explain.rows import Rows
+    from regard.view.document import Document
+    from regard.view.make import captured, curves, difference, heads, heatmap, lines, load, neurons, parameters
     from regard.view.terminal import heat_map
+    from regard.view.view import View
 
-__all__ = ["heat_map"]
+__all__ = [
+    "Document",
+    "Rows",
+    "View",
+    "captured",
+    "curves",
+    "difference",
+    "heads",
+    "heat_map",
+    "heatmap",
+    "lines",
+    "load",
+    "neurons",
+    "parameters",
+]
 
-__getattr__ = lazy(__name__, {"heat_map": "regard.view.terminal"})
+_MADE = ("captured", "curves", "difference", "heads", "heatmap", "lines", "load", "neurons", "parameters")
+__getattr__ = lazy(
+    __name__,
+    {
+        "Document": "regard.view.document",
+        "Rows": "regard.explain.rows",
+        "View": "regard.view.view",
+        "heat_map": "regard.view.terminal",
+        **dict.fromkeys(_MADE, "regard.view.make"),
+    },
+)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.cells import cell_len
 
 from regard.explain.panel import MarkedText
+from regard.view.drawing import Drawing, Look, title_of
 from regard.view.text import plain_name, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
 
 _WIDTH = 110  # characters of a row of the picture; longer lines are wrapped
 _NARROWEST = 30  # characters of a row at least, for the title
@@ -48,10 +50,17 @@ def placed(words: Sequence[Sequence[str]], values: Sequence[Sequence[float]]) ->
         row += 1
 
 
-def marked_text_sides(panel: MarkedText) -> tuple[float, float]:
-    """Return width and height of the picture, in inches."""
+def marked_text_drawing(panel: MarkedText, look: Look) -> Drawing:
+    """Return words on colours, and before each line its weight."""
     columns, rows = _size(placed(panel.words, panel.values.tolist()))
-    return columns * _CHARACTER, rows * _ROW
+    width, height = columns * _CHARACTER, rows * _ROW
+    if look.width is not None:
+        width, height = look.width, height * look.width / width
+
+    def on(figure: FigureBase) -> None:
+        draw_marked_text(figure.subplots(), panel, font=_FONT * min(1.0, width / (columns * _CHARACTER)))
+
+    return Drawing(width if look.width else width + 2.0, height + 0.6, on)
 
 
 def _size(lines: Iterable[list[Placed]]) -> tuple[int, int]:
@@ -61,7 +70,7 @@ def _size(lines: Iterable[list[Placed]]) -> tuple[int, int]:
     return max(columns, _NARROWEST), max((one.row for one in words), default=0) + 1
 
 
-def draw_marked_text(axis: Axes, panel: MarkedText) -> None:
+def draw_marked_text(axis: Axes, panel: MarkedText, *, font: float = _FONT) -> None:
     """Draw words on blue, darker for larger weights, and the weight of each line on red in front of it."""
     from matplotlib import colormaps
 
@@ -71,19 +80,20 @@ def draw_marked_text(axis: Axes, panel: MarkedText) -> None:
     lines = list(placed(panel.words, values))
     for line, weight in zip(lines, panel.line_weights, strict=True):
         if line:
-            _mark(axis, f"{weight:.2f}", 0, line[0].row, colormaps["Reds"](0.7 * weight / top))
+            _mark(axis, f"{weight:.2f}", 0, line[0].row, colour=colormaps["Reds"](0.7 * weight / top), font=font)
         for one in line:
-            _mark(axis, visible(one.word), one.column, one.row, colormaps["Blues"](0.7 * one.value / largest))
+            shade = colormaps["Blues"](0.7 * one.value / largest)
+            _mark(axis, visible(one.word), one.column, one.row, colour=shade, font=font)
     columns, rows = _size(lines)
     axis.set_xlim(0, columns)
     axis.set_ylim(rows, 0)
-    axis.set_title(plain_name(panel.title), fontsize=9, loc="left")
+    axis.set_title(title_of(panel.title), fontsize=9, loc="left")
     axis.axis("off")
 
 
-def _mark(axis: Axes, text: str, column: int, row: int, colour: object) -> None:
+def _mark(axis: Axes, text: str, column: int, row: int, *, colour: object, font: float) -> None:
     from matplotlib.patches import Rectangle
 
     wide = cell_len(text)
     axis.add_patch(Rectangle((column - 0.3, row + 0.05), wide + 0.6, 0.9, facecolor=colour, edgecolor="none"))
-    axis.text(column, row + 0.5, plain_name(text), fontsize=_FONT, family="monospace", va="center")
+    axis.text(column, row + 0.5, plain_name(text), fontsize=font, family="monospace", va="center")

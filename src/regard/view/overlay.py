@@ -6,7 +6,6 @@ These functions take arrays and labels. They know nothing of models.
 from __future__ import annotations
 
 import textwrap
-import warnings
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -18,10 +17,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.view.drawing import Drawing, figure_of, write_figure
 from regard.view.text import plain_name
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, FigureBase
 
 SUFFIXES = (".png", ".svg", ".pdf")
 _PANEL = 1.7  # inches of a picture in a strip
@@ -67,11 +67,25 @@ def draw_regions(
     ...     (Path(folder) / "a.svg").read_text()[:5]
     '<?xml'
     """
+    return _save(figure_of([regions(picture, weights, labels, grids, columns=columns, alpha=alpha)]), path)
+
+
+def regions(
+    picture: NDArray[Any] | Tensor,
+    weights: NDArray[Any] | Tensor,
+    labels: Sequence[str],
+    grids: Sequence[tuple[int, int]],
+    *,
+    columns: int = 6,
+    alpha: float = 0.75,
+    title: str = "",
+) -> Drawing:
+    """Return the drawing of `draw_regions`, to which a title can be given."""
     shown, rows = _pixels(picture), torch.as_tensor(weights).detach().float().cpu()
-    regions = sum(down * along for down, along in grids)
-    if rows.dim() != 2 or rows.shape != (len(labels), regions):
+    count = sum(down * along for down, along in grids)
+    if rows.dim() != 2 or rows.shape != (len(labels), count):
         raise ValueError(
-            f"draw_regions: weights must be [words, regions] = [{len(labels)}, {regions}]; got {list(rows.shape)}"
+            f"draw_regions: weights must be [words, regions] = [{len(labels)}, {count}]; got {list(rows.shape)}"
         )
     height, width = shown.shape[:2]
     heat = upsampled(rows, grids, (height, width))  # [T, H, W]
@@ -79,23 +93,28 @@ def draw_regions(
     down = -(-(len(labels) + 1) // across)
     side = _PANEL * min(1.0, height / width), _PANEL * min(1.0, width / height)
     lines = max((_label(label).count("\n") + 1 for label in labels), default=1)
-    figure = _figure(across * (max(side[1], _LABEL) + 0.12), down * (side[0] + 0.24 + 0.17 * lines) + 0.12)
-    panels = figure.subplots(down, across, squeeze=False).ravel()
-    for number, panel in enumerate(panels):
-        panel.set_axis_off()
-        if number > len(labels):
-            continue
-        panel.imshow(shown, interpolation="nearest")
-        if number == 0:
-            continue
-        values, largest = heat[number - 1].numpy(), float(rows[number - 1].max())
-        share = values / max(float(values.max()), 1e-12)
-        panel.imshow(share, cmap="inferno", vmin=0.0, vmax=1.0, alpha=alpha * share, interpolation="bilinear")
-        panel.set_title(_label(labels[number - 1]), fontsize=10, pad=3)
-        panel.text(
-            0.5, -0.03, f"{largest:.2f}", transform=panel.transAxes, ha="center", va="top", fontsize=7, color="0.4"
-        )
-    return _save(figure, path)
+
+    def on(figure: FigureBase) -> None:
+        if title:
+            figure.suptitle(_label(title, 90), fontsize=10)
+        panels = figure.subplots(down, across, squeeze=False).ravel()
+        for number, panel in enumerate(panels):
+            panel.set_axis_off()
+            if number > len(labels):
+                continue
+            panel.imshow(shown, interpolation="nearest")
+            if number == 0:
+                continue
+            values, largest = heat[number - 1].numpy(), float(rows[number - 1].max())
+            share = values / max(float(values.max()), 1e-12)
+            panel.imshow(share, cmap="inferno", vmin=0.0, vmax=1.0, alpha=alpha * share, interpolation="bilinear")
+            panel.set_title(_label(labels[number - 1]), fontsize=10, pad=3)
+            panel.text(
+                0.5, -0.03, f"{largest:.2f}", transform=panel.transAxes, ha="center", va="top", fontsize=7, color="0.4"
+            )
+
+    height_of_all = down * (side[0] + 0.24 + 0.17 * lines) + 0.12 + (0.3 if title else 0.0)
+    return Drawing(across * (max(side[1], _LABEL) + 0.12), height_of_all, on)
 
 
 def draw_glimpses(
@@ -125,6 +144,19 @@ def draw_glimpses(
     Raises:
         ValueError: shapes that do not fit, another suffix, or a place that cannot be written to.
     """
+    return _save(figure_of([glimpses(picture, locations, size=size, scales=scales, factor=factor, title=title)]), path)
+
+
+def glimpses(
+    picture: NDArray[Any] | Tensor,
+    locations: NDArray[Any] | Tensor,
+    *,
+    size: int,
+    scales: int = 1,
+    factor: int = 2,
+    title: str = "",
+) -> Drawing:
+    """Return the drawing of `draw_glimpses`."""
     from matplotlib import colormaps
     from matplotlib.patches import Rectangle
 
@@ -138,32 +170,34 @@ def draw_glimpses(
     high = np.maximum(centres.max(0) + reach, (width, height)) + 0.02 * max(width, height)
     across, down = high - low
     scale = 4.5 / max(across, down)
-    figure = _figure(max(across * scale, 1.5), max(down * scale, 1.0) + (0.3 if title else 0.0))
-    axis = figure.subplots()
-    axis.imshow(shown, extent=(0, width, height, 0), interpolation="nearest")
-    axis.set(xlim=(low[0], high[0]), ylim=(high[1], low[1]), facecolor="0.85", xticks=[], yticks=[])
-    if title:
-        axis.set_title(_label(title, 60), fontsize=10)
-    axis.plot(*centres.T, color="white", linewidth=1.2, path_effects=_outlined(), zorder=3)
-    colours = colormaps["cool"](
-        np.linspace(0.0, 1.0, len(centres))
-    )  # light on dark pictures, and outlined on light ones
-    for (x, y), colour in zip(centres, colours, strict=True):
-        for number in range(scales):
-            half = size * factor**number / 2
-            # The finer, the stronger.
-            square = Rectangle((x - half, y - half), 2 * half, 2 * half, fill=False, edgecolor=colour, zorder=4)
-            square.set(linewidth=1.8 if number == 0 else 0.9, alpha=1.0 if number == 0 else 0.6)
-            square.set_path_effects(_outlined(3.0) if number == 0 else [])
-            axis.add_patch(square)
-    offset = size / 2 + 0.05 * max(across, down)
-    places = _apart(centres, offset, low + offset / 2, high - offset / 2)
-    for number, ((x, y), colour) in enumerate(zip(places, colours, strict=True), start=1):
-        axis.text(
-            x, y, str(number), color=colour, fontsize=11, fontweight="bold", ha="center", va="center",
-            path_effects=_outlined(), zorder=5,
-        )  # fmt: skip
-    return _save(figure, path)
+
+    def on(figure: FigureBase) -> None:
+        axis = figure.subplots()
+        axis.imshow(shown, extent=(0, width, height, 0), interpolation="nearest")
+        axis.set(xlim=(low[0], high[0]), ylim=(high[1], low[1]), facecolor="0.85", xticks=[], yticks=[])
+        if title:
+            axis.set_title(_label(title, 60), fontsize=10)
+        axis.plot(*centres.T, color="white", linewidth=1.2, path_effects=_outlined(), zorder=3)
+        colours = colormaps["cool"](
+            np.linspace(0.0, 1.0, len(centres))
+        )  # light on dark pictures, and outlined on light ones
+        for (x, y), colour in zip(centres, colours, strict=True):
+            for number in range(scales):
+                half = size * factor**number / 2
+                # The finer, the stronger.
+                square = Rectangle((x - half, y - half), 2 * half, 2 * half, fill=False, edgecolor=colour, zorder=4)
+                square.set(linewidth=1.8 if number == 0 else 0.9, alpha=1.0 if number == 0 else 0.6)
+                square.set_path_effects(_outlined(3.0) if number == 0 else [])
+                axis.add_patch(square)
+        offset = size / 2 + 0.05 * max(across, down)
+        places = _apart(centres, offset, low + offset / 2, high - offset / 2)
+        for number, ((x, y), colour) in enumerate(zip(places, colours, strict=True), start=1):
+            axis.text(
+                x, y, str(number), color=colour, fontsize=11, fontweight="bold", ha="center", va="center",
+                path_effects=_outlined(), zorder=5,
+            )  # fmt: skip
+
+    return Drawing(max(across * scale, 1.5), max(down * scale, 1.0) + (0.3 if title else 0.0), on)
 
 
 def draw_alignment(
@@ -191,6 +225,18 @@ def draw_alignment(
     Raises:
         ValueError: shapes that do not fit, another suffix, or a place that cannot be written to.
     """
+    return _save(figure_of([alignment(spectrogram, weights, labels, hop=hop, title=title)]), path)
+
+
+def alignment(
+    spectrogram: NDArray[Any] | Tensor,
+    weights: NDArray[Any] | Tensor,
+    labels: Sequence[str],
+    *,
+    hop: float = 0.010,
+    title: str = "",
+) -> Drawing:
+    """Return the drawing of `draw_alignment`."""
     heard = torch.as_tensor(spectrogram).detach().float().cpu().numpy()
     rows = torch.as_tensor(weights).detach().float().cpu().numpy()
     if heard.ndim != 2 or not heard.size or rows.ndim != 2 or len(rows) != len(labels) or not rows.size:
@@ -200,27 +246,29 @@ def draw_alignment(
         )
     seconds = len(heard) * hop
     heights = 1.6, min(8.0, max(0.8, 0.19 * len(labels)))
-    figure = _figure(min(12.0, max(5.0, 2.5 * seconds)) + 0.8, sum(heights) + (1.0 if title else 0.75))
-    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=heights)
-    # Silence is far below everything else: without a bound all that is heard would have one colour.
-    bounds = np.percentile(heard, (5, 99.5))
-    upper.imshow(
-        heard.T, aspect="auto", origin="lower", cmap="magma", vmin=bounds[0], vmax=max(bounds[1], bounds[0] + 1e-6),
-        extent=(0.0, seconds, 0, heard.shape[1]), interpolation="nearest",
-    )  # fmt: skip
-    upper.set_ylabel("mel band", fontsize=8)
-    if title:
-        upper.set_title(_label(title, 90), fontsize=10, loc="left")
-    lower.imshow(
-        rows, aspect="auto", cmap="Blues", vmin=0.0, vmax=max(float(rows.max()), 1e-12),
-        extent=(0.0, seconds, len(labels), 0), interpolation="nearest",
-    )  # fmt: skip
-    every = max(1, -(-len(labels) // 42))  # of more symbols only some have room for their name
-    lower.set_yticks(np.arange(0, len(labels), every) + 0.5, [_label(label) for label in labels[::every]])
-    lower.set_xlabel("seconds", fontsize=8)
-    for axis in (upper, lower):
-        axis.tick_params(labelsize=8, length=2)
-    return _save(figure, path)
+
+    def on(figure: FigureBase) -> None:
+        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=heights)
+        # Silence is far below everything else: without a bound all that is heard would have one colour.
+        bounds = np.percentile(heard, (5, 99.5))
+        upper.imshow(
+            heard.T, aspect="auto", origin="lower", cmap="magma", vmin=bounds[0], vmax=max(bounds[1], bounds[0] + 1e-6),
+            extent=(0.0, seconds, 0, heard.shape[1]), interpolation="nearest",
+        )  # fmt: skip
+        upper.set_ylabel("mel band", fontsize=8)
+        if title:
+            upper.set_title(_label(title, 90), fontsize=10, loc="left")
+        lower.imshow(
+            rows, aspect="auto", cmap="Blues", vmin=0.0, vmax=max(float(rows.max()), 1e-12),
+            extent=(0.0, seconds, len(labels), 0), interpolation="nearest",
+        )  # fmt: skip
+        every = max(1, -(-len(labels) // 42))  # of more symbols only some have room for their name
+        lower.set_yticks(np.arange(0, len(labels), every) + 0.5, [_label(label) for label in labels[::every]])
+        lower.set_xlabel("seconds", fontsize=8)
+        for axis in (upper, lower):
+            axis.tick_params(labelsize=8, length=2)
+
+    return Drawing(min(12.0, max(5.0, 2.5 * seconds)) + 0.8, sum(heights) + (1.0 if title else 0.75), on)
 
 
 def upsampled(weights: Tensor, grids: Sequence[tuple[int, int]], size: tuple[int, int]) -> Tensor:
@@ -282,24 +330,10 @@ def _outlined(width: float = _HALO) -> list[Any]:
     return [withStroke(linewidth=width, foreground="0.1")]
 
 
-def _figure(width: float, height: float) -> Figure:
-    """A figure of its own, without pyplot: no window, no global state, fit for threads."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height))
-    figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
-    return figure
-
-
 def _save(figure: Figure, path: Path) -> str | None:
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{path}: a picture is written as {', '.join(SUFFIXES)}; got {path.suffix!r}")
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            figure.savefig(path, dpi=150)
+        return write_figure(figure, path, path.suffix)
     except OSError as problem:
         raise ValueError(f"{path}: cannot be written ({problem.strerror})") from problem
-    if any("missing from" in str(one.message) for one in caught):
-        return f"some letters in {path} are boxes, for no font of this machine has them"
-    return None

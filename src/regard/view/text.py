@@ -58,7 +58,7 @@ def plain_name(name: str) -> str:
     return visible(name).replace("$", r"\$")
 
 
-SUFFIXES = (".png", ".svg", ".pdf", ".html")
+SUFFIXES = (".png", ".svg", ".pdf", ".html", ".npz", ".json", ".safetensors", ".pharaoh")
 
 
 def check_suffix(path: Path, suffix: str) -> None:

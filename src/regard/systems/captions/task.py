@@ -27,6 +27,7 @@ from regard.evaluate.calibration import calibration_error
 from regard.evaluate.captions import caption_words
 from regard.evaluate.score import Score
 from regard.evaluate.texts import References
+from regard.explain.panel import Panel, Regions
 from regard.masks import Mask
 from regard.models.generator import EncoderDecoder
 from regard.models.outputs import Predicted, log_softmax
@@ -47,7 +48,6 @@ from regard.tasks.reinforce import RewardedDraws
 from regard.tasks.splits import Split
 from regard.tasks.task import Encoders, Task, Unrolling
 from regard.tasks.tokenizers import tokens_field
-from regard.view.overlay import SUFFIXES, draw_regions
 
 
 @dataclass(frozen=True)
@@ -274,17 +274,26 @@ class Captioning(Task):
             confidence=sure,
         )
 
-    def draw(self, model: Any, parsed: Any, search: Search, path: Path, *, head: int | None = None) -> str | None:
-        """Draw the picture once per word, with the weights of its regions; as a table where that is not possible."""
+    def panels(self, model: Any, text: Any, search: Search, *, head: int | None = None) -> list[Panel]:
+        """Return the picture once per word, with the weights of its regions; a table where that is not possible."""
         grids = self._grids(model)
-        if path.suffix not in SUFFIXES or grids is None or self.pictures.fit is None:
-            return super().draw(model, parsed, search, path, head=head)
+        if grids is None or self.pictures.fit is None:
+            return super().panels(model, text, search, head=head)
         no_head(head)
-        found = self.predict(model, [parsed], search)[0][0]
+        found = self.predict(model, [text], search)[0][0]
         if found.alignment is None:
             raise ValueError("the model attends to nothing that could be drawn")
-        pixels = self.pictures.read(parsed.source, parsed.name).pixels
-        return draw_regions(path, pixels, found.alignment, found.tokens, grids)
+        pixels = torch.from_numpy(self.pictures.read(text.source, text.name).pixels)
+        return [
+            Regions(
+                f"{text.name}: {found.text}",
+                found.alignment,
+                rows=found.tokens,
+                columns=found.source_tokens,
+                picture=pixels,
+                grids=tuple(grids),
+            )
+        ]
 
     def _grids(self, model: Any) -> list[tuple[int, int]] | None:
         """Rows and columns of the regions of each scale; None where the encoder has none."""

@@ -27,6 +27,7 @@ from regard.explain.subject import Subject
 from regard.models.bert import BertEncoder
 from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.models.outputs import Predicted
+from regard.protocol import device_of
 from regard.recipes.data_section import Reading
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
@@ -47,7 +48,7 @@ from regard.tasks.class_weights import ClassWeights
 from regard.tasks.input_output import no_head
 from regard.tasks.length_check import check_room
 from regard.tasks.loss import Loss
-from regard.tasks.panels import layers_panel
+from regard.tasks.panels import head_panels, layers_panel
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Encoders, Task, Unrolling, in_batches
 from regard.tasks.tokenizers import tokens_field
@@ -261,7 +262,10 @@ class Classification(Task):
         tokenizer = self.encoders["text"]
         assert isinstance(tokenizer, Tokenizer)
         asked = text.replace("\t", " | ")
-        return [layers_panel(model.encoder, tokenizer, text, title=f"{asked} → {answer.text}", pooling=model.pooling)]
+        shown = layers_panel(model.encoder, tokenizer, text, title=f"{asked} → {answer.text}", pooling=model.pooling)
+        ids = torch.tensor([tokenizer.encode(text) or [UNK]], device=device_of(model))
+        encoder = model.encoder
+        return [shown, *head_panels(encoder, lambda: encoder(ids), shown.columns)]
 
     def subject(self, model: Any) -> Subject:
         tokenizer = self.encoders["text"]

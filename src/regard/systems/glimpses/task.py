@@ -24,6 +24,7 @@ from regard.data.fields.vectors import VectorsField, array_of
 from regard.data.pictures.reading import PictureShape, Source, read_picture
 from regard.data.problems import DataError, TextError
 from regard.decode.search import Search
+from regard.explain.panel import GlimpsePath, Panel
 from regard.models.outputs import Predicted, log_softmax
 from regard.nn.glimpse import location_loss
 from regard.protocol import device_of
@@ -35,7 +36,6 @@ from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Encoders, Task, Unrolling
-from regard.view.overlay import draw_glimpses
 
 _WHOLE = ("fully_connected", "convolutional")  # models that are made for one size of picture
 
@@ -240,17 +240,17 @@ class Glimpses(Task):
         steps = prediction.source_tokens
         return Text("\n".join(f"glimpse {number} at {step}" for number, step in enumerate(steps, 1))) if steps else None
 
-    def draw(self, model: Any, parsed: Asked, search: Search, path: Path, *, head: int | None = None) -> str | None:
-        """Draw the path of glimpses over the picture."""
+    def panels(self, model: Any, text: Asked, search: Search, *, head: int | None = None) -> list[Panel]:
+        """Return the path of glimpses over the picture."""
         no_head(head)
         if not isinstance(model, GlimpseNetwork):
             raise ValueError("the model reads whole pictures, so there is no path of glimpses to draw")
-        (answer,) = self.predict(model, [parsed], search)[0][:1]
+        (answer,) = self.predict(model, [text], search)[0][:1]
+        pixels = torch.from_numpy(text.pixels)
         with torch.inference_mode():
-            pixels = torch.from_numpy(parsed.pixels).to(device_of(model))
-            locations = model(pixels.unsqueeze(0).float() / 255.0).extras["locations"][0]
-        retina, title = model.retina, f"{parsed.name} → {answer.text}"
-        return draw_glimpses(path, parsed.pixels, locations, size=retina.size, scales=retina.scales, title=title)
+            locations = model(pixels.to(device_of(model)).unsqueeze(0).float() / 255.0).extras["locations"][0]
+        retina, title = model.retina, f"{text.name} → {answer.text}"
+        return [GlimpsePath(title, locations.float().cpu(), picture=pixels, size=retina.size, scales=retina.scales)]
 
 
 def dark_on_light(pixels: NDArray[np.uint8]) -> bool:

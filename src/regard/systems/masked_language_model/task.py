@@ -21,7 +21,8 @@ from regard.data.problems import TextError, shortened
 from regard.decode.search import Search
 from regard.evaluate.perplexity import perplexity
 from regard.evaluate.score import Score
-from regard.explain.capture import capture
+from regard.explain.capture import Seen, capture
+from regard.explain.layers import groups
 from regard.explain.panel import Panel
 from regard.models.bert import Bert
 from regard.models.outputs import Predicted, log_softmax
@@ -191,7 +192,7 @@ class MaskedLanguageModelling(Task):
             raise ValueError(
                 "a view shows where masks look, layer by layer; only the layers of kind 'bert' are watched"
             )
-        return [
+        by_layer = [
             Panel(
                 f"{isolated(answer.text)}: layer {number} of {len(looked)}",
                 weights,
@@ -202,6 +203,7 @@ class MaskedLanguageModelling(Task):
             )
             for number, weights in enumerate(looked, start=1)
         ]
+        return [*by_layer, *(groups(seen, answer.source_tokens) if isinstance(seen, Seen) else ())]
 
     def samples(self, model: Any, texts: Sequence[str], search: Search, *, tokens: int = SAMPLED) -> list[Prediction]:
         """Return predictions of words hidden in the beginning of each text."""

@@ -28,7 +28,7 @@ from regard.decode.ctc import LanguageModel, Transcript, ctc_beam_search, ctc_gr
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.joint_ctc import JointCTC
 from regard.decode.search import Search
-from regard.explain.panel import Panel
+from regard.explain.panel import Frames, Panel
 from regard.models.generator import EncoderDecoder
 from regard.models.outputs import log_softmax
 from regard.ops.ctc import ctc_alignment, ctc_lengths, ctc_losses
@@ -43,6 +43,7 @@ from regard.systems.speech.fusion import Fusion
 from regard.systems.speech.listener import Listener
 from regard.systems.speech.sections import Decoding, FeaturesSection, Training
 from regard.systems.speech.sounds import Sound, sound_of
+from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.splits import Split
@@ -292,23 +293,6 @@ class Transcription(Task):
             lengths = torch.tensor([len(one) for one in frames], device=device)
             yield part, nn.utils.rnn.pad_sequence(frames, batch_first=True).to(device), lengths
 
-    def draw(self, model: Any, parsed: Any, search: Search, path: Path, *, head: int | None = None) -> str | None:
-        """Draw the spectrogram, and below it where each symbol was heard."""
-        from regard.view.overlay import SUFFIXES, draw_alignment
-
-        (found,) = self.predict(model, [parsed], search)[0][:1]
-        drawn = found.drawn()
-        if path.suffix not in SUFFIXES or drawn is None:
-            return super().draw(model, parsed, search, path, head=head)
-        weights, rows = drawn
-        kind = "posterior of CTC" if isinstance(_member(model), CTCRecogniser) else "attention"
-        if (posterior := self._posterior(model, parsed, found.text, weights.shape[1])) is not None:
-            kind, weights = "attention, then the posterior of CTC", torch.cat((weights, posterior))
-            rows = (*rows, *(f"{symbol} (CTC)" for symbol in self.symbols.tokens(self.symbols.encode(found.text))))
-        bands = self.features.bands(parsed)[:, : self.features.mel.mels]
-        title = f"{Path(found.source).name}: {found.text}  ({kind})"
-        return draw_alignment(path, bands, weights, rows, hop=self.features.mel.hop, title=title)
-
     def _posterior(self, model: Any, sound: Sound, text: str, states: int) -> Tensor | None:
         """Return what the CTC head of a listener says of the symbols of its answer, [U, T']; None without one."""
         ids = self.symbols.encode(text)
@@ -320,12 +304,20 @@ class Transcription(Task):
         return _normalised_posterior(log_probs[0], ids)[:, :states]
 
     def panels(self, model: Any, text: Any, search: Search, *, head: int | None = None) -> list[Panel]:
-        try:
-            return super().panels(model, text, search, head=head)
-        except ValueError as problem:
-            if "attends to nothing" in str(problem):
-                raise ValueError(f"{text.name}: nothing is heard in the recording, so there is no alignment") from None
-            raise
+        """Return the spectrogram, and below it where each symbol was heard."""
+        no_head(head)
+        (found,) = self.predict(model, [text], search)[0][:1]
+        drawn = found.drawn()
+        if drawn is None or not len(drawn[1]):
+            raise ValueError(f"{text.name}: nothing is heard in the recording, so there is no alignment")
+        weights, rows = drawn
+        kind = "posterior of CTC" if isinstance(_member(model), CTCRecogniser) else "attention"
+        if (posterior := self._posterior(model, text, found.text, weights.shape[1])) is not None:
+            kind, weights = "attention, then the posterior of CTC", torch.cat((weights, posterior))
+            rows = (*rows, *(f"{symbol} (CTC)" for symbol in self.symbols.tokens(self.symbols.encode(found.text))))
+        bands = torch.from_numpy(self.features.bands(text)[:, : self.features.mel.mels])
+        title = f"{Path(found.source).name}: {found.text}  ({kind})"
+        return [Frames(title, weights, rows=rows, spectrogram=bands, hop=self.features.mel.hop)]
 
 
 def _augmentation(recipe: Recipe, features: SoundFeatures) -> SoundAugmentation | None:

@@ -34,6 +34,7 @@ from regard.models.generator import EncoderDecoder
 from regard.models.lstmn import LSTMNSeq2Seq
 from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.models.outputs import Predicted
+from regard.models.transformer import Transformer
 from regard.protocol import device_of
 from regard.recipes.copying import copies
 from regard.recipes.section import own_keys
@@ -47,7 +48,7 @@ from regard.systems.translation.links_field import LINKS, LinksField, WithLinks
 from regard.systems.translation.sections import Decoding, Evaluating, GuidedSection, Training
 from regard.tasks.loss import Loss, copy_loss, token_loss
 from regard.tasks.output_set import output_set
-from regard.tasks.panels import tape_panels, taped
+from regard.tasks.panels import head_panels, tape_panels, taped
 from regard.tasks.prediction import Prediction
 from regard.tasks.reinforce import RewardedDraws
 from regard.tasks.scheduled_sampling import Exposure
@@ -277,11 +278,15 @@ class Translation(Task):
 
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
         shown = super().panels(model, text, search, head=head)
-        if not isinstance(model, LSTMNSeq2Seq):
-            return shown
         said = self.predict(model, [text], search)[0][0].text
         target = [BOS, *self.target.encode(said)]
         _, source, lengths = next(in_batches(self.source.encode_all([text]), 1, device_of(model)))
+        if isinstance(model, Transformer):
+            given = torch.tensor([target], device=source.device)
+            written, read = self.target.tokens(target), self.source.tokens(source[0].tolist())
+            return [*shown, *head_panels(model, lambda: model(source, lengths, given), written, read)]
+        if not isinstance(model, LSTMNSeq2Seq):
+            return shown
         with torch.inference_mode(), taped(model, "decoder") as tapes:  # a search would go back and forth on it
             model(source, lengths, torch.tensor([target], device=source.device))
         return [*shown, *tape_panels(tapes, said, self.target.tokens(target))]

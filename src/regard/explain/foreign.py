@@ -1,0 +1,140 @@
+"""Attention of models that are not made of `regard.nn`: seen where PyTorch computes it, on its fused path.
+
+PyTorch's `scaled_dot_product_attention` and `multi_head_attention_forward` are watched while a model runs: the call
+itself is left as it is, and the weights are computed beside it from the same queries, keys and mask. That covers
+`torch.nn.MultiheadAttention`, the models of transformers and timm, and any that call these functions. A module that
+computes its weights itself and returns them, as transformers does with `attn_implementation="eager"`, is seen by what
+it returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+Found = Callable[[str, Tensor], None]
+"""(name of the module, weights [B, H, T, S])."""
+
+
+@contextmanager
+def watched(model: nn.Module, found: Found, *, grad: bool = False) -> Iterator[None]:
+    """Call `found` with the weights of each attention of a model while it runs.
+
+    Args:
+        model: any module.
+        found: takes the name of the innermost module around the computation, and its weights.
+        grad: whether the weights are differentiable.
+    """
+    calls = _Calls(found)
+    with ExitStack() as stack:
+        for name, module in model.named_modules():
+            stack.callback(module.register_forward_pre_hook(partial(calls.enter, name)).remove)
+            stack.callback(module.register_forward_hook(calls.leave, always_call=True).remove)
+        stack.enter_context(_Watching(calls, grad=grad))
+        yield
+
+
+class _Calls:
+    """The modules that are running, the innermost last, and whether their weights have been found."""
+
+    def __init__(self, found: Found) -> None:
+        self._found = found
+        self._running: list[tuple[str, list[Tensor]]] = []
+
+    def enter(self, name: str, *_: object) -> None:
+        """Note that a module begins."""
+        self._running.append((name, []))
+
+    def found(self, weights: Tensor) -> None:
+        """Take the weights of the innermost module."""
+        if self._running:
+            self._found(self._running[-1][0], weights)
+            for _, known in self._running:
+                known.append(weights)
+
+    def leave(self, module: nn.Module, _: object, result: Any) -> None:
+        """Note that a module ends; weights that it returns, if none were found inside, are what it attends to."""
+        _, known = self._running[-1]
+        if not known and isinstance(result, tuple) and type(module).__name__.endswith("Attention"):
+            weights = next((one for one in result[1:] if _is_weights(one)), None)
+            if weights is not None:
+                self.found(weights)
+        self._running.pop()
+
+
+class _Watching(TorchFunctionMode):
+    """Sees the functions of PyTorch that attend."""
+
+    def __init__(self, calls: _Calls, *, grad: bool) -> None:
+        super().__init__()
+        self._calls = calls
+        self._grad = grad
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        if func in _WEIGHTS:
+            with nullcontext() if self._grad else torch.no_grad():
+                self._calls.found(_WEIGHTS[func](*args, **kwargs))
+        return result
+
+
+def _multi_head_weights(*args: Any, **kwargs: Any) -> Tensor:
+    """Return the weights [B, H, T, S] of `multi_head_attention_forward`, before dropout."""
+    asked = {**kwargs, "need_weights": True, "average_attn_weights": False, "training": False}
+    weights = F.multi_head_attention_forward(*args, **asked)[1]
+    assert weights is not None
+    return weights if weights.dim() == 4 else weights.unsqueeze(0)
+
+
+def _is_weights(value: object) -> bool:
+    """Return whether a value is weights [B, H, T, S]: rows that sum to one, or to zero if nothing may be attended."""
+    if not isinstance(value, Tensor) or value.dim() != 4 or not value.is_floating_point() or not value.numel():
+        return False
+    total = value.float().sum(-1)
+    return bool((value >= 0).all() and (((total - 1).abs() < 0.01) | (total == 0)).all() and total.any())
+
+
+def scaled_dot_product_weights(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Return the weights [B, H, T, S] of PyTorch's function of the same arguments, before dropout.
+
+    A row with nothing to attend to is zero.
+
+    >>> scaled_dot_product_weights(torch.zeros(1, 1, 2, 4), torch.zeros(1, 1, 2, 4), torch.zeros(1), is_causal=True)
+    tensor([[[[1.0000, 0.0000],
+              [0.5000, 0.5000]]]])
+    """
+    if query.dim() == 3:
+        query, key = query.unsqueeze(1), key.unsqueeze(1)  # [B, 1, T, D]
+    if enable_gqa:
+        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
+    logits = query.float() @ key.float().transpose(-1, -2) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:  # aligned to the beginning, as the function has it
+        seen = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).tril()
+        logits = logits.masked_fill(~seen, -torch.inf)
+    if attn_mask is not None:
+        logits = logits.masked_fill(~attn_mask, -torch.inf) if attn_mask.dtype == torch.bool else logits + attn_mask
+    return logits.softmax(-1).nan_to_num(0.0)
+
+
+_WEIGHTS: dict[Any, Callable[..., Tensor]] = {
+    F.scaled_dot_product_attention: scaled_dot_product_weights,
+    F.multi_head_attention_forward: _multi_head_weights,
+}
+"""The weights of each function that is watched, from its own arguments."""

@@ -1,0 +1,85 @@
+"""Captured attention in order: the same part of every layer is one panel, with all of its heads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from regard.explain.capture import Seen
+from regard.explain.panel import Heads
+
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.|$)|^\d+(?=\.|$)")
+
+
+def groups(
+    seen: Seen, rows: Sequence[str] = (), columns: Sequence[str] | None = None, *, batch: int = 0
+) -> list[Heads]:
+    """Return a panel for each kind of attention: modules whose names differ in their numbers are its layers.
+
+    Args:
+        seen: of a model that has run.
+        rows: tokens that the model wrote, or of its only text.
+        columns: tokens that it read; None for the same text.
+        batch: which sequence of the batch.
+    """
+    found: dict[tuple[str, tuple[int, ...]], dict[str, Tensor]] = {}
+    for name in seen:
+        if not seen[name]:
+            continue
+        weights = seen.weights(name)[batch].detach().float().cpu()
+        weights = weights if weights.dim() == 3 else weights.unsqueeze(0)  # [H, T, S]
+        found.setdefault((_NUMBER.sub("*", name), tuple(weights.shape)), {})[name] = weights
+    return [_panel(pattern, layers, rows, columns) for (pattern, _), layers in found.items()]
+
+
+def _panel(pattern: str, layers: dict[str, Tensor], rows: Sequence[str], columns: Sequence[str] | None) -> Heads:
+    weights = torch.stack(list(layers.values()))
+    kind = kind_of(pattern, weights)
+    down, along = _names(pattern, kind, weights, rows, columns)
+    told = {"self": "self-attention", "causal": "causal self-attention", "cross": "cross-attention"}[kind]
+    return Heads(
+        f"{pattern.replace('.*', '').replace('*.', '') or 'attention'}: {told}",
+        weights.mean((0, 1)),
+        "query",
+        "key",
+        down,
+        along,
+        weights=weights,
+        layers=tuple(_layer(name, number) for number, name in enumerate(layers, start=1)),
+        kind=kind,
+    )
+
+
+def kind_of(name: str, weights: Tensor) -> Literal["self", "causal", "cross"]:
+    """Return how the queries of a module belong to its keys, by its name and its weights [..., T, S]."""
+    height, width = weights.shape[-2:]
+    if height != width or "cross" in name.lower() or "encdec" in name.lower() or "multihead_attn" in name:
+        return "cross"
+    return "self" if height < 2 or bool(weights.triu(1).any()) else "causal"
+
+
+def _layer(name: str, number: int) -> str:
+    """Return the number of a layer as people count, from 1; of several in a name the first."""
+    found = _NUMBER.search(name)
+    return str(int(found[0]) + 1) if found else str(number)
+
+
+def _names(
+    pattern: str, kind: str, weights: Tensor, rows: Sequence[str], columns: Sequence[str] | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return names of queries and keys, of the texts that are as long; none for their numbers."""
+    height, width = weights.shape[-2:]
+    read = rows if columns is None else columns
+    if kind == "cross":
+        return _fitting(height, rows, read), _fitting(width, read, rows)
+    first, second = (read, rows) if "encoder" in pattern.lower() and "decoder" not in pattern.lower() else (rows, read)
+    names = _fitting(height, first, second)
+    return names, names
+
+
+def _fitting(count: int, *texts: Sequence[str]) -> tuple[str, ...]:
+    return next((tuple(text) for text in texts if len(text) == count), ())

@@ -1,0 +1,79 @@
+"""Tables of numbers that are read some rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.ops.weights import Weights
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table [R, C] whose rows are made, or read from a file, when they are drawn.
+
+    Attributes:
+        shape: R and C.
+        make: rows from the first to before the last, [n, C].
+
+    >>> eye = Rows((4, 4), lambda first, last: torch.eye(4)[first:last])
+    >>> eye.read(1, 2)
+    array([[0., 1., 0., 0.]], dtype=float32)
+    """
+
+    shape: tuple[int, int]
+    make: Callable[[int, int], Any]
+
+    def read(self, first: int, last: int) -> NDArray[np.float32]:
+        """Return some rows in float32.
+
+        Raises:
+            ValueError: they have another shape, or are no numbers.
+        """
+        made = plain(self.make(first, last))
+        if made.shape != (last - first, self.shape[1]):
+            raise ValueError(
+                f"rows {first} to {last - 1} of a table {list(self.shape)} must be "
+                f"[{last - first}, {self.shape[1]}]; got {list(made.shape)}"
+            )
+        if not np.isfinite(made).all():
+            row, column = np.argwhere(~np.isfinite(made))[0].tolist()
+            raise ValueError(f"row {first + row}, column {column} is {made[row, column]}; a view needs finite numbers")
+        return made
+
+
+def rows_of(table: Any) -> Rows:
+    """Return a table for drawing.
+
+    Args:
+        table: a tensor or array [R, C]; captured weights of one sequence; a `Rows`; or anything with a `shape` of two
+            that gives rows by a slice, such as a `numpy.memmap` or a data set of HDF5.
+
+    >>> rows_of([[0.5, 0.5]]).shape
+    (1, 2)
+    """
+    if isinstance(table, Rows):
+        return table
+    if isinstance(table, Weights):
+        batch, heads, queries, keys = table.shape
+        if batch * heads != 1:
+            raise ValueError(f"a map is one sequence and one head; these weights are of {batch} and {heads}")
+        return Rows((queries, keys), lambda first, last: table.weights(rows=slice(first, last)).reshape(-1, keys))
+    if not hasattr(table, "shape"):
+        table = np.asarray(table, np.float32)
+    if len(table.shape) != 2:
+        raise ValueError(f"a map must be [rows, columns]; got {list(table.shape)}")
+    return Rows((int(table.shape[0]), int(table.shape[1])), lambda first, last: table[first:last])
+
+
+def plain(values: Any) -> NDArray[np.float32]:
+    """Return numbers as an array in float32, from any device and type."""
+    if isinstance(values, Tensor):
+        return np.ascontiguousarray(values.detach().to("cpu", torch.float32).numpy())
+    return np.ascontiguousarray(values, dtype=np.float32)

@@ -1,0 +1,214 @@
+"""Panels as the viewer in the browser reads them: a description in JSON, and the bytes of its maps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from regard.explain.panel import (
+    Curves,
+    Frames,
+    GlimpsePath,
+    Heads,
+    MarkedText,
+    Network,
+    Panel,
+    Parameters,
+    Regions,
+    Streamed,
+)
+from regard.explain.rows import plain, rows_of
+from regard.view.blobs import Blobs
+from regard.view.style import Style
+from regard.view.text import visible
+from regard.view.tiles import EXACT_CELLS, FINE_CELLS, LARGEST, Tiling, tiled
+
+_LARGEST_OF_ALL = 1 << 17
+"""Weights of all heads together that are kept in float32 of a panel with many of them."""
+
+
+def payload(panel: Panel, blobs: Blobs, *, first: Style | None = None) -> dict[str, Any]:
+    """Return what the viewer draws of a panel.
+
+    Args:
+        panel: what is drawn.
+        blobs: takes the bytes.
+        first: the style that is shown first, of those that the panel has; None for its usual one.
+    """
+    styles = styles_of(panel)
+    described: dict[str, Any] = {
+        "title": visible(panel.title),
+        "down": visible(panel.down),
+        "along": visible(panel.along),
+        "rows": [visible(name) for name in panel.rows],
+        "columns": [visible(name) for name in panel.columns],
+        "outlined": [list(cell) for cell in panel.outlined],
+        "centres": [float(centre) for centre in panel.centres],
+        "styles": styles,
+        "first": first if first in styles else styles[0],
+    }
+    add = _ADDED.get(type(panel), _plain)
+    return described | add(panel, blobs)
+
+
+def styles_of(panel: Panel) -> list[Style]:
+    """Return the ways in which a panel can be drawn, the usual one first.
+
+    >>> import torch
+    >>> styles_of(Panel("weights", torch.eye(2), rows=("a", "b"), columns=("x", "y")))
+    ['heatmap', 'lines', 'text']
+    """
+    if isinstance(panel, MarkedText):
+        return ["text"]
+    if isinstance(panel, Parameters):
+        return ["tree"]
+    if isinstance(panel, GlimpsePath):
+        return ["picture"]
+    if isinstance(panel, (Regions, Frames)):
+        return ["picture", "heatmap"]
+    if isinstance(panel, Network):
+        return ["picture", "heatmap", "lines"]
+    if isinstance(panel, Curves):
+        return ["curves", "heatmap"]
+    if isinstance(panel, Heads):
+        many: list[Style] = ["heatmap", "lines", "birdseye", "text"]
+        return [*many, "neurons"] if panel.queries is not None and panel.keys is not None else many
+    both = bool(panel.rows) and bool(panel.columns)
+    words: list[Style] = ["lines", "text"] if both else ["text"] if panel.columns else []
+    return ["heatmap", *words]
+
+
+def _plain(panel: Panel, blobs: Blobs) -> dict[str, Any]:
+    return {"kind": "map", "maps": [_map(panel.values, blobs)]}
+
+
+def _streamed(panel: Streamed, blobs: Blobs) -> dict[str, Any]:
+    rows, columns = panel.source.shape
+    how = Tiling(panel.full, panel.signed, exact=rows * columns <= EXACT_CELLS)
+    return {"kind": "map", "maps": [tiled(panel.source, how, blobs)]}
+
+
+def _heads(panel: Heads, blobs: Blobs) -> dict[str, Any]:
+    layers, heads = panel.weights.shape[:2]
+    names = [visible(name) for name in panel.layers] or [str(number) for number in range(1, layers + 1)]
+    every = [panel.weights[layer, head] for layer in range(layers) for head in range(heads)]
+    described: dict[str, Any] = {
+        "kind": "heads",
+        "layers": names,
+        "heads": [visible(name) for name in panel.heads] or [str(number) for number in range(1, heads + 1)],
+        "reading": panel.kind,
+        "maps": _maps(every, blobs),
+        "means": _maps(list(panel.weights.mean(1)), blobs),
+    }
+    if panel.queries is not None and panel.keys is not None:
+        for name, vectors in (("queries", panel.queries), ("keys", panel.keys)):
+            described[name] = _maps([vectors[layer, head] for layer in range(layers) for head in range(heads)], blobs)
+    return described
+
+
+def _marked(panel: MarkedText, blobs: Blobs) -> dict[str, Any]:
+    values = plain(panel.values).tolist()
+    lines = [
+        {"weight": weight, "words": [visible(word) for word in words], "values": _rounded(row[: len(words)])}
+        for weight, words, row in zip(_rounded(panel.line_weights), panel.words, values, strict=True)
+    ]
+    return {"kind": "text", "lines": lines, "maps": []}
+
+
+def _regions(panel: Regions, blobs: Blobs) -> dict[str, Any]:
+    return _plain(panel, blobs) | {
+        "kind": "regions",
+        "picture": _picture(panel.picture, blobs),
+        "grids": [list(grid) for grid in panel.grids],
+    }
+
+
+def _glimpses(panel: GlimpsePath, blobs: Blobs) -> dict[str, Any]:
+    return {
+        "kind": "glimpses",
+        "maps": [],
+        "picture": _picture(panel.picture, blobs),
+        "locations": [_rounded(place) for place in plain(panel.values).tolist()],
+        "retina": [panel.size, panel.scales, panel.factor],
+    }
+
+
+def _frames(panel: Frames, blobs: Blobs) -> dict[str, Any]:
+    heard = plain(panel.spectrogram)
+    low, high = np.percentile(heard, (5, 99.5)) if heard.size else (0.0, 1.0)
+    shades = ((heard - low) / max(high - low, 1e-6)).clip(0.0, 1.0)  # silence is far below everything else
+    bands = np.rint(255.0 * shades).astype(np.uint8)
+    return _plain(panel, blobs) | {
+        "kind": "frames",
+        "spectrogram": [*bands.shape, blobs.add(bands)],
+        "hop": panel.hop,
+    }
+
+
+def _network(panel: Network, blobs: Blobs) -> dict[str, Any]:
+    return _plain(panel, blobs) | {
+        "kind": "network",
+        "places": [_rounded(place) for place in plain(panel.places).tolist()],
+        "groups": [visible(group) for group in panel.groups],
+    }
+
+
+def _curves(panel: Curves, blobs: Blobs) -> dict[str, Any]:
+    return _plain(panel, blobs) | {"kind": "curves"}
+
+
+def _parameters(panel: Parameters, blobs: Blobs) -> dict[str, Any]:
+    sizes = [int(size) for size in panel.values.flatten().tolist()]
+    return {
+        "kind": "tree",
+        "sizes": sizes,
+        "trainable": _rounded(panel.trainable),
+        "shapes": [visible(shape) for shape in panel.shapes],
+        "maps": [],
+    }
+
+
+_ADDED: dict[type[Panel], Callable[[Any, Blobs], dict[str, Any]]] = {
+    Streamed: _streamed,
+    Heads: _heads,
+    MarkedText: _marked,
+    Regions: _regions,
+    GlimpsePath: _glimpses,
+    Frames: _frames,
+    Network: _network,
+    Curves: _curves,
+    Parameters: _parameters,
+}
+
+
+def _map(values: Tensor, blobs: Blobs) -> dict[str, Any]:
+    return _maps([values], blobs)[0]
+
+
+def _maps(maps: Sequence[Tensor], blobs: Blobs) -> list[dict[str, Any]]:
+    """Return several maps of one scale, exact where they are small together."""
+    signed = any(one.numel() and float(one.min()) < 0 for one in maps)
+    full = max((float(one.abs().max()) for one in maps if one.numel()), default=0.0) or 1.0
+    cells, rows = sum(one.numel() for one in maps), sum(len(one) for one in maps)
+    share = LARGEST if len(maps) == 1 else min(LARGEST, _LARGEST_OF_ALL // max(1, rows))
+    fine = len(maps) == 1 or cells <= FINE_CELLS
+    how = Tiling(full, signed, exact=cells <= EXACT_CELLS, largest=share, thumbnail=len(maps) > 1, fine=fine)
+    return [tiled(rows_of(one), how, blobs) for one in maps]
+
+
+def _picture(picture: Tensor, blobs: Blobs) -> list[Any]:
+    """Return height, width and pixels [H, W, 3] of a picture."""
+    values = plain(picture)
+    values = values[None] if values.ndim == 2 else values
+    if picture.is_floating_point():
+        values = 255.0 * values
+    pixels = np.rint(np.broadcast_to(values, (3, *values.shape[1:]))).clip(0, 255).astype(np.uint8)
+    return [*values.shape[1:], blobs.add(pixels.transpose(1, 2, 0))]
+
+
+def _rounded(values: Sequence[float]) -> list[float]:
+    """Return numbers with as many digits as float32 has."""
+    return [float(f"{value:.7g}") for value in values]

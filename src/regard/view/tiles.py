@@ -1,0 +1,236 @@
+r"""Maps of weights as tiles: 8 bits per weight, on a square-root scale, in a pyramid of ever coarser levels.
+
+    q = round(n sign(w) sqrt(|w| / full))        n = 255; 127 of signed values; 31 and 15 of very many maps
+
+Half a step of q is an error of about sqrt(w full) / n of a weight w, so small weights keep their shade. A cell of
+the next level is the largest in magnitude of its four cells below: a single strong weight is seen from any distance.
+Rows come some at a time and only one row of tiles per level is held, never the whole map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.explain.rows import Rows
+from regard.view.blobs import Blobs, Place
+
+TILE = 512
+"""Cells of a tile's sides."""
+MOST_CELLS = 180_000_000
+"""Cells of the finest level that is kept; a larger map begins with a coarser one."""
+FINE_CELLS = 1 << 22
+"""Cells of the panels that have all 8 bits; those with more have 5, for a page that a browser can still hold."""
+EXACT_CELLS = 1 << 18
+"""Cells of the panels whose weights are kept in float32 besides: 1 MiB."""
+LARGEST = 8
+"""Weights of each row that are kept in float32 of a larger map."""
+
+Pixels = NDArray[np.integer[Any]]
+
+
+@dataclass
+class _Level:
+    """One level of the pyramid: rows of pixels go in, tiles come out, pooled rows go on to the level above."""
+
+    columns: int
+    blobs: Blobs
+    above: _Level | None
+    rows: int = 0
+    tiles: list[Place | int] = field(default_factory=list)
+    waiting: list[Pixels] = field(default_factory=list)
+    odd: Pixels | None = None
+
+    def push(self, pixels: Pixels) -> None:
+        """Take more rows [n, columns]."""
+        self.rows += len(pixels)
+        if self.above is not None:
+            pair = pixels if self.odd is None else np.concatenate([self.odd, pixels])
+            even = len(pair) // 2 * 2
+            self.odd = pair[even:] if even < len(pair) else None
+            if even:
+                self.above.push(pooled(pair[:even], 2))
+        while len(pixels):
+            missing = TILE - sum(map(len, self.waiting))
+            self.waiting.append(pixels[:missing])
+            pixels = pixels[missing:]
+            if sum(map(len, self.waiting)) == TILE:
+                self._cut()
+
+    def close(self) -> None:
+        """Write what is left."""
+        if self.waiting:
+            self._cut()
+        if self.above is not None:
+            if self.odd is not None:
+                self.above.push(pooled(self.odd, 2))
+            self.above.close()
+
+    def _cut(self) -> None:
+        strip = np.concatenate(self.waiting)
+        self.waiting = []
+        for begin in range(0, self.columns, TILE):
+            tile = strip[:, begin : begin + TILE]
+            self.tiles.append(self.blobs.add(tile) if tile.any() else 0)
+
+
+def pooled(values: NDArray[Any], side: int) -> NDArray[Any]:
+    """Return the value of largest magnitude of each square of cells; those at the edges may be smaller.
+
+    >>> pooled(np.array([[1, -5, 2], [0, 3, 1]]), 2)
+    array([[-5,  2]])
+    """
+    rows, columns = -(-values.shape[0] // side) * side, -(-values.shape[1] // side) * side
+    if (rows, columns) != values.shape:
+        values = np.pad(values, ((0, rows - values.shape[0]), (0, columns - values.shape[1])))
+    squares = values.reshape(rows // side, side, columns // side, side)
+    high: NDArray[Any] = squares.max((1, 3))
+    if values.dtype.kind == "u":
+        return high
+    low: NDArray[Any] = squares.min((1, 3))
+    extreme: NDArray[Any] = np.where(-low > high, low, high)
+    return extreme
+
+
+def quantised(values: NDArray[np.float32], how: Tiling) -> Pixels:
+    """Return 8 bits per value.
+
+    >>> quantised(np.array([[0.0, 0.25, 1.0]], np.float32), Tiling(1.0))
+    array([[  0, 128, 255]], dtype=uint8)
+    >>> quantised(np.array([[-1.0, 0.25]], np.float32), Tiling(1.0, signed=True))
+    array([[-127,   64]], dtype=int8)
+    """
+    root = np.sqrt((np.abs(values) if how.signed else values.clip(min=0.0)) / how.full).clip(max=1.0)
+    steps: Pixels = np.rint(how.steps * np.copysign(root, values)).astype(np.int8 if how.signed else np.uint8)
+    return steps
+
+
+def largest(values: NDArray[np.float32], count: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return columns and values of the largest magnitudes of each row, [n, count], largest first.
+
+    >>> largest(np.array([[0.1, -0.9, 0.5]], np.float32), 2)
+    (array([[1, 2]], dtype=int32), array([[-0.9,  0.5]], dtype=float32))
+    """
+    size = np.abs(values)
+    part = np.argpartition(size, -count, axis=1)[:, -count:] if count < size.shape[1] else _every(size.shape)
+    found = np.take_along_axis(size, part, 1)
+    order = np.lexsort((part, -found), axis=1)  # of equal weights the first column
+    columns = np.take_along_axis(part, order, 1)
+    return columns.astype(np.int32), np.take_along_axis(values, columns, 1)
+
+
+def _every(shape: tuple[int, ...]) -> NDArray[np.int64]:
+    return np.broadcast_to(np.arange(shape[1]), shape)
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How a map is kept.
+
+    Attributes:
+        full: the magnitude of the largest q.
+        signed: whether values lie below zero.
+        exact: keep all values in float32 besides.
+        largest: else of each row so many.
+        thumbnail: a level of at most 64 cells per side, for pictures of many maps.
+        fine: all 8 bits, or 5 of them.
+    """
+
+    full: float
+    signed: bool = False
+    exact: bool = True
+    largest: int = LARGEST
+    thumbnail: bool = False
+    fine: bool = True
+
+    @property
+    def steps(self) -> int:
+        """The q of the largest magnitude."""
+        return (127 if self.fine else 15) if self.signed else (255 if self.fine else 31)
+
+
+def tiled(rows: Rows, how: Tiling, blobs: Blobs) -> dict[str, Any]:
+    """Return the description of a map for the viewer; its bytes go to `blobs`.
+
+    Args:
+        rows: the map.
+        how: its scale, and what of it is kept exactly.
+        blobs: takes the tiles.
+    """
+    height, width = rows.shape
+    power = 0
+    while _cells(height, power) * _cells(width, power) > MOST_CELLS:
+        power += 1
+    levels = _levels(_cells(width, power), max(_cells(height, power), _cells(width, power)), blobs)
+    exact, columns, values = [], [], []
+    thumbnail = _Thumbnail(rows.shape) if how.thumbnail else None
+    count = 0 if how.exact else min(how.largest, width)
+    for part in _strips(rows, 1 << power):
+        levels[0].push(quantised(pooled(part, 1 << power) if power else part, how))
+        if how.exact:
+            exact.append(part)
+        if count:
+            where, what = largest(part, count)
+            columns.append(where)
+            values.append(what)
+        if thumbnail is not None:
+            thumbnail.push(part)
+    levels[0].close()
+    described: dict[str, Any] = {"rows": height, "columns": width, "full": how.full, "signed": how.signed}
+    described |= {"steps": how.steps, "power": power}
+    described["levels"] = [{"rows": one.rows, "columns": one.columns, "tiles": one.tiles} for one in levels]
+    if how.exact:
+        described["exact"] = blobs.add(np.concatenate(exact))
+    if count:
+        described["largest"] = [count, blobs.add(np.concatenate(columns)), blobs.add(np.concatenate(values))]
+    if thumbnail is not None:
+        small = quantised(thumbnail.cells, how)
+        described["thumbnail"] = [*small.shape, blobs.add(small)]
+    return described
+
+
+def _cells(cells: int, power: int) -> int:
+    return -(-cells // (1 << power))
+
+
+def _levels(columns: int, side: int, blobs: Blobs) -> list[_Level]:
+    """Levels from the finest to one of a single tile, each knowing the one above it."""
+    widths = [columns]
+    while side > TILE:
+        side = -(-side // 2)
+        widths.append(-(-widths[-1] // 2))
+    levels: list[_Level] = []
+    for width in reversed(widths):
+        levels.insert(0, _Level(width, blobs, levels[0] if levels else None))
+    return levels
+
+
+class _Thumbnail:
+    """A picture of a map of at most 64 cells per side."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self._steps = [max(1, -(-side // 64)) for side in shape]
+        self.cells = np.zeros([-(-side // step) for side, step in zip(shape, self._steps, strict=True)], np.float32)
+        self._row = 0
+
+    def push(self, part: NDArray[np.float32]) -> None:
+        """Take more rows."""
+        down, along = self._steps
+        wide = np.pad(part, ((0, 0), (0, -part.shape[1] % along))).reshape(len(part), -1, along)
+        extreme = np.where(-wide.min(2) > wide.max(2), wide.min(2), wide.max(2))
+        for row in extreme:
+            cell = self.cells[self._row // down]
+            cell[:] = np.where(np.abs(row) > np.abs(cell), row, cell)
+            self._row += 1
+
+
+def _strips(rows: Rows, multiple: int) -> Iterator[NDArray[np.float32]]:
+    """Yield rows of a map in float32, about 16 MiB at a time, a multiple of the squares that are pooled."""
+    height, width = rows.shape
+    step = max(1, (1 << 22) // max(1, width) // multiple) * multiple
+    for begin in range(0, height, step):
+        yield rows.read(begin, min(height, begin + step))
