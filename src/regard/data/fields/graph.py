@@ -77,7 +77,8 @@ class GraphField(Field[NamedTexts]):
         return column.counts("ids")
 
     def fits(self, column: Column) -> bool:
-        return super().fits(column) and all_below(column.values["labels"], self.learned.num_names)
+        ids, labels = column.values["ids"], column.values["labels"]
+        return self.encoder is None or (all_below(ids, self.encoder.size) and all_below(labels, self.encoder.num_names))
 
     def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
         words, nodes = nested(column.rows("ids", examples))

@@ -117,7 +117,8 @@ class RecordField(Field[NamedTexts]):
         return column.counts("ids")
 
     def fits(self, column: Column) -> bool:
-        return super().fits(column) and all_below(column.values["names"], self.learned.num_names)
+        ids, names = column.values["ids"], column.values["names"]
+        return self.encoder is None or (all_below(ids, self.encoder.size) and all_below(names, self.encoder.num_names))
 
     def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
         words, counts = nested(column.rows("ids", examples))

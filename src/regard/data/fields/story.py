@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.data.fields.column import Column, Encoded, Ints, Part, flat
+from regard.data.fields.column import Column, Encoded, Ints, Part, all_below, flat
 from regard.data.fields.field import Field
 from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding, nested
 from regard.data.fields.sentences import encoded_sentences
@@ -50,6 +50,9 @@ class StoryField(Field[Tokenizer]):
         ends = np.concatenate(([0], np.cumsum(column.values["ids"] == EOS)))
         found: Ints = np.diff(ends[column.offsets["ids"]])
         return found
+
+    def fits(self, column: Column) -> bool:
+        return self.encoder is None or all_below(column.values["ids"], self.encoder.size)
 
     def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
         words, counts = nested(column.rows("ids", examples))

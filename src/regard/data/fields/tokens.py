@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from regard.data.fields.column import Column, Encoded, Ints, Part, flat
+from regard.data.fields.column import Column, Encoded, Ints, Part, all_below, flat
 from regard.data.fields.field import Field
 from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding, table
 from regard.data.fields.tokenizer import Tokenizer
@@ -54,6 +54,9 @@ class TokensField(Field[Tokenizer]):
 
     def predicted(self, column: Column) -> Ints:
         return column.counts("ids") + self.end
+
+    def fits(self, column: Column) -> bool:
+        return self.encoder is None or all_below(column.values["ids"], self.encoder.size)
 
     def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
         begins = column.offsets["ids"][examples]
