@@ -17,7 +17,7 @@ _ENTITY = re.compile(r"@entity\d+")
 
 
 @dataclass(frozen=True)
-class ClozeReader(Reader):
+class ClozeFile(Reader):
     """Base of the readers: fields "passage" (sentences), "question", "candidates" and "answer".
 
     Args:
@@ -47,7 +47,7 @@ class ClozeReader(Reader):
 
 
 @dataclass(frozen=True)
-class ChildrensBooks(ClozeReader):
+class ChildrensBooks(ClozeFile):
     """The Children's Book Test: 20 numbered sentences, then the question, the answer and the candidates with tabs.
 
     Any number of sentences will do. A blank line, or the number 1, begins another question.
@@ -91,7 +91,7 @@ class ChildrensBooks(ClozeReader):
 
 
 @dataclass(frozen=True)
-class News(ClozeReader):
+class News(ClozeFile):
     """CNN and DailyMail: a folder of `.question` files, or one of them, each with one question about an article.
 
     Blocks with blank lines between them: address, article, question with `@placeholder`, answer, and a line
@@ -130,7 +130,7 @@ class News(ClozeReader):
 
 
 @dataclass(frozen=True)
-class PlainCloze(ClozeReader):
+class PlainCloze(ClozeFile):
     """A question per line: a JSON object, or the columns passage, question, candidates and answer with tabs.
 
     Candidates may be missing, or blank in a column; in a column they have `|` between them. A file that ends in .jsonl
