@@ -105,6 +105,10 @@ def test_predictions_and_views(runs: Path, tmp_path: Path) -> None:
     assert "tab between, or --decode passages=FILE" in refused("view", runs / "small_ads", QUERY)
 
 
+def test_a_dry_run_knows_the_memory_of_wrong_passages(tmp_path: Path) -> None:
+    assert "memory" in asked("train", "small_ads_rerank", "--runs", tmp_path, "--dry-run", *SMALL, *TINY)
+
+
 def test_negatives_of_a_dual_encoder(runs: Path, tmp_path: Path) -> None:
     mined = f"train.negatives={{count: 2, among: 5, found_by: {runs}/small_ads}}"
     asked("train", "small_ads_rerank", "--runs", tmp_path, *SMALL, *TINY, mined)

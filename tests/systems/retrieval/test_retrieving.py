@@ -49,9 +49,13 @@ def model(kind: str = "dual_encoder", **arguments: object) -> torch.nn.Module:
 
 
 def batch(queries: list[list[int]], passages: list[list[int]], negatives: list[list[int]] | None = None) -> Batch:
-    rows = {"query": queries, "passage": passages} | ({} if negatives is None else {"negative": negatives})
+    rows = {"query": queries, "passage": passages}
     tensors = {name: padded(ids, 0) for name, ids in rows.items()}
     tensors |= {f"{name}_lengths": torch.tensor([len(one) for one in ids]) for name, ids in rows.items()}
+    if negatives is not None:
+        shape = (len(queries), len(negatives) // len(queries))
+        tensors["negative"] = padded(negatives, 0).view(*shape, -1)
+        tensors["negative_sizes"] = torch.tensor([len(one) for one in negatives]).view(shape)
     return Batch(tensors, tuple(range(len(queries))), len(queries)).to(torch.get_default_device())
 
 

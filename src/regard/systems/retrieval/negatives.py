@@ -54,7 +54,7 @@ class Mined:
 
 
 class NegativesFeed(Feed):
-    """The batches of another feed with wrong passages: "negative" [B K, S], those of a query together.
+    """The batches of another feed with wrong passages: "negative" [B, K, S], with "negative_sizes" [B, K].
 
     Args:
         inner: batches with "query" and "passage".
@@ -95,11 +95,11 @@ class NegativesFeed(Feed):
         batch = self.inner.batch(place, rank, world)
         chosen = [self._chosen(example, place.epoch) for example in batch.indices]
         numbers = self.examples[np.concatenate(chosen)] if chosen else np.zeros(0, np.int64)
-        tensors, padding = dict(batch.tensors), dict(batch.padding)
-        kind = self.corpus.kinds["passage"]
-        for name, padded in kind.collate("negative", self.corpus.column("passage"), numbers).items():
-            tensors[name], padding[name] = torch.from_numpy(padded.values), padded.padding
-        return replace(batch, tensors=tensors, padding=padding)
+        kind, column = self.corpus.kinds["passage"], self.corpus.column("passage")
+        ids, sizes = (one.values for one in kind.collate("negative", column, numbers).values())
+        shape = (batch.size, self.total)
+        added = {"negative": ids.reshape(*shape, -1), "negative_sizes": sizes.reshape(shape)}
+        return replace(batch, tensors={**batch.tensors, **{name: torch.from_numpy(one) for name, one in added.items()}})
 
     def _chosen(self, example: int, epoch: int) -> NDArray[np.int64]:
         """Return K wrong passages of an example, by number: drawn without replacement, then any others."""

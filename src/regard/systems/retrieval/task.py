@@ -52,14 +52,14 @@ none of them is a negative for another."""
 
 @dataclass(frozen=True)
 class SearchBatch:
-    """Queries with the passage of each, and wrong passages, those of a query together."""
+    """Queries with the passage of each, and wrong passages of each."""
 
     query: Tensor  # [B, Q]
     query_lengths: Tensor  # [B]
     passage: Tensor  # [B, S]
     passage_lengths: Tensor  # [B]
-    negative: Tensor | None = None  # [B K, S']
-    negative_lengths: Tensor | None = None  # [B K]
+    negative: Tensor | None = None  # [B, K, S']
+    negative_sizes: Tensor | None = None  # [B, K], their lengths
 
 
 @dataclass(frozen=True)
@@ -336,8 +336,9 @@ def _candidate_loss(model: nn.Module, found: SearchBatch) -> Loss:
 
 def _all_passages(found: SearchBatch) -> tuple[Tensor, Tensor]:
     """The passages of a batch and the wrong ones behind them, [P, S], and their lengths."""
-    if found.negative is None or found.negative_lengths is None:
+    if found.negative is None or found.negative_sizes is None:
         return found.passage, found.passage_lengths
-    width = max(found.passage.shape[1], found.negative.shape[1])
-    both = [F.pad(one, (0, width - one.shape[1]), value=PAD) for one in (found.passage, found.negative)]
-    return torch.cat(both), torch.cat((found.passage_lengths, found.negative_lengths))
+    wrong = found.negative.flatten(0, 1)  # [B K, S']
+    width = max(found.passage.shape[1], wrong.shape[1])
+    both = [F.pad(one, (0, width - one.shape[1]), value=PAD) for one in (found.passage, wrong)]
+    return torch.cat(both), torch.cat((found.passage_lengths, found.negative_sizes.flatten()))
