@@ -298,6 +298,19 @@ def test_ten_thousand_tokens_open_and_zoom_to_single_weights(browser: Any, tmp_p
         assert opened.evaluate("document.querySelector('.regard-stage').scrollTop") > 100_000
 
 
+def test_what_is_zero_stays_white_at_any_zoom(browser: Any, tmp_path: Path) -> None:
+    """A coarser level, whose cells are the strongest of many, never shows through a finer one."""
+    weights = torch.zeros(1500, 1500)
+    weights[:, 0] = 1.0
+    regard.view.heatmap(weights).save(tmp_path / "a.html")
+    with Opened(browser, tmp_path / "a.html", "#v1.zoom=60") as opened:
+        opened.settle()
+        assert opened.evaluate("document.querySelector('.regard-stage').scrollLeft") == 0
+        shown = opened.evaluate(COLOURS)
+        sides = opened.page.locator("canvas").bounding_box()
+        assert shown["8,29,88"] < 0.05 * sides["width"] * sides["height"]
+
+
 def test_axe_finds_no_violation(browser: Any, tmp_path: Path) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     view = regard.view.heads(WEIGHTS, ROWS, COLUMNS, title="The black cat")
