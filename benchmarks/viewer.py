@@ -91,7 +91,7 @@ def main() -> None:
     print("| viewer | tokens x layers x heads | seconds to make | MB | seconds until drawn |\n|---|---|---|---|---|")
     makers: dict[str, Callable[[Tensor, list[str], Path], Any]] = {"regard": of_regard}
     if given.rivals:
-        makers |= {"bertviz": of_bertviz, "circuitsvis": of_circuitsvis}
+        makers |= {"bertviz": of_bertviz, "circuitsvis (one layer)": of_circuitsvis}
     for size in given.sizes.split(","):
         length, layers, heads = map(int, size.split("x"))
         made, tokens = weights(length, layers, heads), [f"t{number}" for number in range(length)]

@@ -46,7 +46,7 @@ def test_import_is_silent_and_light() -> None:
 
 
 def test_the_public_names_are_these() -> None:
-    assert set(regard.__all__) == {"Mask", "__version__", "capture", "load", "nn", "ops", "register"}
+    assert set(regard.__all__) == {"Mask", "__version__", "capture", "load", "nn", "ops", "register", "view"}
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,6 @@ def test_every_public_name_is_there(package: ModuleType) -> None:
 def test_a_name_asked_for_is_not_hidden_by_a_module(package: ModuleType) -> None:
     """Importing `package.x` puts a module `x` into the package: it must not take the place of what is public."""
     modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
-    assert {name for name in package.__all__ if name in modules} == {"nn", "ops"}.intersection(package.__all__)
+    assert {name for name in package.__all__ if name in modules} == {"nn", "ops", "view"}.intersection(package.__all__)
     with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nothing'"):
         _ = package.nothing

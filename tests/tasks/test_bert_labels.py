@@ -8,6 +8,7 @@ from torch import nn
 
 from regard.data import DataError, Labels, Tokenizer
 from regard.decode.search import Search
+from regard.explain.panel import Heads
 from regard.models import build
 from regard.systems.classification.task import Classification
 from regard.systems.tagging.task import Tagging
@@ -26,7 +27,10 @@ def acceptor(**options: object) -> nn.Module:
 
 @pytest.mark.parametrize(("pooling", "along"), [("last", "<s> looks at"), ("mean", "words look at, the mean")])
 def test_a_picture_has_a_row_for_each_layer(pooling: str, along: str) -> None:
-    (panel,) = LABELS.panels(acceptor(pooling=pooling), "a gem", Search())
+    panel, every = LABELS.panels(acceptor(pooling=pooling), "a gem", Search())
+    assert isinstance(every, Heads)
+    assert every.weights.shape[0] == 3
+    assert every.columns == panel.columns
     assert panel.rows == ("layer 1", "layer 2", "layer 3")
     assert panel.columns == ("<s>", "a", "gem", "</s>")
     assert panel.along == along
@@ -40,7 +44,7 @@ def test_pooling_by_attention_shows_itself() -> None:
 
 
 def test_two_texts_are_one_in_the_picture() -> None:
-    (panel,) = LABELS.panels(acceptor(pooling="last"), "a gem\ttoo long", Search())
+    panel, _ = LABELS.panels(acceptor(pooling="last"), "a gem\ttoo long", Search())
     assert panel.title.startswith("a gem | too long → ")
     assert panel.columns == ("<s>", "a", "gem", "</s>", "too", "long", "</s>")
 

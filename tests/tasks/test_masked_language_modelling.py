@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from regard.data import Batch, Tokenizer
 from regard.decode.search import Search
+from regard.explain.panel import Heads
 from regard.models import build
 from regard.models.outputs import NOTHING, Predicted
 from regard.specials import IGNORE, MASK
@@ -112,7 +113,9 @@ def test_nothing_is_answered_with_nothing() -> None:
 
 
 def test_a_picture_has_a_panel_for_each_layer() -> None:
-    panels = TASK.panels(model(), "the <mask> sleeps , the <mask>", Search())
+    *panels, every = TASK.panels(model(), "the <mask> sleeps , the <mask>", Search())
+    assert isinstance(every, Heads)
+    assert every.weights.shape[::2] == (3, 8)
     assert [panel.title.rsplit(": ", 1)[1] for panel in panels] == ["layer 1 of 3", "layer 2 of 3", "layer 3 of 3"]
     assert all(panel.values.shape == (2, 8) for panel in panels)
     assert panels[0].columns == ("<s>", "the", "<mask>", "sleeps", ",", "the", "<mask>", "</s>")

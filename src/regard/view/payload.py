@@ -50,7 +50,7 @@ def payload(panel: Panel, blobs: Blobs, *, first: Style | None = None) -> dict[s
         "styles": styles,
         "first": first if first in styles else styles[0],
     }
-    add = _ADDED.get(type(panel), _plain)
+    add: Callable[[Any, Blobs], dict[str, Any]] = _ADDED.get(type(panel), _plain)
     return described | add(panel, blobs)
 
 

@@ -90,7 +90,9 @@ def test_a_file_that_is_no_picture_is_one_sentence(here: Path) -> None:
 def test_the_path_is_drawn_over_the_picture(here: Path) -> None:
     asked("view", "runs/small", "light.png", "--output", "path.png")
     assert (here / "path.png").stat().st_size > 3000
-    assert ".png" in refused("view", "runs/small", "light.png", "--output", "path.html")
+    asked("view", "runs/small", "light.png", "--output", "path.html")
+    assert '"kind":"glimpses"' in (here / "path.html").read_text()
+    assert ".png" in refused("view", "runs/small", "light.png", "--output", "path.gif")
 
 
 def test_a_run_that_was_interrupted_ends_as_the_one_that_was_not(here: Path) -> None:

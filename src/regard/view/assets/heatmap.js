@@ -53,34 +53,36 @@ export class HeatMap {
     return whole;
   }
 
-  /** Tiles of the level that fits the zoom, above those of the coarsest. Returns whether all are there. */
+  /** Tiles of the level that fits the zoom; until they have come, the coarsest level. Returns whether they are there. */
   cells(context, matrix, view, area) {
     const last = matrix.levels.length - 1;
     let level = 0;
     while (level < last && Math.min(this.sx, this.sy) * 2 ** (level + 1 + matrix.power) <= 1.4) level++;
-    const whole = this.level(context, matrix, view, area, last);
-    const drawn = level === last ? whole : this.level(context, matrix, view, area, level);
+    const tiles = this.tiles(matrix, view, area, level), whole = tiles.every(({ tile }) => tile !== undefined);
+    this.paint(context, matrix, area, whole ? tiles : this.tiles(matrix, view, area, last), whole ? level : last);
     if (matrix.power && matrix.most && this.sx * 2 ** matrix.power > 3) this.single(context, matrix, view, area);
     if (Math.min(this.sx / 1.6, this.sy * 1.6) >= NUMBERS / 1.6) this.numbers(context, matrix, view, area);
-    return drawn;
+    return whole;
   }
 
-  level(context, matrix, view, area, level) {
-    const { sx, sy } = this, { columns, rows } = matrix.levels[level];
-    const [wide, high] = [sx * 2 ** (level + matrix.power), sy * 2 ** (level + matrix.power)];
-    const table = this.colours(matrix);
-    let whole = true;
-    context.imageSmoothingEnabled = wide < 1;
+  /** The tiles of a level that are seen, and where they begin. */
+  tiles(matrix, view, area, level) {
+    const { columns, rows } = matrix.levels[level], found = [];
+    const [wide, high] = [this.sx * 2 ** (level + matrix.power), this.sy * 2 ** (level + matrix.power)];
     for (let y = Math.floor(view.y / high / TILE); y * TILE < rows && y * TILE * high < view.y + area.height; y++) {
       for (let x = Math.floor(view.x / wide / TILE); x * TILE < columns && x * TILE * wide < view.x + area.width; x++) {
-        const tile = matrix.tile(level, y, x);
-        if (tile === undefined) whole = false;
-        if (!tile) continue;
-        const place = [area.x + x * TILE * wide - view.x, area.y + y * TILE * high - view.y];
-        context.drawImage(this.canvas(tile, table), ...place, tile.width * wide, tile.height * high);
+        found.push({ tile: matrix.tile(level, y, x), left: x * TILE * wide - view.x, top: y * TILE * high - view.y });
       }
     }
-    return whole;
+    return found;
+  }
+
+  paint(context, matrix, area, tiles, level) {
+    const [wide, high] = [this.sx * 2 ** (level + matrix.power), this.sy * 2 ** (level + matrix.power)], table = this.colours(matrix);
+    context.imageSmoothingEnabled = wide < 1;
+    for (const { tile, left, top } of tiles) {
+      if (tile) context.drawImage(this.canvas(tile, table), area.x + left, area.y + top, tile.width * wide, tile.height * high);
+    }
   }
 
   /** The colour of every q, made anew when something about colours has changed. */
