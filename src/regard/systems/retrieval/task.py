@@ -165,6 +165,10 @@ class Retrieving(Task):
         inner = ExampleFeed(split.corpus, counted="query", tokens=None, sentences=MEASURED, pool=_MIXED)
         return self._with_negatives(inner, split, 0)
 
+    def example_batch(self, split: Split, number: int) -> Batch | None:
+        """Return None: the loss of a question is over the passages of its batch, and alone it is zero."""
+        return None
+
     def _with_negatives(self, inner: Feed, split: Split, seed: int) -> Feed:
         """A feed with wrong passages, where the recipe has some."""
         section = self.negatives
