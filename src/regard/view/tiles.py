@@ -81,19 +81,31 @@ class _Level:
 def pooled(values: NDArray[Any], side: int) -> NDArray[Any]:
     """Return the value of largest magnitude of each square of cells; those at the edges may be smaller.
 
+    Args:
+        values: [R, C].
+        side: cells of a square's sides, a power of two.
+
     >>> pooled(np.array([[1, -5, 2], [0, 3, 1]]), 2)
     array([[-5,  2]])
     """
     rows, columns = -(-values.shape[0] // side) * side, -(-values.shape[1] // side) * side
     if (rows, columns) != values.shape:
         values = np.pad(values, ((0, rows - values.shape[0]), (0, columns - values.shape[1])))
-    squares = values.reshape(rows // side, side, columns // side, side)
-    high: NDArray[Any] = squares.max((1, 3))
+    high = _reduced(np.maximum, values, side)
     if values.dtype.kind == "u":
         return high
-    low: NDArray[Any] = squares.min((1, 3))
+    low = _reduced(np.minimum, values, side)
     extreme: NDArray[Any] = np.where(-low > high, low, high)
     return extreme
+
+
+def _reduced(larger: np.ufunc, values: NDArray[Any], side: int) -> NDArray[Any]:
+    """Return one value of each square, by halves: many times faster than a reduction over short axes."""
+    while side > 1:
+        values = larger(values[::2], values[1::2])
+        values = larger(values[:, ::2], values[:, 1::2])
+        side //= 2
+    return values
 
 
 def quantised(values: NDArray[np.float32], how: Tiling) -> Pixels:
