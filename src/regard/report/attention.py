@@ -20,6 +20,7 @@ from regard.report.network import network_map
 from regard.report.page import paragraph
 from regard.report.table import numbers_behind
 from regard.tasks.task import Task
+from regard.view.document import section
 from regard.view.panels import draw
 
 _LARGEST = 3  # columns that the table behind a map names for each row
@@ -47,10 +48,23 @@ def attention(model: nn.Module, task: Task, search: Search, chosen: Sequence[Row
         if parts and len(panels) > 1 and (len(parts) + 1) * len(panels) > _PANELS:
             break
         said = f"{row.prediction.source} → {row.prediction.text}"
-        figures = [panel_figure(panel, heading=said) for panel in panels]
+        keys = [f"example{len(parts) + 1}-{number}" for number in range(1, len(panels) + 1)]
+        figures = [view(panel, key, heading=said) for panel, key in zip(panels, keys, strict=True)]
         parts.append(_article(task, row, figures, wide=len(panels) > 1 or wide(panels[0])))
     why = [paragraph(text(f"{reason[:1].upper()}{reason[1:]}."), kind="soft") for reason in dict.fromkeys(reasons)]
     return joined(why, element("div", parts, class_="looks"))
+
+
+def view(panel: Panel, key: str, *, heading: str = "") -> Markup:
+    """Return one panel as the viewer shows it, and as a figure where no script runs.
+
+    Args:
+        panel: what is drawn.
+        key: under which the state of the view stands in the address of the page.
+        heading: what stands above it.
+    """
+    still = element("noscript", panel_figure(panel, heading=heading))
+    return element("div", Markup(section([panel], key=key)), still, class_="wide" if wide(panel) else None)
 
 
 def _article(task: Task, row: Row, figures: Sequence[Markup], *, wide: bool) -> Markup:

@@ -10,6 +10,8 @@ from functools import cache
 from importlib.resources import files
 
 from regard.report.markup import Markup, element, joined, text
+from regard.view.document import script as view_script
+from regard.view.document import style as view_style
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def document(title: str, lead: str, head: Markup, sections: Sequence[Section], m
         sections: all parts, in order.
         made: a line at the end: by which program, and when.
     """
-    style, script = _asset("report.css"), _asset("sort.js")
+    style, script, views = _asset("report.css") + view_style(), _asset("sort.js"), view_script()
     links = [element("a", section.title, href=f"#{section.name}") for section in sections]
     opening = element(
         "header",
@@ -58,7 +60,7 @@ def document(title: str, lead: str, head: Markup, sections: Sequence[Section], m
             element(
                 "head",
                 element("meta", charset="utf-8"),
-                element("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
+                element("meta", http_equiv="Content-Security-Policy", content=_policy(script, views)),
                 element("meta", name="viewport", content="width=device-width, initial-scale=1"),
                 element("title", f"{title} · Regard"),
                 element("style", Markup(style)),
@@ -70,6 +72,7 @@ def document(title: str, lead: str, head: Markup, sections: Sequence[Section], m
                 element("main", [joined(Markup("\n"), section.shown()) for section in sections]),
                 element("footer", element("p", made)),
                 element("script", Markup(script)),
+                element("script", Markup(views), type="module"),
             ),
             lang="en",
         ),
@@ -104,10 +107,11 @@ def _asset(name: str) -> str:
     return (files("regard.report") / "assets" / name).read_text(encoding="utf-8")
 
 
-def _policy(script: str) -> str:
-    """Return what the page may load: nothing but itself; the one script that runs is named by its hash."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+def _policy(*scripts: str) -> str:
+    """Return what the page may load: nothing but itself; the scripts that run are named by their hashes."""
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    named = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src {named}; img-src data: blob:; base-uri 'none'; "
         "form-action 'none'"
     )
