@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,8 @@ def test_a_guided_head_needs_no_choice(runs: Path, tmp_path: Path) -> None:
     assert not (runs / "guided" / "alignment.json").exists()
     assert "layer 2, head 1" in asked("align", runs / "guided", "--split", "test", "--layer", "2", "--head", "1")
     asked("align", runs / "guided", "--split", "test", "--picture", tmp_path / "a.html", "--line", "1", "--line", "3")
-    assert (tmp_path / "a.html").read_text().count('class="framed"') > 4
+    outlined = re.findall(r'"outlined":(\[\[.+?\]\])', (tmp_path / "a.html").read_text())
+    assert sum(len(json.loads(cells)) for cells in outlined) > 4
     assert "layer 3" in refused("align", runs / "guided", "--split", "test", "--layer", "3")
 
 

@@ -195,7 +195,7 @@ def test_what_is_wrong_with_questions_is_one_sentence(reviews: str, tags: str) -
 @pytest.mark.parametrize(
     ("text", "override", "sentence"),
     [
-        (CLASSIFY, "data.format=columns", "data.format is 'columns': it can be endings"),
+        (CLASSIFY, "data.format=columns", "data.format is 'columns'"),
         (TAG, "data.format=labelled", "data.format is 'labelled': it can be columns"),
         (TAG, "tokenizer={kind: characters}", "kind 'characters' does not know words, which have the tags; use words"),
         (CLASSIFY, "tokenizer.joint=true", "tokenizer: joint is for the task "),

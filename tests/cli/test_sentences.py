@@ -35,7 +35,7 @@ def test_hops_are_drawn_into_files(hops: str, tmp_path: Path) -> None:
     for name in ("hops.png", "hops.html"):
         assert asked("view", hops, TEXT, "--output", str(tmp_path / name)) == f"{tmp_path / name}\n"
     assert (tmp_path / "hops.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "hops.html").read_text(encoding="utf-8").count("<th>hop ") == 4
+    assert (tmp_path / "hops.html").read_text(encoding="utf-8").count('"hop ') >= 4
     assert ".png, .svg, .pdf, .html" in refused("view", hops, TEXT, "--output", str(tmp_path / "hops.gif"))
 
 

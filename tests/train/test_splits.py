@@ -32,6 +32,7 @@ MODELS = {
     "bits": "{kind: ntm}",
     "recall": "{kind: memory_transformer, dim: 4, num_heads: 2}",
     "spans": "{kind: span_reader, encoder: {kind: rnn, hidden_dim: 4}}",
+    "retrieve": "{kind: dual_encoder, encoder: {kind: rnn, hidden_dim: 4}}",
 }
 ROWS = 40
 FORMATS = {name: tuple(system.formats) for name, system in systems().items()}
@@ -127,7 +128,7 @@ WANTED: dict[tuple[str, str], dict[str, Value]] = {
     ("answer", "stories"): {"story": ["Ada went home"], "question": "Where is Ada", "answer": "home"},
     ("recall", "table"): {"fact": "x", "source": "a gem", "target": "good"},
     ("recall", "jsonl"): {"fact": "a gem", "source": "a gem", "target": "1"},
-    ("spans", "squad"): SPAN,
+    ("spans", "squad"): {**SPAN, "article": "article 1"},
     ("spans", "spans"): SPAN,
 }
 GENERATED = {
@@ -199,7 +200,7 @@ def test_the_hub_gives_the_fields_of_the_task(task: str, monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load))
     source = "[read.it, read.it]" if systems()[task].two_texts else "read.it"
     made = recipe(task, f"{{format: hub, name: mine, config: small, source: {source}, target: said, test: 'test[:9]'}}")
-    said = {"translate": "0", "classify": "0", "recall": "0", "tag": ["DT", "NN"]}
+    said = {"translate": "0", "classify": "0", "recall": "0", "retrieve": "0", "tag": ["DT", "NN"]}
     answer = task_class(task).answer
     read = [name for name in needed_fields(task) if name != answer]
     wanted = dict.fromkeys(read, row["read"]["it"]) | ({} if answer is None else {answer: said[task]})  # type: ignore[index]

@@ -132,9 +132,10 @@ def abbreviated(names: Sequence[str], known: Collection[str] = ()) -> str:
 
 
 def _without_heads(run: Run, own: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return the weights of a run; of a pretraining only the encoder, where the model lacks its heads."""
+    """Return the weights of a run; of a pretraining only the encoder, where the model has other heads behind one."""
     learned = run.tensors()
-    if not _pretrains(task_of(run.folder)) or "word_map.weight" in own:
+    other_heads = "word_map.weight" not in own and any(name.startswith(_SHARED) for name in own)
+    if not _pretrains(task_of(run.folder)) or not other_heads:
         return learned
     pooler = f"{_SHARED}pool_map."  # only classifiers of whole texts have a pooler
     return {

@@ -58,7 +58,8 @@ class EntityMemory(nn.Module):
 
     def __init__(self, dim: int, num_blocks: int) -> None:
         super().__init__()
-        self.keys = nn.Parameter(torch.randn(num_blocks, dim) * _SPREAD)
+        self.keys = nn.Parameter(torch.empty(num_blocks, dim))
+        nn.init.normal_(self.keys, std=_SPREAD)
         self.state_map, self.key_map, self.input_map = (nn.Linear(dim, dim, bias=False) for _ in range(3))
         self.slope = nn.PReLU(init=1.0)
         for layer in (self.state_map, self.key_map, self.input_map):

@@ -60,6 +60,7 @@ class MemoryTransformer(Transformer):
     After Wu et al. 2022, "Memorizing Transformers" (nearest entries of one layer) and Khandelwal et al. 2020; here
     the memory is of other texts, and one softmax over source and memory decides between them instead of a gate.
 
+    >>> import torch
     >>> model = MemoryTransformer(11, 11, Blocks(dim=6, num_heads=2), num_layers=2).eval()
     >>> stored = model.store(torch.randint(4, 11, (100, 3)), torch.full((100,), 3))    # a hundred texts of three words
     >>> source, target = torch.randint(4, 11, (2, 7)), torch.randint(4, 11, (2, 5))

@@ -35,6 +35,7 @@ class GraphTables:
         by: nodes with labels are divided by the hash of their id, or in the order of the file.
         valid, test: the shares to validate and to test on.
         salt: another text, another division by hash.
+        fold: number of the fold, from 0, by hash: the test nodes of all folds are disjoint.
         encoding: of both files.
         max_line: the longest line in bytes; a longer one is a bad line.
         bad_lines: "refuse" raises at the first line that is no node and no edge, "skip" counts and leaves it out.
@@ -57,6 +58,7 @@ class GraphTables:
     valid: float = field(default=0.1, kw_only=True)
     test: float = field(default=0.1, kw_only=True)
     salt: str = field(default="", kw_only=True)
+    fold: int = field(default=0, kw_only=True)
     encoding: str = field(default="utf-8", kw_only=True)
     max_line: int = field(default=LONGEST, kw_only=True)
     bad_lines: Literal["refuse", "skip"] = field(default="refuse", kw_only=True)
@@ -128,7 +130,9 @@ class GraphTables:
         """The nodes with labels, divided."""
         known = [number for number, label in enumerate(labels) if label is not None]
         places = [
-            share(names[number], self.salt) if self.by == "source" else 1 - (place + 1) / len(known)
+            (share(names[number], self.salt) - self.fold * self.test) % 1.0
+            if self.by == "source"
+            else 1 - (place + 1) / len(known)
             for place, number in enumerate(known)
         ]
         ends: list[Part] = [
