@@ -118,7 +118,7 @@ def test_nodes_with_labels_are_divided(tmp_path: Path) -> None:
     other = tables(tmp_path, nodes, "", valid=0.2, test=0.3, salt="x").read().parts
     assert hashed["test"].tolist() != other["test"].tolist()
     folds = [tables(tmp_path, nodes, "", test=0.25, fold=fold).read().parts["test"].tolist() for fold in range(4)]
-    assert sorted(sum(folds, [])) == list(range(100))
+    assert sorted(node for fold in folds for node in fold) == list(range(100))
     ordered = tables(tmp_path, nodes, "", by="order", valid=0.2, test=0.3).read().parts
     assert {part: (int(members[0]), len(members)) for part, members in ordered.items()} == {
         "train": (0, 50), "valid": (50, 20), "test": (70, 30)
