@@ -141,7 +141,7 @@ CLAIMS = (
     Claim(
         "diaries_coattention",
         ("spans", "diaries of two", "dynamic coattention"),
-        "diaries_coattention train.steps=400 train.valid_every=400 data.valid_size=200",
+        "diaries_coattention",
         _THREE,
     ),
     Claim("babi", ("answer", "bAbI", "memory network"), "python -m benchmarks.babi PATH --restarts 3", ()),
