@@ -67,6 +67,7 @@ def test_recipes_are_listed_and_printed() -> None:
     assert done.exit_code == 0
     for name in shipped():
         assert f"regard train {name}" in done.output
+    assert "Gallery:" not in done.output
     assert RUN.invoke(app, ["recipes", "dates"]).output == shipped()["dates"].read_text()
 
 

@@ -58,5 +58,6 @@ def _print_reference(key: str | None, *, markdown: bool) -> None:
 
 
 def _head(text: str) -> list[str]:
-    """The comment that a recipe begins with: its command, what it gives, what it costs."""
-    return [line.removeprefix("#").strip() for line in takewhile(lambda line: line.startswith("#"), text.splitlines())]
+    """The comment that a recipe begins with: its command, what it gives, what it costs; not what the gallery shows."""
+    lines = [line.removeprefix("#").strip() for line in takewhile(lambda line: line.startswith("#"), text.splitlines())]
+    return [line for line in lines if not line.startswith("Gallery:")]
