@@ -94,7 +94,7 @@ class Interval(NamedTuple):
 
     @property
     def signature(self) -> str:
-        """How it was computed, as sacrebleu prints it: `bs:1000|seed:0`, with the level."""
+        """Computation, as sacrebleu prints it: `bs:1000|seed:0`, with the level."""
         return f"bs:{self.samples}|level:{self.level:g}|seed:{self.seed}"
 
 

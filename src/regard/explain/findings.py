@@ -63,7 +63,7 @@ def _erasure(study: Study) -> str:
 
 
 def conclusion(study: Study) -> str:
-    """What one may claim."""
+    """Conclusion: the claim that the figures allow."""
     gain = study.erased["attention"].comprehensiveness - study.erased["random"].comprehensiveness
     if float(study.uniform.mean()) < _UNMOVED:
         return "So: do not read the weights as reasons. The model would answer the same without them."

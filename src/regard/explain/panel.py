@@ -1,4 +1,4 @@
-"""What a view shows: tables of numbers with names for rows and columns, and what they lie over.
+"""Contents of a view: tables of numbers with names for rows and columns, and what they lie over.
 
 Tasks make panels, `regard.view` draws them; neither knows the other.
 """
@@ -152,7 +152,7 @@ class Curves(Panel):
 
 @dataclass(frozen=True)
 class Parameters(Panel):
-    """What a model is made of: `values` [N, 1] are the numbers of parameters of its parts, `rows` their names.
+    """Parts of a model: `values` [N, 1] are the numbers of parameters of its parts, `rows` their names.
 
     Names with dots in them are parts of parts: `encoder.layers.0.cross`.
 

@@ -1,4 +1,4 @@
-"""Where a model errs: examples by loss, length, frequency, position, and which class is taken for which."""
+"""Errors of a model: examples by loss, length, frequency, position, and which class is taken for which."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _PACKAGES = ("torch", "numpy", "tokenizers", "accelerate", "sacrebleu")
 
 @dataclass(frozen=True)
 class Record:
-    """How a run was trained.
+    """Circumstances of a training: command, warnings, time, versions, machine.
 
     Attributes:
         command: as it was given.

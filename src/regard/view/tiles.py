@@ -141,7 +141,7 @@ def _every(shape: tuple[int, ...]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Tiling:
-    """How a map is kept.
+    """Storage of a map.
 
     Attributes:
         full: the magnitude of the largest q.

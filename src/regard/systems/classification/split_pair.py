@@ -81,7 +81,7 @@ class Parted(NamedTuple):
         return there + back
 
     def _places(self, size: int, longest: int) -> _Places:
-        """Where the T tokens of a row stand in its parts of `longest` tokens."""
+        """Places of the T tokens of a row in its parts of `longest` tokens."""
         place = torch.arange(size, device=self.lengths.device)
         first, second = self.lengths.unsqueeze(1).chunk(2)  # [B, 1]
         begin = first + 1  # of the second text

@@ -23,7 +23,7 @@ _BARS = 30  # characters of a candidate that is certain
 
 
 class Pointed(NamedTuple):
-    """Where a model points.
+    """Targets of a model's pointers.
 
     Attributes:
         weights: s [S], over the words of the passage.

@@ -1,4 +1,4 @@
-"""How a passage meets its question: what each word of the passage is told of it."""
+"""Interactions of a passage and its question: the information that each word of the passage gets."""
 
 from __future__ import annotations
 
