@@ -21,12 +21,18 @@ def check_data(recipe: Recipe) -> None:
     if two is not None:
         if source is not None and not (isinstance(source, list) and len(source) == 2):
             raise ValueError(f"source has two columns, {two}; got {source!r}")
-    elif isinstance(source, list) and (len(source) != 2 or not recipe.reads_pairs or recipe.spells):
+    elif isinstance(source, list) and (len(source) != 2 or not _reads_two(recipe)):
         raise ValueError(
             "source has one column, or two for labels by a model that reads two texts: kind esim or "
-            "decomposable_attention, an acceptor with pair_dim or comparison, or encoder {kind: bert}"
+            "decomposable_attention, an acceptor with pair_dim or comparison, or encoder {kind: bert}; or two for tags "
+            "by an encoder with feature_dim"
         )
     recipe.data.check()
+
+
+def _reads_two(recipe: Recipe) -> bool:
+    """Return whether the model of a recipe reads two texts, or words and their features."""
+    return recipe.reads_features or (recipe.reads_pairs and not recipe.spells)
 
 
 def check_tokenizer(recipe: Recipe) -> None:

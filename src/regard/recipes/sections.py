@@ -425,9 +425,14 @@ class Recipe(Section):
         return getattr(getattr(self.model, "encoder", None), "characters", None) is not None
 
     @property
+    def reads_features(self) -> bool:
+        """True if the model also reads a feature of each word, a second column."""
+        return getattr(getattr(self.model, "encoder", None), "feature_dim", None) is not None
+
+    @property
     def pairs(self) -> bool:
         """True if an example has two texts that are read as one field."""
-        if self.system.two_texts is not None:
+        if self.system.two_texts is not None or self.reads_features:
             return False
         return isinstance(getattr(self.data, "source", None), list) or bool(getattr(self.data, "pairs", False))
 

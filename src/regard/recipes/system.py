@@ -35,6 +35,7 @@ SharedKey = Literal[
     "model.copy",
     "model.coverage",
     "model.encoder.characters",
+    "model.encoder.feature_dim",
 ]
 """Keys of all recipes that mean something only to some systems; `decode` stands for the settings of a search."""
 
