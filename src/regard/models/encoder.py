@@ -80,7 +80,13 @@ class Encoder(nn.Module):
         spelling: Spelling | None = None,
         features: Tensor | None = None,
     ) -> Encoded:
-        """Encode source ids [B, S] of true `lengths` [B], None where there is no padding, and ids of features [B, S]."""
+        """Encode source ids [B, S] of true `lengths` [B]; None where there is no padding.
+
+        Args:
+            source, lengths: the words.
+            spelling: their letters; for `characters`.
+            features: ids [B, S]; for `feature_dim`.
+        """
         words = self.words(self._turned(check_ids(self, source), lengths))
         if self.characters is not None:
             read = self._turned(spelt(self.characters, spelling), lengths)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.baselines import baselines as printed
+
 from regard.data.example import Example
 from regard.recipes.load import load
 from regard.systems.tagging.baseline import attributes, baselines, most_frequent

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from regard.data.fields.column import Column, Ints
 from regard.data.fields.tokenizer import Tokenizer

@@ -14,6 +14,14 @@ SYSTEM = System(
     metrics=("accuracy",),
     compares=frozenset({"labels", "chunks", "texts"}),
     select=("metric",),
-    uses=frozenset({"model.encoder.characters", "model.encoder.feature_dim", "train.batch", "train.label_smoothing", "train.class_weights"}),
+    uses=frozenset(
+        {
+            "model.encoder.characters",
+            "model.encoder.feature_dim",
+            "train.batch",
+            "train.label_smoothing",
+            "train.class_weights",
+        }
+    ),
     checks={"data": check_data, "tokenizer": check_tokenizer},
 )

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from regard.data.batching.batch import Batch, padded
 from regard.data.example import Examples
-from regard.data.fields.field import Field
 from regard.data.fields.features import FEATURES, FeaturesField, learn_features
+from regard.data.fields.field import Field
 from regard.data.fields.labels import Labels
 from regard.data.fields.spelling import LETTERS, SpellingField, Spelt, letters_of
 from regard.data.fields.tags import TagsField
@@ -127,9 +127,7 @@ class Tagging(Task):
         firsts = self._firsts(tagged.text, tagged.text_lengths)
         tags = tagged.tags[inside(tagged.tags, tagged.tags_lengths)]  # of all words of the batch
         placed = torch.full_like(tagged.text, IGNORE).masked_scatter(firsts, tags)  # [B, T], at their first pieces
-        predicted: Predicted = model(
-            tagged.text, tagged.text_lengths, firsts, placed, tagged.letters, tagged.features
-        )
+        predicted: Predicted = model(tagged.text, tagged.text_lengths, firsts, placed, tagged.letters, tagged.features)
         logits = predicted.logits[firsts]
         smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
         total, nll = token_loss(logits, tags, padding=IGNORE, smoothing=smoothing, weights=weights)
@@ -194,8 +192,8 @@ class Tagging(Task):
         found = words.split(), features.split()
         if FEATURES in self.encoders and len(found[0]) != len(found[1]):
             raise TextError(
-                f"the model reads words, a tab, and a feature of each word; {shortened(text)!r} has {len(found[0])} words "
-                f"and {len(found[1])} features"
+                f"the model reads words, a tab, and a feature of each word; {shortened(text)!r} has {len(found[0])} "
+                f"words and {len(found[1])} features"
             )
         return found
 
