@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import regard
-from regard.models import Encoder
+from regard.models import RecurrentEncoder
 from regard.systems.tagging.transducer import Transducer
 from tests.cli.command import RUN, app, asked, refused
 from tests.mechanism import assert_close
@@ -102,7 +102,9 @@ def test_as_many_features_as_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize("reverse", [False, True])
 def test_features_stand_beside_their_words(reverse: bool) -> None:
     torch.manual_seed(0)
-    encoder = Encoder(11, embedding_dim=3, hidden_dim=4, reverse=reverse, feature_dim=2, num_features=7).double()
+    encoder = RecurrentEncoder(
+        11, embedding_dim=3, hidden_dim=4, reverse=reverse, feature_dim=2, num_features=7
+    ).double()
     seen: list[torch.Tensor] = []
     encoder.layers.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
     model = Transducer(encoder, 5).double()
@@ -119,4 +121,4 @@ def test_features_stand_beside_their_words(reverse: bool) -> None:
 
 def test_the_model_says_that_features_are_missing() -> None:
     with pytest.raises(ValueError, match="feature_dim"):
-        Encoder(9, embedding_dim=3, hidden_dim=4, feature_dim=2)(torch.ones(1, 2).long())
+        RecurrentEncoder(9, embedding_dim=3, hidden_dim=4, feature_dim=2)(torch.ones(1, 2).long())
