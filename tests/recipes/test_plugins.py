@@ -15,7 +15,7 @@ from regard import registry
 from regard.data.problems import DataError
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import load
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.runs.folder import RunError
 from regard.runs.run import Run
 from regard.train.report import report
@@ -315,7 +315,7 @@ def test_a_cache_knows_the_source_of_a_reader(recipe: Path, tmp_path: Path) -> N
 
 def test_a_name_is_known_where_its_module_is_named_alone(recipe: Path, tmp_path: Path) -> None:
     load(str(recipe))
-    other = Document.read(recipe).overridden(["plugins=[]", "data={format: digits}"])
+    other = RecipeDocument.read(recipe).overridden(["plugins=[]", "data={format: digits}"])
     (tmp_path / "other.yaml").write_text(json.dumps(other.content))
     with pytest.raises(RecipeError, match=r"model.attention.score.name is 'distance'"):
         load(str(tmp_path / "other.yaml"))
