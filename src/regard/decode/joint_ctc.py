@@ -69,7 +69,7 @@ class PrefixScores:
         return PrefixScores(self.emission, self.probs, *kept)
 
     def following(self, blank: int) -> Tensor:
-        """Return log ψ of each prefix extended by each symbol, [N, V]; at EOS, log p of the prefix as complete output."""
+        """Return log ψ of each prefix extended by each symbol, [N, V]; at EOS, log p of the prefix as output."""
         before = torch.logaddexp(self.in_blank, self.in_symbol)  # [N, T + 1]
         # ψ of the prefix lies between its largest forward variable and T + 1 times that. Relative to it, the product of
         # probabilities in float64 loses nothing but symbols below e^-700, which no search would take.
@@ -120,7 +120,7 @@ class JointCTC:
     .. math:: \log p(c \mid h) = (1 - \lambda) \log p_{att}(c \mid h)
               + \lambda \big(\log \psi(h \cdot c) - \log \psi(h)\big)
 
-    with :math:`\psi(h)` the CTC probability of all outputs that start with h, and at EOS that of h as complete output.
+    with :math:`\psi(h)` the CTC probability of all outputs that start with h, and at EOS that of h as the output.
     The scores of a finished hypothesis sum to
     :math:`(1 - \lambda) \log p_{att}(y \mid x) + \lambda \log p_{ctc}(y \mid x)`.
 
