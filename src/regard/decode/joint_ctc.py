@@ -135,7 +135,7 @@ class JointCTC:
     log-probability -inf. Time and memory of a step are linear in T and V.
 
     Watanabe, Hori, Kim, Hershey & Hayashi 2017, "Hybrid CTC/Attention Architecture for End-to-End Speech Recognition",
-    section III-B and algorithm 2; Hori, Watanabe & Hershey 2017, "Joint CTC/attention decoding". The papers add scores of
+    section III-B and algorithm 2; Hori, Watanabe & Hershey 2017, "Joint CTC/attention decoding". They add scores of
     whole prefixes; the sum of the differences per step is equal.
 
     >>> from regard.decode import Search, generate
