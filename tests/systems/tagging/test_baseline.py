@@ -18,11 +18,23 @@ def tagged(words: str, tags: str) -> Example:
 def test_the_attributes_of_a_word_by_hand() -> None:
     first, second = attributes(["Re-sold", "ABC"], ["VB", "NN"])
     assert first == [
-        *("w0=Re-sold", "w1=ABC", "w0,1=Re-sold ABC", "lower=re-sold", "p1=R", "s1=d", "p2=Re", "s2=ld", "p3=Re-"),
+        *(
+            "w0=Re-sold",
+            "w1=ABC",
+            "w0,1=Re-sold ABC",
+            "ending1=ABC",
+            "lower=re-sold",
+            "p1=R",
+            "s1=d",
+            "p2=Re",
+            "s2=ld",
+            "p3=Re-",
+        ),
         *("s3=old", "p4=Re-s", "s4=sold", "capital", "hyphen", "f0=VB", "f1=NN", "f0,1=VB NN"),
     ]
-    assert {"w-1=Re-sold", "capitals", "s3=ABC", "f-1=VB", "f-1,0=VB NN"} <= set(second)
+    assert {"w-1=Re-sold", "capitals", "s3=ABC", "f-1=VB", "f-1,0=VB NN", "ending-1=old"} <= set(second)
     assert not any(name.startswith(("p4", "s4", "f1", "w1")) for name in second)
+    assert "f-1,0,1=A B C" in attributes(["a", "b", "c"], ["A", "B", "C"])[1]
     assert not any(name.startswith("f") for one in attributes(["a", "b"]) for name in one)
 
 

@@ -18,25 +18,31 @@ from regard.tasks.splits import examples
 
 AFFIXES = range(1, 5)
 """Letters of prefixes and suffixes."""
+PENALTIES = (0.03, 0.3)
+"""Weights of the squares of the parameters; the validation split chooses one."""
 _AROUND = range(-2, 3)
-_SETTINGS = {"c1": 0.0, "c2": 1.0, "max_iterations": 100, "feature.possible_transitions": True}
-"""Of L-BFGS, with crfsuite's own weight of the squares."""
+_WORDS = ((-1, 0), (0, 1))
+_FEATURES = ((-2, -1), (-1, 0), (0, 1), (1, 2), (-2, -1, 0), (-1, 0, 1), (0, 1, 2))
+"""Neighbours that are read together, of words and of features."""
 
 
 def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield name and metrics of each baseline, on test, or on valid where there is no test."""
-    train = list(examples(recipe, "train") or ())
-    asked = list(examples(recipe, "test") or examples(recipe, "valid") or ())
-    references = [[" ".join(one.fields["tags"])] for one in asked]
+    train, valid = (list(examples(recipe, split) or ()) for split in ("train", "valid"))
+    test = list(examples(recipe, "test") or valid)
+    yield "most frequent tag", _scores(recipe, most_frequent(train, test), test)
+    for name, features in (("CRF", False), ("CRF, with features", True)):
+        if features and not recipe.reads_features:
+            continue
+        trials = [crf(train, (valid, test), penalty, features=features) for penalty in PENALTIES]
+        chosen, first = [_scores(recipe, answers, valid) for answers, _ in trials], recipe.metrics[0].label
+        best = max(range(len(trials)), key=lambda number: chosen[number][first])
+        yield name, _scores(recipe, trials[best][1], test)
 
-    def scores(answers: Sequence[Sequence[str]]) -> dict[str, float]:
-        said = [" ".join(tags) for tags in answers]
-        return {one.label: one(said, references).value for one in recipe.metrics}
 
-    yield "most frequent tag", scores(most_frequent(train, asked))
-    yield "CRF", scores(crf(train, asked, features=False))
-    if recipe.reads_features:
-        yield "CRF, with features", scores(crf(train, asked, features=True))
+def _scores(recipe: Recipe, answers: Sequence[Sequence[str]], asked: Sequence[Example]) -> dict[str, float]:
+    said, references = [" ".join(tags) for tags in answers], [[" ".join(one.fields["tags"])] for one in asked]
+    return {one.label: one(said, references).value for one in recipe.metrics}
 
 
 def most_frequent(train: Sequence[Example], asked: Sequence[Example]) -> list[list[str]]:
@@ -52,11 +58,13 @@ def most_frequent(train: Sequence[Example], asked: Sequence[Example]) -> list[li
     return [[usual.get(word, other) for word in one.fields["text"]] for one in asked]
 
 
-def crf(train: Sequence[Example], asked: Sequence[Example], *, features: bool) -> list[list[str]]:
-    """Return the tags of a linear-chain CRF (Lafferty, McCallum & Pereira 2001)."""
+def crf(
+    train: Sequence[Example], asked: Sequence[Sequence[Example]], penalty: float, *, features: bool
+) -> list[list[list[str]]]:
+    """Return the tags of several splits by a linear-chain CRF (Lafferty, McCallum & Pereira 2001)."""
     import pycrfsuite
 
-    trainer = pycrfsuite.Trainer(verbose=False, params=_SETTINGS)
+    trainer = pycrfsuite.Trainer(verbose=False, params={"c2": penalty, "max_iterations": 100})
     for one in train:
         trainer.append(_attributes(one, features=features), one.fields["tags"])
     with tempfile.TemporaryDirectory() as folder:
@@ -64,7 +72,7 @@ def crf(train: Sequence[Example], asked: Sequence[Example], *, features: bool) -
         trainer.train(path)
         tagger = pycrfsuite.Tagger()
         tagger.open(path)
-        return [tagger.tag(_attributes(one, features=features)) for one in asked]
+        return [[tagger.tag(_attributes(one, features=features)) for one in split] for split in asked]
 
 
 def _attributes(example: Example, *, features: bool) -> list[list[str]]:
@@ -75,27 +83,28 @@ def attributes(words: Sequence[str], features: Sequence[str] = ()) -> list[list[
     """Return the attributes of each word: words around it, pairs of them, its affixes and shape; features likewise.
 
     >>> attributes(["In", "1998"])[1]
-    ['w-1=In', 'w0=1998', 'w-1,0=In 1998', 'lower=1998', 'p1=1', 's1=8', 'p2=19', 's2=98', 'p3=199', 's3=998',
-     'p4=1998', 's4=1998', 'digit']
+    ['w-1=In', 'w0=1998', 'w-1,0=In 1998', 'ending-1=In', 'lower=1998', 'p1=1', 's1=8', 'p2=19', 's2=98', 'p3=199',
+     's3=998', 'p4=1998', 's4=1998', 'digit']
     """
     return [
         [
-            *_neighbours("w", words, place),
+            *_neighbours("w", words, place, _WORDS),
+            *(f"ending{step}={words[place + step][-3:]}" for step in (-1, 1) if 0 <= place + step < len(words)),
             *_shape(words[place]),
-            *(_neighbours("f", features, place) if features else ()),
+            *(_neighbours("f", features, place, _FEATURES) if features else ()),
         ]
         for place in range(len(words))
     ]
 
 
-def _neighbours(name: str, row: Sequence[str], place: int) -> Iterator[str]:
-    """Yield the values around a place, and the pairs that it is in."""
+def _neighbours(name: str, row: Sequence[str], place: int, groups: Sequence[Sequence[int]]) -> Iterator[str]:
+    """Yield the values around a place, and groups of them."""
     for offset in _AROUND:
         if 0 <= place + offset < len(row):
             yield f"{name}{offset}={row[place + offset]}"
-    for first in (-1, 0):
-        if 0 <= place + first < len(row) - 1:
-            yield f"{name}{first},{first + 1}={row[place + first]} {row[place + first + 1]}"
+    for group in groups:
+        if place + group[0] >= 0 and place + group[-1] < len(row):
+            yield f"{name}{','.join(map(str, group))}={' '.join(row[place + offset] for offset in group)}"
 
 
 def _shape(word: str) -> Iterator[str]:
