@@ -13,7 +13,7 @@ order of their speed. The order used here, per call:
 | CUDA, capability 9.0 | half | the same with gradients | flash, cuDNN, memory-efficient, plain |
 | any other | any | any | PyTorch's own |
 
-Outside of CUDA graphs, reads of up to 1,024 pairs and up to 256 channels use PyTorch's order without cuDNN (see below).
+In eager mode, reads of up to 1,024 pairs and 256 channels use PyTorch's order without cuDNN (see below).
 
 The orders of capability 9.0 apply to that capability only: on others cuDNN is reported slower than flash attention
 (0.82 times on an A100, 0.88 on an RTX of the following generation).
@@ -22,7 +22,7 @@ Rows two and three occur in step-by-step decoding. On an H200 the plain backend 
 memory-efficient kernel there, forward and backward. In row four, for 64 sequences of 32 tokens with 8 heads, the
 memory-efficient kernel takes 11 µs, 34 with gradients; cuDNN, PyTorch's choice, 16 and 45; flash 17 and 77. In the next
 two rows, with a single head of 256, flash takes 10 µs, 42 with gradients; memory-efficient 12 and 107; cuDNN 15 and 49;
-plain 88 with gradients. Under padding, which flash does not support, memory-efficient takes 20 and 115, cuDNN 26 and 63.
+plain 88 with gradients. Under padding, which flash lacks, memory-efficient takes 20 and 115, cuDNN 26 and 63.
 
 These are GPU times in a CUDA graph. In eager mode, a read of up to 1,024 pairs is bound by kernel launches: any single
 kernel is faster than the six of the plain backend, and setting an order takes longer than the kernel. PyTorch's order
