@@ -13,9 +13,8 @@ from safetensors.torch import load_file, save_file
 from regard.data.problems import DataError
 from regard.systems.retrieval import bm25, vector_search
 from regard.systems.retrieval.bm25 import BM25, words_of
-from regard.systems.retrieval.index import Index
+from regard.systems.retrieval.index import Index, nearest
 from regard.systems.retrieval.ranking import Ranking, fused
-from regard.systems.retrieval.vector_search import nearest
 
 PASSAGES = ["A red car, a red roof.", "a blue car", "ein Haus für dich", "the boat", "red"]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.data.batching.batch import Batch
 from regard.data.random_draws import uniform_draws
 
 _STREAM = 0x9C70  # keeps these draws apart from others of the same seed, epoch and example
@@ -104,3 +105,31 @@ def _grey(values: Tensor) -> Tensor:
         return values
     red, green, blue = values.unbind(1)
     return (0.299 * red + 0.587 * green + 0.114 * blue).unsqueeze(1)
+
+
+@dataclass(frozen=True)
+class AugmentedPictures:
+    """Changes of the pictures of a batch; an example with another caption of a picture is changed in another way.
+
+    Attributes:
+        changes: crops, flips and colours.
+        seed: of the run.
+        field: the pictures, [B, C, H, W].
+
+    >>> import torch
+    >>> batch = Batch({"picture": torch.rand(2, 3, 5, 7)}, (3, 11), 6)
+    >>> changed = AugmentedPictures(PictureAugmentation(crop=0.8), seed=1)(batch, epoch=0)
+    >>> changed["picture"].shape, bool((changed["picture"] == batch["picture"]).all())
+    (torch.Size([2, 3, 5, 7]), False)
+    """
+
+    changes: PictureAugmentation
+    seed: int
+    field: str = "picture"
+
+    def __call__(self, batch: Batch, epoch: int) -> Batch:
+        pictures = self.changes(batch[self.field], batch.indices, seed=self.seed, epoch=epoch)
+        return replace(batch, tensors={**batch.tensors, self.field: pictures})
+
+    def __str__(self) -> str:
+        return "changed pictures"

@@ -30,8 +30,8 @@ from regard.nn.glimpse import location_loss
 from regard.protocol import device_of
 from regard.recipes.sections import Recipe
 from regard.specials import IGNORE
-from regard.systems.glimpses.checks import section_of
 from regard.systems.glimpses.glimpse_network import GlimpseNetwork
+from regard.systems.glimpses.sections import section_of
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction

@@ -30,9 +30,8 @@ from regard.ops.weights import Weights
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS, FRAME, IGNORE, MASK, MASKED
-from regard.systems.masked_language_model.checks import MIDDLE
 from regard.systems.masked_language_model.feed import FIXED, MaskedFeed, WindowFeed
-from regard.systems.masked_language_model.sections import MaskedTraining
+from regard.systems.masked_language_model.sections import MIDDLE, MaskedTraining
 from regard.tasks.input_output import no_head
 from regard.tasks.length_check import check_text_lengths, max_text_length
 from regard.tasks.loss import Loss, token_loss
