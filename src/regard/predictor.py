@@ -30,8 +30,7 @@ from regard.tasks.ensemble import make_ensemble
 from regard.tasks.inputs import check_inputs
 from regard.tasks.output_set import search_within
 from regard.tasks.prediction import Prediction
-from regard.tasks.registry import task_class
-from regard.tasks.task import Task
+from regard.tasks.task import Task, task_class
 from regard.view.view import View
 
 Only = Iterable[str] | Path | Trie

@@ -1,6 +1,5 @@
 """Command line `regard`, one file per subcommand."""
 
-from regard.cli.app import app
-from regard.cli.main import main
+from regard.cli.app import app, main
 
 __all__ = ["app", "main"]

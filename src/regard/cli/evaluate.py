@@ -72,7 +72,7 @@ def command(
     check_runs(run, others, overrides=[f"decode.{one}" for one in decode or []])
     check_output(predictions)
 
-    from regard.cli.advice import explain_file_error
+    from regard.cli.early_checks import explain_file_error
     from regard.evaluate.metric_result import format_number, strict
     from regard.predictor import load
     from regard.runs.files import DiskError

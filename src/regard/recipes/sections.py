@@ -12,12 +12,12 @@ from pydantic import BeforeValidator, Field, SerializeAsAny, create_model, field
 
 from regard.decode.search import Search
 from regard.recipes.data_section import DataSection
-from regard.recipes.duration import seconds
 from regard.recipes.files import DataFile
 from regard.recipes.section import Model, Section
 from regard.recipes.source import entries
 from regard.recipes.system import System, system_of
 from regard.recipes.vectors_section import VectorsSection
+from regard.recipes.yaml_values import seconds
 from regard.specials import SPECIALS
 
 if TYPE_CHECKING:

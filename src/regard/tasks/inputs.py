@@ -25,8 +25,7 @@ from regard.recipes.file_data import (
     measured_section,
 )
 from regard.recipes.sections import Recipe
-from regard.tasks.registry import task_class
-from regard.tasks.task import Task
+from regard.tasks.task import Task, task_class
 
 Answer = TypeVar("Answer")
 

@@ -22,8 +22,10 @@ from regard.data.fields.target_kinds import ONE_LABEL
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.formats.joined_texts import SECOND, JoinedTexts
 from regard.data.problems import DataError
+from regard.parts import imported
 from regard.recipes.data_section import FieldLayout
 from regard.recipes.sections import Recipe, TokenizerPart
+from regard.recipes.system import system_of
 from regard.specials import EOS, PAD, UNK
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.input_output import InputOutput
@@ -384,3 +386,9 @@ def in_batches(
         part = order[begin : begin + size]
         ids = [list(rows[index]) or [UNK] for index in part]
         yield part, padded(ids, PAD).to(device), torch.tensor([len(row) for row in ids], device=device)
+
+
+def task_class(task: str) -> type[Task]:
+    """Return the class of a task."""
+    made: type[Task] = imported(system_of(task).task)
+    return made

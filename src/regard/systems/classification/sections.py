@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.data_section import FieldLayout, SplitName
+from regard.recipes.data_section import FieldLayout, GeneratedData, SplitName
 from regard.recipes.data_sections import Files, HubData, JsonlData, LabelledData, SplitFiles, TableData
-from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 from regard.systems.classification.target_section import TargetData
 

@@ -17,8 +17,7 @@ from torch.nn import functional as F
 from regard.data.batching.batch import Batch
 from regard.data.example import Examples
 from regard.data.fields.field import Field
-from regard.data.fields.labels import Labels
-from regard.data.fields.tags import TagsField
+from regard.data.fields.labels import Labels, TagsField
 from regard.data.fields.vector_shape import VectorShape
 from regard.data.fields.vectors import VectorsField, array_of
 from regard.data.pictures.reading import PictureShape, Source, read_picture

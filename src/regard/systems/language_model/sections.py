@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.generated_sections import GeneratedData
+from regard.recipes.data_section import GeneratedData
 from regard.recipes.section import Section
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from regard.recipes.data_section import GeneratedData
 from regard.recipes.files import DataFile
-from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.recipes.copying import check_copying
+from regard.recipes.checks import check_copying
 from regard.recipes.system import System
 from regard.systems.records.sections import E2EData, InnsData, RecordsData, RecordsTraining, check_tokenizer
 

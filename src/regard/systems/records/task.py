@@ -28,7 +28,7 @@ from regard.models.copying import with_copies
 from regard.models.model_output import ModelOutput
 from regard.nearest import nearest
 from regard.protocol import device_of
-from regard.recipes.copying import copies
+from regard.recipes.checks import copies
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import PAD

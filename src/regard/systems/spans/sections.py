@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from regard.recipes.data_section import DataSection, FieldLayout, SplitName
+from regard.recipes.data_section import DataSection, FieldLayout, GeneratedData, SplitName
 from regard.recipes.data_sections import SplitFiles, SplitSection
-from regard.recipes.generated_sections import GeneratedData
 
 if TYPE_CHECKING:
     from regard.data.example import DataReader, Examples

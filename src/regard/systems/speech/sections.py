@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from regard.recipes.data_section import DataSection, FieldLayout, SplitName
+from regard.recipes.data_section import DataSection, FieldLayout, GeneratedData, SplitName
 from regard.recipes.data_sections import SplitFiles
 from regard.recipes.files import DataFile
-from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section, own_keys
 
 if TYPE_CHECKING:

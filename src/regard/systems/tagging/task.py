@@ -15,9 +15,8 @@ from torch import Tensor, nn
 from regard.data.batching.batch import Batch
 from regard.data.example import Examples
 from regard.data.fields.field import Field
-from regard.data.fields.labels import Labels
+from regard.data.fields.labels import Labels, TagsField
 from regard.data.fields.spelling import LETTERS, SpellingField, WithLetters, letters_of
-from regard.data.fields.tags import TagsField
 from regard.data.fields.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.models.model_output import ModelOutput, log_softmax

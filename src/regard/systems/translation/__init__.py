@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from regard.parts import models
-from regard.recipes.copying import check_copying
+from regard.recipes.checks import check_copying
 from regard.recipes.data_sections import CmudictData, HubData, JsonlData, PairsData, TableData
 from regard.recipes.system import System
 from regard.systems.translation.checks import check_decoding, check_guided, check_tokenizer

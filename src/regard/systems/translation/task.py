@@ -36,7 +36,7 @@ from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.models.model_output import ModelOutput
 from regard.models.transformer import Transformer
 from regard.protocol import device_of
-from regard.recipes.copying import copies
+from regard.recipes.checks import copies
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, PAD, SPECIALS, UNK
