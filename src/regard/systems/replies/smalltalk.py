@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from regard.data.batching.order import permutation, splitmix64
+from regard.data.batching.order import permutation
 from regard.data.example import Example
 from regard.data.generated import Generated
 from regard.data.hash_split import Part
 from regard.data.problems import DataError
+from regard.data.random_draws import Dice, random_numbers
 from regard.systems.replies.dialogues import history
 
 _COLOURS = ("red", "green", "blue", "white", "black", "golden", "tiny", "new")
@@ -70,16 +69,16 @@ class Smalltalk(Generated):
             attempt += 1
 
     def _drawn(self, index: int, attempt: int) -> tuple[list[str], str]:
-        dice = iter(splitmix64(np.arange(16, dtype=np.uint64), self.seed, index, attempt).tolist())
-        topics = permutation(len(_TOPICS), self.seed, index, attempt)[: 1 + next(dice) % self.facts].tolist()
+        dice = Dice(random_numbers(self.seed, index, attempt))
+        topics = permutation(len(_TOPICS), self.seed, index, attempt)[: 1 + dice.below(self.facts)].tolist()
         turns: list[str] = []
         answers: list[tuple[str, str]] = []
         for topic in topics:
             said, heard, question, answer, first, second = _TOPICS[topic]
-            words = first[next(dice) % len(first)], second[next(dice) % len(second)]
+            words = dice.of(first), dice.of(second)
             turns += [said.format(*words), heard.format(*words)]
             answers.append((question, answer.format(*words)))
-        if next(dice) % 3 == 0:
+        if dice.below(3) == 0:
             return turns[:-1], turns[-1]
-        question, answer = answers[next(dice) % len(answers)]
+        question, answer = dice.of(answers)
         return [*turns, question], answer

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from regard.data.batching.order import splitmix64
 from regard.data.example import Example
 from regard.data.generated import Generated
 from regard.data.hash_split import Part
+from regard.data.random_draws import Dice, random_numbers
 from regard.systems.summaries.mail import shortened_body
 
 _TOPICS = ("budget", "harbour", "garden", "library", "canteen", "server", "contract", "survey", "newsletter", "archive")
@@ -71,21 +69,18 @@ class Notices(Generated):
         return self._drawn(index, 0)[0]
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, str]:
-        dice = iter(splitmix64(np.arange(32, dtype=np.uint64), self.seed, index, attempt).tolist())
-
-        def drawn(choices: tuple[str, ...]) -> str:
-            place: int = next(dice) % len(choices)
-            return choices[place]
+        dice = Dice(random_numbers(self.seed, index, attempt))
+        drawn = dice.of
 
         def named() -> tuple[str, str, str]:
             return drawn(_TOPICS), drawn(_EVENTS), drawn(_DAYS)
 
-        said, subject = _NEWS[next(dice) % len(_NEWS)]
+        said, subject = drawn(_NEWS)
         words = named()
         sentences = [drawn(_FILLERS).format(*named()) for _ in range(2)]
-        sentences.insert(next(dice) % 3, said.format(*words))
+        sentences.insert(dice.below(3), said.format(*words))
         lines = [drawn(_OPENINGS), *sentences, drawn(_CLOSINGS)]
-        if next(dice) % 2:
-            old, _ = _NEWS[next(dice) % len(_NEWS)]
+        if dice.below(2):
+            old, _ = drawn(_NEWS)
             lines += [f"> {drawn(_OPENINGS)}", f"> {old.format(*named())}"]
         return "\n".join(lines), subject.format(*words)
