@@ -23,7 +23,7 @@ def check_data(recipe: Recipe) -> None:
     if two is not None:
         if source is not None and not (isinstance(source, list) and len(source) == 2):
             raise ValueError(f"source has two columns, {two}; got {source!r}")
-    elif isinstance(source, list) and (len(source) != 2 or not recipe.reads_pairs or recipe.spells):
+    elif isinstance(source, list) and (len(source) != 2 or not recipe.system.reads_pairs(recipe)):
         raise ValueError(
             "source has one column, or two for labels by a model that reads two texts: kind esim or "
             "decomposable_attention, an acceptor with pair_dim or comparison, or encoder {kind: bert}"

@@ -55,6 +55,11 @@ class DataSection(Section, abc.ABC):
         def format(self) -> str:
             """The name of the format."""
 
+    @property
+    def has_two_texts(self) -> bool:
+        """True if the keys name two texts of an example."""
+        return isinstance(getattr(self, "source", None), list)
+
     @abc.abstractmethod
     def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         """Return the examples of a split; None where the section names none."""

@@ -94,6 +94,15 @@ class System:
         """The sections of its data by `data.format`."""
         return {format_of(section): section for section in self.data}
 
+    def reads_pairs(self, recipe: Recipe) -> bool:
+        """Return whether a model can read two texts with a separator: its vocabulary has a mask token, as BERT's."""
+        encoder = getattr(recipe.model, "encoder", None)
+        return self.compares_texts(recipe) or (encoder is not None and encoder.kind == "bert")
+
+    def joins_texts(self, recipe: Recipe) -> bool:
+        """Return whether an example has two texts that are read as one field."""
+        return self.two_texts is None and recipe.data.has_two_texts
+
     def owned(self) -> dict[tuple[str, str], Any]:
         """Return the default of each key of its own, by section and key."""
         mixins = {"train": self.train, "decode": self.decode, "evaluate": self.evaluate}

@@ -78,7 +78,7 @@ class Task(InputOutput):
             second=cls.context or SECOND,
             group=cls.context or cls.question,
             target_kind=ONE_LABEL,
-            adapt=JoinedTexts if recipe.pairs else lambda found: found,
+            adapt=JoinedTexts if recipe.system.joins_texts(recipe) else lambda found: found,
         )
 
     @classmethod
@@ -88,7 +88,7 @@ class Task(InputOutput):
         Those that learn an encoder keep it with the run. By default the question is a text, and the answer of the form
         that the data have.
         """
-        question = tokens_field(recipe.tokenizer, masked=recipe.reads_pairs)
+        question = tokens_field(recipe.tokenizer, masked=recipe.system.reads_pairs(recipe))
         if cls.answer is None:
             return {cls.question: question}
         return {cls.question: question, cls.answer: cls.reading(recipe).target_kind.field()}

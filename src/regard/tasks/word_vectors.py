@@ -17,8 +17,7 @@ from regard.data.batching.corpus import Corpus
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.formats.word_vectors import WordVectors
 from regard.data.problems import DataError
-from regard.recipes.sections import Recipe
-from regard.recipes.vectors_section import VectorsSection
+from regard.recipes.sections import Recipe, VectorsSection
 from regard.tasks.task import Task
 
 

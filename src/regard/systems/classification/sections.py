@@ -124,6 +124,10 @@ class OpinionsData(GeneratedData):
     seed: int = 0
     """Seed of the sentences; meanings of words are fixed."""
 
+    @property
+    def has_two_texts(self) -> bool:
+        return self.pairs
+
     def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         return reading.adapt(self._made(**self.arguments(split), labelled=reading.answer is not None))
 
@@ -132,7 +136,7 @@ class ClaimsData(GeneratedData):
     """Reports on who is where, each with a claim that is true, false or on somebody else; generated."""
 
     made: ClassVar[str] = "regard.systems.classification.claims:Claims"
-    pairs: ClassVar[bool] = True
+    has_two_texts: ClassVar[bool] = True
 
     format: Literal["claims"]
     """Selects this format."""

@@ -89,7 +89,7 @@ class LanguageModelling(Task):
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
-        return {"text": tokens_field(recipe.tokenizer, masked=recipe.reads_pairs, begin=True, end=True)}
+        return {"text": tokens_field(recipe.tokenizer, masked=recipe.system.reads_pairs(recipe), begin=True, end=True)}
 
     @property
     def tokenizer(self) -> Tokenizer:

@@ -92,7 +92,7 @@ class SpanAnswering(Task):
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
-        text = tokens_field(recipe.tokenizer, masked=recipe.reads_pairs)
+        text = tokens_field(recipe.tokenizer, masked=recipe.system.reads_pairs(recipe))
         return {"question": text, "context": text, "span": SpanField()}
 
     @classmethod
@@ -100,7 +100,7 @@ class SpanAnswering(Task):
         both = known.get("text") or learned_tokenizer(  # "text" is that of a pretrained run
             recipe.tokenizer,
             chain(field_values(train, "context"), field_values(train, "question")),
-            masked=recipe.reads_pairs,
+            masked=recipe.system.reads_pairs(recipe),
         )
         return {"question": both, "context": both}
 

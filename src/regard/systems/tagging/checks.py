@@ -1,4 +1,4 @@
-"""Cross-checks of recipes that tag."""
+"""Cross-checks of recipes that tag, and whether they read letters."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from regard.recipes.sections import Recipe
+
+
+def spells(recipe: Recipe) -> bool:
+    """Return whether the model also reads words by their letters."""
+    return getattr(getattr(recipe.model, "encoder", None), "characters", None) is not None
 
 
 def check_tokenizer(recipe: Recipe) -> None:

@@ -23,6 +23,7 @@ from regard.models.model_output import ModelOutput, log_softmax
 from regard.recipes.data_section import FieldLayout
 from regard.recipes.sections import Recipe
 from regard.specials import IGNORE
+from regard.systems.tagging.checks import spells
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.length_check import check_text_lengths
 from regard.tasks.loss import Loss, token_loss
@@ -71,20 +72,20 @@ class Tagging(Task):
     @classmethod
     def reading(cls, recipe: Recipe) -> FieldLayout:
         read = super().reading(recipe)
-        return replace(read, adapt=WithLetters) if recipe.spells else read
+        return replace(read, adapt=WithLetters) if spells(recipe) else read
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
-        text = tokens_field(recipe.tokenizer, masked=recipe.reads_pairs)
-        letters = {LETTERS: SpellingField()} if recipe.spells else {}
+        text = tokens_field(recipe.tokenizer, masked=recipe.system.reads_pairs(recipe))
+        letters = {LETTERS: SpellingField()} if spells(recipe) else {}
         return {"text": text, **letters, "tags": TagsField()}
 
     @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: FieldEncoders) -> FieldEncoders:
         words = known.get("text") or learned_tokenizer(
-            recipe.tokenizer, field_values(train, "text"), masked=recipe.reads_pairs
+            recipe.tokenizer, field_values(train, "text"), masked=recipe.system.reads_pairs(recipe)
         )
-        letters = {LETTERS: Tokenizer.train(field_values(train, "text"), kind="characters")} if recipe.spells else {}
+        letters = {LETTERS: Tokenizer.train(field_values(train, "text"), kind="characters")} if spells(recipe) else {}
         return {"text": words, **letters, "tags": Labels.train(field_values(train, "tags"))}
 
     def weighted(self, weights: ClassWeights) -> Tagging:
