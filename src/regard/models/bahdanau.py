@@ -14,7 +14,7 @@ from regard.models.bridge import first_state
 from regard.models.decoder_loop import loop_fits, unroll_in_loop
 from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import WordEmbeddings, is_word, output_layer, word_counts
-from regard.models.encoded import AnyEncoder, Encoded, width_of
+from regard.models.encoded import AnyEncoder, Encoded, encoder_or_own, width_of
 from regard.models.generator import AttendingDecoder, DecoderOutput, NextInput
 from regard.models.model_output import ModelOutput
 from regard.models.recurrent_encoder import RecurrentEncoder
@@ -80,17 +80,16 @@ class Bahdanau(AttendingDecoder[DecoderState]):
     ) -> None:
         super().__init__()
         own = isinstance(encoder, int)
-        if isinstance(encoder, int):
-            encoder = RecurrentEncoder(
-                encoder,
-                embedding_dim=embedding_dim,
-                hidden_dim=2 * hidden_dim if bidirectional else hidden_dim,
-                cells=cells,
-                bidirectional=bidirectional,
-                dropout=dropout,
-                scale=scale,
-            )
-        self.encoder = encoder
+        self.encoder = encoder = encoder_or_own(
+            encoder,
+            RecurrentEncoder,
+            embedding_dim=embedding_dim,
+            hidden_dim=2 * hidden_dim if bidirectional else hidden_dim,
+            cells=cells,
+            bidirectional=bidirectional,
+            dropout=dropout,
+            scale=scale,
+        )
         source_dim = width_of(self, encoder)
         self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.attention, context = build_attention(
@@ -128,10 +127,6 @@ class Bahdanau(AttendingDecoder[DecoderState]):
         if feed is None and tokens.shape[1] and is_recording() and loop_fits(self):
             return unroll_in_loop(self, tokens, state)
         return super().unroll(tokens, state, feed)
-
-    def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
-        words: Tensor = self.words(tokens)
-        return words
 
     def advance(self, words: Tensor, state: DecoderState) -> DecoderOutput[DecoderState]:
         attended = state.shared.read(self.attention, state.layers.top.unsqueeze(1), state.read)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.arguments import EmbeddingScale, Share, Size, checked
 from regard.constraints import fusion_ties, no_letters
 from regard.models.embeddings import WordEmbeddings, output_layer
-from regard.models.encoded import AnyEncoder, width_of
+from regard.models.encoded import AnyEncoder, encoder_or_own, width_of
 from regard.models.generator import DecoderOutput, EncoderDecoder
 from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.nn.deep_lstmn import DeepLSTMNState
@@ -66,11 +66,9 @@ class LSTMNSeq2Seq(EncoderDecoder[FusionState]):
         scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
-        if isinstance(encoder, int):
-            encoder = LSTMNEncoder(
-                encoder, embedding_dim=embedding_dim, hidden_dim=hidden_dim, dropout=dropout, scale=scale
-            )
-        self.encoder = encoder
+        self.encoder = encoder = encoder_or_own(
+            encoder, LSTMNEncoder, embedding_dim=embedding_dim, hidden_dim=hidden_dim, dropout=dropout, scale=scale
+        )
         source_dim = width_of(self, encoder)
         self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.decoder: DeepFusion | ShallowFusion = (
@@ -93,10 +91,6 @@ class LSTMNSeq2Seq(EncoderDecoder[FusionState]):
             assert isinstance(encoded.state, DeepLSTMNState)
             hidden, cells = encoded.state.top.hidden, encoded.state.top.cells
         return self.decoder.start_on(hidden, cells, encoded.mask)
-
-    def embed(self, tokens: Tensor, state: FusionState) -> Tensor:
-        words: Tensor = self.words(tokens)
-        return words
 
     def advance(self, words: Tensor, state: FusionState) -> DecoderOutput[FusionState]:
         if isinstance(self.decoder, ShallowFusion):

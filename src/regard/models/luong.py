@@ -11,7 +11,7 @@ from regard.models.attention_config import AttentionConfig, AttentionFactory, At
 from regard.models.bridge import bridge_to, first_state
 from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import WordEmbeddings, output_layer
-from regard.models.encoded import AnyEncoder, width_of
+from regard.models.encoded import AnyEncoder, encoder_or_own, width_of
 from regard.models.generator import AttendingDecoder, DecoderOutput
 from regard.models.recurrent_encoder import RecurrentEncoder
 from regard.models.seq2seq import run_layers
@@ -76,17 +76,16 @@ class Luong(AttendingDecoder[DecoderState]):
         super().__init__()
         self.feeding = feeding
         self.at_once = not feeding
-        if isinstance(encoder, int):
-            encoder = RecurrentEncoder(
-                encoder,
-                embedding_dim=embedding_dim,
-                hidden_dim=hidden_dim,
-                cells=cells,
-                bidirectional=bidirectional,
-                dropout=dropout,
-                scale=scale,
-            )
-        self.encoder = encoder
+        self.encoder = encoder = encoder_or_own(
+            encoder,
+            RecurrentEncoder,
+            embedding_dim=embedding_dim,
+            hidden_dim=hidden_dim,
+            cells=cells,
+            bidirectional=bidirectional,
+            dropout=dropout,
+            scale=scale,
+        )
         self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.layers = Recurrent(embedding_dim + (hidden_dim if feeding else 0), hidden_dim, cells)
         self.bridge = bridge_to(self.layers, encoder)
@@ -103,10 +102,6 @@ class Luong(AttendingDecoder[DecoderState]):
         memory = self.attention.remember(encoded.states, mask=encoded.mask)
         nothing = torch.zeros_like(layers.top) if self.feeding else None
         return DecoderState(layers, SharedMemory(memory), self.attention.start(memory), nothing)
-
-    def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
-        words: Tensor = self.words(tokens)
-        return words
 
     def advance(self, words: Tensor, state: DecoderState) -> DecoderOutput[DecoderState]:
         if state.carried is not None:

@@ -11,7 +11,7 @@ from regard.models.attention_config import AttentionConfig, AttentionFactory, At
 from regard.models.bridge import bridge_to, first_state
 from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import WordEmbeddings, output_layer
-from regard.models.encoded import AnyEncoder, width_of
+from regard.models.encoded import AnyEncoder, encoder_or_own, width_of
 from regard.models.generator import AttendingDecoder, DecoderOutput
 from regard.models.recurrent_encoder import RecurrentEncoder
 from regard.nn.cells import CellKind, Cells
@@ -65,16 +65,15 @@ class SimpleAttention(AttendingDecoder[DecoderState]):
         scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
-        if isinstance(encoder, int):
-            encoder = RecurrentEncoder(
-                encoder,
-                embedding_dim=embedding_dim,
-                hidden_dim=hidden_dim,
-                cells=cells,
-                dropout=dropout,
-                scale=scale,
-            )
-        self.encoder = encoder
+        self.encoder = encoder = encoder_or_own(
+            encoder,
+            RecurrentEncoder,
+            embedding_dim=embedding_dim,
+            hidden_dim=hidden_dim,
+            cells=cells,
+            dropout=dropout,
+            scale=scale,
+        )
         self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)
         default = AttentionConfig(score="dot", hidden_dim=hidden_dim)
         self.attention, context = build_attention(attention, hidden_dim, width_of(self, encoder), default)
@@ -89,10 +88,6 @@ class SimpleAttention(AttendingDecoder[DecoderState]):
         memory = self.attention.remember(encoded.states, mask=encoded.mask)
         first = self.attention.read(layers.top.unsqueeze(1), memory)
         return DecoderState(layers, memory, first.state, first.context.squeeze(1))
-
-    def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
-        words: Tensor = self.words(tokens)
-        return words
 
     def advance(self, words: Tensor, state: DecoderState) -> DecoderOutput[DecoderState]:
         assert state.carried is not None
