@@ -73,14 +73,10 @@ class UtterancesData(SplitFiles):
         )
 
     def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
-        found = super().examples(split, reading)
-        from regard.systems.classification.utterances import Utterances
+        from regard.data.formats.dialogues import without_overlap
 
-        if split == "train" or self.overlap == "keep" or not isinstance(found, Utterances):
-            return found
-        train = self.train if isinstance(self.train, tuple) else ()
-        named = [one.file for one in train] or [str(self.train)]
-        return found.apart_from(tuple(self._path(one) for one in named), pairs=self.overlap == "pairs")
+        found = super().examples(split, reading)
+        return found if split == "train" else without_overlap(found, self.overlap, self.training_files())
 
 
 class EndingsData(GeneratedData):
