@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
@@ -50,6 +52,8 @@ class SimpleAttention(AttendingDecoder[DecoderState]):
     >>> model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 6).long()).attended.weights().shape
     torch.Size([2, 6, 7])
     """
+
+    unrewarded_draws: ClassVar[str] = "simple_attention"
 
     @checked(no_draws, no_letters, source_attended)
     def __init__(

@@ -243,9 +243,7 @@ class Task(InputOutput):
         """Yield the fields of `longest_inputs`, each with its phrase and its positions."""
         if recipe.train.batch.window is not None:  # which the recipe was checked for
             return
-        generated = [] if self.unit != "token" else [self.answer or self.question]
-        if recipe.model.kind == "bidirectional":
-            generated.append(self.question)
+        generated = self.generated_fields(recipe)
         texts = [field for field, encoder in self.encoders.items() if isinstance(encoder, Tokenizer)]
         for name, split in splits.items():
             for field in texts if split is not None else ():
@@ -253,6 +251,10 @@ class Task(InputOutput):
                 lengths = np.delete(split.corpus.lengths(field), list(dropped) if name == "train" else [])
                 most = int(lengths.max())
                 yield field, f"the longest {field} of the split {name}, {most} tokens", most + (field in generated)
+
+    def generated_fields(self, recipe: Recipe) -> Sequence[str]:
+        """Return the fields whose tokens the model generates."""
+        return [self.answer or self.question] if self.unit == "token" else []
 
     def longest_samples(self, recipe: Recipe) -> Iterator[tuple[str, int]]:
         """Yield likewise what a model is shown to make of examples; in most tasks nothing is."""

@@ -21,7 +21,10 @@ SYSTEM = System(
     default=True,
     task="regard.systems.translation.task:Translation",
     data=(DatesData, DigitsData, ClausesData, PairsData, TableData, JsonlData, HubData, CmudictData),
-    models=models("bahdanau", "lstmn", "luong", "seq2seq", "simple_attention", "transformer", "bidirectional"),
+    models={
+        **models("bahdanau", "lstmn", "luong", "seq2seq", "simple_attention", "transformer"),
+        "bidirectional": "regard.systems.translation.bidirectional:Bidirectional",
+    },
     metrics=("bleu",),
     uses=frozenset(
         {

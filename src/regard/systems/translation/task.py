@@ -28,7 +28,6 @@ from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
 from regard.decode.unknown import replace_unknown
 from regard.explain.panel import Panel
-from regard.models.bidirectional import Bidirectional
 from regard.models.copying import Copying, with_copies
 from regard.models.generator import EncoderDecoder
 from regard.models.lstmn import LSTMNSeq2Seq
@@ -41,6 +40,7 @@ from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, PAD, SPECIALS, UNK
 from regard.systems.translation.alignment_choice import AlignmentChoice, kept_choice
+from regard.systems.translation.bidirectional import Bidirectional
 from regard.systems.translation.dictionary import read_dictionary
 from regard.systems.translation.force_decoding import force_decode, source_reads
 from regard.systems.translation.guided_alignment import Guidance, Guide
@@ -207,6 +207,10 @@ class Translation(Task):
         if self.guidance is None or update is None or pair.links is None:
             return nullcontext()
         return self.guidance.watching(model)
+
+    def generated_fields(self, recipe: Recipe) -> Sequence[str]:
+        both = recipe.model.kind == "bidirectional"
+        return [*super().generated_fields(recipe), *(["source"] if both else [])]
 
     def check_model(self, model: nn.Module) -> None:
         if self.guidance is not None:
