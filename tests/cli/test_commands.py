@@ -118,7 +118,7 @@ def test_a_file_that_cannot_be_written_is_named(
     def fails(*, standalone_mode: bool) -> None:
         raise problem
 
-    main = importlib.import_module("regard.cli.app")  # not the function of that name
+    main = importlib.import_module("regard.cli.main")  # not the function of that name
     monkeypatch.setattr(main, "app", fails)
     monkeypatch.setattr(main, "_forget_output", lambda: None)
     with pytest.raises(SystemExit) as ended:

@@ -1,5 +1,6 @@
 """Command line `regard`, one file per subcommand."""
 
-from regard.cli.app import app, main
+from regard.cli.app import app
+from regard.cli.main import main
 
 __all__ = ["app", "main"]

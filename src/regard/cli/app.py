@@ -1,9 +1,7 @@
-"""Command line with all its commands; errors outside of any of them end as one message too."""
+"""Root of the command line, with all its commands."""
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Annotated
 
 import typer
@@ -23,11 +21,9 @@ from regard.cli import (
     train,
     view,
 )
-from regard.cli.out_of_memory import is_out_of_memory
 from regard.cli.screen import show
 from regard.parts import imported
 from regard.recipes.system import systems
-from regard.view.text import visible
 
 app = typer.Typer(
     help="Attention for sequence models: a query reads a memory.",
@@ -65,28 +61,3 @@ def root(
     ] = False,
 ) -> None:
     """Attention for sequence models: a query reads a memory."""
-
-
-def main() -> None:
-    """Run the command line."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without Unicode gets question marks, not a traceback
-    try:
-        app(standalone_mode=True)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except (MemoryError, RuntimeError) as problem:
-        if not is_out_of_memory(problem):
-            raise
-        sys.exit("error: out of memory; give it less at a time: a shorter text, a smaller --decode beam_size=4")
-    except OSError as problem:
-        if problem.filename is not None:
-            sys.exit(f"error: {visible(str(problem.filename))}: cannot be read or written ({problem.strerror})")
-        _forget_output()
-        sys.exit(f"error: cannot write the output ({problem.strerror})" if problem.strerror else f"error: {problem}")
-
-
-def _forget_output() -> None:
-    """Point standard output to nowhere, so that flushing it at exit cannot fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

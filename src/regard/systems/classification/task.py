@@ -34,15 +34,16 @@ from regard.recipes.sections import Recipe
 from regard.specials import EOS, UNK
 from regard.systems.classification.acceptor import Acceptor
 from regard.systems.classification.checks import attends_across, matches_words, reads_documents, target_of
+from regard.systems.classification.document_view import document_panel
 from regard.systems.classification.documents import DocumentField, encoded_documents
 from regard.systems.classification.explained import subject_of
 from regard.systems.classification.pair_field import PairField, exact_matches
+from regard.systems.classification.pair_view import pair_map, pair_panels
 from regard.systems.classification.sections import ClassificationDecoding
 from regard.systems.classification.targets.label import LabelTarget
 from regard.systems.classification.targets.label_set import LabelSetTarget
 from regard.systems.classification.targets.number import NumberTarget
 from regard.systems.classification.targets.target import Target, TargetPredictions
-from regard.systems.classification.view import document_panel, pair_map, pair_panels
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.input_output import no_head
 from regard.tasks.length_check import check_text_lengths

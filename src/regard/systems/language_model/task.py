@@ -15,7 +15,6 @@ from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
 from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.prompted_model import PromptedModel
 from regard.decode.search import Search
 from regard.evaluate.metric_result import MetricResult
 from regard.evaluate.perplexity import bits_per_character, perplexity
@@ -25,6 +24,7 @@ from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS, PAD, UNK
 from regard.systems.language_model.lstmn_lm import LSTMNLM
+from regard.systems.language_model.prompted_model import PromptedModel
 from regard.systems.language_model.sections import LanguageModelDecoding
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from regard.data import Batch, Corpus, DataError, Tokenizer
 from regard.data.batching.feed import BatchPosition, Feed, WrappedFeed
-from regard.data.batching.masking import TokenMasking
 from regard.data.batching.order import permutation, splitmix64
 from regard.specials import EOS, IGNORE
+from regard.systems.masked_language_model.masking import TokenMasking
 
 FIXED = 0
 """The seed of the masks that models are measured with, whatever seed they were trained with."""

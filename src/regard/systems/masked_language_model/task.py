@@ -14,7 +14,6 @@ from torch.nn import functional as F
 
 from regard.data.batching.batch import Batch
 from regard.data.batching.feed import ExampleFeed, Feed
-from regard.data.batching.masking import TokenMasking
 from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import TextError, shortened
@@ -31,6 +30,7 @@ from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS, FRAME, IGNORE, MASK, MASKED
 from regard.systems.masked_language_model.feed import FIXED, MaskedFeed, WindowFeed
+from regard.systems.masked_language_model.masking import TokenMasking
 from regard.systems.masked_language_model.sections import MIDDLE, MaskedTraining
 from regard.tasks.input_output import no_head
 from regard.tasks.length_check import check_text_lengths, max_text_length

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from regard.data.batching.batch import Batch, padded
 from regard.data.batching.corpus import Corpus
 from regard.data.batching.mixture import Mixture
-from regard.data.batching.windows import PassageWindow, WindowCutter, Windows, word_numbers
 from regard.data.example import Examples, Value
 from regard.data.fields.field import Field
 from regard.data.fields.span import SpanField
@@ -32,6 +31,7 @@ from regard.systems.spans.answer import ReaderTrace, SpanAnswer, reader_trace
 from regard.systems.spans.panels import panels, render_maps
 from regard.systems.spans.pointers import iterations_of
 from regard.systems.spans.sections import SpanData
+from regard.systems.spans.windows import PassageWindow, WindowCutter, Windows, word_numbers
 from regard.tasks.input_output import mean_log_probs, no_head
 from regard.tasks.length_check import check_text_lengths
 from regard.tasks.loss import Loss, token_loss

@@ -1,0 +1,35 @@
+"""Entry of the command line: errors outside of any command end as one message too."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from regard.cli.app import app
+from regard.cli.out_of_memory import is_out_of_memory
+from regard.view.text import visible
+
+
+def main() -> None:
+    """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without Unicode gets question marks, not a traceback
+    try:
+        app(standalone_mode=True)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except (MemoryError, RuntimeError) as problem:
+        if not is_out_of_memory(problem):
+            raise
+        sys.exit("error: out of memory; give it less at a time: a shorter text, a smaller --decode beam_size=4")
+    except OSError as problem:
+        if problem.filename is not None:
+            sys.exit(f"error: {visible(str(problem.filename))}: cannot be read or written ({problem.strerror})")
+        _forget_output()
+        sys.exit(f"error: cannot write the output ({problem.strerror})" if problem.strerror else f"error: {problem}")
+
+
+def _forget_output() -> None:
+    """Point standard output to nowhere, so that flushing it at exit cannot fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,33 @@
+"""A document with the weights of its sentences and of their words."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from regard.explain.panel import TextPanel
+from regard.specials import EOS, SPECIALS
+from regard.tasks.prediction import Prediction
+
+
+def document_panel(prediction: Prediction) -> TextPanel:
+    """Return the sentences of an answer, with α_i before sentence i and √α_i α_it on its word t (Yang et al. 2016).
+
+    The square root lets important words of lesser sentences show.
+
+    Raises:
+        ValueError: the model does not attend.
+    """
+    if prediction.alignment is None:
+        raise ValueError("the model attends to nothing that could be drawn; set model.pooling=attention")
+    words, sentences = prediction.alignment  # [S], [S]
+    ends = [place for place, token in enumerate(prediction.source_tokens) if token == SPECIALS[EOS]]
+    begins = [0, *(end + 1 for end in ends)][: len(ends)]
+    spans = list(zip(begins, ends, strict=True))
+    rows = [words[begin:end] / sentences[end].clamp(min=1e-9).sqrt() for begin, end in spans]
+    return TextPanel(
+        prediction.text,
+        pad_sequence(rows, batch_first=True) if rows else torch.zeros(0, 0),
+        words=tuple(prediction.source_tokens[begin:end] for begin, end in spans),
+        line_weights=tuple(sentences[end].item() for end in ends),
+    )
