@@ -32,8 +32,8 @@ from typing import Literal
 import torch
 
 import regard
-from regard.data import Reader
-from regard.data.example import Bad, Example, good_lines
+from regard.data import DataReader
+from regard.data.example import BadLine, Example, good_lines
 from regard.evaluate.tally import Tally
 from regard.nn import Aligner, Score, Softmax
 
@@ -74,16 +74,16 @@ def length_ratio(hypotheses, references, *, longest: int = 100):
 
 @regard.register("arrows")
 @dataclass(frozen=True)
-class Arrows(Reader):
+class Arrows(DataReader):
     """source => target"""
 
     path: str | Path
     arrow: str = "=>"
     says: str = "target"
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         for line in good_lines(Path(self.path), self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 yield line
                 continue
             source, arrow, target = line.text.partition(self.arrow)
@@ -91,7 +91,7 @@ class Arrows(Reader):
             if arrow:
                 yield Example({"source": source.strip(), self.says: target.strip()}, where)
             else:
-                yield Bad(where, f"there is no {self.arrow}")
+                yield BadLine(where, f"there is no {self.arrow}")
 '''
 RECIPE = """\
 run: own
