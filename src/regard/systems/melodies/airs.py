@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from regard.data.example import Example
@@ -59,19 +60,14 @@ class Airs(Generated):
         self.check_split()
 
     def example(self, index: int) -> Example:
-        attempt = 0
-        while True:
-            air = self._drawn(index, attempt)
-            if self.is_here(air.text):
-                return Example({"text": air.text}, self.where(index))
-            attempt += 1
+        return Example({"text": self._air(index).text}, self.where(index))
 
     def surprise(self, index: int) -> float:
         """Return the nats of an air that no one can know, -log of the probability of its choices."""
-        attempt = 0
-        while not self.is_here((air := self._drawn(index, attempt)).text):
-            attempt += 1
-        return air.surprise
+        return self._air(index).surprise
+
+    def _air(self, index: int) -> _Air:
+        return self.first_here(partial(self._drawn, index), lambda air: air.text)
 
     def _drawn(self, index: int, attempt: int) -> _Air:
         dice = _CountedDice(random_numbers(self.seed, index, attempt))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from regard.data.batching.order import permutation
 from regard.data.example import Example
@@ -60,13 +61,9 @@ class Smalltalk(Generated):
             raise DataError(f"facts is {self.facts}; there are topics for 1 to {len(_TOPICS)}")
 
     def example(self, index: int) -> Example:
-        attempt = 0
-        while True:
-            turns, reply = self._drawn(index, attempt)
-            if self.is_here(" ".join(turns)):
-                fields = {"source": history(turns, self.turns, self.separator), "target": reply}
-                return Example(fields, self.where(index))
-            attempt += 1
+        turns, reply = self.first_here(partial(self._drawn, index), lambda drawn: " ".join(drawn[0]))
+        fields = {"source": history(turns, self.turns, self.separator), "target": reply}
+        return Example(fields, self.where(index))
 
     def _drawn(self, index: int, attempt: int) -> tuple[list[str], str]:
         dice = Dice(random_numbers(self.seed, index, attempt))

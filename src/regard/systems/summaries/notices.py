@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
+from operator import itemgetter
 
 from regard.data.example import Example
 from regard.data.generated import Generated
@@ -56,13 +58,9 @@ class Notices(Generated):
         self.check_split()
 
     def example(self, index: int) -> Example:
-        attempt = 0
-        while True:
-            body, subject = self._drawn(index, attempt)
-            if self.is_here(body):
-                source = shortened_body(body, clean=self.clean, longest=self.longest)
-                return Example({"source": source, "target": subject}, self.where(index))
-            attempt += 1
+        body, subject = self.first_here(partial(self._drawn, index), itemgetter(0))
+        source = shortened_body(body, clean=self.clean, longest=self.longest)
+        return Example({"source": source, "target": subject}, self.where(index))
 
     def body(self, index: int) -> str:
         """Return the body of an e-mail before anything is left out, the first that is drawn for a number."""
