@@ -14,10 +14,10 @@ from regard.models.bridge import first_state
 from regard.models.decoder_loop import loop_fits, unroll_in_loop
 from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import WordEmbeddings, is_word, output_layer, word_counts
-from regard.models.encoded import AnyEncoder, Encoded, encoder_or_own, width_of
+from regard.models.encoded import AnyEncoder, Encoded, width_of
 from regard.models.generator import AttendingDecoder, DecoderOutput, NextInput
 from regard.models.model_output import ModelOutput
-from regard.models.recurrent_encoder import RecurrentEncoder
+from regard.models.recurrent_encoder import given_or_recurrent
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
@@ -80,15 +80,9 @@ class Bahdanau(AttendingDecoder[DecoderState]):
     ) -> None:
         super().__init__()
         own = isinstance(encoder, int)
-        self.encoder = encoder = encoder_or_own(
-            encoder,
-            RecurrentEncoder,
-            embedding_dim=embedding_dim,
-            hidden_dim=2 * hidden_dim if bidirectional else hidden_dim,
-            cells=cells,
-            bidirectional=bidirectional,
-            dropout=dropout,
-            scale=scale,
+        width = 2 * hidden_dim if bidirectional else hidden_dim
+        self.encoder = encoder = given_or_recurrent(
+            encoder, embedding_dim, width, cells, dropout, scale, bidirectional=bidirectional
         )
         source_dim = width_of(self, encoder)
         self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -74,11 +73,6 @@ def last_states(states: Tensor, lengths: Tensor | None = None) -> Tensor:
         return states[:, -1:].sum(1)
     last = torch.arange(1, states.shape[1] + 1, device=states.device) == lengths.to(states.device).unsqueeze(1)
     return states.masked_fill(~last.unsqueeze(2), 0.0).sum(1)
-
-
-def encoder_or_own(encoder: AnyEncoder | int, own: Callable[..., AnyEncoder], **arguments: Any) -> AnyEncoder:
-    """Return an injected encoder as it is, or a decoder's own one for a source vocabulary of this size."""
-    return own(encoder, **arguments) if isinstance(encoder, int) else encoder
 
 
 def width_of(owner: nn.Module, encoder: nn.Module) -> int:

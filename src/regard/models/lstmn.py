@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.arguments import EmbeddingScale, Share, Size, checked
 from regard.constraints import fusion_ties, no_letters
 from regard.models.embeddings import WordEmbeddings, output_layer
-from regard.models.encoded import AnyEncoder, encoder_or_own, width_of
+from regard.models.encoded import AnyEncoder, width_of
 from regard.models.generator import DecoderOutput, EncoderDecoder
 from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.nn.deep_lstmn import DeepLSTMNState
@@ -66,9 +66,11 @@ class LSTMNSeq2Seq(EncoderDecoder[FusionState]):
         scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
-        self.encoder = encoder = encoder_or_own(
-            encoder, LSTMNEncoder, embedding_dim=embedding_dim, hidden_dim=hidden_dim, dropout=dropout, scale=scale
-        )
+        if isinstance(encoder, int):
+            encoder = LSTMNEncoder(
+                encoder, embedding_dim=embedding_dim, hidden_dim=hidden_dim, dropout=dropout, scale=scale
+            )
+        self.encoder = encoder
         source_dim = width_of(self, encoder)
         self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.decoder: DeepFusion | ShallowFusion = (

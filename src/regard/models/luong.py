@@ -11,9 +11,9 @@ from regard.models.attention_config import AttentionConfig, AttentionFactory, At
 from regard.models.bridge import bridge_to, first_state
 from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import WordEmbeddings, output_layer
-from regard.models.encoded import AnyEncoder, encoder_or_own, width_of
+from regard.models.encoded import AnyEncoder, width_of
 from regard.models.generator import AttendingDecoder, DecoderOutput
-from regard.models.recurrent_encoder import RecurrentEncoder
+from regard.models.recurrent_encoder import given_or_recurrent
 from regard.models.seq2seq import run_layers
 from regard.nn.cells import CellKind, Cells
 from regard.nn.cpu_decode.packing import linear_then
@@ -76,15 +76,8 @@ class Luong(AttendingDecoder[DecoderState]):
         super().__init__()
         self.feeding = feeding
         self.at_once = not feeding
-        self.encoder = encoder = encoder_or_own(
-            encoder,
-            RecurrentEncoder,
-            embedding_dim=embedding_dim,
-            hidden_dim=hidden_dim,
-            cells=cells,
-            bidirectional=bidirectional,
-            dropout=dropout,
-            scale=scale,
+        self.encoder = encoder = given_or_recurrent(
+            encoder, embedding_dim, hidden_dim, cells, dropout, scale, bidirectional=bidirectional
         )
         self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.layers = Recurrent(embedding_dim + (hidden_dim if feeding else 0), hidden_dim, cells)

@@ -12,9 +12,9 @@ from regard.constraints import no_letters, one_direction_is_own, order_is_own, t
 from regard.models.bridge import bridge_to, first_state
 from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import WordEmbeddings, output_layer
-from regard.models.encoded import AnyEncoder, encoder_or_own, width_of
+from regard.models.encoded import AnyEncoder, width_of
 from regard.models.generator import DecoderOutput, EncoderDecoder
-from regard.models.recurrent_encoder import RecurrentEncoder
+from regard.models.recurrent_encoder import given_or_recurrent
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState
@@ -74,16 +74,8 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
     ) -> None:
         super().__init__()
         self.context = context
-        self.encoder = encoder = encoder_or_own(
-            encoder,
-            RecurrentEncoder,
-            embedding_dim=embedding_dim,
-            hidden_dim=hidden_dim,
-            cells=cells,
-            bidirectional=bidirectional,
-            dropout=dropout,
-            reverse=reverse,
-            scale=scale,
+        self.encoder = encoder = given_or_recurrent(
+            encoder, embedding_dim, hidden_dim, cells, dropout, scale, bidirectional=bidirectional, reverse=reverse
         )
         source_dim = width_of(self, encoder)
         every_step = source_dim if context == "input" else 0

@@ -13,9 +13,9 @@ from regard.models.attention_config import AttentionConfig, AttentionFactory, At
 from regard.models.bridge import bridge_to, first_state
 from regard.models.decoder_state import DecoderState
 from regard.models.embeddings import WordEmbeddings, output_layer
-from regard.models.encoded import AnyEncoder, encoder_or_own, width_of
+from regard.models.encoded import AnyEncoder, width_of
 from regard.models.generator import AttendingDecoder, DecoderOutput
-from regard.models.recurrent_encoder import RecurrentEncoder
+from regard.models.recurrent_encoder import given_or_recurrent
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
@@ -69,15 +69,7 @@ class SimpleAttention(AttendingDecoder[DecoderState]):
         scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
-        self.encoder = encoder = encoder_or_own(
-            encoder,
-            RecurrentEncoder,
-            embedding_dim=embedding_dim,
-            hidden_dim=hidden_dim,
-            cells=cells,
-            dropout=dropout,
-            scale=scale,
-        )
+        self.encoder = encoder = given_or_recurrent(encoder, embedding_dim, hidden_dim, cells, dropout, scale)
         self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)
         default = AttentionConfig(score="dot", hidden_dim=hidden_dim)
         self.attention, context = build_attention(attention, hidden_dim, width_of(self, encoder), default)
