@@ -5,10 +5,8 @@ from __future__ import annotations
 from regard.parts import models
 from regard.recipes.data_sections import HubData, JsonlData, TableData, TextData
 from regard.recipes.system import System
-from regard.systems.language_model.sections import (
-    Decoding,
-    TalesData,
-)
+from regard.systems.language_model.checks import check_dynamic, check_penalties
+from regard.systems.language_model.sections import Decoding, Evaluating, TalesData, Training
 
 SYSTEM = System(
     name="language_model",
@@ -31,6 +29,9 @@ SYSTEM = System(
             "evaluate.rows",
         }
     ),
+    train=Training,
     decode=Decoding,
+    evaluate=Evaluating,
+    checks={"train": check_penalties, "evaluate": check_dynamic},
     pretrains=True,
 )

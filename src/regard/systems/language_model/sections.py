@@ -1,4 +1,4 @@
-"""Recipe sections of language models: models, generated data, and a key of `decode`."""
+"""Recipe sections of language models: generated data, and keys of their own in `train`, `decode` and `evaluate`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,41 @@ from pydantic import Field
 
 from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
+
+
+class Training(Section):
+    """Keys of `train` for language models."""
+
+    activation_penalty: float = Field(0.0, ge=0)
+    """Weight of the mean square of the dropped outputs of the top layer in the loss of a token (activation
+    regularisation, AR, Merity et al. 2018); for the model `language_model`."""
+    temporal_penalty: float = Field(0.0, ge=0)
+    """Weight of the mean square of the change of these outputs, undropped, from step to step (temporal activation
+    regularisation, TAR); for the model `language_model`."""
+
+
+class DynamicSection(Section):
+    """Dynamic evaluation: after each window the model learns from what it was measured on (Krause et al. 2018)."""
+
+    rule: Literal["rms", "sgd"] = "rms"
+    """`sgd` follows the gradient; `rms` divides each of its entries by its root mean square over training windows."""
+    rate: float = Field(1e-3, gt=0)
+    """Learning rate."""
+    decay: float = Field(1e-3, ge=0, le=1)
+    """Share of the way back to the trained weights after each window."""
+    window: int = Field(20, ge=1)
+    """Tokens between two updates."""
+    epsilon: float = Field(1e-3, gt=0)
+    """For `rms`: added to the root mean square."""
+    statistics: int = Field(20_000, ge=1)
+    """For `rms`: tokens of the training split that the mean squares are taken over."""
+
+
+class Evaluating(Section):
+    """Keys of `evaluate` for language models."""
+
+    dynamic: DynamicSection | None = None
+    """Dynamic evaluation beside the static one, after training and in `regard evaluate`; None for none."""
 
 
 class Decoding(Section):

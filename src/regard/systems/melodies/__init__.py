@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from regard.parts import models
 from regard.recipes.system import System
-from regard.systems.language_model.sections import Decoding
+from regard.systems.language_model.checks import check_dynamic, check_penalties
+from regard.systems.language_model.sections import Decoding, Evaluating, Training
 from regard.systems.melodies.sections import AirsData, TunesData
 
 SYSTEM = System(
@@ -23,6 +24,9 @@ SYSTEM = System(
         }
     ),
     tokenizer={"kind": "characters"},
+    train=Training,
     decode=Decoding,
+    evaluate=Evaluating,
+    checks={"train": check_penalties, "evaluate": check_dynamic},
     commands={"play": "regard.systems.melodies.commands:command"},
 )

@@ -46,7 +46,7 @@ from regard.systems.translation.force_decoding import force_decode, source_reads
 from regard.systems.translation.guided_alignment import Guidance, Guide
 from regard.systems.translation.links_field import LINKS, LinksField, WithLinks
 from regard.systems.translation.sections import Decoding, Evaluating, GuidedSection, Training
-from regard.tasks.loss import Loss, copy_loss, token_loss
+from regard.tasks.loss import Loss, Outputs, copy_loss, token_loss
 from regard.tasks.output_set import output_set
 from regard.tasks.panels import head_panels, tape_panels, taped
 from regard.tasks.prediction import Prediction
@@ -192,10 +192,12 @@ class Translation(Task):
             total, nll = copy_loss(predicted.logits, wanted, size=size, padding=PAD, smoothing=smoothing)
         else:
             total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
+        outputs = None
         if update is not None:
+            outputs = Outputs(predicted.logits, wanted != PAD)
             total = total + sum(predicted.extras[name].sum() for name in EXTRAS if name in predicted.extras)
             total = total + self.draws.loss(predicted, wanted) + guided
-        return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended)
+        return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended, outputs=outputs)
 
     def _watching(self, model: nn.Module, pair: PairBatch, update: int | None) -> AbstractContextManager[Guide | None]:
         """Return the loss of guided alignment, for a forward pass that is made inside; None where there is none."""
