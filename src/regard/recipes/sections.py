@@ -227,8 +227,8 @@ class TrainSection(Section):
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     """Label smoothing ε; validation losses are not smoothed."""
     r_drop: float = Field(0.0, ge=0)
-    """R-Drop (Liang et al. 2021): each batch is read twice with different dropout, and the divergence of both outputs is
-    minimised with this weight α; 0 for one reading. An update takes twice the time."""
+    """R-Drop (Liang et al. 2021): each batch is read twice with different dropout, and the divergence of both outputs
+    is minimised with this weight α; 0 for one reading. An update takes twice the time."""
     class_weights: Literal["balanced"] | dict[str, Annotated[float, Field(ge=0)]] | None = None
     """Labels, tags and nodes: weight per class in the training loss. `balanced` is N / (C n_c); a mapping such as
     `{spam: 5}` weights other classes 1."""
@@ -301,7 +301,7 @@ class TrainSection(Section):
             )
         if self.average > 1 and self.optimizer.name == "nt_asgd":
             raise ValueError(
-                "'average' is of checkpoints, and optimizer nt_asgd averages updates; leave one of them out"
+                "'average' is of checkpoints, and the optimizer nt_asgd averages updates; leave one of them out"
             )
         return self
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from regard.ops.softmax import statistics_dtype
@@ -24,7 +23,8 @@ def r_drop(first: Loss, second: Loss, weight: float) -> Loss:
 
     Liang et al. 2021, "R-Drop: Regularized Dropout for Neural Networks", equations 2 to 4.
     """
-    assert first.outputs is not None and second.outputs is not None, "the task of this loss has no R-Drop"
+    assert first.outputs is not None
+    assert second.outputs is not None
     total = (first.total + second.total + weight / 2 * divergence(first.outputs, second.outputs)) / 2
     return first._replace(total=total, nll=(first.nll + second.nll) / 2)
 
@@ -32,6 +32,7 @@ def r_drop(first: Loss, second: Loss, weight: float) -> Loss:
 def divergence(first: Outputs, second: Outputs) -> Tensor:
     """Return KL(p‖q) + KL(q‖p) = Σ (p - q)(log p - log q), summed over all rows that count.
 
+    >>> import torch
     >>> def outputs(*chances: float) -> Outputs:
     ...     return Outputs(torch.tensor([chances]).log(), torch.tensor([True]))
     >>> divergence(outputs(0.5, 0.5, 0.0), outputs(0.8, 0.2, 0.0))        # 0.3 log 1.6 - 0.3 log 0.4

@@ -23,6 +23,7 @@ class ActivationPenalties:
 
     Merity, Keskar & Socher 2018, section 4.5; Merity, McCann & Socher 2017.
 
+    >>> import torch
     >>> outputs = torch.tensor([[[1.0, 3.0], [2.0, 2.0]]])
     >>> extras = {"outputs": outputs, "dropped": 2 * outputs}
     >>> ActivationPenalties(1.0, 0.0).loss(extras, torch.ones(1, 2).bool())        # (4 + 36) / 2 + (16 + 16) / 2
