@@ -99,7 +99,8 @@ def test_classification_reads_twice_what_has_one_label(tmp_path: Path) -> None:
 
 def test_it_is_refused_where_there_is_no_softmax(tmp_path: Path) -> None:
     (tmp_path / "films.csv").write_text("text,stars\na gem,4\n")
-    table = "{format: table, header: true, train: films.csv, valid: films.csv, source: text, target: stars, target_kind: number}"
+    columns = "header: true, source: text, target: stars, target_kind: number"
+    table = f"{{format: table, train: films.csv, valid: films.csv, {columns}}}"
     text = CLASSIFY.replace("{format: labelled, train: reviews.txt, valid: reviews.txt}", table)
     with pytest.raises(RecipeError, match=r"r_drop is of one label, and data\.target_kind is 'number'"):
         written(text, f"data.root={tmp_path}", "train.r_drop=1")
