@@ -33,6 +33,7 @@ from tests.train.tiny import TEXT, metrics, recipe, train, without_checksums
 RUN = CliRunner(env={"COLUMNS": "200"})
 WORDS = [f"w{number}" for number in range(12)]
 MODEL = {
+    "elman": "{kind: language_model, embedding_dim: 8, hidden_dim: 8, cells: elman}",
     "variational": "{kind: language_model, embedding_dim: 8, hidden_dim: 8, dropout: 0.3, tied: true, cells: "
     "{kind: lstm, num_layers: 2, dropout: 0.3, recurrent_dropout: 0.3, variational: true}}",
     "awd": "{kind: language_model, embedding_dim: 8, hidden_dim: 8, dropout: 0.3, embedding_dropout: 0.3, tied: true, "
@@ -44,7 +45,7 @@ MODEL = {
     "tape": "{kind: lstmn_lm, embedding_dim: 6, hidden_dim: 8, num_layers: 2, dropout: 0.3, window: 7}",
     "transformer": "{kind: transformer_lm, dim: 8, num_heads: 2, num_layers: 1, hidden_dim: 8}",
 }
-PLAIN = "model={kind: language_model, embedding_dim: 8, hidden_dim: 8, cells: elman}"
+PLAIN = f"model={MODEL['elman']}"
 WINDOWS = "train.batch={sentences: 6, window: 5}"
 
 
