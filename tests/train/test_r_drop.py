@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.data.batching.feed import Place
+from regard.data.batching.feed import BatchPosition
 from regard.recipes.errors import RecipeError
 from regard.tasks.build import make_model
 from regard.tasks.loss import Loss, Outputs
@@ -68,7 +68,7 @@ def test_translation_reads_twice(dropout: float, tmp_path: Path) -> None:
     given = recipe(f"model.dropout={dropout}", "train.r_drop=5")
     setup = prepare(given, tmp_path)
     model = make_model(given, setup.task)
-    batch = setup.feed.batch(Place(0, 0))
+    batch = setup.feed.batch(BatchPosition(0, 0))
     plain, _, _ = Objective(model, setup.task)(batch, 0)
     torch.manual_seed(1)
     total, nll, _ = Objective.of(model, setup.task, given.train)(batch, 0)
@@ -87,7 +87,7 @@ def test_classification_reads_twice_what_has_one_label(tmp_path: Path) -> None:
     given = written(CLASSIFY, f"data.root={tmp_path}", "train.r_drop=1", "model.dropout=0.5")
     setup = prepare(given, tmp_path / "cache")
     model = make_model(given, setup.task)
-    batch = setup.feed.batch(Place(0, 0))
+    batch = setup.feed.batch(BatchPosition(0, 0))
     torch.manual_seed(1)
     total, _, _ = Objective.of(model, setup.task, given.train)(batch, 0)
     torch.manual_seed(1)

@@ -8,10 +8,10 @@ from torch import Tensor, nn
 
 from regard.arguments import EmbeddingScale, Share, Size, checked
 from regard.constraints import states_tie
-from regard.models.embeddings import EmbeddingDropout, LockedDropout, Words, output_layer
-from regard.models.generator import Advanced, Generator, check_tokens, needs_batch
-from regard.models.outputs import Predicted
-from regard.models.seq2seq import run
+from regard.models.embeddings import EmbeddingDropout, LockedDropout, WordEmbeddings, output_layer
+from regard.models.generator import DecoderOutput, Generator, check_tokens, needs_batch
+from regard.models.model_output import ModelOutput
+from regard.models.seq2seq import run_layers
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState
@@ -62,21 +62,21 @@ class LanguageModel(Generator[RecurrentState]):
         scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
-        self.words = Words(size, embedding_dim, scale=scale)
+        self.words = WordEmbeddings(size, embedding_dim, scale=scale)
         self.embedding_dropout = EmbeddingDropout(size, embedding_dropout)
         self.layers = Recurrent(embedding_dim, hidden_dim, cells)
         locked = self.layers.cells.variational
         self.dropout: nn.Module = LockedDropout(dropout) if locked else Dropout(dropout)
         self.output_map = output_layer(hidden_dim, self.words, tied=tied)
 
-    def forward(self, text: Tensor, state: RecurrentState | None = None) -> Predicted:
+    def forward(self, text: Tensor, state: RecurrentState | None = None) -> ModelOutput:
         """Words [B, T], and where an earlier text ended -> logits [B, T, V] of what follows each word."""
         check_tokens(self, text)
         state = self.start(None, batch=len(text)) if state is None else state
         advanced = self.advance(self.embed(text, state), state)
         (outputs,) = advanced.features
         dropped: Tensor = self.dropout(outputs)
-        return Predicted(self.output_map(dropped), advanced.state, extras={"outputs": outputs, "dropped": dropped})
+        return ModelOutput(self.output_map(dropped), advanced.state, extras={"outputs": outputs, "dropped": dropped})
 
     def start(
         self, source: Tensor | None = None, lengths: Tensor | None = None, *, batch: int | None = None
@@ -91,9 +91,9 @@ class LanguageModel(Generator[RecurrentState]):
         words: Tensor = self.dropout(self.embedding_dropout(self.words(tokens), tokens))
         return words
 
-    def advance(self, words: Tensor, state: RecurrentState) -> Advanced[RecurrentState]:
-        outputs, after = run(self.layers, words, state)
-        return Advanced((outputs,), after)
+    def advance(self, words: Tensor, state: RecurrentState) -> DecoderOutput[RecurrentState]:
+        outputs, after = run_layers(self.layers, words, state)
+        return DecoderOutput((outputs,), after)
 
     def output(self, *features: Tensor) -> Tensor:
         (outputs,) = features

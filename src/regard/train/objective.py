@@ -15,7 +15,15 @@ from regard.tasks.loss import Loss
 from regard.tasks.task import Task
 from regard.train.nt_asgd import NTASGD
 from regard.train.r_drop import r_drop
-from regard.train.schedule import Constant, Cosine, InverseSqrt, Noam, Plateau, Schedule, Steps
+from regard.train.schedule import (
+    ConstantSchedule,
+    CosineSchedule,
+    InverseSqrtSchedule,
+    NoamSchedule,
+    PlateauSchedule,
+    Schedule,
+    StepSchedule,
+)
 
 
 class Objective(nn.Module):
@@ -92,13 +100,13 @@ def make_schedule(recipe: Recipe) -> Schedule:
     """Return the learning-rate schedule of a recipe."""
     given = recipe.train.schedule
     if given.name == "noam":
-        return Noam(given.dim, given.warmup or 4000)
+        return NoamSchedule(given.dim, given.warmup or 4000)
     if given.name == "inverse_sqrt":
-        return InverseSqrt(given.warmup or 4000)
+        return InverseSqrtSchedule(given.warmup or 4000)
     if given.name == "cosine":
-        return Cosine(recipe.train.updates, given.warmup, given.floor)
+        return CosineSchedule(recipe.train.updates, given.warmup, given.floor)
     if given.name == "steps":
-        return Steps(given.start, given.every, given.decay, given.warmup)
+        return StepSchedule(given.start, given.every, given.decay, given.warmup)
     if given.name == "plateau":
-        return Plateau(given.decay, given.patience, given.warmup)
-    return Constant(given.warmup)
+        return PlateauSchedule(given.decay, given.patience, given.warmup)
+    return ConstantSchedule(given.warmup)

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from regard.data.batching.batch import Batch
-from regard.data.batching.feed import Feed, Place
+from regard.data.batching.feed import BatchPosition, Feed
 from regard.data.batching.stream import Stream
 from regard.systems.language_model.activation_penalties import ActivationPenalties
 from regard.systems.language_model.dynamic_evaluation import Dynamics, dynamic_likelihood
@@ -24,7 +24,7 @@ class Windows(Feed):
         self.stream = Stream(ids, batch=1, steps=size)
         self.per_epoch = len(self.stream)
 
-    def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+    def batch(self, place: BatchPosition, rank: int = 0, world: int = 1) -> Batch:
         window = self.stream[place.position]
         return batch(torch.cat((window.text, window.target[:, -1:]), dim=1), begins=window.begins)
 
@@ -58,14 +58,14 @@ def test_it_is_the_equations(rule: str) -> None:
     squares = {name: torch.zeros_like(value) for name, value in first.items()}
     state, feed = None, Windows(training, 5)
     for number in range(5):
-        _, state = gradients(other, feed.batch(Place(0, number)), state)
+        _, state = gradients(other, feed.batch(BatchPosition(0, number)), state)
         for name, parameter in other.named_parameters():
             squares[name] += parameter.grad**2 / 5
     s = {name: total.sqrt() for name, total in squares.items()}
     mean = torch.cat([value.flatten() for value in s.values()]).mean()
     expected, state, feed = 0.0, None, Windows(ids, 5)
     for number in range(4):
-        nll, state = gradients(other, feed.batch(Place(0, number)), state)
+        nll, state = gradients(other, feed.batch(BatchPosition(0, number)), state)
         expected += nll
         for name, parameter in other.named_parameters():
             g, back = parameter.grad, first[name] - parameter.detach()

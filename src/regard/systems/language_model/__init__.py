@@ -6,7 +6,7 @@ from regard.parts import models
 from regard.recipes.data_sections import HubData, JsonlData, TableData, TextData
 from regard.recipes.system import System
 from regard.systems.language_model.checks import check_dynamic, check_penalties
-from regard.systems.language_model.sections import Decoding, Evaluating, TalesData, Training
+from regard.systems.language_model.sections import Evaluating, LanguageModelDecoding, TalesData, Training
 
 SYSTEM = System(
     name="language_model",
@@ -30,7 +30,7 @@ SYSTEM = System(
         }
     ),
     train=Training,
-    decode=Decoding,
+    decode=LanguageModelDecoding,
     evaluate=Evaluating,
     checks={"train": check_penalties, "evaluate": check_dynamic},
     pretrains=True,

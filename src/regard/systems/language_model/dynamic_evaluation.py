@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.batching.batch import Batch
-from regard.data.batching.feed import Feed, Place
+from regard.data.batching.feed import BatchPosition, Feed
 from regard.data.batching.stream import Stream
-from regard.evaluate.score import Score
+from regard.evaluate.metric_result import MetricResult
 from regard.tasks.task import Task
 
 
@@ -48,7 +48,7 @@ class Dynamics:
     epsilon: float = 1e-3
     statistics: int = 20_000
 
-    def described(self, score: Score) -> Score:
+    def described(self, score: MetricResult) -> MetricResult:
         """Return a score with a name and a signature that say how it was made."""
         how = f"dynamic:{self.rule}|rate:{self.rate:g}|decay:{self.decay:g}|window:{self.window}"
         return replace(score, name=f"{score.name}, dynamic", signature=f"{score.signature}|{how}")
@@ -93,7 +93,7 @@ def dynamic_likelihood(
         mean = sum(float(scale.double().sum()) for scale in scales.values()) / max(count, 1)
         total, tokens, state = 0.0, 0, None
         for number in range(feed.per_epoch):
-            batch = feed.batch(Place(0, number))
+            batch = feed.batch(BatchPosition(0, number))
             nll, state = _learned_from(task, model, batch, state)
             total, tokens = total + nll, tokens + batch.tokens
             for parameter, first in zip(parameters, trained, strict=True):

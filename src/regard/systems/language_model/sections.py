@@ -45,7 +45,7 @@ class Evaluating(Section):
     """Dynamic evaluation beside the static one, after training and in `regard evaluate`; None for none."""
 
 
-class Decoding(Section):
+class LanguageModelDecoding(Section):
     """Keys of `decode` for language models."""
 
     generate_unknown: bool = False

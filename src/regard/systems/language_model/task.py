@@ -16,27 +16,27 @@ from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
 from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.prompted import Prompted
+from regard.decode.prompted_model import PromptedModel
 from regard.decode.search import Search
+from regard.evaluate.metric_result import MetricResult
 from regard.evaluate.perplexity import bits_per_character, perplexity
-from regard.evaluate.score import Score
 from regard.explain.panel import Panel
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS, PAD, UNK
 from regard.systems.language_model.activation_penalties import ActivationPenalties
 from regard.systems.language_model.dynamic_evaluation import Dynamics, dynamic_likelihood
 from regard.systems.language_model.lstmn_lm import LSTMNLM
-from regard.systems.language_model.sections import Decoding, Evaluating, Training
+from regard.systems.language_model.sections import Evaluating, LanguageModelDecoding, Training
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
-from regard.tasks.panels import tape_panels, taped
+from regard.tasks.panels import record_tapes, tape_panels
 from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
 from regard.tasks.splits import examples
-from regard.tasks.task import Encoders, Task, Unrolling
-from regard.tasks.tokenizers import texts_end, tokens_field
+from regard.tasks.task import FieldEncoders, Task, Unrolling
+from regard.tasks.tokenizers import ends_texts, tokens_field
 from regard.view.text import isolated
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class LanguageModelling(Task):
     answer: ClassVar[str | None] = None
     outline_sizes: ClassVar[tuple[int, int | None]] = (8, None)
 
-    encoders: Encoders
+    encoders: FieldEncoders
     first: int | None
     smoothing: float = 0.0
     exposure: Exposure = field(default_factory=Exposure)
@@ -87,9 +87,12 @@ class LanguageModelling(Task):
     dynamics: Dynamics | None = None
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> LanguageModelling:
-        first = BOS if recipe.train.batch.window is None else EOS if texts_end(recipe) else None
-        smoothing, unknown = recipe.train.label_smoothing, own_keys(recipe.decode, Decoding).generate_unknown
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> LanguageModelling:
+        first = BOS if recipe.train.batch.window is None else EOS if ends_texts(recipe) else None
+        smoothing, unknown = (
+            recipe.train.label_smoothing,
+            own_keys(recipe.decode, LanguageModelDecoding).generate_unknown,
+        )
         train, dynamic = own_keys(recipe.train, Training), own_keys(recipe.evaluate, Evaluating).dynamic
         penalties = ActivationPenalties(train.activation_penalty, train.temporal_penalty)
         dynamics = None if dynamic is None else Dynamics(**dynamic.model_dump())
@@ -111,13 +114,13 @@ class LanguageModelling(Task):
         given, wanted = read.text[:, :-1], read.text[:, 1:]
         if update is not None:
             given = self.exposure.disturbed(given, vocabulary=self.tokenizer.size)
-        predicted: Predicted = model(given, state)
+        predicted: ModelOutput = model(given, state)
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
         if update is not None:
             total = total + self.penalties.loss(predicted.extras, wanted != PAD)
         goes_on = read.text_lengths is None  # a window; examples have lengths, and nothing behind them
-        return Loss(total, nll.detach(), int(batch.tokens), carried(model, predicted.state) if goes_on else None)
+        return Loss(total, nll.detach(), int(batch.tokens), carried_state(model, predicted.state) if goes_on else None)
 
     def incompatibility(self, other: Task) -> str | None:
         assert isinstance(other, LanguageModelling)
@@ -132,7 +135,7 @@ class LanguageModelling(Task):
         longest = recipe.search().max_length
         yield f"decode.max_length, {longest} tokens behind the {SAMPLED} of an example", longest + SAMPLED
 
-    def likelihood_scores(self, split: Split, total: float, tokens: int) -> dict[str, Score]:
+    def likelihood_scores(self, split: Split, total: float, tokens: int) -> dict[str, MetricResult]:
         if self.tokenizer.kind != "characters":
             return {"perplexity": perplexity(total, tokens, unit=self.tokenizer.kind.removesuffix("s"))}
         return {
@@ -140,7 +143,7 @@ class LanguageModelling(Task):
             "bits_per_character": bits_per_character(total, tokens),
         }
 
-    def final_scores(self, model: nn.Module, split: Split, recipe: Recipe) -> dict[str, Score]:
+    def final_scores(self, model: nn.Module, split: Split, recipe: Recipe) -> dict[str, MetricResult]:
         """Return perplexity by dynamic evaluation, if the recipe asks for it."""
         if self.dynamics is None:
             return {}
@@ -149,7 +152,7 @@ class LanguageModelling(Task):
             self.question,
             rows=recipe.evaluate.rows,
             window=self.dynamics.window,
-            ends=texts_end(recipe),
+            ends=ends_texts(recipe),
         )
         total, tokens = dynamic_likelihood(self, model, feed, self.dynamics, self._training_text(recipe))
         scores = self.likelihood_scores(split, total, tokens)
@@ -159,7 +162,7 @@ class LanguageModelling(Task):
         """Yield the ids of the training split as one text."""
         for example in examples(recipe, "train") or ():
             yield from self.tokenizer.encode(str(example.fields[self.question]))
-            if texts_end(recipe):
+            if ends_texts(recipe):
                 yield EOS
 
     def unrolling(self, model: nn.Module) -> Unrolling | None:
@@ -178,7 +181,7 @@ class LanguageModelling(Task):
                 part = alike[begin : begin + batch]
                 ids = torch.tensor([prompts[index] for index in part], device=next(model.parameters()).device)
                 with torch.inference_mode():
-                    found = generate(Prompted(model), ids, search=search)
+                    found = generate(PromptedModel(model), ids, search=search)
                 for index, hypotheses in zip(part, found, strict=True):
                     answers[index] = [self._prediction(texts[index], prompts[index], one) for one in hypotheses]
         return answers
@@ -188,8 +191,8 @@ class LanguageModelling(Task):
         """Return the attention that predicted each word of a text, and the likeliest word after the last."""
         no_head(head)
         prompt = self._prompt(text)
-        with taped(model, "layers") as tapes:
-            predicted: Predicted = model(torch.tensor([prompt], device=next(model.parameters()).device))
+        with record_tapes(model, "layers") as tapes:
+            predicted: ModelOutput = model(torch.tensor([prompt], device=next(model.parameters()).device))
         if tapes:
             return tape_panels(tapes, text, self.tokenizer.tokens(prompt))
         if predicted.attended is None:
@@ -244,7 +247,7 @@ class LanguageModelling(Task):
         return (source.rstrip(" ") if rest.startswith(" ") else source) + rest
 
 
-def carried(model: nn.Module, state: Any) -> Any:
+def carried_state(model: nn.Module, state: Any) -> Any:
     """Return the state that the next window continues from; None for models that carry none."""
     carry = getattr(model, "carry", None)
     return None if carry is None else carry(state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from regard.parts import models
 from regard.recipes.system import System
 from regard.systems.language_model.checks import check_dynamic, check_penalties
-from regard.systems.language_model.sections import Decoding, Evaluating, Training
+from regard.systems.language_model.sections import Evaluating, LanguageModelDecoding, Training
 from regard.systems.melodies.sections import AirsData, TunesData
 
 SYSTEM = System(
@@ -25,7 +25,7 @@ SYSTEM = System(
     ),
     tokenizer={"kind": "characters"},
     train=Training,
-    decode=Decoding,
+    decode=LanguageModelDecoding,
     evaluate=Evaluating,
     checks={"train": check_penalties, "evaluate": check_dynamic},
     commands={"play": "regard.systems.melodies.commands:command"},
