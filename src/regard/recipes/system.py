@@ -29,6 +29,7 @@ SharedKey = Literal[
     "train.exposure.word_dropout",
     "train.exposure.corruption",
     "train.label_smoothing",
+    "train.r_drop",
     "train.class_weights",
     "decode",
     "evaluate.rows",

@@ -51,7 +51,7 @@ from regard.systems.translation.sections import (
     TranslationEvaluation,
     TranslationTraining,
 )
-from regard.tasks.loss import Loss, copy_loss, token_loss
+from regard.tasks.loss import Loss, Outputs, copy_loss, token_loss
 from regard.tasks.output_set import output_set
 from regard.tasks.panels import head_panels, record_tapes, tape_panels
 from regard.tasks.prediction import Prediction
@@ -197,10 +197,12 @@ class Translation(Task):
             total, nll = copy_loss(predicted.logits, wanted, size=size, padding=PAD, smoothing=smoothing)
         else:
             total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
+        outputs = None
         if update is not None:
+            outputs = Outputs(predicted.logits, wanted != PAD)
             total = total + sum(predicted.extras[name].sum() for name in EXTRAS if name in predicted.extras)
             total = total + self.draws.loss(predicted, wanted) + guided
-        return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended)
+        return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended, outputs=outputs)
 
     def _watching(self, model: nn.Module, pair: PairBatch, update: int | None) -> AbstractContextManager[Guide | None]:
         """Return the loss of guided alignment, for a forward pass that is made inside; None where there is none."""
