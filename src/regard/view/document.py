@@ -21,9 +21,9 @@ from regard.view.view import View
 
 _SCRIPTS = (
     "inflate.js",
-    "data.js",
     "colours.js",
     "canvas.js",
+    "data.js",
     "heatmap.js",
     "lines.js",
     "birdseye.js",

@@ -54,7 +54,7 @@ class Viewer {
   matrix() {
     const { layer, head } = this.state;
     if (this.panel.kind !== "heads") return this.maps[0];
-    return head < 0 ? this.means[layer] : this.matrixOf(layer, head);
+    return head < 0 && this.means.length ? this.means[layer] : this.matrixOf(layer, Math.max(0, head));
   }
 
   matrixOf(layer, head) { return this.maps[layer * this.panel.heads.length + head]; }
@@ -230,19 +230,24 @@ class Viewer {
   }
 
   legendOf() {
-    const matrix = this.matrix(), { style } = this.state;
-    this.legend.hidden = !(matrix && ["heatmap", "birdseye", "text", "picture"].includes(style)) && this.panel.kind !== "tree";
+    const matrix = this.matrix(), { style } = this.state, said = { tree: "Areas are numbers of parameters: coloured ones are trained, hatched grey ones are frozen.", glimpses: "Numbers and colours are the order of the glimpses." }[this.panel.kind];
+    this.legend.hidden = !said && !matrix;
     if (this.legend.hidden) return;
-    if (this.panel.kind === "tree") { this.legend.textContent = "Areas are numbers of parameters: coloured ones are trained, hatched grey ones are frozen."; return; }
-    if (this.panel.kind === "glimpses") { this.legend.textContent = "Numbers and colours are the order of the glimpses."; return; }
-    const how = this.shading(), ramp = element("span", "regard-ramp"), stops = [];
+    if (said) { this.legend.textContent = said; return; }
+    const how = this.shading(), lines = style === "lines" ? "lines as wide as the value" : "";
+    const notes = [lines, how.root ? "square-root colours" : "", this.axes(), matrix.precision()].filter(Boolean).join("; ");
+    this.legend.replaceChildren(...(["lines", "curves"].includes(style) ? [] : this.ramp(matrix, how)), element("span", "", notes));
+  }
+
+  /** Colours from the least to the largest value. */
+  ramp(matrix, how) {
+    const bar = element("span", "regard-ramp"), stops = [];
     for (let i = 0; i <= 16; i++) {
       const value = matrix.signed ? (i / 8 - 1) : i / 16;
       stops.push(css(colour(how.root ? Math.sign(value) * Math.sqrt(Math.abs(value)) : value, matrix.signed, how.dark)));
     }
-    ramp.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
-    this.legend.replaceChildren(element("span", "", matrix.signed ? number(-how.top) : "0"), ramp, element("span", "", number(how.top)),
-      element("span", "", [how.root ? "square-root colours" : "", this.axes()].filter(Boolean).join("; ")));
+    bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+    return [element("span", "", matrix.signed ? number(-how.top) : "0"), bar, element("span", "", number(how.top))];
   }
 
   /** What rows and columns are. */
@@ -418,7 +423,7 @@ class Viewer {
     if (!found) return;
     this.readout.replaceChildren(
       element("bdi", "", this.rowName(cell.row)), " → ", element("bdi", "", this.columnName(cell.column)), " ",
-      element("strong", "", `${found.exact ? "" : "≈ "}${this.digits(found.value)}`),
+      element("strong", "", `${found.exact ? "" : found.about}${this.digits(found.value)}`),
       element("span", "regard-soft", ` row ${cell.row + 1}, column ${cell.column + 1}${panel.kind === "heads" ? `, ${this.where()}` : ""}`),
     );
     this.readout.dataset.value = found.value;
