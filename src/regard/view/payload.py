@@ -44,6 +44,8 @@ def payload(panel: Panel, blobs: Blobs, *, first: Style | None = None) -> dict[s
         blobs: takes the bytes.
         first: the style that is shown first, of those that the panel has; None for its usual one.
     """
+    if isinstance(panel, Heads) and first != "neurons":  # vectors are as large as the weights of a short text
+        panel = replace(panel, queries=None, keys=None)
     styles = styles_of(panel)
     described: dict[str, Any] = {
         "title": visible(panel.title),

@@ -39,6 +39,13 @@ class Aligner(nn.Module, abc.ABC):
             state: `state.step` is the place of the first query, `state.align` what `start` or the last call gave.
         """
 
+    def centres(self, query: Tensor, memory: Memory, state: State) -> Tensor | None:
+        """Return the place p_t among the keys around which each query reads, [B, H, T]; None without such a place.
+
+        Args: those of `forward`.
+        """
+        return None
+
     def start(self, memory: Memory) -> Past:
         """State of the aligner before the first query."""
         return ()

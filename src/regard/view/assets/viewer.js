@@ -41,13 +41,16 @@ class Viewer {
     this.means = (this.panel.means ?? []).map(made);
     this.queries = (this.panel.queries ?? []).map(made);
     this.keys = (this.panel.keys ?? []).map(made);
-    this.state = { ...PLAIN, style: this.panel.first };
+    this.state = this.usual();
     this.read();
     this.build();
     this.found = { row: new Set(), column: new Set() };
     this.find();
     this.change({});
   }
+
+  /** The state at first: neurons are of one head. */
+  usual() { return { ...PLAIN, style: this.panel.first, head: this.panel.first === "neurons" ? 0 : -1 }; }
 
   // What is shown ----------------------------------------------------------------------------------------------------
 
@@ -235,7 +238,9 @@ class Viewer {
     if (this.legend.hidden) return;
     if (said) { this.legend.textContent = said; return; }
     const how = this.shading(), lines = style === "lines" ? "lines as wide as the value" : "";
-    const notes = [lines, how.root ? "square-root colours" : "", this.axes(), matrix.precision()].filter(Boolean).join("; ");
+    const { outlined, centres } = this.panel;
+    const marks = [outlined.length ? "framed: gold links" : "", centres.length ? "○ centre of a window" : ""];
+    const notes = [lines, ...marks, how.root ? "square-root colours" : "", this.axes(), matrix.precision()].filter(Boolean).join("; ");
     this.legend.replaceChildren(...(["lines", "curves"].includes(style) ? [] : this.ramp(matrix, how)), element("span", "", notes));
   }
 
@@ -276,7 +281,7 @@ class Viewer {
     const { panel, state } = this, layers = panel.layers?.length ?? 1, heads = panel.heads?.length ?? 0;
     if (panel.styles.includes(get("style"))) state.style = get("style");
     state.layer = whole("layer", 1, layers + 1) === null ? state.layer : whole("layer", 1, layers + 1) - 1;
-    state.head = whole("head", 1, heads + 1) === null ? state.head : whole("head", 1, heads + 1) - 1;
+    state.head = whole("head", 0, heads + 1) === null ? state.head : whole("head", 0, heads + 1) - 1;
     state.heads = (get("heads") ?? "").split(",").map(Number).filter((one) => Number.isInteger(one) && one >= 1 && one <= heads).map((one) => one - 1);
     const { rows = 0, columns = 0 } = this.maps[0] ?? {}; // of all heads the same
     state.pinnedRow = whole("row", 1, rows + 1) === null ? null : whole("row", 1, rows + 1) - 1;
@@ -294,7 +299,7 @@ class Viewer {
     const set = (name, value) => (value === null || value === "" ? found.delete(`${this.key}.${name}`) : found.set(`${this.key}.${name}`, value));
     set("style", state.style === this.panel.first ? null : state.style);
     set("layer", state.layer ? state.layer + 1 : null);
-    set("head", state.head >= 0 ? state.head + 1 : null);
+    set("head", state.head === this.usual().head ? null : state.head + 1);
     set("heads", state.heads.map((one) => one + 1).join(","));
     set("row", state.pinnedRow === null ? null : state.pinnedRow + 1);
     set("column", state.pinnedColumn === null ? null : state.pinnedColumn + 1);
@@ -586,4 +591,4 @@ function help() {
 }
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => viewers.forEach((viewer) => viewer.retheme()));
-addEventListener("hashchange", () => viewers.forEach((viewer) => { viewer.state = { ...PLAIN, style: viewer.panel.first }; viewer.read(); viewer.find(); viewer.change({}); }));
+addEventListener("hashchange", () => viewers.forEach((viewer) => { viewer.state = viewer.usual(); viewer.read(); viewer.find(); viewer.change({}); }));
