@@ -86,7 +86,7 @@ class Viewer {
 
   shading() {
     const matrix = this.matrix(), top = matrix?.full ?? 1;
-    const root = this.state.root ?? (matrix ? matrix.columns > 256 && !matrix.signed : false);
+    const root = this.state.root ?? (matrix ? matrix.columns > (this.state.style === "birdseye" ? 64 : 256) && !matrix.signed : false);
     return { top, root, threshold: (this.state.threshold / 100) ** 2 * top, dark: this.theme.dark };
   }
 
