@@ -68,14 +68,14 @@ def test_rows_are_read_some_at_a_time() -> None:
 
     def rows(first: int, last: int) -> NDArray[np.float32]:
         asked.append(last - first)
-        return np.eye(3000, dtype=np.float32)[first:last]
+        return np.eye(3008, dtype=np.float32)[first:last]
 
-    page = Page(regard.view.heatmap(regard.view.Rows((3000, 3000), rows)).html())
+    page = Page(regard.view.heatmap(regard.view.Rows((3008, 3008), rows)).html())
     (kept,) = page.panel["maps"]
     assert (kept["steps"], kept["floor"], kept["power"]) == (255, 0, 0)
-    assert np.array_equal(page.level(kept, 0), np.eye(3000, dtype=np.float32))
-    assert max(asked) * 3000 <= 1 << 22
-    assert sum(asked) == 24 * 64 + 3000 + 200  # a sample, the tiles, and 200 rows of the table
+    assert np.array_equal(page.level(kept, 0), np.eye(3008, dtype=np.float32))
+    assert max(asked) * 3008 <= 1 << 22
+    assert sum(asked) == 24 * 64 + 3008 + 200  # a sample, the tiles, and 200 rows of the table
 
 
 def test_what_is_no_table_is_named() -> None:

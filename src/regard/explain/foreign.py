@@ -141,9 +141,7 @@ def scaled_dot_product_weights(
     return logits.softmax(-1).nan_to_num(0.0)
 
 
-def _vectors(
-    query: Tensor, key: Tensor, *_: object, enable_gqa: bool = False, **__: object
-) -> tuple[Tensor, Tensor]:
+def _vectors(query: Tensor, key: Tensor, *_: object, enable_gqa: bool = False, **__: object) -> tuple[Tensor, Tensor]:
     """Return queries [B, H, T, D] and keys [B, H, S, D] of a call of `scaled_dot_product_attention`."""
     if query.dim() == 3:
         query, key = query.unsqueeze(1), key.unsqueeze(1)  # [B, 1, T, D]

@@ -8,6 +8,8 @@ from contextlib import ExitStack, contextmanager
 from torch import Tensor, nn
 
 from regard.nn.aligners.base import Aligner
+from regard.nn.memory import Memory
+from regard.nn.state import State
 
 
 @contextmanager
@@ -29,9 +31,10 @@ def window_centres(model: nn.Module) -> Iterator[list[float]]:
     """
     found: list[float] = []
 
-    def keep(module: nn.Module, args: tuple[Tensor, ...], _: object) -> None:
+    def keep(module: nn.Module, args: tuple[Tensor, Tensor, Memory, State], _: object) -> None:
         assert isinstance(module, Aligner)
-        centres = module.centres(*args[1:])
+        _, query, memory, state = args
+        centres = module.centres(query, memory, state)
         if centres is not None and centres.shape[1] == 1:
             found.extend(centres[0, 0].float().tolist())
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from torch import nn
 
 from regard.decode.search import Search
-from regard.explain.panel import Frames, GlimpsePath, MarkedText, Network, Panel, Regions
+from regard.explain.panel import Frames, GlimpsePath, Heads, MarkedText, Network, Panel, Regions
 from regard.report.examples import Row
 from regard.report.figure import figure
 from regard.report.heat_map import cropped, heat_map
@@ -67,6 +67,7 @@ def view(panel: Panel, key: str, *, said: Collection[str] = ()) -> Markup:
         key: under which the state of the view stands in the address of the page.
         said: titles in plain words that stand above it, and are not shown again.
     """
+    panel = panel.without_vectors() if isinstance(panel, Heads) else panel
     still = element("noscript", panel_figure(panel, said=said))
     inside = Markup(section([panel], key=key, level=4, titled=plain(panel.title) not in said))
     return element("div", inside, still, class_="wide" if wide(panel) else None)

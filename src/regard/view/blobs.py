@@ -56,7 +56,7 @@ class Blobs:
 
 
 def packed_pixels(pixels: NDArray[np.integer[Any]]) -> tuple[bytes, bool]:
-    """Return the deflated bytes of a tile, and whether they are sparse: gaps between cells that are not zero, and these.
+    """Return the deflated bytes of a tile, and whether they are sparse (`sparse_pixels`).
 
     Strategies of zlib without its search for repeats are ten times as fast on noise, and shorter.
     """

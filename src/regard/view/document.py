@@ -114,9 +114,7 @@ def section(
     )
 
 
-def _section(
-    panel: Panel, key: str, style_first: Style | None, *, level: int = 2, titled: bool = True
-) -> str:
+def _section(panel: Panel, key: str, style_first: Style | None, *, level: int = 2, titled: bool = True) -> str:
     blobs = Blobs()
     described = payload(panel, blobs, first=style_first)
     title, hidden = escape(visible(panel.title)), "" if titled else ' class="regard-unseen"'

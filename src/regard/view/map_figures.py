@@ -67,10 +67,10 @@ def _rooted(bounds: dict[str, Any]) -> dict[str, Any]:
     from matplotlib.colors import FuncNorm
 
     def there(values: NDArray[Any]) -> NDArray[Any]:
-        return np.sign(values) * np.sqrt(np.abs(values))
+        return np.copysign(np.sqrt(np.abs(values)), values)
 
     def back(roots: NDArray[Any]) -> NDArray[Any]:
-        return np.sign(roots) * np.square(roots)
+        return np.copysign(np.square(roots), roots)
 
     return {"cmap": bounds["cmap"], "norm": FuncNorm((there, back), vmin=bounds["vmin"], vmax=bounds["vmax"])}
 

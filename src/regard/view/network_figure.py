@@ -54,9 +54,7 @@ def _draw(network: Network, figure: FigureBase) -> None:
     axis.scatter(x, y, s=sizes, c=colours, edgecolors="0.3", linewidths=rings, zorder=2)
     halo = [withStroke(linewidth=2.0, foreground="white")]
     for name, (across, up) in zip(network.rows, places, strict=True):
-        axis.annotate(
-            plain_name(name), (across, up), ha="center", va="center", fontsize=7, zorder=3, path_effects=halo
-        )
+        axis.annotate(plain_name(name), (across, up), ha="center", va="center", fontsize=7, zorder=3, path_effects=halo)
     for group in groups:
         axis.scatter([], [], s=60, color=palette(groups.index(group) % _COLOURS), label=plain_name(group))
     if groups:

@@ -23,9 +23,9 @@ from regard.explain.panel import (
 )
 from regard.explain.rows import Rows, plain, rows_of
 from regard.view.blobs import Blobs
+from regard.view.precision import affordable, budget
 from regard.view.style import Style
 from regard.view.text import visible
-from regard.view.precision import affordable, budget
 from regard.view.tiles import EXACT_CELLS, LARGEST, Tiling, tiled
 
 _LARGEST_OF_ALL = 1 << 17
@@ -44,8 +44,6 @@ def payload(panel: Panel, blobs: Blobs, *, first: Style | None = None) -> dict[s
         blobs: takes the bytes.
         first: the style that is shown first, of those that the panel has; None for its usual one.
     """
-    if isinstance(panel, Heads) and first != "neurons":  # vectors are as large as the weights of a short text
-        panel = replace(panel, queries=None, keys=None)
     styles = styles_of(panel)
     described: dict[str, Any] = {
         "title": visible(panel.title),

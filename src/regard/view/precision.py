@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.explain.rows import Rows
 from regard.view.blobs import packed_pixels
@@ -84,7 +85,7 @@ def _sample(maps: Sequence[Rows]) -> Iterator[tuple[int, int, int]]:
 def _table(fine: Tiling, shades: int, share: float) -> Pixels:
     """Return the coarse pixel of each fine one, by its byte."""
     steps = np.arange(256, dtype=np.uint8).view(np.int8 if fine.signed else np.uint8).astype(np.float32)
-    values = np.sign(steps) * (steps / fine.steps) ** 2 * fine.full
+    values: NDArray[np.float32] = np.sign(steps) * np.square(steps / np.float32(fine.steps)) * np.float32(fine.full)
     return quantised(values, replace(fine, shades=shades, floor=share * fine.full))
 
 

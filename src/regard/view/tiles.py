@@ -25,7 +25,7 @@ EXACT_CELLS = 1 << 18
 """Cells of the panels whose weights are kept in float32 besides: 1 MiB."""
 LARGEST = 8
 """Weights of each row that are kept in float32 of a larger map."""
-_BLOCK = 32
+_GROUP = 32  # columns of a group, of which the largest of a row are looked for
 
 Pixels = NDArray[np.integer[Any]]
 
@@ -139,15 +139,18 @@ def largest(values: NDArray[np.float32], count: int) -> tuple[NDArray[np.int32],
 
 
 def _candidates(size: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    """Return columns [n, k] among which the largest of each row are: those of the blocks with the largest maxima."""
+    """Return columns [n, k] among which the largest of each row are: those of the groups with the largest maxima.
+
+    Group g of G has the columns g, g + G, g + 2 G, ...: so maxima run over whole rows, which is fast.
+    """
     rows, width = size.shape
-    blocks = width // _BLOCK
-    if blocks <= count:
+    groups = width // _GROUP
+    if groups <= count:
         return np.broadcast_to(np.arange(width), size.shape)
-    whole = size[:, : blocks * _BLOCK].reshape(rows, blocks, _BLOCK)
-    best = np.argpartition(whole.max(2), -count, axis=1)[:, -count:]  # [n, count]
-    inside = (best[:, :, None] * _BLOCK + np.arange(_BLOCK)).reshape(rows, -1)
-    behind = np.broadcast_to(np.arange(blocks * _BLOCK, width), (rows, width - blocks * _BLOCK))
+    tops = size[:, : groups * _GROUP].reshape(rows, _GROUP, groups).max(1)
+    best = np.argpartition(tops, -count, axis=1)[:, -count:]  # [n, count]
+    inside = (best[:, :, None] + groups * np.arange(_GROUP)).reshape(rows, -1)
+    behind = np.broadcast_to(np.arange(groups * _GROUP, width), (rows, width - groups * _GROUP))
     return np.concatenate([inside, behind], axis=1)
 
 
@@ -181,6 +184,20 @@ class Tiling:
         return self.shades // 2 if self.signed else self.shades
 
 
+def _pixels(part: NDArray[np.float32], how: Tiling) -> Pixels:
+    """Return the pixels of some rows; where all are zero, they are not computed."""
+    side, width = 1 << how.power, part.shape[1]
+    made = np.zeros((_cells(len(part), how.power), _cells(width, how.power)), np.int8 if how.signed else np.uint8)
+    tops = (np.abs(part) if how.signed else part).max(0)  # of each column
+    least = max(how.floor, how.full * (0.49 / how.steps) ** 2)
+    for begin in range(0, width, TILE * side):
+        end = begin + TILE * side
+        if tops[begin:end].max() >= least:
+            cells = part[:, begin:end]
+            made[:, begin // side : _cells(end, how.power)] = quantised(pooled(cells, side) if side > 1 else cells, how)
+    return made
+
+
 def tiled(rows: Rows, how: Tiling, blobs: Blobs) -> dict[str, Any]:
     """Return the description of a map for the viewer; its bytes go to `blobs`.
 
@@ -196,7 +213,7 @@ def tiled(rows: Rows, how: Tiling, blobs: Blobs) -> dict[str, Any]:
     thumbnail = _Thumbnail(rows.shape) if how.thumbnail else None
     count = 0 if how.exact else min(how.largest, width)
     for part in strips(rows, 1 << power):
-        levels[0].push(quantised(pooled(part, 1 << power) if power else part, how))
+        levels[0].push(_pixels(part, how))
         if how.exact:
             exact.append(part)
         if count:
