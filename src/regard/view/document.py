@@ -36,6 +36,7 @@ _SCRIPTS = (
     "viewer.js",
 )
 """In the order in which they need each other."""
+_FIRST_STRONG = "\u2068"  # begins what `isolated` isolates
 
 
 class Document:
@@ -86,7 +87,7 @@ class Document:
             f"<style>{css}</style>"
         )
         body = "\n".join(self._parts)
-        title = f'<h1><bdi dir="auto">{escape(visible(self.title))}</bdi></h1>\n'
+        title = f"<h1>{_directed(self.title)}</h1>\n"
         heading = "" if self._titled else title
         return (
             f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body class="regard-page"><main>{heading}{body}\n'
@@ -117,14 +118,24 @@ def section(
 def _section(panel: Panel, key: str, style_first: Style | None, *, level: int = 2, titled: bool = True) -> str:
     blobs = Blobs()
     described = payload(panel, blobs, first=style_first)
-    title, hidden = escape(visible(panel.title)), "" if titled else ' class="regard-unseen"'
+    hidden = "" if titled else ' class="regard-unseen"'
     return (
         f'<section class="regard" id="{escape(key)}" aria-labelledby="{escape(key)}-title">'
-        f'<h{level} id="{escape(key)}-title"{hidden}><bdi dir="auto">{title}</bdi></h{level}>\n'
+        f'<h{level} id="{escape(key)}-title"{hidden}>{_directed(panel.title)}</h{level}>\n'
         f'<div class="regard-view"></div>\n{table(panel)}\n'
         f'<script type="application/json" class="regard-panel">{as_json(described)}</script>\n'
         f'<script type="text/plain" class="regard-blobs">{blobs.text()}</script></section>'
     )
+
+
+def _directed(title: str) -> str:
+    """Return a title in its own direction; one of several texts, which are isolated, runs from left to right.
+
+    By its first letter "\u05d0 → a" would run from right to left, and the arrow would point from the answer to the
+    input.
+    """
+    direction = "ltr" if _FIRST_STRONG in title else "auto"
+    return f'<bdi dir="{direction}">{escape(visible(title))}</bdi>'
 
 
 def as_json(value: object) -> str:

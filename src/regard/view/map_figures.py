@@ -23,6 +23,7 @@ _CELL, _LEAST, _MOST = 0.2, 1.0, 12.0  # inches of a cell; of a map's sides, at 
 _NAMED = 64  # rows or columns that are named one by one; of more, only some are numbered
 _FINEST = 2048  # cells of a picture's sides; a larger map is pooled
 _THUMBNAIL = 0.75  # inches of one of many maps
+_PERCENT = 40  # rows or columns of a map with frames up to which its weights are written into the cells
 _LINEAR = 64  # columns up to which their colours are linear
 _GOLD = "#d0720a"
 _STOPS = ("#ffffff", "#edf8b1", "#c7e9b4", "#7fcdbb", "#41b6c4", "#1d91c0", "#225ea8", "#253494", "#081d58")
@@ -67,10 +68,12 @@ def _rooted(bounds: dict[str, Any]) -> dict[str, Any]:
     from matplotlib.colors import FuncNorm
 
     def there(values: NDArray[Any]) -> NDArray[Any]:
-        return np.copysign(np.sqrt(np.abs(values)), values)
+        found: NDArray[Any] = np.copysign(np.sqrt(np.abs(values)), values)
+        return found
 
     def back(roots: NDArray[Any]) -> NDArray[Any]:
-        return np.copysign(np.square(roots), roots)
+        found: NDArray[Any] = np.copysign(np.square(roots), roots)
+        return found
 
     return {"cmap": bounds["cmap"], "norm": FuncNorm((there, back), vmin=bounds["vmin"], vmax=bounds["vmax"])}
 
@@ -140,9 +143,15 @@ def _name(axis: Axes, panel: Panel, along: float, down: float, look: Look) -> No
 
 
 def _mark(axis: Axes, panel: Panel) -> None:
-    """Frame the gold cells, and mark the centres of windows."""
+    """Frame the gold cells, with weights in percent as in Koehn & Knowles 2017; and mark the centres of windows."""
     from matplotlib.patches import Rectangle
 
+    if panel.outlined and panel.values.numel() and max(panel.values.shape) <= _PERCENT:
+        values = plain(panel.values)
+        for row, column in zip(*np.nonzero(np.abs(values) >= 0.01), strict=True):
+            shade = "white" if abs(values[row, column]) > 0.5 * np.abs(values).max() else "0.2"
+            text = f"{100 * values[row, column]:.0f}"
+            axis.text(column, row, text, ha="center", va="center", fontsize=5, color=shade)
     for row, column in panel.outlined:
         axis.add_patch(Rectangle((column - 0.46, row - 0.46), 0.92, 0.92, fill=False, edgecolor=_GOLD, linewidth=1.4))
     if panel.centres:

@@ -20,12 +20,12 @@ from regard.view.tiles import TILE, Pixels, Tiling, pooled, quantised
 
 _PER_WEIGHT, _LEAST, _MOST = 0.08, 3_000_000, 25_000_000
 _BASE64 = 4 / 3
-_STRIPS, _TALL = 24, 64
+_STRIPS, _TALL = 24, 64  # 64 rows can be pooled six times
 _FINE = 255
 _SHADES: tuple[tuple[int, float], ...] = ((_FINE, 0.0), (63, 0.0), (31, 0.0), (31, 0.002), (31, 0.005), (31, 0.01))
 """Shades, and the share of the largest weight below which none is kept, from fine to coarse."""
 _COARSE = 3  # of these, those of cells that several weights share
-_POWERS = 7  # 2^6 rows of weights to a cell are a whole strip
+_POWERS = 7
 
 
 def budget(weights: int) -> float:

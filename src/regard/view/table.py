@@ -8,9 +8,9 @@ from html import escape
 import numpy as np
 
 from regard.explain.panel import GlimpsePath, MarkedText, Panel, Parameters, Streamed
-from regard.explain.rows import plain, rows_of
+from regard.explain.rows import Rows, plain, rows_of
 from regard.view.text import visible
-from regard.view.tiles import largest
+from regard.view.tiles import largest, strips
 
 _ROWS, _LARGEST = 200, 3
 
@@ -51,10 +51,13 @@ def _rows(panel: Panel) -> Iterator[tuple[str, str]]:
     height, width = source.shape
     if not height or not width:
         return
-    columns, values = largest(source.read(0, min(_ROWS, height)), min(_LARGEST, width))
-    for row, (places, weights) in enumerate(zip(columns.tolist(), values.tolist(), strict=True)):
-        told = (f"{_name(panel.columns, place)} {value:.4g}" for place, value in zip(places, weights, strict=True))
-        yield _name(panel.rows, row), f"<td>{', '.join(told)}</td>"
+    row = 0
+    for part in strips(Rows((min(_ROWS, height), width), source.make), 1):
+        columns, values = largest(part, min(_LARGEST, width))
+        for places, weights in zip(columns.tolist(), values.tolist(), strict=True):
+            told = (f"{_name(panel.columns, place)} {value:.4g}" for place, value in zip(places, weights, strict=True))
+            yield _name(panel.rows, row), f"<td>{', '.join(told)}</td>"
+            row += 1
 
 
 def _marked(panel: MarkedText) -> Iterator[tuple[str, str]]:
