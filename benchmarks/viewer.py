@@ -1,11 +1,12 @@
-"""Speed and size of views beside bertviz and circuitsvis: seconds to make, size of the page, seconds until it is drawn.
+"""Speed and size of views beside bertviz and circuitsvis: time to make, size of the page, time until it is drawn.
 
     python benchmarks/viewer.py [--chromium PATH] [--sizes 128x12x12,512x12x12,2048x1x1,10000x1x1] [--rivals]
     python benchmarks/viewer.py --sizes 100000x1x1              # minutes: 10^10 weights, made row by row
     python benchmarks/viewer.py --run runs/bert --text FILE     # weights of a trained BERT that reads a text
 
 Weights are softmaxes of random energies with a band around the diagonal and a sink on the first token, the same in all
-viewers; the seconds that they take count apart. Memory is the most that the process held. `--rivals` also makes pages
+viewers. Seconds to make are those of a clock, which other programs on the machine lengthen, and those of a core without
+the making of weights row by row. Memory is the most that the process held. `--rivals` also makes pages
 with bertviz and circuitsvis where they are installed; pages that need scripts from elsewhere are not opened. The time
 until a page is drawn is `performance.now()` in the page, the best of five openings.
 """
@@ -60,7 +61,7 @@ class Long:
 
     def make(self, first: int, last: int) -> Tensor:
         """Rows of weights."""
-        began = time.perf_counter()
+        began = time.process_time()
         made = torch.zeros(last - first, self.size)
         away = torch.arange(-REACH, REACH + 1, dtype=torch.float32).abs_().mul_(0.02)
         for row in range(first, last):
@@ -69,7 +70,7 @@ class Long:
             near = band[1:][low - row + REACH : high - row + REACH] - away[low - row + REACH : high - row + REACH]
             found = torch.cat([band[:1] - 0.02 * row + 6.0, near[1:] if low == 0 else near]).softmax(0)
             made[row - first, 0], made[row - first, max(1, low) : high] = found[0], found[1:]
-        self.seconds += time.perf_counter() - began
+        self.seconds += time.process_time() - began
         return made
 
 
@@ -140,8 +141,8 @@ def main() -> None:
     parser.add_argument("--run", type=Path, help="folder of a run with self-attention, in place of random weights")
     parser.add_argument("--text", type=Path, help="file of a text that it reads")
     given = parser.parse_args()
-    print("| viewer | tokens x layers x heads | seconds to make | MB | seconds until drawn | MB of memory |")
-    print("|---|---|---|---|---|---|")
+    print("| viewer | tokens x layers x heads | seconds to make | of a core | MB | seconds until drawn | MB of memory |")
+    print("|---|---|---|---|---|---|---|")
     if given.run is not None:
         held, tokens = of_run(given.run, " ".join(given.text.read_text(encoding="utf-8").split()))
         measure("regard, trained", of_regard, held, tokens, given.chromium)
@@ -168,14 +169,16 @@ def measure(name: str, maker: Callable[..., Any], given: Any, tokens: list[str],
     """Print a line of the table: a page made, and opened where there is a browser."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "view.html"
-        began = time.perf_counter()
+        began = time.perf_counter(), time.process_time()
         maker(given, tokens, path)
-        seconds = time.perf_counter() - began - getattr(given, "seconds", 0.0)
+        seconds, of_a_core = time.perf_counter() - began[0], time.process_time() - began[1]
+        of_a_core -= getattr(given, "seconds", 0.0)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
         drawn = f"{min(opened(path, chromium)):.2f}" if chromium else "not opened"
         size = " x ".join(map(str, (len(tokens), *given.shape[:2])))
         megabytes = path.stat().st_size / 1e6
-        print(f"| {name} | {size} | {seconds:.1f} | {megabytes:.1f} | {drawn} | {memory:.0f} |", flush=True)
+        line = f"{seconds:.1f} | {of_a_core:.1f} | {megabytes:.1f} | {drawn} | {memory:.0f}"
+        print(f"| {name} | {size} | {line} |", flush=True)
 
 
 if __name__ == "__main__":
