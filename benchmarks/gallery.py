@@ -111,7 +111,7 @@ def draw(entry: Entry, runs: Path) -> None:
         return
     doubt = draw_panels(panels, entry.picture)
     with Image.open(entry.picture) as picture:  # which Matplotlib needs, too
-        picture.convert("RGB").save(entry.picture, optimize=True)
+        picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(entry.picture, optimize=True)
     size = entry.picture.stat().st_size
     print(f"{entry.picture}: {size:,} bytes{'' if doubt is None else f'; {doubt}'}")
     if size > LARGEST:
