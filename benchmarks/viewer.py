@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 import regard
-from regard.explain.panel import Heads
+from regard.explain.panel import HeadsPanel
 
 SIZES = "128x12x12,512x12x12,2048x1x1,10000x1x1"
 REACH = 2_000
@@ -87,14 +87,14 @@ def weights(size: int, layers: int, heads: int) -> Tensor:
 def of_run(run: Path, text: str) -> tuple[Tensor, list[str]]:
     """[L, H, T, T] of a trained model's self-attention that reads a text, and its tokens."""
     panels = regard.load(run, device="cpu").view(text).panels
-    panel = next(panel for panel in panels if isinstance(panel, Heads) and panel.kind == "self")
+    panel = next(panel for panel in panels if isinstance(panel, HeadsPanel) and panel.kind == "self")
     return panel.weights, list(panel.columns)
 
 
 def of_regard(given: Tensor | Long, tokens: list[str], path: Path) -> None:
     """Our own page."""
     if isinstance(given, Long):
-        rows = regard.view.Rows((given.size, given.size), given.make)
+        rows = regard.view.LazyRows((given.size, given.size), given.make)
         regard.view.heatmap(rows, tokens, tokens).save(path)
         return
     one = given.shape[:2] == (1, 1)
@@ -141,7 +141,9 @@ def main() -> None:
     parser.add_argument("--run", type=Path, help="folder of a run with self-attention, in place of random weights")
     parser.add_argument("--text", type=Path, help="file of a text that it reads")
     given = parser.parse_args()
-    print("| viewer | tokens x layers x heads | seconds to make | of a core | MB | seconds until drawn | MB of memory |")
+    print(
+        "| viewer | tokens x layers x heads | seconds to make | of a core | MB | seconds until drawn | MB of memory |"
+    )
     print("|---|---|---|---|---|---|---|")
     if given.run is not None:
         held, tokens = of_run(given.run, " ".join(given.text.read_text(encoding="utf-8").split()))

@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from regard.decode.constraint import Constrained, Trie
+from regard.decode.constraint import ConstrainedModel, Trie
 from regard.decode.generation import Engine
 from regard.decode.search import Search
 from regard.engines import make_engine
 from regard.evaluate.texts import unknown
-from regard.explain.panel import Heads, Panel
+from regard.explain.panel import HeadsPanel, Panel
 from regard.explain.parts import parts
 from regard.explain.recurrent import recurrent_reads, state_panels
 from regard.nn.cpu_decode.pack import packed_copy
@@ -27,9 +27,9 @@ from regard.recipes.sections import Recipe
 from regard.runs.folder import RunError, check_task
 from regard.runs.run import Run
 from regard.tasks.build import make_model
-from regard.tasks.ensemble import together
+from regard.tasks.ensemble import make_ensemble
 from regard.tasks.inputs import check_inputs
-from regard.tasks.output_set import bounded
+from regard.tasks.output_set import search_within
 from regard.tasks.prediction import Prediction
 from regard.tasks.registry import task_class
 from regard.tasks.task import Task
@@ -130,7 +130,7 @@ class Predictor:
         if self.engine is not None:
             raise ValueError("predict: only is for our own search; leave it or the engine out")
         trie = only if isinstance(only, Trie) else self.allowed(only)
-        return Constrained(self._quick, trie), bounded(search, trie)
+        return ConstrainedModel(self._quick, trie), search_within(search, trie)
 
     @cached_property
     def _quick(self) -> Any:
@@ -181,7 +181,7 @@ def load(
     recipe = run.recipe(overrides)
     task = _task(run, recipe)
     models = [_trained(run, recipe, task), *(_member(Run(Path(other)), run, recipe, task) for other in others)]
-    model = together(models, mean=task.averaged).to(device or _best_device()).eval()
+    model = make_ensemble(models, mean=task.averaged).to(device or _best_device()).eval()
     if others and engine != "own":
         raise ValueError(f"the engine {engine} runs one model; leave the engine or the other runs out")
     made = make_engine(engine, model, compute=compute, device=device)
@@ -217,8 +217,8 @@ def _best_device() -> str:
 def _shown(panels: Sequence[Panel], *, neurons: bool) -> View:
     """Return a view of panels, with queries and keys if they are drawn."""
     if not neurons:
-        return View(tuple(one.without_vectors() if isinstance(one, Heads) else one for one in panels))
-    if not any(isinstance(one, Heads) and one.queries is not None for one in panels):
+        return View(tuple(one.without_vectors() if isinstance(one, HeadsPanel) else one for one in panels))
+    if not any(isinstance(one, HeadsPanel) and one.queries is not None for one in panels):
         raise ValueError("neurons are of attention by inner products in a Transformer or BERT; this model has none")
     return View(tuple(panels), style="neurons")
 

@@ -11,8 +11,8 @@ from torch.nn import functional as F
 
 import regard
 from regard.decode.search import Search
-from regard.explain.layers import groups
-from regard.explain.panel import Heads
+from regard.explain.layers import panels_by_kind
+from regard.explain.panel import HeadsPanel
 from regard.explain.windows import has_windows, window_centres
 from regard.models import build
 from regard.nn import Attention, Dot, LocalM, LocalP, MultiHead, ScaledDot
@@ -20,7 +20,7 @@ from regard.nn.rotary import Rotary
 from tests.mechanism import assert_close
 
 
-def products(panel: Heads, *, causal: bool = False) -> Tensor:
+def products(panel: HeadsPanel, *, causal: bool = False) -> Tensor:
     """Weights of scaled dot products, from the vectors of a panel."""
     assert panel.queries is not None
     assert panel.keys is not None
@@ -33,7 +33,7 @@ def test_products_of_queries_and_keys_are_the_energies() -> None:
     model = build("transformer", 11, 13, dim=12, num_heads=3, num_layers=2).eval()
     with torch.no_grad(), regard.capture(model, vectors=True) as seen:
         model(torch.randint(4, 11, (1, 7)), torch.tensor([7]), torch.randint(4, 13, (1, 5)))
-    panels = groups(seen)
+    panels = panels_by_kind(seen)
     assert [panel.kind for panel in panels] == ["self", "causal", "cross"]
     for panel in panels:
         assert_close(products(panel, causal=panel.kind == "causal"), panel.weights, tolerance=1e-6)
@@ -45,7 +45,7 @@ def test_positions_that_turn_vectors_are_in_them() -> None:
     model = nn.Sequential(MultiHead(Rotary(ScaledDot(6, 6, 4, num_heads=2)), value_dim=6)).eval()
     with torch.no_grad(), regard.capture(model, vectors=True) as seen:
         model(torch.randn(1, 5, 6))
-    (panel,) = groups(seen)
+    (panel,) = panels_by_kind(seen)
     assert_close(products(panel), panel.weights, tolerance=1e-6)
 
 

@@ -10,11 +10,11 @@ import torch
 
 from regard.data import Labels, Tokenizer
 from regard.decode.search import Search
-from regard.explain.panel import Heads, Panel
+from regard.explain.panel import HeadsPanel, Panel
 from regard.models import build
 from regard.predictor import Predictor
 from regard.report.attention import attention
-from regard.report.examples import Row
+from regard.report.examples import ExampleRow
 from regard.systems.classification.task import Classification
 from regard.systems.language_model.task import LanguageModelling
 from regard.systems.tagging.task import Tagging
@@ -51,7 +51,7 @@ def made(kind: str) -> tuple[Task, Any]:
 )
 def test_a_transformer_of_any_task_shows_its_layers_and_heads(kind: str, expected: list[str]) -> None:
     task, model = made(kind)
-    panels = [one for one in task.panels(model, "every gem a dog", Search(max_length=3)) if isinstance(one, Heads)]
+    panels = [one for one in task.panels(model, "every gem a dog", Search(max_length=3)) if isinstance(one, HeadsPanel)]
     assert [one.kind for one in panels] == expected
     assert all(one.weights.shape[:2] == (3, 2) and one.rows and one.columns for one in panels)
     assert all(one.queries is not None for one in panels)
@@ -63,7 +63,7 @@ def test_neurons_are_drawn_where_they_are_asked_for_and_there_are_some() -> None
     run: Any = None
     predictor = Predictor(run, recipe, model, task, Search())
     (plain,) = predictor.view("every gem").panels
-    assert isinstance(plain, Heads)
+    assert isinstance(plain, HeadsPanel)
     assert plain.queries is None
     view = predictor.view("every gem", neurons=True)
     assert view.style == "neurons"
@@ -77,7 +77,7 @@ def test_neurons_are_drawn_where_they_are_asked_for_and_there_are_some() -> None
 def test_a_report_shows_the_title_of_an_example_once(monkeypatch: pytest.MonkeyPatch) -> None:
     task, model = made("translate")
     (prediction,) = task.predict(model, ["every gem"], Search(max_length=3))[0]
-    row = Row(prediction=prediction, references=("a dog",), loss=None, right=False, asked="every gem")
+    row = ExampleRow(prediction=prediction, references=("a dog",), loss=None, right=False, asked="every gem")
     title = f"{prediction.source} → {prediction.text}"
     for shown, times in ((title, 1), ("something else", 0)):
         monkeypatch.setattr(type(task), "panels", lambda *_, shown=shown: [Panel(shown, torch.eye(2))])

@@ -13,10 +13,10 @@ import regard
 from regard.masks import Mask
 from regard.models import build
 from regard.nn.aligners.softmax import Softmax
+from regard.nn.attention_module import AttentionModule
 from regard.nn.lstmn import LSTMNCell
 from regard.nn.memory import Memory
-from regard.nn.reader import Reader
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.nn.structured import StructuredSelfAttention
 from regard.specials import EOS
 from regard.view.document import Document
@@ -87,9 +87,9 @@ def _defined(model: nn.Module, monkeypatch: pytest.MonkeyPatch) -> dict[str, lis
     """Compute the weights of every read beside it, [B, H, T, S]: energies, a mask, a softmax in float64."""
     names = {id(module): name for name, module in model.named_modules()}
     found: dict[str, list[Tensor]] = {}
-    read: Callable[..., Any] = Reader._at_once
+    read: Callable[..., Any] = AttentionModule._at_once
 
-    def spied(self: Reader, query: Tensor, memory: Memory, state: State) -> Any:
+    def spied(self: AttentionModule, query: Tensor, memory: Memory, state: AttentionState) -> Any:
         energy = self.score.energy(self.score.queries(query), memory, state)
         if type(self.align) is Softmax:
             weights = _softmax(energy, memory.mask)
@@ -110,7 +110,7 @@ def _defined(model: nn.Module, monkeypatch: pytest.MonkeyPatch) -> dict[str, lis
         return hops(self, hidden, mask)
 
     back, hops = LSTMNCell._read, StructuredSelfAttention.forward
-    monkeypatch.setattr(Reader, "_at_once", spied)
+    monkeypatch.setattr(AttentionModule, "_at_once", spied)
     monkeypatch.setattr(LSTMNCell, "_read", looked_back)
     monkeypatch.setattr(StructuredSelfAttention, "forward", structured)
     return found

@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 import regard
+from regard.explain.lazy_rows import as_lazy_rows
 from regard.explain.panel import Panel
-from regard.explain.rows import rows_of
 from regard.view import payload, tiles
 from regard.view.blobs import Blobs, sparse_pixels
 from regard.view.document import Document
@@ -70,7 +70,7 @@ def test_rows_are_read_some_at_a_time() -> None:
         asked.append(last - first)
         return np.eye(3008, dtype=np.float32)[first:last]
 
-    page = Page(regard.view.heatmap(regard.view.Rows((3008, 3008), rows)).html())
+    page = Page(regard.view.heatmap(regard.view.LazyRows((3008, 3008), rows)).html())
     (kept,) = page.panel["maps"]
     assert (kept["steps"], kept["floor"], kept["power"]) == (255, 0, 0)
     assert np.array_equal(page.level(kept, 0), np.eye(3008, dtype=np.float32))
@@ -83,7 +83,7 @@ def test_what_is_no_table_is_named() -> None:
         regard.view.heatmap(torch.zeros(2, 3, 5))
     with pytest.raises(ValueError, match="row 1, column 2 is nan"):
         regard.view.heatmap(torch.tensor([[0.0] * 3, [0.0, 1.0, float("nan")]]))
-    wrong = regard.view.heatmap(regard.view.Rows((4, 3), lambda first, last: torch.zeros(1, 3)))
+    wrong = regard.view.heatmap(regard.view.LazyRows((4, 3), lambda first, last: torch.zeros(1, 3)))
     with pytest.raises(ValueError, match=r"must be \[4, 3\]; got \[1, 3\]"):
         wrong.html()
 
@@ -93,7 +93,7 @@ def test_what_is_no_table_is_named() -> None:
     [(3e5, 255, 0.0, 0), (1.5e5, 63, 0.0, 0), (1e5, 31, 0.0, 0), (6e4, 31, 0.005, 0), (3.9e4, 31, 0.0, 1)],
 )
 def test_what_a_page_may_be_decides_the_precision(most: float, shades: int, floor: float, power: int) -> None:
-    maps = [rows_of(torch.from_numpy(peaked(300, 170, seed))) for seed in range(5)]
+    maps = [as_lazy_rows(torch.from_numpy(peaked(300, 170, seed))) for seed in range(5)]
     how = affordable(maps, tiles.Tiling(0.5, exact=False), most)
     assert (how.shades, how.floor, how.power) == (shades, 0.5 * floor, power)
     blobs = Blobs()
@@ -107,7 +107,7 @@ def test_weights_below_the_floor_are_left_out_and_shared_cells_show_the_largest(
     blobs = Blobs()
     how = tiles.Tiling(float(weights.max()), exact=False, shades=31, floor=0.02, power=1)
     page = Page(regard.view.heatmap([[1.0]]).html())
-    kept = tiles.tiled(rows_of(torch.from_numpy(weights)), how, blobs)
+    kept = tiles.tiled(as_lazy_rows(torch.from_numpy(weights)), how, blobs)
     page.blobs = blobs.text()
     found = page.level(kept, 0)
     strongest = np.zeros((62, 48), np.float32)

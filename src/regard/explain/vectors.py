@@ -9,10 +9,10 @@ from typing import Any
 
 from torch import Tensor
 
+from regard.nn.attention_module import AttentionModule, CapturableModule
 from regard.nn.memory import Memory
-from regard.nn.reader import Reader, Watched
 from regard.nn.scores.base import Score
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.ops.attended import Attended
 
 Vectors = tuple[Tensor, Tensor]
@@ -22,7 +22,7 @@ Keep = Callable[[str, Tensor, Tensor], None]
 
 
 @contextmanager
-def watched_vectors(modules: Mapping[str, Watched], keep: Keep) -> Iterator[None]:
+def watched_vectors(modules: Mapping[str, CapturableModule], keep: Keep) -> Iterator[None]:
     """Call `keep` with queries and keys of each softmax read of modules whose score is an inner product.
 
     Args:
@@ -31,7 +31,7 @@ def watched_vectors(modules: Mapping[str, Watched], keep: Keep) -> Iterator[None
     """
     with ExitStack() as stack:
         for name, module in modules.items():
-            scores = module.score.modules() if isinstance(module, Reader) else ()
+            scores = module.score.modules() if isinstance(module, AttentionModule) else ()
             for score in scores:  # a score may hold another, as rotary positions do
                 if isinstance(score, Score) and score.inner_product and "attend" not in vars(score):
                     vars(score)["attend"] = partial(_attend, score.attend, partial(keep, name))
@@ -44,7 +44,7 @@ def _attend(
     keep: Callable[[Tensor, Tensor], None],
     query: Tensor,
     memory: Memory,
-    state: State,
+    state: AttentionState,
     **rest: Any,
 ) -> Attended:
     keep(query.detach(), memory.key.detach())

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from regard.nn.aligners.base import Aligner
 from regard.nn.memory import Memory
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def window_centres(model: nn.Module) -> Iterator[list[float]]:
     """
     found: list[float] = []
 
-    def keep(module: nn.Module, args: tuple[Tensor, Tensor, Memory, State], _: object) -> None:
+    def keep(module: nn.Module, args: tuple[Tensor, Tensor, Memory, AttentionState], _: object) -> None:
         assert isinstance(module, Aligner)
         _, query, memory, state = args
         centres = module.centres(query, memory, state)

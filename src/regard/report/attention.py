@@ -11,11 +11,11 @@ from pathlib import Path
 from torch import nn
 
 from regard.decode.search import Search
-from regard.explain.panel import Frames, GlimpsePath, Heads, MarkedText, Network, Panel, Regions
-from regard.report.examples import Row
+from regard.explain.panel import FramesPanel, GlimpsePanel, GraphPanel, HeadsPanel, Panel, RegionsPanel, TextPanel
+from regard.report.examples import ExampleRow
 from regard.report.figure import figure
-from regard.report.heat_map import cropped, heat_map
-from regard.report.markup import Markup, element, joined, text
+from regard.report.heat_map import crop_note, heat_map
+from regard.report.markup import Markup, element, join_markup, text
 from regard.report.network import network_map
 from regard.report.page import paragraph
 from regard.report.table import numbers_behind
@@ -29,7 +29,7 @@ _PANELS = 8  # of all examples together, where one has several
 _TITLE = 160  # letters of a title that are shown
 
 
-def attention(model: nn.Module, task: Task, search: Search, chosen: Sequence[Row]) -> Markup:
+def attention(model: nn.Module, task: Task, search: Search, chosen: Sequence[ExampleRow]) -> Markup:
     """Return what a model looks at while it answers some inputs.
 
     Where it attends to nothing, answers are drawn as in a terminal, such as tags under words; or a sentence says why
@@ -48,7 +48,7 @@ def attention(model: nn.Module, task: Task, search: Search, chosen: Sequence[Row
         if parts and len(panels) > 1 and (len(parts) + 1) * len(panels) > _PANELS:
             break
         said = {
-            plain(f"{source} {answer}")
+            plain_title(f"{source} {answer}")
             for source in ("", row.prediction.source, task.shown_input(row.prediction))
             for answer in (row.prediction.text, row.prediction.said())
         }
@@ -56,7 +56,7 @@ def attention(model: nn.Module, task: Task, search: Search, chosen: Sequence[Row
         figures = [view(panel, key, said=said) for panel, key in zip(panels, keys, strict=True)]
         parts.append(_article(task, row, figures, wide=len(panels) > 1 or wide(panels[0])))
     why = [paragraph(text(f"{reason[:1].upper()}{reason[1:]}."), kind="soft") for reason in dict.fromkeys(reasons)]
-    return joined(why, element("div", parts, class_="looks"))
+    return join_markup(why, element("div", parts, class_="looks"))
 
 
 def view(panel: Panel, key: str, *, said: Collection[str] = ()) -> Markup:
@@ -67,25 +67,25 @@ def view(panel: Panel, key: str, *, said: Collection[str] = ()) -> Markup:
         key: under which the state of the view stands in the address of the page.
         said: titles in plain words that stand above it, and are not shown again.
     """
-    panel = panel.without_vectors() if isinstance(panel, Heads) else panel
+    panel = panel.without_vectors() if isinstance(panel, HeadsPanel) else panel
     still = element("noscript", panel_figure(panel, said=said))
-    inside = Markup(section([panel], key=key, level=4, titled=plain(panel.title) not in said))
+    inside = Markup(section([panel], key=key, level=4, titled=plain_title(panel.title) not in said))
     return element("div", inside, still, class_="wide" if wide(panel) else None)
 
 
-def _article(task: Task, row: Row, figures: Sequence[Markup], *, wide: bool) -> Markup:
+def _article(task: Task, row: ExampleRow, figures: Sequence[Markup], *, wide: bool) -> Markup:
     inside = element("div", figures, class_="figures")
     return element("article", _heading(task, row), inside, class_="wide" if wide else None)
 
 
 def wide(panel: Panel) -> bool:
     """Return whether a panel takes the whole width of a page."""
-    return isinstance(panel, MarkedText | Regions | GlimpsePath | Frames) or (
-        not isinstance(panel, Network) and panel.values.shape[-1] > _WIDE
+    return isinstance(panel, TextPanel | RegionsPanel | GlimpsePanel | FramesPanel) or (
+        not isinstance(panel, GraphPanel) and panel.values.shape[-1] > _WIDE
     )
 
 
-def _heading(task: Task, row: Row) -> Markup:
+def _heading(task: Task, row: ExampleRow) -> Markup:
     """Return input and answer, and the right one beside a wrong one."""
     asked, said = _cut(task.shown_input(row.prediction)), _cut(row.prediction.said())
     right = _cut(" / ".join(row.references))
@@ -100,24 +100,24 @@ def panel_figure(panel: Panel, *, said: Collection[str] = ()) -> Markup:
         panel: what is drawn.
         said: titles in plain words that stand above it, and are not shown again.
     """
-    title = "" if plain(panel.title) in said else panel.title
-    if isinstance(panel, MarkedText):
+    title = "" if plain_title(panel.title) in said else panel.title
+    if isinstance(panel, TextPanel):
         return figure(_marked_lines(panel), _caption(title), wide=wide(panel))
-    if isinstance(panel, Network):
+    if isinstance(panel, GraphPanel):
         return figure(network_map(panel), _caption(title))
-    if isinstance(panel, Regions | GlimpsePath | Frames):
+    if isinstance(panel, RegionsPanel | GlimpsePanel | FramesPanel):
         return figure(_image(panel, _cut(panel.title)), _caption(title), wide=wide(panel))
     values: list[list[float]] = panel.values.detach().float().cpu().tolist()
     across = max(map(len, values), default=0)
     name = _cut(panel.title) or "Weights"
     drawn = heat_map(values, panel.rows, panel.columns, name, down=panel.down, along=panel.along)
-    return figure(drawn, _caption(title, cropped(len(values), across)), _behind(panel, values), wide=wide(panel))
+    return figure(drawn, _caption(title, crop_note(len(values), across)), _behind(panel, values), wide=wide(panel))
 
 
-def plain(title: str) -> str:
+def plain_title(title: str) -> str:
     """Return the words of a title, without isolates of direction, arrows and bars.
 
-    >>> plain("where is it?\\tnow → here")
+    >>> plain_title("where is it?\\tnow → here")
     'where is it now here'
     """
     return " ".join(re.findall(r"\w+", title)) or title.strip()
@@ -126,7 +126,7 @@ def plain(title: str) -> str:
 def _caption(title: str, more: str = "") -> Markup:
     lines = [text(_cut(line)) for line in title.splitlines() if line.strip()]
     shown = [part for one in lines for part in (Markup(" · "), one)][1:]
-    return joined(element("b", shown), f" {more}" if more else None) if shown or more else Markup("")
+    return join_markup(element("b", shown), f" {more}" if more else None) if shown or more else Markup("")
 
 
 def _behind(panel: Panel, values: Sequence[Sequence[float]]) -> Markup:
@@ -140,7 +140,7 @@ def _behind(panel: Panel, values: Sequence[Sequence[float]]) -> Markup:
     return numbers_behind([panel.down or "row", "largest weights"], found)
 
 
-def _marked_lines(panel: MarkedText) -> Markup:
+def _marked_lines(panel: TextPanel) -> Markup:
     """Return a text with its words marked, the weight of each line before it."""
     values: list[list[float]] = panel.values.detach().float().cpu().tolist()
     largest = max((value for row in values for value in row), default=0.0) or 1.0
@@ -154,7 +154,7 @@ def _marked_lines(panel: MarkedText) -> Markup:
 
 def _words(words: Sequence[str], values: Sequence[float], largest: float) -> Markup:
     marked = (_mark(word, value / largest, value) for word, value in zip(words, values, strict=False))
-    return joined(joined(" ", one) for one in marked)
+    return join_markup(join_markup(" ", one) for one in marked)
 
 
 def _mark(word: str, share: float, value: float) -> Markup:

@@ -12,20 +12,20 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data.fields.tokenizer import Tokenizer
-from regard.explain.capture import Seen, capture
-from regard.explain.layers import groups
-from regard.explain.panel import Heads, Panel
+from regard.explain.capture import Captured, capture
+from regard.explain.layers import panels_by_kind
+from regard.explain.panel import HeadsPanel, Panel
 from regard.models.bert import BertEncoder
 from regard.models.copying import Copying
+from regard.nn.attention_module import CapturableModule
 from regard.nn.lstmn import LSTMNCell
-from regard.nn.reader import Watched
 from regard.ops.weights import Weights
 from regard.specials import BOS, EOS, UNK
 from regard.view.text import isolated
 
 
 @contextmanager
-def taped(model: Any, part: str) -> Iterator[list[Tensor]]:
+def record_tapes(model: Any, part: str) -> Iterator[list[Tensor]]:
     """Yield a list that holds, once a model has read one text inside, the weights [T, T] of each layer's tape.
 
     Args:
@@ -34,7 +34,7 @@ def taped(model: Any, part: str) -> Iterator[list[Tensor]]:
 
     >>> from regard.models import build
     >>> model = build("lstmn_lm", 11, embedding_dim=3, hidden_dim=5, num_layers=2, window=2)
-    >>> with taped(model, "layers") as tapes:
+    >>> with record_tapes(model, "layers") as tapes:
     ...     _ = model(torch.tensor([[4, 5, 6, 7]]))
     >>> len(tapes), tapes[0][3] > 0
     (2, tensor([False,  True,  True, False]))
@@ -99,7 +99,7 @@ def _looking(weights: Tensor, pooling: str) -> Tensor:
 
 def head_panels(
     model: nn.Module, run: Callable[[], object], rows: Sequence[str], columns: Sequence[str] | None = None
-) -> list[Heads]:
+) -> list[HeadsPanel]:
     """Return a panel for each kind of attention in a model that has several layers or heads of it.
 
     Args:
@@ -114,18 +114,18 @@ def head_panels(
 
 
 @contextmanager
-def watched_heads(model: Any) -> Iterator[Seen]:
+def watched_heads(model: Any) -> Iterator[Captured]:
     """Yield what is captured of a model, queries and keys included; nothing of one that does not attend."""
-    if not isinstance(model, nn.Module) or not any(isinstance(module, Watched) for module in model.modules()):
-        yield Seen(())
+    if not isinstance(model, nn.Module) or not any(isinstance(module, CapturableModule) for module in model.modules()):
+        yield Captured(())
         return
     with capture(model, vectors=True) as seen:
         yield seen
 
 
 def seen_heads(
-    seen: Seen, rows: Sequence[str], columns: Sequence[str] | None = None, *, title: str = ""
-) -> list[Heads]:
+    seen: Captured, rows: Sequence[str], columns: Sequence[str] | None = None, *, title: str = ""
+) -> list[HeadsPanel]:
     """Return a panel for each kind of attention with several layers or heads; none of one that went step by step.
 
     Args:
@@ -135,5 +135,5 @@ def seen_heads(
     """
     if any(len(calls) > 1 for calls in seen.values()):  # nothing that layers share
         return []
-    found = [panel for panel in groups(seen, rows, columns) if panel.weights[..., 0, 0].numel() > 1]
+    found = [panel for panel in panels_by_kind(seen, rows, columns) if panel.weights[..., 0, 0].numel() > 1]
     return [replace(panel, title=f"{title}: {panel.title}") if title else panel for panel in found]

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.explain.rows import Rows
+from regard.explain.lazy_rows import LazyRows
 from regard.view.blobs import packed_pixels
 from regard.view.tiles import TILE, Pixels, Tiling, pooled, quantised
 
@@ -37,7 +37,7 @@ def budget(weights: int) -> float:
     return min(_MOST, max(_LEAST, _PER_WEIGHT * weights))
 
 
-def affordable(maps: Sequence[Rows], how: Tiling, most: float) -> Tiling:
+def affordable(maps: Sequence[LazyRows], how: Tiling, most: float) -> Tiling:
     """Return the finest storage of maps whose tiles take no more than so many bytes of a page.
 
     Args:
@@ -57,7 +57,7 @@ def affordable(maps: Sequence[Rows], how: Tiling, most: float) -> Tiling:
     return ladder[-1]
 
 
-def _sizes(maps: Sequence[Rows], fine: Tiling) -> dict[tuple[int, float], list[float]]:
+def _sizes(maps: Sequence[LazyRows], fine: Tiling) -> dict[tuple[int, float], list[float]]:
     """Return bytes of a page that each level of all maps takes, by shades and floor, as a sample tells."""
     sizes = {kind: [0.0] * _POWERS for kind in _SHADES}
     tables = {kind: _table(fine, *kind) for kind in _SHADES}
@@ -72,7 +72,7 @@ def _sizes(maps: Sequence[Rows], fine: Tiling) -> dict[tuple[int, float], list[f
     return sizes
 
 
-def _sample(maps: Sequence[Rows]) -> Iterator[tuple[int, int, int]]:
+def _sample(maps: Sequence[LazyRows]) -> Iterator[tuple[int, int, int]]:
     """Yield strips of rows spread over all maps: the number of a map, the first row, one behind the last."""
     height = maps[0].shape[0]
     strips = -(-height // _TALL)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.explain.rows import Rows
+from regard.explain.lazy_rows import LazyRows
 from regard.view.blobs import Blobs, Place
 
 TILE = 512
@@ -198,7 +198,7 @@ def _pixels(part: NDArray[np.float32], how: Tiling) -> Pixels:
     return made
 
 
-def tiled(rows: Rows, how: Tiling, blobs: Blobs) -> dict[str, Any]:
+def tiled(rows: LazyRows, how: Tiling, blobs: Blobs) -> dict[str, Any]:
     """Return the description of a map for the viewer; its bytes go to `blobs`.
 
     Args:
@@ -271,7 +271,7 @@ class _Thumbnail:
             self._row += 1
 
 
-def strips(rows: Rows, multiple: int) -> Iterator[NDArray[np.float32]]:
+def strips(rows: LazyRows, multiple: int) -> Iterator[NDArray[np.float32]]:
     """Yield rows of a map in float32, about 16 MiB at a time, a multiple of the squares that are pooled."""
     height, width = rows.shape
     step = max(1, (1 << 22) // max(1, width) // multiple) * multiple

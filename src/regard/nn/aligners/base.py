@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 from torch import Tensor, nn
 
 from regard.nn.memory import Memory
-from regard.nn.state import Past, State
+from regard.nn.state import AttentionState, Past
 from regard.ops.hard import Sample
 
 
@@ -29,7 +29,7 @@ class Aligner(nn.Module, abc.ABC):
     """True if weights depend on the weights of the query before, so that queries must be read one by one."""
 
     @abc.abstractmethod
-    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:
+    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: AttentionState) -> Aligned:
         """Align.
 
         Args:
@@ -39,7 +39,7 @@ class Aligner(nn.Module, abc.ABC):
             state: `state.step` is the place of the first query, `state.align` what `start` or the last call gave.
         """
 
-    def centres(self, query: Tensor, memory: Memory, state: State) -> Tensor | None:
+    def centres(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor | None:
         """Return the place p_t among the keys around which each query reads, [B, H, T]; None without such a place.
 
         Args: those of `forward`.

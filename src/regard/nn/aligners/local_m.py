@@ -8,7 +8,7 @@ from torch import Tensor
 from regard.arguments import Count, checked
 from regard.nn.aligners.base import Aligned, Aligner
 from regard.nn.memory import Memory
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.ops.local_m import local_m_weights
 
 
@@ -39,10 +39,10 @@ class LocalM(Aligner):
         self.window = window
         self.hold = hold
 
-    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:
+    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: AttentionState) -> Aligned:
         return Aligned(local_m_weights(energy, memory.mask, window=self.window, step=state.step, hold=self.hold))
 
-    def centres(self, query: Tensor, memory: Memory, state: State) -> Tensor:
+    def centres(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
         """Return the numbers of the queries, [B, 1, T]; with `hold` at most that of the last key."""
         numbers = torch.arange(state.step, state.step + query.shape[1], device=query.device).expand(len(query), -1)
         if self.hold:
