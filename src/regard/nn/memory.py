@@ -18,7 +18,7 @@ class Memory(Memo):
 
     Read-only as it stands (encoder states). `append` returns a longer one: the growing memory of a decoder that
     attends to its own past, a KV cache. Without gradient there is room behind the entries, so that one more is written
-    and not all copied; a memory that was appended to stays what it was. One that is written to is `regard.nn.NTMMemory`.
+    and not all copied; a memory that was appended to stays what it was. The writable one is `regard.nn.NTMMemory`.
 
     Attributes:
         key: [B, H, S, D], projected.

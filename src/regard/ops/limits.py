@@ -41,7 +41,8 @@ class MaskLimits(NamedTuple):
 def expressible_as_limits(mask: Mask | None, shape: Shape) -> bool:
     """Return whether limits can say all of a mask.
 
-    >>> expressible_as_limits(Mask.causal(), (1, 1, 2, 2)), expressible_as_limits(Mask.of(torch.eye(2).bool()), (1, 1, 2, 2))
+    >>> shape, dense = (1, 1, 2, 2), Mask.of(torch.eye(2).bool())
+    >>> expressible_as_limits(Mask.causal(), shape), expressible_as_limits(dense, shape)
     (True, False)
     """
     return mask is None or mask.spans(shape).rest is None
