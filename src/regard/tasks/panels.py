@@ -133,7 +133,7 @@ def seen_heads(
         rows, columns: as in `head_panels`.
         title: in front of the name of each kind.
     """
-    if any(len(calls) > 1 for calls in seen.values()):  # nothing that layers share
-        return []
+    if any(len(calls) > 1 or name.startswith("models.") for name, calls in seen.items()):
+        return []  # steps and the models of an ensemble are no layers of one model
     found = [panel for panel in panels_by_kind(seen, rows, columns) if panel.weights[..., 0, 0].numel() > 1]
     return [replace(panel, title=f"{title}: {panel.title}") if title else panel for panel in found]
