@@ -31,7 +31,7 @@ from regard.systems.language_model.prompted_model import PromptedModel
 from regard.systems.language_model.sections import LanguageModelDecoding, LanguageModelEvaluation, LanguageModelTraining
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
-from regard.tasks.panels import record_tapes, tape_panels
+from regard.tasks.panels import record_tapes, seen_heads, tape_panels, watched_heads
 from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
 from regard.tasks.splits import examples
@@ -191,14 +191,19 @@ class LanguageModelling(Task):
 
     @torch.inference_mode()
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return the attention that predicted each word of a text, and the likeliest word after the last."""
+        """Return the attention that predicted each word of a text, and the likeliest word after the last.
+
+        Of a Transformer all layers and heads.
+        """
         no_head(head)
         prompt = self._prompt(text)
-        with record_tapes(model, "layers") as tapes:
+        with record_tapes(model, "layers") as tapes, watched_heads(model) as seen:
             predicted: ModelOutput = model(torch.tensor([prompt], device=next(model.parameters()).device))
         if tapes:
             return tape_panels(tapes, text, self.tokenizer.tokens(prompt))
         if predicted.attended is None:
+            if heads := seen_heads(seen, self.tokenizer.tokens(prompt), title=isolated(_shortened(text))):
+                return list(heads)
             raise ValueError("the model attends to nothing that could be drawn")
         weights = predicted.attended.weights()[0].float().cpu()
         first = int(getattr(model, "pairing", "read") == "next")  # where places stand for what came there next
@@ -207,10 +212,9 @@ class LanguageModelling(Task):
             weights = torch.cat((predicted.extras["gate"][0].float().cpu().unsqueeze(1), weights), dim=1)
             columns = [_VOCABULARY, *columns]
         said = self.tokenizer.tokens([*prompt[1:], int(predicted.logits[0, -1].argmax())])
-        title = text if len(text) <= _SHOWN else f"… {text[-_SHOWN:]}"
         return [
             Panel(
-                f"{isolated(title)} → {isolated(said[-1])}",
+                f"{isolated(_shortened(text))} → {isolated(said[-1])}",
                 weights,
                 "to be said",
                 "read before",
@@ -254,3 +258,8 @@ def carried_state(model: nn.Module, state: Any) -> Any:
     """Return the state that the next window continues from; None for models that carry none."""
     carry = getattr(model, "carry", None)
     return None if carry is None else carry(state)
+
+
+def _shortened(text: str) -> str:
+    """Return the end of a long text."""
+    return text if len(text) <= _SHOWN else f"… {text[-_SHOWN:]}"
