@@ -14,6 +14,7 @@ from pathlib import Path
 from regard.data.example import Example
 from regard.data.fields.features import FEATURES
 from regard.recipes.sections import Recipe
+from regard.systems.tagging.checks import reads_features
 from regard.tasks.splits import examples
 
 AFFIXES = range(1, 5)
