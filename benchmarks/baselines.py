@@ -20,9 +20,9 @@ from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
-from regard.data.fields.tags import TagsField
 
 from regard.data.example import Example, Value
+from regard.data.fields.labels import TagsField
 from regard.data.fields.tokens import TokensField
 from regard.recipes.load import load
 from regard.recipes.sections import Recipe
