@@ -22,13 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.example import Example, Value
-from regard.data.fields.tags import TagsField
+from regard.data.fields.labels import TagsField
 from regard.data.fields.tokens import TokensField
 from regard.recipes.load import load
 from regard.recipes.sections import Recipe
 from regard.systems.summaries.mail import OTHERS
-from regard.tasks.registry import task_class
-from regard.tasks.task import Task
+from regard.tasks.task import Task, task_class
 
 LEADING = (3, 5, 8)
 """Words of the input that are tried as an answer."""

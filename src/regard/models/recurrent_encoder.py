@@ -12,7 +12,7 @@ from regard.constraints import two_directions
 from regard.masks import Mask
 from regard.models.characters import CharacterConfig, CharacterEncoder, LetterIds, letter_vectors
 from regard.models.embeddings import WordEmbeddings, check_ids
-from regard.models.encoded import Encoded
+from regard.models.encoded import AnyEncoder, Encoded
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState, reverse_sequences
@@ -105,6 +105,32 @@ class RecurrentEncoder(nn.Module):
         if not self.reverse:
             return x
         return x.flip(1) if lengths is None else reverse_sequences(x, lengths)
+
+
+def given_or_recurrent(
+    encoder: AnyEncoder | int,
+    embedding_dim: int,
+    hidden_dim: int,
+    cells: Cells | CellKind,
+    dropout: float,
+    scale: float,
+    *,
+    bidirectional: bool = False,
+    reverse: bool = False,
+) -> AnyEncoder:
+    """Return the encoder of a decoder: the given one, or its own recurrent one for a source vocabulary of this size."""
+    if not isinstance(encoder, int):
+        return encoder
+    return RecurrentEncoder(
+        encoder,
+        embedding_dim=embedding_dim,
+        hidden_dim=hidden_dim,
+        cells=cells,
+        bidirectional=bidirectional,
+        dropout=dropout,
+        reverse=reverse,
+        scale=scale,
+    )
 
 
 def _side_by_side(state: RecurrentState, directions: int) -> RecurrentState:

@@ -195,6 +195,11 @@ class SplitFiles(SplittableFiles):
     test: DataFile | None = None
     """Test file; None for no test."""
 
+    def training_files(self) -> tuple[Path, ...]:
+        """Return the files to train on."""
+        named = [one.file for one in self.train] if isinstance(self.train, tuple) else [self.train]
+        return tuple(map(self._path, named))
+
 
 class PairsData(SplittableFiles):
     """Pairs of text files, line by line; `.gz` is decompressed."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from regard.data.example import Example
 from regard.data.fields.features import FEATURES
 from regard.recipes.sections import Recipe
+from regard.systems.tagging.checks import reads_features
 from regard.tasks.splits import examples
 
 AFFIXES = range(1, 5)
@@ -32,7 +33,7 @@ def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
     test = list(examples(recipe, "test") or valid)
     yield "most frequent tag", _scores(recipe, most_frequent(train, test), test)
     for name, features in (("CRF", False), ("CRF, with features", True)):
-        if features and not recipe.reads_features:
+        if features and not reads_features(recipe):
             continue
         trials = [crf(train, (valid, test), penalty, features=features) for penalty in PENALTIES]
         chosen, first = [_scores(recipe, answers, valid) for answers, _ in trials], recipe.metrics[0].label

@@ -16,9 +16,8 @@ from regard.data.batching.batch import Batch, padded
 from regard.data.example import Examples
 from regard.data.fields.features import FEATURES, FeaturesField, learn_features
 from regard.data.fields.field import Field
-from regard.data.fields.labels import Labels
+from regard.data.fields.labels import Labels, TagsField
 from regard.data.fields.spelling import LETTERS, SpellingField, WithLetters, letters_of
-from regard.data.fields.tags import TagsField
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import TextError, shortened
 from regard.decode.search import Search
@@ -26,6 +25,7 @@ from regard.models.model_output import ModelOutput, log_softmax
 from regard.recipes.data_section import FieldLayout
 from regard.recipes.sections import Recipe
 from regard.specials import IGNORE, PAD, UNK
+from regard.systems.tagging.checks import reads_features, spells
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.length_check import check_text_lengths
 from regard.tasks.loss import Loss, token_loss
@@ -76,22 +76,22 @@ class Tagging(Task):
     @classmethod
     def reading(cls, recipe: Recipe) -> FieldLayout:
         read = replace(super().reading(recipe), second=FEATURES)
-        return replace(read, adapt=WithLetters) if recipe.spells else read
+        return replace(read, adapt=WithLetters) if spells(recipe) else read
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
-        text = tokens_field(recipe.tokenizer, masked=recipe.reads_pairs)
-        letters = {LETTERS: SpellingField()} if recipe.spells else {}
-        features = {FEATURES: FeaturesField()} if recipe.reads_features else {}
+        text = tokens_field(recipe.tokenizer, masked=recipe.system.reads_pairs(recipe))
+        letters = {LETTERS: SpellingField()} if spells(recipe) else {}
+        features = {FEATURES: FeaturesField()} if reads_features(recipe) else {}
         return {"text": text, **letters, **features, "tags": TagsField()}
 
     @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: FieldEncoders) -> FieldEncoders:
         words = known.get("text") or learned_tokenizer(
-            recipe.tokenizer, field_values(train, "text"), masked=recipe.reads_pairs
+            recipe.tokenizer, field_values(train, "text"), masked=recipe.system.reads_pairs(recipe)
         )
-        letters = {LETTERS: Tokenizer.train(field_values(train, "text"), kind="characters")} if recipe.spells else {}
-        features = {FEATURES: learn_features(field_values(train, FEATURES))} if recipe.reads_features else {}
+        letters = {LETTERS: Tokenizer.train(field_values(train, "text"), kind="characters")} if spells(recipe) else {}
+        features = {FEATURES: learn_features(field_values(train, FEATURES))} if reads_features(recipe) else {}
         return {"text": words, **letters, **features, "tags": Labels.train(field_values(train, "tags"))}
 
     @property

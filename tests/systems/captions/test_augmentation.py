@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from regard.data.pictures.augmentation import PictureAugmentation
+from regard.systems.captions.augmentation import PictureAugmentation
 from tests.mechanism import assert_close
 
 ALL = PictureAugmentation(crop=0.7, flip=True, brightness=0.3, contrast=0.3, saturation=0.3)

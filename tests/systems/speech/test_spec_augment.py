@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from regard.data.sound.spec_augment import SpecAugment
+from regard.systems.speech.spec_augment import SpecAugment
 from tests.mechanism import assert_close
 
 ALL = SpecAugment(time_warp=5)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +11,8 @@ from torch.nn import functional as F
 
 from regard.arguments import Choice, Factor, NotInRecipe, checked
 from regard.constraints import no_draws_in_both
+from regard.models.attention_config import mapping, unknown_name
+from regard.models.build import COPYING, ENCODER_DECODERS, construct
 from regard.models.embeddings import word_counts
 from regard.models.generator import EncoderDecoder, NextInput
 from regard.models.model_output import ModelOutput
@@ -72,12 +75,34 @@ class Bidirectional(nn.Module):
     (torch.Size([1, 2, 13]), ['backward', 'symmetry'])
     """
 
+    unrewarded_draws: ClassVar[str] = "bidirectional"
+    late_weights: ClassVar[bool] = True  # the agreement needs weights after the layers are done
+
     @checked(no_draws_in_both)
     def __init__(self, forward_model: Direction, backward_model: Back, *, gamma: Factor = 1.0) -> None:
         super().__init__()
         self.forward_model = forward_model
         self.backward_model = backward_model
         self.gamma = gamma
+
+    @classmethod
+    def of_sizes(cls, source_size: int, target_size: int, arguments: Mapping[str, Any]) -> Bidirectional:
+        """Return a model of plain values: `model` are the kind and the arguments of both directions."""
+        rest = dict(arguments)
+        options = mapping("model", rest.pop("model", {}))
+        kind = str(options.pop("kind", "bahdanau"))
+        if kind not in ENCODER_DECODERS:
+            raise ValueError(unknown_name("encoder-decoder", kind, ENCODER_DECODERS))
+        for name in rest:
+            if name != "gamma":
+                known = ("gamma", "model")
+                raise ValueError(unknown_name("argument of the model 'bidirectional' called", name, known))
+        wrong = next((name for name in COPYING if options.get(name)), None)
+        if wrong is not None:
+            raise ValueError(f"{wrong} is not for 'bidirectional', whose sources are targets too; leave it out")
+        there = construct(kind, ENCODER_DECODERS[kind], source_size, target_size, options)
+        back = construct(kind, ENCODER_DECODERS[kind], target_size, source_size, options)
+        return cls(there, back, **rest)  # type: ignore[arg-type]  # encoder-decoders, of their classes
 
     def forward(
         self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: NextInput | None = None

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.data.sound.spectrogram import LogMel
-from regard.data.sound.voices import Voices, _warped_bands
+from regard.systems.speech.voices import Voices, _warped_bands
 from tests.mechanism import assert_close
 
 MEL = LogMel(rate=8000, mels=31)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data import DataError
-from regard.data.batching.masking import TokenMasking
 from regard.specials import IGNORE, MASK, MASKED
+from regard.systems.masked_language_model.masking import TokenMasking
 
 SIZE = 1009
 WORDS = np.random.default_rng(0).integers(len(MASKED), SIZE, (400, 100))

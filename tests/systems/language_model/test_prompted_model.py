@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from regard.decode import Search, generate
-from regard.decode.prompted_model import PromptedModel
 from regard.models import AttentionConfig, CharRNN, LanguageModel
 from regard.specials import EOS
+from regard.systems.language_model.prompted_model import PromptedModel
 
 SIZE = 13
 PROMPTS = [[5, 6, 7], [8, 9, 10]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from regard.models import Bahdanau, Bidirectional, Seq2Seq
-from regard.models.bidirectional import reverse_pair
+from regard.models import Bahdanau, Seq2Seq
 from regard.models.model_output import log_softmax
+from regard.systems.translation.bidirectional import Bidirectional, reverse_pair
 from tests.mechanism import assert_close
 from tests.models.systems import SOURCE, TARGET, WIDTHS
 

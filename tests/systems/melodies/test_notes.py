@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.data.sound.melodies import Note, midi_bytes, tones, write_midi
 from regard.data.sound.recordings import read_recording
 from regard.data.sound.wav import wav_bytes
+from regard.systems.melodies.notes import Note, midi_bytes, tones, write_midi
 
 MELODY = [Note(60, 1.0), Note(64, 0.5), Note(None, 1 / 3), Note(67, 1 / 3), Note(72, 100.0)]
 
