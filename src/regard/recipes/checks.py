@@ -19,14 +19,15 @@ def check_data(recipe: Recipe) -> None:
         raise ValueError(
             "'weight' is of examples, and train.batch.window reads all texts as one; leave one of them out"
         )
-    source, two = getattr(recipe.data, "source", None), recipe.system.two_texts
+    source, two = getattr(recipe.data, "source", None), recipe.system.own_columns(recipe)
     if two is not None:
         if source is not None and not (isinstance(source, list) and len(source) == 2):
             raise ValueError(f"source has two columns, {two}; got {source!r}")
     elif isinstance(source, list) and (len(source) != 2 or not recipe.system.reads_pairs(recipe)):
         raise ValueError(
             "source has one column, or two for labels by a model that reads two texts: kind esim or "
-            "decomposable_attention, an acceptor with pair_dim or comparison, or encoder {kind: bert}"
+            "decomposable_attention, an acceptor with pair_dim or comparison, or encoder {kind: bert}; or two for tags "
+            "by an encoder with feature_dim"
         )
     recipe.data.check()
 

@@ -413,8 +413,8 @@ class ColumnsData(SplitFiles):
 
     format: Literal["columns"]
     """Selects this format."""
-    source: int = 0
-    """Column of the word, from 0; -1 is the last."""
+    source: int | list[int] = 0
+    """Column of the word, from 0; -1 is the last. Two columns, `[0, 1]`, for a word and a feature of it."""
     target: int = 1
     """Column of the tag."""
     separator: str | None = Field(None, min_length=1)
