@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
@@ -127,7 +127,7 @@ class CharRNN(Generator[CharState]):
 
     def carry(self, state: CharState) -> CharState:
         """State for the next window of a text: without history, and with the memory only if it is bounded."""
-        layers = replace(state.layers.detach(), noise=())
+        layers = state.layers.carried()
         if state.memory is None or self.window is not None:
             return CharState(layers, state.detach().memory)
         return CharState(layers, self.start(None, batch=len(layers.hidden)).memory)

@@ -19,7 +19,7 @@ def check_data(recipe: Recipe) -> None:
         raise ValueError(
             "'weight' is of examples, and train.batch.window reads all texts as one; leave one of them out"
         )
-    source, two = getattr(recipe.data, "source", None), recipe.system.own_columns(recipe)
+    source, two = getattr(recipe.data, "source", None), recipe.system.two_columns(recipe)
     if two is not None:
         if source is not None and not (isinstance(source, list) and len(source) == 2):
             raise ValueError(f"source has two columns, {two}; got {source!r}")

@@ -139,8 +139,8 @@ Tracker = Literal["wandb", "mlflow", "trackio", "tensorboard"]
 class OptimizerSection(Section):
     """Optimizer."""
 
-    name: Literal["sgd", "rmsprop", "adam", "adamw"] = "adam"
-    """The rule."""
+    name: Literal["sgd", "nt_asgd", "rmsprop", "adam", "adamw"] = "adam"
+    """The rule. `nt_asgd` is `sgd` whose weights are averaged from a non-monotone trigger on (Merity et al. 2018)."""
     rate: float = Field(1e-3, gt=0, le=1e20)
     """Learning rate; the schedule multiplies it."""
     betas: tuple[Share, Share] = (0.9, 0.999)
@@ -150,9 +150,12 @@ class OptimizerSection(Section):
     decay: Share = 0.95
     """For `rmsprop`: decay rate of the mean gradient and the mean square."""
     momentum: float = Field(0.0, ge=0, lt=1)
-    """For `sgd` and `rmsprop`."""
+    """For `sgd`, `nt_asgd` and `rmsprop`."""
     weight_decay: float = Field(0.0, ge=0)
-    """Weight decay: added to the gradient (`sgd`, `rmsprop`, `adam`) or decoupled (`adamw`)."""
+    """Weight decay: added to the gradient (`sgd`, `nt_asgd`, `rmsprop`, `adam`) or decoupled (`adamw`)."""
+    interval: int = Field(5, ge=1)
+    """For `nt_asgd`: n. Averaging begins after a validation that is worse than the best of all but the last n before
+    it."""
 
 
 class ScheduleSection(Section):
@@ -235,6 +238,9 @@ class TrainSection(Section):
     """Largest norm of the gradient; None for no clipping."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     """Label smoothing ε; validation losses are not smoothed."""
+    r_drop: float = Field(0.0, ge=0)
+    """R-Drop (Liang et al. 2021): each batch is read twice with different dropout, and the divergence of both outputs
+    is minimised with this weight α; 0 for one reading. An update takes twice the time."""
     class_weights: Literal["balanced"] | dict[str, Annotated[float, Field(ge=0)]] | None = None
     """Labels, tags and nodes: weight per class in the training loss. `balanced` is N / (C n_c); a mapping such as
     `{spam: 5}` weights other classes 1."""
@@ -304,6 +310,10 @@ class TrainSection(Section):
         if self.average > 1 and isinstance(self.checkpoint_every, str):
             raise ValueError(
                 "'average' takes checkpoints a fixed number of updates apart; give checkpoint_every such a number"
+            )
+        if self.average > 1 and self.optimizer.name == "nt_asgd":
+            raise ValueError(
+                "'average' is of checkpoints, and the optimizer nt_asgd averages updates; leave one of them out"
             )
         return self
 

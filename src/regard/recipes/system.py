@@ -29,6 +29,7 @@ SharedKey = Literal[
     "train.exposure.word_dropout",
     "train.exposure.corruption",
     "train.label_smoothing",
+    "train.r_drop",
     "train.class_weights",
     "decode",
     "evaluate.rows",
@@ -63,8 +64,8 @@ class System:
         checks: of sections that must fit together, by the name of the section whose line an error names.
         compares_texts: whether the model of a recipe encodes two texts separately; they come as one field with a
             separator.
-        two_texts: description of two columns that are read into fields of their own, or a function of the recipe; None
-            for one column, or two that are joined.
+        two_texts: description of two columns that are read into fields of their own, or a function of the recipe that
+            returns it; None for one column, or two that are joined.
         default: whether recipes that name no task are of this one; of one system only.
         pretrains: whether its runs give their tokenizer and encoder to runs of other tasks.
         commands: of the command line, by name: "module:function".
@@ -102,10 +103,10 @@ class System:
 
     def joins_texts(self, recipe: Recipe) -> bool:
         """Return whether an example has two texts that are read as one field."""
-        return self.own_columns(recipe) is None and recipe.data.has_two_texts
+        return self.two_columns(recipe) is None and recipe.data.has_two_texts
 
-    def own_columns(self, recipe: Recipe) -> str | None:
-        """Return a description of two columns that are read into fields of their own; None without such columns."""
+    def two_columns(self, recipe: Recipe) -> str | None:
+        """Return the description of two columns that become fields of their own; None for others."""
         return self.two_texts(recipe) if callable(self.two_texts) else self.two_texts
 
     def owned(self) -> dict[tuple[str, str], Any]:

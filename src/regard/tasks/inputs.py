@@ -198,7 +198,7 @@ def file_overrides(recipe: Recipe, files: Sequence[Path], layout: FileLayout) ->
     if not files:
         return [f"data.{key}={json.dumps(value)}" for key, value in layout.reading().items()]
     reading = task_class(recipe.task).reading(recipe)
-    two = recipe.system.joins_texts(recipe) or recipe.system.own_columns(recipe) is not None
+    two = recipe.system.joins_texts(recipe) or recipe.system.two_columns(recipe) is not None
     fields = (reading.question, reading.second) if two else (reading.question,)
     section = measured_section(recipe.data, recipe.system, files, layout, fields, reading.answer)
     return [f"data={json.dumps(section, ensure_ascii=False)}"]

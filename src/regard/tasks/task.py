@@ -33,6 +33,7 @@ from regard.tasks.loss import Loss
 from regard.tasks.tokenizers import ends_texts, field_values, learned_positions, tokens_field
 
 if TYPE_CHECKING:
+    from regard.evaluate.metric_result import MetricResult
     from regard.recipes.data_section import SplitName
     from regard.tasks.splits import Split
 
@@ -347,6 +348,16 @@ class Task(InputOutput):
     def after_validation(self, model: Any, loss: float) -> str | None:
         """Adapt the model to a validation loss; return a message about what changed, or None."""
         return None
+
+    def final_scores(self, model: nn.Module, split: Split, recipe: Recipe) -> dict[str, MetricResult]:
+        """Return scores that take long: measured after training and by `regard evaluate`; most tasks have none.
+
+        Args:
+            model: in evaluation mode; it is left as it was.
+            split: the evaluation data.
+            recipe: says what is measured.
+        """
+        return {}
 
     def tuned(self, model: Any, examples: Iterable[Example]) -> Task:
         """Return the task with parameters tuned on the validation split after training; most tasks have none.

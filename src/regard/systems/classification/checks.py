@@ -85,8 +85,10 @@ def check_data(recipe: Recipe) -> None:
 
 
 def check_training(recipe: Recipe) -> None:
-    """Label smoothing and class weights are of labels."""
+    """Label smoothing and class weights are of labels, and R-Drop of one label."""
     target = target_of(recipe)
+    if target is not None and target.target_kind != "label" and recipe.train.r_drop:
+        raise ValueError(f"r_drop is of one label, and data.target_kind is {target.target_kind!r}; leave it out")
     if target is None or target.target_kind != "number":
         return
     given = {"label_smoothing": recipe.train.label_smoothing, "class_weights": recipe.train.class_weights}

@@ -184,7 +184,7 @@ class MaskedLanguageModelling(Task):
         no_head(head)
         ids = self._hidden(text)
         (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
-        with torch.inference_mode(), _watched(model) as seen:
+        with torch.inference_mode(), _watched(model, vectors=True) as seen:
             model(torch.tensor([ids], device=next(model.parameters()).device))
         looked = [_at_masks(calls[0].weights().mean(1)[0].cpu(), ids) for calls in seen.values()]
         if not looked:
@@ -256,9 +256,11 @@ class MaskedLanguageModelling(Task):
         )
 
 
-def _watched(model: nn.Module, layers: int | None = None) -> AbstractContextManager[Mapping[str, list[Weights]]]:
+def _watched(
+    model: nn.Module, layers: int | None = None, *, vectors: bool = False
+) -> AbstractContextManager[Mapping[str, list[Weights]]]:
     """Capture the attention of a BERT's layers; of an ensemble nothing."""
-    return capture(model, layers=layers) if isinstance(model, Bert) else nullcontext({})
+    return capture(model, layers=layers, vectors=vectors) if isinstance(model, Bert) else nullcontext({})
 
 
 def _at_masks(weights: Tensor, ids: list[int]) -> Tensor:

@@ -35,6 +35,7 @@ from regard.systems.spans.windows import PassageWindow, WindowCutter, Windows, w
 from regard.tasks.input_output import mean_log_probs, no_head
 from regard.tasks.length_check import check_text_lengths
 from regard.tasks.loss import Loss, token_loss
+from regard.tasks.panels import seen_heads, watched_heads
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import FieldEncoders, Fields, Task
 from regard.tasks.tokenizers import field_values, learned_tokenizer, tokens_field
@@ -205,11 +206,16 @@ class SpanAnswering(Task):
         return [self._predictions(text, spans)[: search.n_best] for text, spans in zip(texts, found, strict=True)]
 
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return where the answer may begin and end, around where it does, and what passage and question read there."""
+        """Return where the answer may begin and end, around where it does, and what passage and question read there.
+
+        Of a Transformer that reads both in one window also all layers and heads.
+        """
         no_head(head)
-        (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
+        with watched_heads(model) as seen:
+            (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
         assert isinstance(answer, SpanAnswer)
-        return panels(answer, _parts(text)[0])
+        read = (*answer.question_tokens, "</s>", *answer.source_tokens)
+        return [*panels(answer, _parts(text)[0]), *seen_heads(seen, read, ("<s>", *read, "</s>"))]
 
     @torch.inference_mode()
     def _spans(

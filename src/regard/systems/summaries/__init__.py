@@ -23,6 +23,7 @@ SYSTEM = System(
             "train.exposure.word_dropout",
             "train.exposure.corruption",
             "train.label_smoothing",
+            "train.r_drop",
             "decode",
         }
     ),

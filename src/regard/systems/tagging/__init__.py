@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from regard.recipes.data_sections import ColumnsData, ConlluData, HubData, JsonlData
 from regard.recipes.system import System
-from regard.systems.tagging.checks import check_tokenizer, feature_columns
+from regard.systems.tagging.checks import check_data, check_tokenizer, feature_column
 
 SYSTEM = System(
     name="tag",
@@ -23,6 +23,6 @@ SYSTEM = System(
             "train.class_weights",
         }
     ),
-    two_texts=feature_columns,
-    checks={"tokenizer": check_tokenizer},
+    two_texts=feature_column,
+    checks={"data": check_data, "tokenizer": check_tokenizer},
 )

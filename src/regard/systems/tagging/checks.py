@@ -18,9 +18,16 @@ def reads_features(recipe: Recipe) -> bool:
     return getattr(getattr(recipe.model, "encoder", None), "feature_dim", None) is not None
 
 
-def feature_columns(recipe: Recipe) -> str | None:
-    """Return a description of both columns where words have features."""
+def feature_column(recipe: Recipe) -> str | None:
+    """Return the description of both columns of a model that reads features of words; None for others."""
     return "the word and the feature that model.encoder.feature_dim embeds" if reads_features(recipe) else None
+
+
+def check_data(recipe: Recipe) -> None:
+    """Check that a feature of each word has a column."""
+    columns = feature_column(recipe)
+    if columns is not None and not isinstance(getattr(recipe.data, "source", None), list):
+        raise ValueError(f"source has two columns, {columns}")
 
 
 def check_tokenizer(recipe: Recipe) -> None:

@@ -28,6 +28,7 @@ from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
 from regard.decode.unknown import replace_unknown
 from regard.explain.panel import Panel
+from regard.explain.windows import has_windows, window_centres
 from regard.models.copying import Copying, with_copies
 from regard.models.generator import EncoderDecoder
 from regard.models.lstmn import LSTMNSeq2Seq
@@ -51,7 +52,7 @@ from regard.systems.translation.sections import (
     TranslationEvaluation,
     TranslationTraining,
 )
-from regard.tasks.loss import Loss, copy_loss, token_loss
+from regard.tasks.loss import Loss, Outputs, copy_loss, token_loss
 from regard.tasks.output_set import output_set
 from regard.tasks.panels import head_panels, record_tapes, tape_panels
 from regard.tasks.prediction import Prediction
@@ -197,10 +198,12 @@ class Translation(Task):
             total, nll = copy_loss(predicted.logits, wanted, size=size, padding=PAD, smoothing=smoothing)
         else:
             total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
+        outputs = None
         if update is not None:
+            outputs = Outputs(predicted.logits, wanted != PAD)
             total = total + sum(predicted.extras[name].sum() for name in EXTRAS if name in predicted.extras)
             total = total + self.draws.loss(predicted, wanted) + guided
-        return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended)
+        return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended, outputs=outputs)
 
     def _watching(self, model: nn.Module, pair: PairBatch, update: int | None) -> AbstractContextManager[Guide | None]:
         """Return the loss of guided alignment, for a forward pass that is made inside; None where there is none."""
@@ -286,19 +289,22 @@ class Translation(Task):
         return found
 
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        shown = super().panels(model, text, search, head=head)
+        shown: list[Panel] = [one for one in super().panels(model, text, search, head=head) if type(one) is Panel]
         said = self.predict(model, [text], search)[0][0].text
         target = [BOS, *self.target.encode(said)]
         _, source, lengths = next(in_batches(self.source.encode_all([text]), 1, device_of(model)))
+        given, written = torch.tensor([target], device=source.device), self.target.tokens(target)
         if isinstance(model, Transformer):
-            given = torch.tensor([target], device=source.device)
-            written, read = self.target.tokens(target), self.source.tokens(source[0].tolist())
+            read = self.source.tokens(source[0].tolist())
             return [*shown, *head_panels(model, lambda: model(source, lengths, given), written, read)]
-        if not isinstance(model, LSTMNSeq2Seq):
+        if self.copy or not (isinstance(model, LSTMNSeq2Seq) or has_windows(model)):
             return shown
-        with torch.inference_mode(), record_tapes(model, "decoder") as tapes:  # a search would go back and forth on it
-            model(source, lengths, torch.tensor([target], device=source.device))
-        return [*shown, *tape_panels(tapes, said, self.target.tokens(target))]
+        # Its own answer is given to the model: a search would go back and forth.
+        with torch.inference_mode(), record_tapes(model, "decoder") as tapes, window_centres(model) as centres:
+            model(source, lengths, given)
+        if len(centres) >= len(shown[0].values) > 0:
+            shown[0] = replace(shown[0], centres=tuple(centres[: len(shown[0].values)]))
+        return [*shown, *tape_panels(tapes, said, written)]
 
     def _prediction(
         self, source: str, pieces: list[str], hypothesis: Hypothesis, copied: CopySource | None
