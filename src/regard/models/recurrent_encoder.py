@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated
 
 import torch
@@ -69,10 +68,7 @@ class RecurrentEncoder(nn.Module):
         self.words = WordEmbeddings(size, embedding_dim, dropout=dropout, scale=scale)
         width = hidden_dim // 2 if bidirectional else hidden_dim
         self.characters = None if characters is None else CharacterEncoder(characters)
-        self.features: WordEmbeddings | None = None
-        if feature_dim is not None:  # few values, each seen often: vectors of a size learn sooner
-            scale_of_features = math.sqrt(3 / feature_dim)
-            self.features = WordEmbeddings(num_features, feature_dim, dropout=dropout, scale=scale_of_features)
+        self.features = None if feature_dim is None else WordEmbeddings(num_features, feature_dim, dropout=dropout)
         input_dim = embedding_dim + (0 if characters is None else characters.hidden_dim) + (feature_dim or 0)
         self.layers = Recurrent(input_dim, width, cells, bidirectional=bidirectional)
         self.dropout = Dropout(dropout)
