@@ -16,6 +16,7 @@ from torch import nn
 from regard.decode.constraint import Constrained, Trie
 from regard.decode.generation import Engine
 from regard.decode.search import Search
+from regard.deferred import replaced
 from regard.engines import make_engine
 from regard.evaluate.texts import unknown
 from regard.explain.parts import parts
@@ -115,7 +116,7 @@ class Predictor:
     def linked(self, answers: Sequence[Sequence[Prediction]]) -> list[list[Prediction]]:
         """Return answers with links between words of the input and of the answer (`Task.links`)."""
         links = iter(self.task.links(self.model, [one for group in answers for one in group]))
-        return [[replace(one, links=next(links)) for one in group] for group in answers]
+        return [[replaced(one, links=next(links)) for one in group] for group in answers]
 
     def allowed(self, only: Iterable[str] | Path) -> Trie:
         """Return a set of outputs, read once, for `only` of many calls."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from torch import Tensor
 
 from regard.decode.penalties import Penalty
+from regard.deferred import deferrable, deferred
 
 
+@deferrable("log_probs", "score", "alignment")
 @dataclass(frozen=True)
 class Hypothesis:
     """One output of a model, with everything that its score is made of.
 
     `tokens`, `log_probs` and the rows of `alignment` belong together one to one, so EOS is among the tokens where it
-    was reached; `output` leaves it out. BOS is never there.
+    was reached; `output` leaves it out. BOS is never there. An engine may compute log-probabilities, score and alignment
+    when they are first read.
 
     Attributes:
         tokens: the ids, EOS last if `finished`.
@@ -51,6 +55,23 @@ class Hypothesis:
     ) -> Hypothesis:
         """A hypothesis with its score."""
         return Hypothesis(tokens, log_probs, penalty.score(log_probs, alignment), penalty, finished, alignment)
+
+    @classmethod
+    def later(
+        cls,
+        tokens: tuple[int, ...],
+        log_probs: Callable[[], tuple[float, ...]],
+        penalty: Penalty,
+        *,
+        finished: bool,
+        alignment: Callable[[], Tensor],
+    ) -> Hypothesis:
+        """A hypothesis whose log-probabilities, score and alignment are computed when they are first read.
+
+        Its penalty has no coverage, so the score does not read the alignment.
+        """
+        score = deferred(lambda: penalty.score(log_probs()))
+        return Hypothesis(tokens, deferred(log_probs), score, penalty, finished, deferred(alignment))
 
     @property
     def output(self) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from regard.data.batching.feed import Feed, Place
 from regard.data.problems import DataError
 from regard.decode.generation import Engine
+from regard.deferred import replaced
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.confusion import Confusion
 from regard.evaluate.metrics import Hypotheses, Metric
@@ -122,7 +123,7 @@ def _answers(model: nn.Module | Engine, task: Task, split: Split, recipe: Recipe
     """Return predictions, metrics, and scores per class where there are classes; no loss."""
     inputs, references = inputs_and_references(task, split, recipe)
     found = task.predict(model, inputs, recipe.search(), batch=MEASURED)
-    best = [replace(answers[0], reference=" / ".join(right)) for answers, right in zip(found, references, strict=True)]
+    best = [replaced(answers[0], reference=" / ".join(right)) for answers, right in zip(found, references, strict=True)]
     texts = [one.text for one in best]
     metrics = recipe.metrics
     scores = {one.label: one(hypotheses(one, best), compared(one, task, inputs, references)) for one in metrics}
