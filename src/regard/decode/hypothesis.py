@@ -17,8 +17,8 @@ class Hypothesis:
     """One output of a model, with everything that its score is made of.
 
     `tokens`, `log_probs` and the rows of `alignment` belong together one to one, so EOS is among the tokens where it
-    was reached; `output` leaves it out. BOS is never there. An engine may compute log-probabilities, score and alignment
-    when they are first read.
+    was reached; `output` leaves it out. BOS is never there. An engine may compute log-probabilities, score
+    and alignment when they are first read.
 
     Attributes:
         tokens: the ids, EOS last if `finished`.
@@ -80,4 +80,4 @@ class Hypothesis:
 
     def recompute(self) -> float:
         """The score anew, from the token log-probabilities, the alignment and the penalty."""
-        return self.penalty.score(self.log_probs, self.alignment)
+        return self.penalty.score(self.log_probs, self.alignment if self.penalty.coverage else None)

@@ -84,12 +84,11 @@ class CTranslate2:
 
     Weights are handed over by CTranslate2's own specification of a Transformer, and ids stand for tokens. In float32
     the log-probabilities are the model's up to rounding. What is forbidden (padding and BOS) has no probability at all
-    while CTranslate2 searches; the log-probabilities and the score of what it found are the model's own again. They, and
-    alignments, are computed for the batch when one of them is first read: a caller that wants texts does not wait.
+    while CTranslate2 searches; the log-probabilities and the score of what it found are the model's own again. These
+    and the alignments are computed for the batch when one of them is first read, so texts alone do not wait for them.
 
-    On a CPU each of torch's threads is a worker with a share of the batch. Threads that share a product instead wait for
-    each other, spinning: two cost 1.5 to 2 times the processor time of one, and far more beside torch's own or on a
-    busy machine.
+    On a CPU each of torch's threads is a worker with a share of the batch. Threads that share a product instead wait
+    for each other, spinning: two cost 1.5 to 2 times the processor time of one, and far more on a busy machine.
 
     Raises:
         ValueError: the package is missing, the model is none that it can run, or the type is none of the device's.
