@@ -167,7 +167,8 @@ def load(
             they say is likely. Recipe and search are the first's.
         device: where it computes; None for a GPU if there is one.
         overrides: of its recipe: `["decode.beam_size=10"]`.
-        engine: of the search: `"own"`, or `"ctranslate2"` for encoder-decoder Transformers (docs/guide/decoding.md).
+        engine: of the search: `"own"`, or for encoder-decoder Transformers `"ctranslate2"` or `"onnx"`
+            (docs/guide/decoding.md).
         compute: the engine's type of numbers, `"int8"`; None for float32.
 
     Raises:

@@ -54,7 +54,9 @@ def command(
     ensemble: Annotated[
         list[Path] | None, typer.Option(help="Another run, averaged with this one; repeatable.")
     ] = None,
-    engine: Annotated[Literal["own", "ctranslate2"], typer.Option(help="Search by regard or by CTranslate2.")] = "own",
+    engine: Annotated[
+        Literal["own", "ctranslate2", "onnx"], typer.Option(help="Search by regard, or by another program.")
+    ] = "own",
     compute: Annotated[str | None, typer.Option(help="Number type of CTranslate2: --compute int8")] = None,
     against: Annotated[
         Path | None, typer.Option(help="Another run to compare with, by a paired bootstrap test.")

@@ -61,7 +61,9 @@ def command(
         list[Path] | None, typer.Option(help="Another run, averaged with this one; repeatable.")
     ] = None,
     only: Annotated[Path | None, typer.Option(help="Only the lines of this file as answers.")] = None,
-    engine: Annotated[Literal["own", "ctranslate2"], typer.Option(help="Search by regard or by CTranslate2.")] = "own",
+    engine: Annotated[
+        Literal["own", "ctranslate2", "onnx"], typer.Option(help="Search by regard, or by another program.")
+    ] = "own",
     compute: Annotated[str | None, typer.Option(help="Number type of CTranslate2: --compute int8")] = None,
 ) -> None:
     """Predict with a trained model: texts, a file, or standard input, line by line."""

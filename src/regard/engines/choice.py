@@ -9,8 +9,9 @@ from torch import nn
 
 from regard.decode.generation import Engine
 from regard.engines.ctranslate2 import CTranslate2
+from regard.engines.onnx import Onnx
 
-EngineName = Literal["own", "ctranslate2"]
+EngineName = Literal["own", "ctranslate2", "onnx"]
 """Names of engines: `regard.decode`, or another program."""
 
 
@@ -29,10 +30,13 @@ def make_engine(
     Traceback (most recent call last):
     ValueError: compute='int8' is for the engine ctranslate2; the engine is 'own'
     """
-    if name not in get_args(EngineName):
-        raise ValueError(f"the engine is {' or '.join(get_args(EngineName))}; got {name!r}")
+    names = get_args(EngineName)
+    if name not in names:
+        raise ValueError(f"the engine is {', '.join(names[:-1])} or {names[-1]}; got {name!r}")
+    if compute is not None and name != "ctranslate2":
+        raise ValueError(f"compute={compute!r} is for the engine ctranslate2; the engine is {name!r}")
     if name == "own":
-        if compute is not None:
-            raise ValueError(f"compute={compute!r} is for the engine ctranslate2; the engine is 'own'")
         return None
+    if name == "onnx":
+        return Onnx(model, device=device)
     return CTranslate2(model, compute=compute or "float32", device=device)
