@@ -21,6 +21,7 @@ from regard.engines import make_engine
 from regard.evaluate.texts import unknown
 from regard.explain.parts import parts
 from regard.explain.recurrent import recurrent_reads, state_panels
+from regard.nn.cpu_decode.int8 import Compute
 from regard.nn.cpu_decode.pack import packed_copy
 from regard.protocol import device_of
 from regard.recipes.sections import Recipe
@@ -50,6 +51,7 @@ class Predictor:
         task: how it answers.
         search: how answers are looked for, unless a call says otherwise.
         engine: what looks for them in the model's place; None for our own search.
+        compute: number type of our own search on a CPU: `"float32"` or `"int8"`.
     """
 
     run: Run
@@ -58,6 +60,7 @@ class Predictor:
     task: Task
     search: Search
     engine: Engine | None = None
+    compute: Compute = "float32"
 
     def __repr__(self) -> str:
         count = sum(parameter.numel() for parameter in self.model.parameters())
@@ -125,16 +128,16 @@ class Predictor:
     def _held(self, only: Only | None, search: Search) -> tuple[Any, Search]:
         """Return the model, restricted to a set of outputs if there is one, and the search for them."""
         if only is None:
-            return self.engine or self._quick, search
+            return self.engine or self.quick, search
         if self.engine is not None:
             raise ValueError("predict: only is for our own search; leave it or the engine out")
         trie = only if isinstance(only, Trie) else self.allowed(only)
-        return Constrained(self._quick, trie), bounded(search, trie)
+        return Constrained(self.quick, trie), bounded(search, trie)
 
     @cached_property
-    def _quick(self) -> Any:
-        """Model for inference: on a CPU with weights packed once, which changes rounding."""
-        return packed_copy(self.model) if device_of(self.model).type == "cpu" else self.model
+    def quick(self) -> Any:
+        """Model for inference: on a CPU with weights packed once, which changes rounding, or in eight bits."""
+        return packed_copy(self.model, self.compute) if device_of(self.model).type == "cpu" else self.model
 
     def _search(self, n: int, settings: dict[str, Any]) -> Search:
         """Return the recipe's search with the settings of a call; labels and tags are ranked, not searched for."""
@@ -169,7 +172,7 @@ def load(
         overrides: of its recipe: `["decode.beam_size=10"]`.
         engine: of the search: `"own"`, or for encoder-decoder Transformers `"ctranslate2"` or `"onnx"`
             (docs/guide/decoding.md).
-        compute: the engine's type of numbers, `"int8"`; None for float32.
+        compute: number type of the search, `"int8"`, by ctranslate2 or on a CPU by ourselves; None for float32.
 
     Raises:
         RunError: not a run, one that has no model yet, or one that cannot answer with the first.
@@ -185,7 +188,8 @@ def load(
     if others and engine != "own":
         raise ValueError(f"the engine {engine} runs one model; leave the engine or the other runs out")
     made = make_engine(engine, model, compute=compute, device=device)
-    return Predictor(run, recipe, model, task.bind(model), recipe.search(), made)
+    own: Compute = "int8" if compute == "int8" and made is None else "float32"
+    return Predictor(run, recipe, model, task.bind(model), recipe.search(), made, own)
 
 
 def _trained(run: Run, recipe: Recipe, task: Task) -> nn.Module:

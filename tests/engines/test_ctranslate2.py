@@ -187,6 +187,6 @@ def test_what_an_engine_cannot_do_is_a_sentence(run: Path) -> None:
         predictor.predict("1 2 3", only=["1 2 3"])
     with pytest.raises(ValueError, match="the engine ctranslate2 runs one model; leave the engine or the other runs"):
         regard.load(run, run, device="cpu", engine="ctranslate2")
-    done = CliRunner().invoke(app, ["predict", str(run), "1 2 3", "--compute", "int8"])
+    done = CliRunner().invoke(app, ["predict", str(run), "1 2 3", "--compute", "int4"])
     assert done.exit_code == 2
-    assert done.output == "error: compute='int8' is for the engine ctranslate2; the engine is 'own'\n"
+    assert done.output == "error: compute is float32 or int8; got 'int4'\n"

@@ -90,7 +90,7 @@ def test_what_it_cannot_run_is_a_sentence() -> None:
         Onnx(Bahdanau(11, 13))
     with pytest.raises(ValueError, match="the engine onnx computes on cpu; got 'cuda'"):
         Onnx(model(), device="cuda")
-    with pytest.raises(ValueError, match="compute='int8' is for the engine ctranslate2; the engine is 'onnx'"):
+    with pytest.raises(ValueError, match="the engine onnx computes in float32; got 'int8'"):
         make_engine("onnx", model(), compute="int8")
 
 

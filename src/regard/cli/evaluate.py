@@ -57,7 +57,7 @@ def command(
     engine: Annotated[
         Literal["own", "ctranslate2", "onnx"], typer.Option(help="Search by regard, or by another program.")
     ] = "own",
-    compute: Annotated[str | None, typer.Option(help="Number type of CTranslate2: --compute int8")] = None,
+    compute: Annotated[str | None, typer.Option(help="Number type of the search: --compute int8")] = None,
     against: Annotated[
         Path | None, typer.Option(help="Another run to compare with, by a paired bootstrap test.")
     ] = None,
@@ -99,7 +99,8 @@ def command(
         found = prepared(loaded.recipe, split, loaded.task.encoders, run.parent / ".cache")
         if found is None:
             fail(f"the recipe of {run} has no split {split!r}; try --split valid")
-        measured = measure(loaded.model, loaded.task, found, loaded.recipe, engine=loaded.engine)
+        answering = loaded.quick if loaded.compute == "int8" else loaded.engine
+        measured = measure(loaded.model, loaded.task, found, loaded.recipe, engine=answering)
         if predictions is not None:
             write_predictions(predictions, loaded.task, found, loaded.recipe, measured)
         beside = None if against is None else load(against, overrides=remembered)

@@ -64,7 +64,7 @@ def command(
     engine: Annotated[
         Literal["own", "ctranslate2", "onnx"], typer.Option(help="Search by regard, or by another program.")
     ] = "own",
-    compute: Annotated[str | None, typer.Option(help="Number type of CTranslate2: --compute int8")] = None,
+    compute: Annotated[str | None, typer.Option(help="Number type of the search: --compute int8")] = None,
 ) -> None:
     """Predict with a trained model: texts, a file, or standard input, line by line."""
     from regard.recipes.file_data import Layout

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from regard.data.batching.feed import Feed, Place
 from regard.data.problems import DataError
-from regard.decode.generation import Engine
 from regard.deferred import replaced
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.confusion import Confusion
@@ -61,7 +61,7 @@ class Measured:
 
 
 def measure(
-    model: nn.Module, task: Task, split: Split, recipe: Recipe, *, samples: int = 0, engine: Engine | None = None
+    model: nn.Module, task: Task, split: Split, recipe: Recipe, *, samples: int = 0, engine: Any = None
 ) -> Measured:
     """Return the loss of a model on a split, and the metrics of its predictions.
 
@@ -71,7 +71,7 @@ def measure(
         split: the data.
         recipe: metrics, search, and windows of long texts.
         samples: number of continuations of a language model.
-        engine: search of another program; None for our own.
+        engine: what answers in the model's place: an `Engine`, or the model in eight bits; None for the model.
 
     Raises:
         NotFiniteError: the loss of a batch is not finite; the message names the module.
@@ -119,7 +119,7 @@ def _likelihood(model: nn.Module, task: Task, feed: Feed) -> tuple[float, int, f
     return total, tokens, sum(flat) / len(flat) if flat else None
 
 
-def _answers(model: nn.Module | Engine, task: Task, split: Split, recipe: Recipe) -> Measured:
+def _answers(model: Any, task: Task, split: Split, recipe: Recipe) -> Measured:
     """Return predictions, metrics, and scores per class where there are classes; no loss."""
     inputs, references = inputs_and_references(task, split, recipe)
     found = task.predict(model, inputs, recipe.search(), batch=MEASURED)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.nn.aligners.softmax import Softmax
+from regard.nn.cpu_decode.int8 import Compute
 from regard.nn.cpu_decode.packing import Activation, Packing
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
@@ -101,6 +102,7 @@ class PackedLayer:
 
     Args:
         layer: of scaled dot products with softmax; others do not fit (see `fits`).
+        compute: number type of the products with weights.
 
     >>> from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
     >>> layer, x = TransformerLayer(Blocks(dim=6, num_heads=2)).eval(), torch.randn(3, 1, 6)
@@ -110,13 +112,13 @@ class PackedLayer:
     tensor(True)
     """
 
-    def __init__(self, layer: TransformerLayer) -> None:
+    def __init__(self, layer: TransformerLayer, compute: Compute = "float32") -> None:
         self._post = layer.post
-        self._attention = _Heads(layer.attention)
+        self._attention = _Heads(layer.attention, compute)
         self._attention_norm = _Norm(layer.attention_norm)
-        self._cross = None if layer.cross is None else _Heads(layer.cross)
+        self._cross = None if layer.cross is None else _Heads(layer.cross, compute)
         self._cross_norm = None if layer.cross_norm is None else _Norm(layer.cross_norm)
-        self._inner, self._outer = _Map(layer.inner_map, layer.activation), _Map(layer.outer_map)
+        self._inner, self._outer = _Map(layer.inner_map, compute, layer.activation), _Map(layer.outer_map, compute)
         self._hidden_norm = _Norm(layer.hidden_norm)
 
     @staticmethod
@@ -151,9 +153,9 @@ class PackedLayer:
 class _Map:
     """A linear layer in blocks, with what follows it."""
 
-    def __init__(self, linear: nn.Linear, then: Activation | None = None) -> None:
+    def __init__(self, linear: nn.Linear, compute: Compute, then: Activation | None = None) -> None:
         self._weight, self._bias, self._then = linear.weight, linear.bias, then
-        self._packing = Packing()
+        self._packing = Packing(compute=compute)
 
     def __call__(self, x: Tensor) -> Tensor:
         return self._packing.linear(x, self._weight, self._bias, self._then)
@@ -172,14 +174,15 @@ class _Norm:
 class _Heads:
     """The reads of one multi-head attention; vectors are [B, C]."""
 
-    def __init__(self, attention: MultiHead) -> None:
+    def __init__(self, attention: MultiHead, compute: Compute) -> None:
         query, key, value, output = (one for one in _maps(attention) if one is not None)
         self._heads = attention.score.num_heads
         self._scale = (query.out_features // self._heads) ** -0.5
         self._weights = query.weight, key.weight, value.weight
         self._biases = query.bias, key.bias, value.bias
         self._last = output.weight, output.bias
-        self._all, self._query, self._output = Packing(self._scale), Packing(self._scale), _Map(output)
+        self._all, self._query = Packing(self._scale, compute), Packing(self._scale, compute)
+        self._output = _Map(output, compute)
 
     def extend(self, x: Tensor, past: Memory | None) -> tuple[Tensor, Memory]:
         """Read what was said so far, and this too."""
