@@ -18,6 +18,10 @@ from regard.ops.softmax import finite_softmax, full_precision, read
 from regard.ops.weights import sizes
 
 
+_TINY = 1 << 14
+"""Elements of [B, H, T, S, A] up to which a backward pass by hand takes longer to call than it saves."""
+
+
 def relative_score(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     """vᵀ tanh(q_t + k_s), up to what is the same for all keys: [B, H, T, A], [B, H, S, A], [H, A] -> [B, H, T, S].
 
@@ -25,8 +29,10 @@ def relative_score(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     >>> energy - energy.min()                                                                         # 0 and 2 tanh 1
     tensor([[[[0.00, 1.52]]]])
     """
-    if not (torch.is_grad_enabled() and any(one.requires_grad for one in (query, key, weight))):
+    if not (torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or weight.requires_grad)):
         return _energy(_hidden(query, key), weight)
+    if query.numel() * key.shape[2] <= _TINY:
+        return _differentiable(query, key, weight)
     try:
         energy: Tensor = _Energy.apply(query, key, weight)
     except RuntimeError as error:
@@ -78,6 +84,9 @@ def _energy(hidden: Tensor, weight: Tensor) -> Tensor:
     """2 vᵀ of the hidden layer, [B, H, T, S], in memory of its own."""
     batch, heads, queries, keys, width = hidden.shape
     energy = hidden.new_empty(batch, heads, queries, keys)
+    if heads == 1:
+        torch.mv(hidden.reshape(-1, width), 2 * weight[0], out=energy.view(-1))
+        return energy
     each = (2 * weight)[:, None].expand(batch, heads, queries, width).reshape(-1, width, 1)  # [B * H * T, A, 1]
     torch.bmm(hidden.reshape(-1, keys, width), each, out=energy.view(-1, keys, 1))
     return energy
@@ -86,7 +95,7 @@ def _energy(hidden: Tensor, weight: Tensor) -> Tensor:
 def _differentiable(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     """The same by tanh, for autograd."""
     hidden = torch.tanh(query.unsqueeze(3) + key.unsqueeze(2))
-    return (hidden @ weight[:, None, :, None]).squeeze(4)
+    return hidden @ weight[0] if len(weight) == 1 else (hidden @ weight[:, None, :, None]).squeeze(4)
 
 
 def attention(
