@@ -75,6 +75,7 @@ def command(
     check_output(predictions)
 
     from regard.cli.advice import by_options
+    from regard.cpu_settings import tune_cpu
     from regard.evaluate.score import shown, strict
     from regard.predictor import load
     from regard.runs.files import DiskError
@@ -94,6 +95,7 @@ def command(
             one for one in overrides if one.startswith(("decode.memory=", "decode.passages="))
         ]  # data, not a search: for both
         loaded = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
+        tune_cpu(loaded.model)  # as in training
         if predictions is not None:
             check_answers(loaded.task)
         found = prepared(loaded.recipe, split, loaded.task.encoders, run.parent / ".cache")

@@ -17,7 +17,6 @@ from regard.ops.attended import Attended
 from regard.ops.softmax import finite_softmax, full_precision, read
 from regard.ops.weights import sizes
 
-
 _TINY = 1 << 14
 """Elements of [B, H, T, S, A] up to which a backward pass by hand takes longer to call than it saves."""
 
