@@ -78,7 +78,7 @@ class Absorbed(NamedTuple):
     def read(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Vectors [N, C], N / B neighbours to a row -> contexts [N, C], and weights [N, H, 1, S]."""
         rows, channels, words = self.key.shape
-        energy = torch.baddbmm(self.energy, x.view(rows, -1, channels), self.key).view(len(x), self.heads, 1, -1)
+        energy = torch.baddbmm(self.energy, x.view(rows, -1, channels), self.key).view(x.shape[0], self.heads, 1, -1)
         weights = masked_softmax(energy) if self.masked else energy.softmax(-1)
         context = torch.baddbmm(self.bias, weights.view(rows, -1, words), self.value)
         return context.view(x.shape), weights
@@ -186,7 +186,7 @@ class _Heads:
 
     def extend(self, x: Tensor, past: Memory | None) -> tuple[Tensor, Memory]:
         """Read what was said so far, and this too."""
-        size = len(x), 3, self._heads, 1, -1
+        size = x.shape[0], 3, self._heads, 1, -1
         query, key, value = self._all.stacked(x, self._weights, self._biases).view(size).unbind(1)
         new = Memory(key, value)
         past = new if past is None else past.append(new)
@@ -198,7 +198,7 @@ class _Heads:
         folded = source.memory.once(self, self._fold)
         if folded is not None:
             return folded.read(x)
-        together = len(x) // source.copies, source.copies, self._heads, -1
+        together = x.shape[0] // source.copies, source.copies, self._heads, -1
         # [rows * H, copies, D]
         query = self._query.stacked(x, self._weights[:1], self._biases[:1]).view(together).transpose(1, 2).flatten(0, 1)
         context, weights = self._attend(query, source.memory)

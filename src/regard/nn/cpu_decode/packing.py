@@ -99,7 +99,10 @@ class Packing:
     def _ready(self, weights: Sequence[Tensor], biases: Sequence[Tensor]) -> bool:
         """Return whether the layouts are of these weights; lay them out anew if not, where that is right and fast."""
         parts = (*weights, *biases)
-        stamps = [(part.data_ptr(), 0 if part.is_inference() else part._version) for part in parts]
+        try:
+            stamps = [(part.data_ptr(), part._version) for part in parts]
+        except RuntimeError:  # tensors made in inference mode have no version
+            stamps = [(part.data_ptr(), 0 if part.is_inference() else part._version) for part in parts]
         if stamps == self._made_of:
             return True
         if not packable(*weights):
