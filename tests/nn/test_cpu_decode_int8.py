@@ -15,7 +15,7 @@ from regard.models.build import build
 from regard.nn import pack, packed_copy
 from regard.nn.cpu_decode.int8 import Int8Weight
 from regard.nn.cpu_decode.packing import PackedLinear, Packing
-from regard.nn.transformer_layer import Blocks
+from regard.nn.transformer_layer import LayerConfig
 from tests.mechanism import assert_close
 
 
@@ -88,7 +88,7 @@ def test_a_search_in_eight_bits_is_near(kind: str) -> None:
 
 
 def test_what_cannot_be_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = Transformer(11, 13, Blocks(dim=6, num_heads=2), num_layers=1)
+    model = Transformer(11, 13, LayerConfig(dim=6, num_heads=2), num_layers=1)
     with pytest.raises(ValueError, match="compute is float32 or int8; got 'int4'"):
         pack(model, "int4")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="compute='int8' is for a CPU; set device to 'cpu'"):

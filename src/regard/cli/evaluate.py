@@ -14,9 +14,9 @@ from regard.cli.early_checks import check_input, check_output, check_runs
 from regard.cli.screen import fail, notice, show
 
 if TYPE_CHECKING:
-    from regard.evaluate.bootstrap import Comparison
+    from regard.evaluate.bootstrap import PairedComparison
     from regard.predictor import Predictor
-    from regard.tasks.measurement import Measured
+    from regard.tasks.measurement import Measurement
     from regard.tasks.splits import Split
 
 
@@ -63,9 +63,9 @@ def command(
     ] = None,
 ) -> None:
     """Evaluate a trained model, with the metrics of its training."""
-    from regard.recipes.file_data import Layout
+    from regard.recipes.file_data import FileLayout
 
-    layout = Layout(form, tuple(source or ()), target, header, encoding, bad_lines)
+    layout = FileLayout(form, tuple(source or ()), target, header, encoding, bad_lines)
     if not files and (layout.format or layout.columns):
         fail("--format, --source, --target and --header describe a file; give the file after the run")
     for file in files or []:
@@ -74,9 +74,9 @@ def command(
     check_runs(run, others, overrides=[f"decode.{one}" for one in decode or []])
     check_output(predictions)
 
-    from regard.cli.advice import by_options
+    from regard.cli.advice import explain_file_error
     from regard.cpu_settings import tune_cpu
-    from regard.evaluate.score import shown, strict
+    from regard.evaluate.metric_result import format_number, strict
     from regard.predictor import load
     from regard.runs.files import DiskError
     from regard.runs.predictions_file import check_answers, write_predictions
@@ -84,7 +84,7 @@ def command(
     from regard.tasks.inputs import file_overrides
     from regard.tasks.measurement import measure
     from regard.tasks.nan_locator import NotFiniteError
-    from regard.tasks.splits import prepared
+    from regard.tasks.splits import encode_split
     from regard.view.classes import class_table, confusion_table
 
     try:
@@ -98,7 +98,7 @@ def command(
         tune_cpu(loaded.model)  # as in training
         if predictions is not None:
             check_answers(loaded.task)
-        found = prepared(loaded.recipe, split, loaded.task.encoders, run.parent / ".cache")
+        found = encode_split(loaded.recipe, split, loaded.task.encoders, run.parent / ".cache")
         if found is None:
             fail(f"the recipe of {run} has no split {split!r}; try --split valid")
         answering = loaded.quick if loaded.compute == "int8" else loaded.engine
@@ -108,9 +108,9 @@ def command(
         beside = None if against is None else load(against, overrides=remembered)
         differences = {} if beside is None else _differences(loaded, found, measured, beside)
     except (DiskError, NotFiniteError, ValueError) as problem:
-        fail(by_options(str(problem)))
+        fail(explain_file_error(str(problem)))
     if found.encoded is not None and found.encoded.skipped.count:
-        notice(by_options(str(found.encoded.skipped)))
+        notice(explain_file_error(str(found.encoded.skipped)))
     on = " and ".join(map(str, files)) if files else split
     if as_json:
         signatures = {name: score.signature for name, score in measured.scores.items()}
@@ -135,7 +135,7 @@ def command(
         table.add_column(column, justify="right" if column == "value" else "left")
     table.add_row("loss", f"{measured.loss:.4f}", loaded.task.measured_in)
     for score in measured.scores.values():
-        table.add_row(escape(score.name), shown(score.value), escape(score.signature))
+        table.add_row(escape(score.name), format_number(score.value), escape(score.signature))
     show(table)
     if measured.classes is not None:
         show(class_table(measured.classes))
@@ -145,9 +145,9 @@ def command(
         show(f"{escape(name)}, {escape(str(against))} → {escape(str(run))}: {escape(str(difference))}")
 
 
-def _differences(mine: Predictor, split: Split, measured: Measured, other: Predictor) -> dict[str, Comparison]:
+def _differences(mine: Predictor, split: Split, measured: Measurement, other: Predictor) -> dict[str, PairedComparison]:
     """Return the change of each metric from the other run to this one, on the same inputs."""
-    from regard.tasks.measurement import compared, hypotheses, inputs_and_references
+    from regard.tasks.measurement import hypotheses, inputs_and_references, metric_targets
 
     metrics = mine.recipe.metrics
     if not metrics:
@@ -159,7 +159,7 @@ def _differences(mine: Predictor, split: Split, measured: Measured, other: Predi
         metric.label: metric.compare(
             hypotheses(metric, before),
             hypotheses(metric, measured.predictions),
-            compared(metric, mine.task, questions, references),
+            metric_targets(metric, mine.task, questions, references),
         )
         for metric in metrics
     }

@@ -2,7 +2,7 @@
 
 from regard.engines.choice import EngineName, make_engine
 from regard.engines.ctranslate2 import CTranslate2
-from regard.engines.layout import Layout
+from regard.engines.layout import TransformerLayout
 from regard.engines.onnx import Onnx
 
-__all__ = ["CTranslate2", "EngineName", "Layout", "Onnx", "make_engine"]
+__all__ = ["CTranslate2", "EngineName", "Onnx", "TransformerLayout", "make_engine"]

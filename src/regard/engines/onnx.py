@@ -15,7 +15,7 @@ from regard.decode.generation import generate
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.request import Request
 from regard.decode.search import Search
-from regard.engines.layout import Layout
+from regard.engines.layout import TransformerLayout
 from regard.ops.weights import Weights
 from regard.protocol import Step
 
@@ -41,7 +41,7 @@ class Onnx:
     def __init__(self, model: nn.Module, *, device: str | torch.device | None = None) -> None:
         if device is not None and torch.device(device).type != "cpu":
             raise ValueError(f"the engine onnx computes on cpu; got {str(device)!r}")
-        self._layout = Layout.of(model, "onnx")
+        self._layout = TransformerLayout.of(model, "onnx")
         threads = threads_for(model)
         for package in ("onnx", "onnxruntime"):
             if importlib.util.find_spec(package) is None:
@@ -63,7 +63,7 @@ class Onnx:
 class _Model:
     """Both graphs as a model that can be searched."""
 
-    def __init__(self, layout: Layout, threads: int) -> None:
+    def __init__(self, layout: TransformerLayout, threads: int) -> None:
         from regard.engines import onnx_graph
 
         self._layout = layout

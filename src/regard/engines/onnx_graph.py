@@ -9,7 +9,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor
 
-from regard.engines.layout import Layout
+from regard.engines.layout import TransformerLayout
 
 OPSET, FORMAT = 18, 8  # of ONNX 1.13; older onnxruntimes read it too
 
@@ -73,14 +73,14 @@ class Graph:
 
 
 class Parts:
-    """Parts of a Transformer as operations of a graph; names of weights are those of a `Layout`.
+    """Parts of a Transformer as operations of a graph; names of weights are those of a `TransformerLayout`.
 
     Attributes:
         channels: C.
         width: D, of a head.
     """
 
-    def __init__(self, layout: Layout, side: str) -> None:
+    def __init__(self, layout: TransformerLayout, side: str) -> None:
         self.graph, self.layout, self.side = Graph(), layout, side
         self.channels = layout.weights["decoder/projection/weight"].shape[1]
         self.width = self.channels // layout.num_heads
@@ -176,7 +176,7 @@ class Parts:
         return self.graph.add("Mul", self.graph.add("Mul", x, self.graph.number(0.5)), share)
 
 
-def encoder(layout: Layout) -> Any:
+def encoder(layout: TransformerLayout) -> Any:
     """The encoder, and keys and values of its states for each layer of the decoder.
 
     Inputs: source [b, s] ids, bias [b, 1, 1, s], positions. Outputs: source_key_0 [b, H, D, s], source_value_0
@@ -205,7 +205,7 @@ def encoder(layout: Layout) -> Any:
     return graph.model()
 
 
-def step(layout: Layout) -> Any:
+def step(layout: TransformerLayout) -> Any:
     """One step of the decoder for n sequences, of which equally many neighbours share each of r sources.
 
     Inputs: token [n], source_bias [r, 1, 1, s], sources as the encoder has them, positions, and caches past_key_0 and
