@@ -7,6 +7,7 @@ and a softmax does not see what is the same for all keys.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -33,7 +34,8 @@ def relative_score(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     if query.numel() * key.shape[2] <= _TINY:
         return _differentiable(query, key, weight)
     try:
-        energy: Tensor = _Energy.apply(query, key, weight)
+        apply: Callable[..., Tensor] = _Energy.apply
+        energy = apply(query, key, weight)
     except RuntimeError as error:
         if "setup_context" not in str(error):
             raise
