@@ -35,6 +35,7 @@ def main() -> None:
     own = packed_copy(model) if options.device == "cpu" else model  # as `regard predict` answers
     programs: dict[str, Any] = {"own": own, "CTranslate2": CTranslate2(model, device=options.device)}
     if options.device == "cpu":
+        programs["own int8"] = packed_copy(model, "int8")
         programs["onnxruntime"] = Onnx(model)
     programs["CTranslate2 int8"] = CTranslate2(model, compute="int8", device=options.device)
     programs["CTranslate2, directly"] = Direct(programs["CTranslate2"])
