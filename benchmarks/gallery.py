@@ -10,6 +10,9 @@ split by its number, then what is seen:
 
     # Gallery: "el 3 de marzo de 2021" Each digit of the date reads the letters that tell it.
     # Gallery: test 3 Each word of a caption reads its part of the picture.
+    # Gallery: test 0 memory=fact Each word of an answer reads the entry that holds it.
+
+The last one is answered from a memory: that field of the first examples of the split.
 
 Of a system without such a line the first recipe that runs offline is drawn, with the first example of its test split.
 """
@@ -20,6 +23,7 @@ import argparse
 import re
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -38,7 +42,10 @@ SYSTEMS = ROOT / "src" / "regard" / "systems"
 LARGEST = 100_000
 """Bytes of a picture, at most."""
 _FIRST = "translation"
-_LINE = re.compile(r'^# Gallery: (?:test (?P<number>\d+)|"(?P<text>[^"]*)") (?P<seen>.+)$', re.MULTILINE)
+_LINE = re.compile(
+    r'^# Gallery: (?:test (?P<number>\d+)(?: memory=(?P<memory>\w+))?|"(?P<text>[^"]*)") (?P<seen>.+)$', re.MULTILINE
+)
+_STORED = 30  # texts of a memory
 _OFFLINE = re.compile(r"^# regard train \w+$")
 
 
@@ -52,6 +59,7 @@ class Entry:
         given: the input; None for an example of the test split.
         number: of that example.
         seen: what the picture shows, in a sentence.
+        memory: the field of examples that a memory is made of; None for no memory.
     """
 
     system: str
@@ -59,6 +67,7 @@ class Entry:
     given: str | None
     number: int
     seen: str
+    memory: str | None = None
 
     @property
     def picture(self) -> Path:
@@ -75,7 +84,7 @@ def entries() -> list[Entry]:
         if line is not None:
             number = int(line["number"] or 0)
             text = None if line["text"] is None else line["text"].replace("\\n", "\n").replace("\\t", "\t")
-            found[path.parent.name] = Entry(path.parent.name, name, text, number, line["seen"])
+            found[path.parent.name] = Entry(path.parent.name, name, text, number, line["seen"], line["memory"])
         elif _OFFLINE.match(header.partition("\n")[0]):
             found.setdefault(path.parent.name, Entry(path.parent.name, name, None, 0, "What the model looks at."))
     return sorted(found.values(), key=lambda entry: (entry.system != _FIRST, entry.system))
@@ -100,9 +109,23 @@ def asked(entry: Entry, predictor: Predictor) -> Any:
     return predictor.task.ask(example.fields)
 
 
+def loaded(entry: Entry, folder: Path) -> Predictor:
+    """Return the model of a run, with the memory that an entry names."""
+    predictor = load(folder, device="cpu")
+    if entry.memory is None:
+        return predictor
+    test = examples(predictor.recipe, "test")
+    assert test is not None
+    texts = [str(example.fields[entry.memory]) for example in islice(test, _STORED)]
+    with tempfile.TemporaryDirectory() as place:
+        stored = Path(place) / "memory.txt"
+        stored.write_text("\n".join(texts) + "\n", encoding="utf-8")
+        return load(folder, device="cpu", overrides=[f"decode.memory={stored}"])
+
+
 def draw(entry: Entry, runs: Path) -> None:
     """Train a system if need be, and draw what its model looks at; without an input the picture of its page stays."""
-    predictor = load(trained(entry, runs), device="cpu")
+    predictor = loaded(entry, trained(entry, runs))
     GALLERY.mkdir(parents=True, exist_ok=True)
     try:
         panels = predictor.task.panels(predictor.model, asked(entry, predictor), predictor.search)

@@ -72,7 +72,7 @@ def test_a_word_without_a_feature_is_one_sentence(run: Path, text: str) -> None:
         ("data.source=0", "model.encoder.feature_dim"),
         ("model.encoder.feature_dim=null", "feature_dim"),
         ("model.encoder.feature_dim=0", "model.encoder.feature_dim"),
-        ("data.source=[0, 1, 2]", "source has one column"),
+        ("data.source=[0, 1, 2]", "source has two columns"),
         ("data.source=[0, 7]", "7"),
     ],
 )

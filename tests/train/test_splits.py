@@ -198,7 +198,7 @@ def test_the_hub_gives_the_fields_of_the_task(task: str, monkeypatch: pytest.Mon
         return [row]
 
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load))
-    source = "[read.it, read.it]" if systems()[task].two_texts else "read.it"
+    source = "[read.it, read.it]" if isinstance(systems()[task].two_texts, str) else "read.it"
     made = recipe(task, f"{{format: hub, name: mine, config: small, source: {source}, target: said, test: 'test[:9]'}}")
     said = {"translate": "0", "classify": "0", "recall": "0", "retrieve": "0", "tag": ["DT", "NN"]}
     answer = task_class(task).answer

@@ -27,6 +27,7 @@ from regard.decode.constraint import Trie
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
 from regard.decode.unknown import replace_unknown
+from regard.deferred import deferred
 from regard.explain.panel import Panel
 from regard.explain.windows import has_windows, window_centres
 from regard.models.copying import Copying, with_copies
@@ -317,11 +318,11 @@ class Translation(Task):
         return Prediction(
             source=source,
             text=self._text(source, hypothesis, copied),
-            score=hypothesis.score,
+            score=deferred(lambda: hypothesis.score),
             source_tokens=tuple(pieces),
             tokens=tuple(shown),
-            log_probs=hypothesis.log_probs,
-            alignment=hypothesis.alignment,
+            log_probs=deferred(lambda: hypothesis.log_probs),
+            alignment=deferred(lambda: hypothesis.alignment),
             finished=hypothesis.finished,
             penalty=str(hypothesis.penalty),
         )
