@@ -130,7 +130,7 @@ CLAIMS = (
         "conll2000_chunks",
         ("tag", "CoNLL-2000, chunks", "the same"),
         f"conll2000_chunks data.root=PATH {_GLOVE.replace('vectors=', 'vectors.file=')}",
-        (1,),
+        (1, 2),
     ),
     Claim("stories_entities", ("answer", "world", "entity network"), "stories_entities", _THREE),
     Claim("whodunit", ("cloze", "whodunit", "attention over"), "whodunit"),
