@@ -40,7 +40,7 @@ def erasure(subject: Subject, texts: Texts, scores: Tensor, shares: Sequence[flo
         before = subject.probabilities(texts).gather(1, chosen)
         falls: list[list[Tensor]] = [[], []]
         for share in shares:
-            count = (texts.lengths * share).ceil().long().clamp(min=1).unsqueeze(1)
+            count = (texts.sizes * share).ceil().long().clamp(min=1).unsqueeze(1)
             important = largest(scores, texts.inside, count)
             for place, kept in enumerate((~important, important)):
                 falls[place].append(before - subject.probabilities(texts.keep(kept)).gather(1, chosen))

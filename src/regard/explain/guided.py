@@ -22,9 +22,7 @@ class Labelled(NamedTuple):
 
     def rows(self, index: Tensor) -> Labelled:
         """Some of them, without padding that none needs."""
-        found = self.texts.rows(index)
-        size = int(found.lengths.max())
-        return Labelled(Texts(found.ids[:, :size], found.lengths, found.padding), self.labels[index])
+        return Labelled(self.texts.rows(index).shortened(), self.labels[index])
 
     def batches(self, epochs: int, seed: int) -> Iterator[tuple[Tensor, Labelled]]:
         """Yield batches in another order each epoch, each with the numbers of its rows."""
@@ -82,7 +80,7 @@ def weights_of(subject: Subject, texts: Texts, *, together: int = 256) -> Tensor
 
 def equal_weights(texts: Texts) -> Tensor:
     """Return equal weights of all words, [N, T]."""
-    return texts.inside / texts.lengths.clamp(min=1).unsqueeze(1)
+    return texts.inside / texts.sizes.clamp(min=1).unsqueeze(1)
 
 
 def guided_accuracy(

@@ -8,20 +8,21 @@ import torch
 from torch import Tensor
 
 from regard.explain.agreement import divergence, variation
-from regard.explain.subject import Subject, Texts
+from regard.explain.subject import StagedSubject, Texts
 
 
-def uniform(subject: Subject, texts: Texts) -> Tensor:
+def uniform(subject: StagedSubject, texts: Texts) -> Tensor:
     """Change of the answer, as a total variation distance [B], with equal weights of all words."""
     with torch.no_grad():
         encoded = subject.encode(texts)
         weights = subject.attend(encoded)
-        equal = texts.inside / texts.lengths.clamp(min=1).unsqueeze(1)  # [B, T]
-        even = subject.answer(encoded, equal.unsqueeze(1).expand_as(weights).to(weights.dtype))
+        support = subject.support(texts)
+        equal = support / support.sum(2, keepdim=True).clamp(min=1)
+        even = subject.answer(encoded, equal.expand_as(weights).to(weights.dtype))
         return variation(subject.answer(encoded, weights), even)
 
 
-def permuted(subject: Subject, texts: Texts, *, draws: int = 100, seed: int = 0) -> Tensor:
+def permuted(subject: StagedSubject, texts: Texts, *, draws: int = 100, seed: int = 0) -> Tensor:
     """Median change of the answer [B], as a total variation distance, over random permutations of the weights.
 
     Jain & Wallace 2019, algorithm 2.
@@ -31,11 +32,13 @@ def permuted(subject: Subject, texts: Texts, *, draws: int = 100, seed: int = 0)
         encoded = subject.encode(texts)
         weights = subject.attend(encoded)
         before = subject.answer(encoded, weights)
+        outside = ~subject.support(texts).expand_as(weights)
+        places = outside.long().sort(dim=2, stable=True).indices  # [B, N, T], units first, in their order
         changes = []
         for _ in range(draws):
-            noise = torch.rand(texts.ids.shape, generator=generator).to(texts.ids.device)
-            order = noise.masked_fill(~texts.inside, torch.inf).argsort(dim=1)  # words first, in a random order
-            shuffled = weights.gather(2, order.unsqueeze(1).expand_as(weights))
+            noise = torch.rand(texts.inside.shape, generator=generator).to(weights.device).unsqueeze(1)
+            order = noise.masked_fill(outside, torch.inf).argsort(dim=2)  # units first, in a random order
+            shuffled = torch.zeros_like(weights).scatter_(2, places, weights.gather(2, order))
             changes.append(variation(subject.answer(encoded, shuffled), before))
     return torch.stack(changes).median(0).values
 
@@ -56,7 +59,7 @@ class Adversary(NamedTuple):
 
 
 def adversary(
-    subject: Subject,
+    subject: StagedSubject,
     texts: Texts,
     *,
     starts: int = 5,
@@ -89,7 +92,7 @@ def adversary(
         before = subject.answer(encoded, weights)
     batch, reads, _ = weights.shape
     many = subject.repeat(encoded, torch.arange(batch, device=weights.device).repeat(starts))
-    inside = texts.inside.unsqueeze(1)  # [B, 1, T]
+    inside = subject.support(texts)  # [B, N, T] or [B, 1, T]
     generator = torch.Generator().manual_seed(seed)
     logits = 3 * torch.randn(starts, *weights.shape, generator=generator).to(weights)  # [K, B, N, T]
     logits.requires_grad_()
@@ -111,7 +114,9 @@ def adversary(
         return Adversary(apart[chosen], change[chosen], found[chosen].view(batch, reads, -1))
 
 
-def _attacked(subject: Subject, many: Any, logits: Tensor, inside: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
+def _attacked(
+    subject: StagedSubject, many: Any, logits: Tensor, inside: Tensor, before: Tensor
+) -> tuple[Tensor, Tensor]:
     """Weights [K, B, N, T] of logits, and how far they move the answers, [K, B]."""
     found = logits.masked_fill(~inside, -torch.inf).softmax(-1).nan_to_num()
     after = subject.answer(many, found.flatten(0, 1)).unflatten(0, logits.shape[:2])

@@ -28,6 +28,7 @@ from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
 from regard.decode.unknown import replace_unknown
 from regard.explain.panel import Panel
+from regard.explain.subject import Subject
 from regard.models.bidirectional import Bidirectional
 from regard.models.copying import Copying, with_copies
 from regard.models.generator import EncoderDecoder
@@ -42,6 +43,7 @@ from regard.recipes.sections import Recipe
 from regard.specials import BOS, PAD, SPECIALS, UNK
 from regard.systems.translation.alignment_choice import AlignmentChoice, kept_choice
 from regard.systems.translation.dictionary import read_dictionary
+from regard.systems.translation.explained import subject_of
 from regard.systems.translation.force_decoding import force_decode, source_reads
 from regard.systems.translation.guided_alignment import Guidance, Guide
 from regard.systems.translation.links_field import LINKS, LinksField, WithLinks
@@ -290,6 +292,9 @@ class Translation(Task):
         with torch.inference_mode(), taped(model, "decoder") as tapes:  # a search would go back and forth on it
             model(source, lengths, torch.tensor([target], device=source.device))
         return [*shown, *tape_panels(tapes, said, self.target.tokens(target))]
+
+    def subject(self, model: Any) -> Subject:
+        return subject_of(self, model)
 
     def _prediction(self, source: str, pieces: list[str], hypothesis: Hypothesis, copied: Copied | None) -> Prediction:
         vocabulary, tokens = self.copy_vocabulary, list(hypothesis.tokens)
