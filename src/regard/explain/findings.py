@@ -22,14 +22,14 @@ def findings(study: Study) -> list[str]:
 
 
 def _agreement(study: Study) -> str:
-    ranks = study.ranks["attention", "input x gradient"]
-    bound = study.ranks["input x gradient", "leave-one-out"]
+    ranks, leaving = (study.ranks["attention", other] for other in ("input x gradient", "leave-one-out"))
+    bound = study.ranks["input x gradient", "leave-one-out"].tau
     if math.isnan(ranks.tau):
         return f"The weights rank no {study.unit}s: they are constant in every text."
     return (
         f"Attention agrees {_degree(ranks.tau)} with gradients: τ = {ranks.tau:.2f} ± {ranks.deviation:.2f} over "
         f"{study.counted}, significant in {ranks.significant:.0%}. With leave-one-out it agrees with τ = "
-        f"{study.ranks['attention', 'leave-one-out'].tau:.2f}, and gradients with τ = {bound.tau:.2f}: {_bound(bound.tau)}."
+        f"{leaving.tau:.2f}, and gradients with τ = {bound:.2f}: {_bound(bound)}."
     )
 
 
@@ -93,19 +93,21 @@ def _erasure(study: Study) -> str:
 
 
 def conclusion(study: Study) -> str:
-    """Return the claim that the figures allow."""
-    attention, chance = (study.erased[name].comprehensiveness for name in ("attention", "random"))
+    """Return the claim that the figures allow.
+
+    Weights are a fair guide where they come at least half as near to what happens without a unit as the other measures
+    do: in agreement with leave-one-out, and in erasure above chance.
+    """
     if study.changes is not None and float(study.changes.uniform.mean()) < _UNMOVED:
         return "So: do not read the weights as reasons. The model would answer nearly the same without them."
-    tau = study.ranks["attention", "input x gradient"].tau
-    if attention <= chance or math.isnan(tau) or tau < _WEAK:
+    falls = {name: erased.comprehensiveness for name, erased in study.erased.items()}
+    gain, best = falls["attention"] - falls["random"], max(falls.values()) - falls["random"]
+    tau, bound = (study.ranks[name, "leave-one-out"].tau for name in ("attention", "input x gradient"))
+    if gain <= 0 or gain < best / 2 or not tau > 0 or tau < bound / 2:
         return (
             "So: the weights say what the model read, not why it answered. Show gradients or erasure beside them "
             f"before a claim about a single {study.unit}."
         )
-    others = (
-        "" if study.changes is None or study.changes.distance is None else "; other weights may give the same answer"
-    )
-    return (
-        f"So: the weights are a fair guide to the {study.unit}s that matter, as one explanation among several{others}."
-    )
+    fair = f"So: the weights are a fair guide to the {study.unit}s that matter, as one explanation among several"
+    searched = study.changes is not None and study.changes.distance is not None
+    return f"{fair}; other weights may give the same answer." if searched else f"{fair}."

@@ -96,4 +96,4 @@ def _flows(layers: Tensor, look: Tensor | None = None) -> Tensor:
         [maximum_flow_value(network, (depth, t), (0, s)) if (0, s) in network else 0.0 for s in range(size)]
         for t in range(len(reads[-1]))
     ]
-    return torch.tensor(found, device="cpu")
+    return torch.tensor(found, device="cpu", dtype=layers.dtype)

@@ -34,7 +34,7 @@ BESIDE = ("input x gradient", "leave-one-out")
 SIGNIFICANT = 0.05
 """Largest p at which a correlation counts as significant."""
 
-_TOGETHER, _PAIRS = 256, 2**23  # texts in a batch, and pairs of their units
+_TOGETHER, _PAIRS = 512, 2**23  # texts in a batch, and pairs of their units
 _ANSWERS = 12  # of one example that are shown, where it has several
 
 

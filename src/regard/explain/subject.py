@@ -120,7 +120,7 @@ class Subject(abc.ABC):
 
     @abc.abstractmethod
     def probabilities(self, texts: Texts, *, detach: bool = False) -> Tensor:
-        """Return probabilities of the answers, [B, K]; with `detach`, if it can be, no gradient flows through weights."""
+        """Return probabilities of the answers, [B, K]; with `detach`, where it can be, by weights held fixed."""
 
     @abc.abstractmethod
     def weights(self, texts: Texts) -> Tensor:
@@ -164,16 +164,16 @@ class StagedSubject(Subject):
     def answer(self, encoded: Any, weights: Tensor) -> Tensor:
         """Return probabilities [B, K] of the answers by weights [B, N, T]."""
 
-    def repeat(self, encoded: Any, rows: Tensor) -> Any:
-        """Return the rows [B'] of encoded texts, for the search."""
-        raise NotImplementedError(f"{type(self).__name__} is not searched")
+    def answers(self, encoded: Any, weights: Tensor) -> Tensor:
+        """Return probabilities [M, B, K] of the answers by each of M weights, [M, B, N, T]."""
+        return torch.stack([self.answer(encoded, one) for one in weights])
 
     def support(self, texts: Texts) -> Tensor:
         """Return which units each read may attend to, [B, N, T] or [B, 1, T]."""
         return texts.inside.unsqueeze(1)
 
     def probabilities(self, texts: Texts, *, detach: bool = False) -> Tensor:
-        """Return probabilities of the answers, [B, K]; with `detach`, if it can be, no gradient flows through weights."""
+        """Return probabilities of the answers, [B, K]; with `detach`, where it can be, by weights held fixed."""
         encoded = self.encode(texts)
         weights = self.attend(encoded)
         return self.answer(encoded, weights.detach() if detach and self.detachable else weights)

@@ -98,11 +98,6 @@ class SentenceSubject(_StorySubject):
         """Return the probabilities of words."""
         return _answers(self.model.answer(self.model.hops.recall(encoded, weights)))
 
-    def repeat(self, encoded: StoryMemory, rows: Tensor) -> StoryMemory:
-        """Return some of the stories."""
-        memories = tuple(memory[rows] for memory in encoded.memories)
-        return StoryMemory(encoded.question[rows], memories, encoded.readable.select(rows))
-
 
 class WordSubject(_StorySubject):
     """An attentive reader, by the weights of the words of the story."""
@@ -133,8 +128,3 @@ class WordSubject(_StorySubject):
     def answer(self, encoded: ReadStory, weights: Tensor) -> Tensor:
         """Return the probabilities of words."""
         return _answers(self.model.answer(encoded, weights @ encoded.states))
-
-    def repeat(self, encoded: ReadStory, rows: Tensor) -> ReadStory:
-        """Return some of the stories."""
-        mask = None if encoded.mask is None else encoded.mask.select(rows)
-        return ReadStory(encoded.states[rows], encoded.question[rows], mask)

@@ -21,7 +21,7 @@ from regard.systems.cloze.reading import Numbered
 
 
 class _Read(NamedTuple):
-    """Passages and questions, the number of each word of a passage [B, S], and the largest number of different words."""
+    """Passages and questions, the number of each word of a passage [B, S], and how many numbers there are."""
 
     passage: Encoded
     question: Encoded
@@ -33,8 +33,8 @@ class ClozeSubject(StagedSubject):
     """A cloze reader by its weights s of the words of the passage.
 
     An answer is one of the different words of the passage, with the sum of its weights. So gradients flow through the
-    weights: with fixed ones the answer depends on nothing else. A word that is left out leaves the numbers of the others
-    as they are.
+    weights: with fixed ones the answer depends on nothing else. A word that is left out leaves the numbers of the
+    others as they are.
 
     Args:
         model: in evaluation mode.
@@ -85,7 +85,3 @@ class ClozeSubject(StagedSubject):
     def answer(self, encoded: _Read, weights: Tensor) -> Tensor:
         """Return the probabilities of the words of each passage, [B, K]."""
         return pointer_sum(weights.squeeze(1), encoded.words, encoded.size)
-
-    def repeat(self, encoded: _Read, rows: Tensor) -> _Read:
-        """Return some of the passages."""
-        return encoded._replace(words=encoded.words[rows])  # all that an answer by weights needs

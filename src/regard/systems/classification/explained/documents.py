@@ -79,7 +79,3 @@ class DocumentSubject(LabelSubject, StagedSubject):
     def answer(self, encoded: _Document, weights: Tensor) -> Tensor:
         """Return the probabilities of the labels."""
         return self.model.output_map((weights @ encoded.states).squeeze(1)).softmax(-1)  # type: ignore[no-any-return]
-
-    def repeat(self, encoded: _Document, rows: Tensor) -> _Document:
-        """Return some of the documents."""
-        return _Document(encoded.states[rows], encoded.lengths[rows])

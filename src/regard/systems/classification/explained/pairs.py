@@ -104,13 +104,6 @@ class PairSubject(_Pairs):
         matrices = (parted @ encoded.states).chunk(2)
         return self.model.decide(self.model.relate(*matrices)).softmax(-1)
 
-    def repeat(self, encoded: _Encoded, rows: Tensor) -> _Encoded:
-        """Return some of the pairs."""
-        both = torch.cat((rows, rows + len(encoded.states) // 2))
-        return _Encoded(
-            Parted(encoded.parts.ids[both], encoded.parts.lengths[both]), encoded.states[both], encoded.size
-        )
-
     def support(self, texts: Texts) -> Tensor:
         """Return which words each read pools: those of its text."""
         first, second = _sides(texts)
@@ -144,6 +137,10 @@ class AcrossSubject(_Pairs):
         assert predicted.attended is not None
         return predicted.attended.weights()
 
+    def weights(self, texts: Texts) -> Tensor:
+        """Return the mean weights over the reads of all words, [B, T]; one of an empty text has none."""
+        return self.attend(texts).sum(1) / texts.sizes.clamp(min=1).unsqueeze(1)
+
     def answer(self, encoded: Texts, weights: Tensor) -> Tensor:
         """Return the probabilities of the labels."""
         parts = Parted.of(_parts(encoded)[0], encoded.lengths)
@@ -155,10 +152,6 @@ class AcrossSubject(_Pairs):
         """Return the probabilities of the labels, in one pass."""
         with changed_weights(self.model.attention, Tensor.detach if detach else same_weights):
             return self._predicted(texts).logits.softmax(-1)
-
-    def repeat(self, encoded: Texts, rows: Tensor) -> Texts:
-        """Return some of the pairs."""
-        return encoded.rows(rows)
 
     def support(self, texts: Texts) -> Tensor:
         """Return the words that each word may attend to: those of the other text."""

@@ -41,7 +41,8 @@ class _AcceptorSubject(LabelSubject):
         found: list[Encoded] = []
         encoder = self.model.encoder
         stack = LayerStack.of(layers_of(encoder), lambda: found.append(encoder(texts.ids, texts.lengths)))
-        return stack, self._reads(texts, found[0])
+        with torch.no_grad():
+            return stack, self._reads(texts, found[0])
 
     def _reads(self, texts: Texts, encoded: Encoded) -> Tensor:
         """Return how the states of the last layer are pooled, [B, P]."""
@@ -50,7 +51,7 @@ class _AcceptorSubject(LabelSubject):
             place = torch.zeros_like(texts.lengths) if self.framed else texts.lengths - 1
             return torch.nn.functional.one_hot(place, size).to(encoded.states)
         if self.model.attention is None:
-            inner = texts.present / texts.lengths.unsqueeze(1)
+            inner = (texts.present / texts.lengths.unsqueeze(1)).to(encoded.states)
         else:
             inner = self.model.attention(encoded.states, encoded.mask).weights().mean(1)
         return torch.nn.functional.pad(inner, (1, 1)) if self.framed else inner
@@ -80,10 +81,12 @@ class AttendingSubject(_AcceptorSubject, StagedSubject):
         """Return the probabilities of the labels."""
         return self.model.decide(weights @ encoded.states).softmax(-1)
 
-    def repeat(self, encoded: Encoded, rows: Tensor) -> Encoded:
-        """Return some of the texts."""
-        mask = None if encoded.mask is None else encoded.mask.select(rows)
-        return Encoded(encoded.states[rows], encoded.summary[rows], mask)
+    def answers(self, encoded: Encoded, weights: Tensor) -> Tensor:
+        """Return the probabilities of the labels by M weights; each state is read once for all of them."""
+        count, batch, hops, _ = weights.shape
+        side_by_side = weights.transpose(0, 1).flatten(1, 2)  # [B, M * r, T]
+        matrices = (side_by_side @ encoded.states).unflatten(1, (count, hops))  # [B, M, r, C]
+        return self.model.decide(matrices.flatten(0, 1)).softmax(-1).unflatten(0, (batch, count)).transpose(0, 1)
 
     def support(self, texts: Texts) -> Tensor:
         """Return which positions are pooled: all of a text, the `</s>` between two among them."""
