@@ -6,12 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch import nn
 
 from regard.explain.importance import MEASURES, gradient, leave_one_out
 from regard.explain.interventions import adversary, permuted, uniform
 from regard.explain.study import Study, study
 from regard.explain.subject import StagedSubject, Subject
 from tests.mechanism import assert_close
+
+
+def random_model(model: nn.Module, seed: int = 3, std: float = 0.7) -> nn.Module:
+    """Return a model in float64 with large parameters, so that no two words are alike."""
+    generator = torch.Generator().manual_seed(seed)
+    model = model.double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(std=std, generator=generator)
+    return model
 
 
 def check_subject(subject: Subject, inputs: Sequence[Any]) -> Study:

@@ -121,7 +121,8 @@ def _slopes(
     with cudnn, torch.enable_grad(), embedded(subject.embeddings, change):
         found = subject.probabilities(texts, detach=detach)
     total = found.gather(1, chosen.unsqueeze(1)).sum()
-    slopes = torch.autograd.grad(total, [put for _, put in seen])
+    # With fixed weights vectors that are only matched, as the keys of a memory, have no part in the answer.
+    slopes = torch.autograd.grad(total, [put for _, put in seen], materialize_grads=True)
     return [(vectors, slope) for (vectors, _), slope in zip(seen, slopes, strict=True)]
 
 

@@ -16,7 +16,7 @@ from regard.systems.classification.explained import subject_of
 from regard.systems.classification.explained.pairs import crossing
 from regard.systems.classification.split_pair import Parted
 from regard.systems.classification.targets.label import LabelTarget
-from tests.explain.subjects import check_subject
+from tests.explain.subjects import check_subject, random_model
 from tests.mechanism import assert_close
 
 TEXT = "a film of great wit and little sense ends here ."
@@ -27,11 +27,7 @@ LAYERS = {"dim": 6, "num_heads": 2, "num_layers": 2}
 
 
 def subject(kind: str, *, matches: bool = False, **options: object) -> tuple[nn.Module, Subject]:
-    torch.manual_seed(3)
-    model = build(kind, WORDS.size, 3, **options).double().eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(std=0.7)
+    model = random_model(build(kind, WORDS.size, 3, **options))
     return model, subject_of(model, WORDS, TARGET, matches=matches)
 
 

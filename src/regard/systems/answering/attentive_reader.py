@@ -106,7 +106,8 @@ class AttentiveReader(nn.Module):
         read = self.read(words.ids, words.lengths, question)
         attended = self.attend(read)
         by_sentence = attended.weights()[:, 0]  # [B, T]
-        found = by_sentence.new_zeros(story.shape[:2]).scatter_add(1, words.sentence, by_sentence)
+        batch, count, _ = story.shape
+        found = by_sentence.new_zeros(batch, max(count, 1)).scatter_add(1, words.sentence, by_sentence)[:, :count]
         logits = self.answer(read, attended.context)
         return Predicted(logits, attended=Weights.of(found[:, None, None], has_heads=False))
 
