@@ -146,7 +146,8 @@ def _distances(found: Tensor, weights: Tensor) -> Tensor:
 
 def _entropy(weights: Tensor) -> Tensor:
     """Mean entropy of reads [..., N, T] in nats."""
-    return torch.special.entr(weights.clamp(min=1e-30)).sum(-1).mean(-1)
+    entropy: Tensor = torch.special.entr(weights.clamp(min=1e-30)).sum(-1).mean(-1)
+    return entropy
 
 
 def _attacked(

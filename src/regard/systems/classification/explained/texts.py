@@ -86,7 +86,8 @@ class AttendingSubject(_AcceptorSubject, StagedSubject):
         count, batch, hops, _ = weights.shape
         side_by_side = weights.transpose(0, 1).flatten(1, 2)  # [B, M * r, T]
         matrices = (side_by_side @ encoded.states).unflatten(1, (count, hops))  # [B, M, r, C]
-        return self.model.decide(matrices.flatten(0, 1)).softmax(-1).unflatten(0, (batch, count)).transpose(0, 1)
+        found = self.model.decide(matrices.flatten(0, 1)).softmax(-1)  # [B * M, K]
+        return found.view(batch, count, -1).transpose(0, 1)
 
     def support(self, texts: Texts) -> Tensor:
         """Return which positions are pooled: all of a text, the `</s>` between two among them."""
