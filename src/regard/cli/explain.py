@@ -35,7 +35,7 @@ def command(
     split: Annotated[
         Literal["test", "valid", "train"], typer.Option(help="Split to explain answers on, if no file is given.")
     ] = "test",
-    limit: Annotated[int, typer.Option(help="Number of texts, the first ones.", min=1)] = 2000,
+    limit: Annotated[int, typer.Option(help="Number of inputs, the first ones.", min=1)] = 2000,
     output: Annotated[Path | None, typer.Option(help="Folder of the report; default: explain in the run.")] = None,
     allowed: Annotated[
         float, typer.Option(help="Largest change of an answer that counts as the same.", min=0.0, max=1.0)
@@ -110,7 +110,7 @@ def _inputs(loaded: Predictor, file: Path | None, layout: Layout, split: SplitNa
         for one in file_inputs(loaded.recipe, loaded.task, file, layout):
             if one.problem is not None:
                 fail(f"{one.where}: {one.problem}")
-            yield one.text
+            yield loaded.task.parse(one.text)
         return
     found = examples(loaded.recipe, split)
     if found is None:

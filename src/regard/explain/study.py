@@ -35,7 +35,7 @@ SIGNIFICANT = 0.05
 """Largest p at which a correlation counts as significant."""
 
 _TOGETHER, _PAIRS = 512, 2**23  # texts in a batch, and pairs of their units
-_ANSWERS = 12  # of one example that are shown, where it has several
+_SHOWN = 12  # answers, also of a single input
 
 
 class Ranks(NamedTuple):
@@ -182,7 +182,7 @@ def study(
         allowed: largest change of an answer that counts as the same, for the adversary.
         starts, steps: of the adversary; see `adversary`.
         draws: permutations of the weights of each text.
-        examples: the first so many inputs are shown unit by unit.
+        examples: the first so many inputs are shown unit by unit, with at most 12 answers.
         progress: called with the number of answers that are done and the number of all, after each batch.
 
     Raises:
@@ -209,7 +209,7 @@ def study(
         {name: _erased(values) for name, values in gathered.falls.items()},
         _changes(gathered.changes),
         allowed,
-        tuple(one for index in found[:examples] for one in shown(subject, inputs[int(index)], measures)),
+        tuple(one for index in found[:examples] for one in shown(subject, inputs[index], measures))[:_SHOWN],
         subject.detachable,
         left_out,
     )
@@ -239,7 +239,7 @@ def _alone(measure: Callable[[Texts], Tensor]) -> Measure:
 def shown(subject: Subject, given: Any, measures: dict[str, Measure]) -> list[Shown]:
     """Return the scores of an input by all measures but chance, for each of its answers; of many the first ones."""
     texts = subject.read([given])
-    texts = texts.rows(torch.arange(min(len(texts.lengths), _ANSWERS), device=texts.ids.device))
+    texts = texts.rows(torch.arange(min(len(texts.lengths), _SHOWN), device=texts.ids.device))
     names = tuple(name for name in measures if name != "random")
     scores = torch.stack([measures[name](subject, texts) for name in names], 1)  # [answers, measures, T]
     scores = scores / scores.amax(2, keepdim=True).clamp(min=1e-12)

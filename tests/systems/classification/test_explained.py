@@ -38,6 +38,7 @@ def test_words_pooled_by_attention(encoder: dict[str, object]) -> None:
     model, made = subject("acceptor", encoder=encoder, num_hops=2)
     found = check_subject(made, [TEXT, "great sense of film"])
     assert found.changes is not None
+    assert made.words("great zebu film") == ["great", "zebu", "film"]
     ids = made.read(["great sense of film"])
     without = made.read(["great of film"])
     change = model(without.ids, without.lengths).logits.softmax(1) - model(ids.ids, ids.lengths).logits.softmax(1)

@@ -35,8 +35,13 @@ class LabelSubject(Subject):
         return Texts(padded(ids, PAD).to(self.device), lengths, PAD, self.separator)
 
     def words(self, given: str) -> list[str]:
-        """Return the tokens of a text."""
-        return self.tokenizer.tokens(self.tokenizer.encode_all([given])[0] or [UNK])
+        """Return the tokens of a text, unknown words as it spells them."""
+        ids = self.tokenizer.encode(given) or [UNK]
+        tokens, places = self.tokenizer.tokens(ids), self.tokenizer.places(given)
+        if len(places) != len(ids):  # two texts have `</s>` between
+            return tokens
+        spelt = zip(ids, tokens, places, strict=True)
+        return [given[slice(*place)] if one == UNK else token for one, token, place in spelt]
 
 
 def cropped(values: Tensor, texts: Texts) -> Tensor:
