@@ -85,7 +85,14 @@ def missing(study: Study) -> list[str]:
 
 def panel(shown: Shown) -> Panel:
     """Return a text as a table of measures by units, each row divided by its largest."""
-    return Panel(f"→ {shown.answer}", shown.scores, down="", along="", rows=shown.measures, columns=shown.words)
+    return Panel(
+        f"Importance for the answer: {shown.answer}",
+        shown.scores,
+        down="",
+        along="",
+        rows=shown.measures,
+        columns=shown.words,
+    )
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]] | list[tuple[str, str]]) -> str:
