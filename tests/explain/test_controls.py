@@ -7,21 +7,23 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from regard.explain.guided import GuidedMLP, Labelled, equal_weights, guided_accuracy, weights_of
+from regard.explain.guided_mlp import GuidedMLP, LabelledTexts, equal_weights, guided_accuracy, weights_of
 from regard.explain.rival import rivalry, train_rival
-from regard.explain.subject import StagedSubject, Texts
+from regard.explain.subject import StagedSubject, SubjectBatch
 from tests.mechanism import assert_close
 
 SIZE, WIDTH, WORDS = 11, 6, 5
 
 
-def pointed(count: int, seed: int) -> tuple[Labelled, Tensor]:
+def pointed(count: int, seed: int) -> tuple[LabelledTexts, Tensor]:
     """Texts whose label is that of one word, even or odd, and weights [B, T] that point at it."""
     generator = torch.Generator().manual_seed(seed)
     ids = torch.randint(1, SIZE, (count, WORDS), generator=generator)
     place = torch.randint(WORDS, (count, 1), generator=generator)
     labels = ids.gather(1, place).squeeze(1) % 2
-    return Labelled(Texts(ids, torch.full((count,), WORDS)), labels), torch.zeros(count, WORDS).scatter(1, place, 1.0)
+    return LabelledTexts(SubjectBatch(ids, torch.full((count,), WORDS)), labels), torch.zeros(count, WORDS).scatter(
+        1, place, 1.0
+    )
 
 
 class Classifier(nn.Module):
@@ -43,20 +45,20 @@ class ClassifierSubject(StagedSubject):
     def __init__(self, model: Classifier) -> None:
         self.model, self.embeddings = model, (model.words,)
 
-    def encode(self, texts: Texts) -> tuple[Tensor, Texts]:
+    def encode(self, texts: SubjectBatch) -> tuple[Tensor, SubjectBatch]:
         return self.model.words(texts.ids), texts
 
-    def attend(self, encoded: tuple[Tensor, Texts]) -> Tensor:
+    def attend(self, encoded: tuple[Tensor, SubjectBatch]) -> Tensor:
         states, texts = encoded
         weights: Tensor = self.model.score(states).mT.masked_fill(~texts.inside.unsqueeze(1), -torch.inf).softmax(-1)
         return weights
 
-    def answer(self, encoded: tuple[Tensor, Texts], weights: Tensor) -> Tensor:
+    def answer(self, encoded: tuple[Tensor, SubjectBatch], weights: Tensor) -> Tensor:
         found: Tensor = self.model.output((weights @ encoded[0]).squeeze(1)).softmax(-1)
         return found
 
-    def read(self, inputs: Sequence[str]) -> Texts:
-        return Texts(torch.zeros(1, 1, dtype=torch.long), torch.ones(1, dtype=torch.long))
+    def read(self, inputs: Sequence[str]) -> SubjectBatch:
+        return SubjectBatch(torch.zeros(1, 1, dtype=torch.long), torch.ones(1, dtype=torch.long))
 
     def words(self, given: str) -> list[str]:
         return list(given)
@@ -70,7 +72,7 @@ def test_the_guided_network_by_hand() -> None:
         for layer in (model.hidden, model.output):
             layer.weight.copy_(torch.eye(2))
             layer.bias.zero_()
-    texts = Texts(torch.tensor([[1, 2, 0]]), torch.tensor([2]))
+    texts = SubjectBatch(torch.tensor([[1, 2, 0]]), torch.tensor([2]))
     found = model(texts, torch.tensor([[0.25, 0.75, 0.0]]))
     assert_close(found, (0.25 * torch.tensor([[0.5, -1.0]]).tanh() + 0.75 * torch.tensor([[2.0, 0.0]]).tanh()).tolist())
     with torch.no_grad():

@@ -15,7 +15,7 @@ from regard.explain.interventions import adversary, permuted, uniform
 from regard.explain.report import markdown
 from regard.explain.rollout import flow, rollout, weighted_norms
 from regard.explain.study import study
-from regard.explain.subject import Extra, StagedSubject, Texts
+from regard.explain.subject import Extra, StagedSubject, SubjectBatch
 
 SIZE, WIDTH = 13, 5
 
@@ -31,22 +31,22 @@ class Weighed(StagedSubject):
         self.embeddings = (self.words_table,)
         self.scores, self.output = torch.randn(WIDTH, reads).double(), torch.randn(WIDTH, 3).double()
 
-    def encode(self, texts: Texts) -> tuple[Tensor, Texts]:
+    def encode(self, texts: SubjectBatch) -> tuple[Tensor, SubjectBatch]:
         return self.words_table(texts.ids), texts
 
-    def attend(self, encoded: tuple[Tensor, Texts]) -> Tensor:
+    def attend(self, encoded: tuple[Tensor, SubjectBatch]) -> Tensor:
         states, texts = encoded
         energy = (states @ self.scores).mT.masked_fill(~texts.inside.unsqueeze(1), -torch.inf)  # [B, N, T]
         return energy.softmax(-1).nan_to_num()
 
-    def answer(self, encoded: tuple[Tensor, Texts], weights: Tensor) -> Tensor:
+    def answer(self, encoded: tuple[Tensor, SubjectBatch], weights: Tensor) -> Tensor:
         return ((weights @ encoded[0]).mean(1) @ self.output).softmax(-1)
 
-    def read(self, inputs: Sequence[str]) -> Texts:
+    def read(self, inputs: Sequence[str]) -> SubjectBatch:
         ids = [[1 + ord(letter) % (SIZE - 1) for letter in given] for given in inputs]
         size = max(map(len, ids))
         padded = torch.tensor([row + [0] * (size - len(row)) for row in ids])
-        return Texts(padded, torch.tensor([len(row) for row in ids]))
+        return SubjectBatch(padded, torch.tensor([len(row) for row in ids]))
 
     def words(self, given: str) -> list[str]:
         return list(given)
@@ -56,7 +56,7 @@ def subject(seed: int = 0, reads: int = 2) -> Weighed:
     return Weighed(seed, reads)
 
 
-TEXTS = Texts(torch.tensor([[3, 7, 4, 9, 11, 2], [5, 6, 12, 0, 0, 0]]), torch.tensor([6, 3]))
+TEXTS = SubjectBatch(torch.tensor([[3, 7, 4, 9, 11, 2], [5, 6, 12, 0, 0, 0]]), torch.tensor([6, 3]))
 
 
 def test_the_gradient_is_that_of_the_weighted_sum() -> None:
@@ -102,7 +102,7 @@ def test_integrated_gradients_are_complete() -> None:
 def test_leaving_out_is_deleting() -> None:
     model = subject()
     found = leave_one_out(model, TEXTS)
-    without = model.probabilities(Texts(torch.tensor([[3, 4, 9, 11, 2]]), torch.tensor([5])))
+    without = model.probabilities(SubjectBatch(torch.tensor([[3, 4, 9, 11, 2]]), torch.tensor([5])))
     torch.testing.assert_close(found[0, 1], (without - model.probabilities(TEXTS)[:1]).abs().mean())
     assert not found[1, 3:].any()
 
@@ -111,7 +111,7 @@ def test_leaving_out_is_deleting() -> None:
 def test_alone_is_as_in_a_batch_and_padding_changes_nothing(name: str) -> None:
     model, measure = subject(), MEASURES[name]
     together = measure(model, TEXTS)
-    alone = measure(model, Texts(TEXTS.ids[1:, :3], TEXTS.lengths[1:]))
+    alone = measure(model, SubjectBatch(TEXTS.ids[1:, :3], TEXTS.lengths[1:]))
     torch.testing.assert_close(together[1, :3], alone[0])
     assert not together[1, 3:].any()
 
@@ -123,7 +123,7 @@ def test_equal_and_permuted_weights() -> None:
     expected = variation(model.answer((states, texts), equal), model.probabilities(TEXTS))
     torch.testing.assert_close(uniform(model, TEXTS), expected)
     assert (permuted(model, TEXTS, draws=9) > 0).all()
-    one_word = Texts(torch.tensor([[3]]), torch.tensor([1]))
+    one_word = SubjectBatch(torch.tensor([[3]]), torch.tensor([1]))
     assert permuted(model, one_word, draws=3).item() == uniform(model, one_word).item() == 0
 
 
@@ -149,7 +149,7 @@ def test_erasing_the_first_words_by_hand() -> None:
     def fall(first: list[int], second: list[int]) -> Tensor:
         size = max(len(first), len(second))
         ids = torch.tensor([row + [0] * (size - len(row)) for row in (first, second)])
-        left = model.probabilities(Texts(ids, torch.tensor([len(first), len(second)])))
+        left = model.probabilities(SubjectBatch(ids, torch.tensor([len(first), len(second)])))
         return (whole - left.gather(1, chosen)).squeeze(1)
 
     torch.testing.assert_close(found.comprehensiveness[:, 0], fall([7, 4, 9, 11, 2], [6, 12]))
@@ -188,7 +188,7 @@ def test_integrated_gradients_of_a_cubic_are_exact() -> None:
     """Gauss-Legendre points: two are enough for p = z³ with z = w Σ x, whose share of x_t is p x_t / Σ x."""
 
     class Cubic(Weighed):
-        def probabilities(self, texts: Texts, *, detach: bool = False) -> Tensor:
+        def probabilities(self, texts: SubjectBatch, *, detach: bool = False) -> Tensor:
             sums = self.words_table(texts.ids).sum((1, 2), keepdim=True).squeeze(2)  # [B, 1]
             return torch.cat((1e6 + sums**3, 0 * sums), 1)
 
@@ -221,12 +221,12 @@ def test_the_search_is_that_of_adam_with_amsgrad() -> None:
 
 
 def test_separators_are_no_units_and_stay() -> None:
-    texts = Texts(torch.tensor([[5, 6, 3, 7, 0]]), torch.tensor([4]), separator=3, beside=(torch.tensor([9]),))
+    texts = SubjectBatch(torch.tensor([[5, 6, 3, 7, 0]]), torch.tensor([4]), separator=3, beside=(torch.tensor([9]),))
     assert texts.inside.tolist() == [[True, True, False, True, False]]
     assert texts.sizes.tolist() == [3]
     kept = texts.keep(torch.tensor([[False, True, False, False, True]])).shortened()
     assert (kept.ids.tolist(), kept.lengths.tolist(), kept.beside[0].tolist()) == ([[6, 3]], [2], [9])
-    sentences = Texts(torch.tensor([[[5, 6], [7, 0], [8, 9]]]), torch.tensor([3])).keep(
+    sentences = SubjectBatch(torch.tensor([[[5, 6], [7, 0], [8, 9]]]), torch.tensor([3])).keep(
         torch.tensor([[True, False, True]])
     )
     assert sentences.ids.tolist() == [[[5, 6], [8, 9], [0, 0]]]
@@ -236,14 +236,14 @@ def test_permuted_weights_keep_to_their_support() -> None:
     """Of two reads each may attend to one half; a permutation moves weights within it."""
 
     class Halves(Weighed):
-        def support(self, texts: Texts) -> Tensor:
+        def support(self, texts: SubjectBatch) -> Tensor:
             half = torch.arange(texts.ids.shape[1]) < 3
             return texts.inside.unsqueeze(1) & torch.stack((half, ~half))
 
-        def attend(self, encoded: tuple[Tensor, Texts]) -> Tensor:
+        def attend(self, encoded: tuple[Tensor, SubjectBatch]) -> Tensor:
             return super().attend(encoded).masked_fill(~self.support(encoded[1]), 0.0)
 
-        def answer(self, encoded: tuple[Tensor, Texts], weights: Tensor) -> Tensor:
+        def answer(self, encoded: tuple[Tensor, SubjectBatch], weights: Tensor) -> Tensor:
             assert not weights.masked_fill(self.support(encoded[1]), 0.0).any()
             return super().answer(encoded, weights)
 
@@ -275,7 +275,7 @@ def test_a_study_of_several_answers_about_a_text() -> None:
     class Twice(Weighed):
         searched = False
 
-        def read(self, inputs: Sequence[str]) -> Texts:
+        def read(self, inputs: Sequence[str]) -> SubjectBatch:
             number = torch.arange(len(inputs)).repeat_interleave(2)
             return super().read(inputs).rows(number)._replace(source=number)
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from torch import Tensor
 
 from regard.nn.aligners.base import Aligned, Aligner
+from regard.nn.attention_module import AttentionModule
 from regard.nn.memory import Memory
-from regard.nn.reader import Reader
-from regard.nn.state import Past, State
+from regard.nn.state import AttentionState, Past
 
 
 class ChangedWeights(Aligner):
@@ -25,7 +25,7 @@ class ChangedWeights(Aligner):
         super().__init__()
         self.aligner, self.change, self.recurrent = aligner, change, aligner.recurrent
 
-    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:
+    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: AttentionState) -> Aligned:
         """Align, and change the weights."""
         aligned = self.aligner(energy, query, memory, state)
         return aligned._replace(weights=self.change(aligned.weights))  # type: ignore[no-any-return]
@@ -41,7 +41,7 @@ def same_weights(weights: Tensor) -> Tensor:
 
 
 @contextmanager
-def changed_weights(reader: Reader, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
+def changed_weights(reader: AttentionModule, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
     """Let a reader read by changed weights.
 
     Args:

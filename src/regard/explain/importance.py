@@ -6,20 +6,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.explain.subject import Subject, Texts, embedded
+from regard.explain.subject import Subject, SubjectBatch, replace_embeddings
 
 STEPS = 10
 """Points between the zero vector and the embeddings, for integrated gradients."""
 _TOGETHER = 512  # changed texts in a batch
 
 
-def answers(subject: Subject, texts: Texts) -> Tensor:
+def answers(subject: Subject, texts: SubjectBatch) -> Tensor:
     """The likeliest answer of each text, [B]."""
     with torch.no_grad():
         return subject.probabilities(texts).argmax(1)
 
 
-def gradient(subject: Subject, texts: Texts, *, detach: bool = True) -> Tensor:
+def gradient(subject: Subject, texts: SubjectBatch, *, detach: bool = True) -> Tensor:
     """Length of the gradient of the answer's probability by each embedding, [B, T]: ‖∂p/∂x_t‖.
 
     Args:
@@ -32,7 +32,7 @@ def gradient(subject: Subject, texts: Texts, *, detach: bool = True) -> Tensor:
     return _folded(subject, texts, parts).sqrt()
 
 
-def input_gradient(subject: Subject, texts: Texts, *, detach: bool = True) -> Tensor:
+def input_gradient(subject: Subject, texts: SubjectBatch, *, detach: bool = True) -> Tensor:
     r"""Input times gradient, the measure of Jain & Wallace 2019: |Σ_d ∂p/∂x_td · x_td|, [B, T].
 
     It is the gradient by the one-hot vector of the word. Arguments as in `gradient`.
@@ -41,7 +41,7 @@ def input_gradient(subject: Subject, texts: Texts, *, detach: bool = True) -> Te
     return _folded(subject, texts, parts).abs()
 
 
-def integrated_gradients(subject: Subject, texts: Texts, *, steps: int = STEPS) -> Tensor:
+def integrated_gradients(subject: Subject, texts: SubjectBatch, *, steps: int = STEPS) -> Tensor:
     r"""Integrated gradients from zero vectors, [B, T].
 
     .. math:: \Bigl|\sum_d x_{td} \int_0^1 \frac{\partial p(\alpha x)}{\partial x_{td}} d\alpha\Bigr|
@@ -54,7 +54,7 @@ def integrated_gradients(subject: Subject, texts: Texts, *, steps: int = STEPS) 
     return _integrated(subject, texts, steps).abs()
 
 
-def leave_one_out(subject: Subject, texts: Texts) -> Tensor:
+def leave_one_out(subject: Subject, texts: SubjectBatch) -> Tensor:
     """Mean change of the probabilities when a unit is deleted, [B, T]; the units behind it move up."""
     batch, size = texts.inside.shape
     with torch.no_grad():
@@ -68,13 +68,13 @@ def leave_one_out(subject: Subject, texts: Texts) -> Tensor:
     return changes
 
 
-def attention(subject: Subject, texts: Texts) -> Tensor:
+def attention(subject: Subject, texts: SubjectBatch) -> Tensor:
     """Attention weights, [B, T]; the mean where a text is read several times."""
     with torch.no_grad():
         return subject.weights(texts)
 
 
-def chance(subject: Subject, texts: Texts, *, seed: int = 0) -> Tensor:
+def chance(subject: Subject, texts: SubjectBatch, *, seed: int = 0) -> Tensor:
     """Random numbers, [B, T]: the control that every other measure is held against."""
     generator = torch.Generator().manual_seed(seed)
     return torch.rand(texts.inside.shape, generator=generator).to(texts.ids.device)
@@ -91,7 +91,7 @@ MEASURES = {
 """Measures by name, as reports call them."""
 
 
-def _integrated(subject: Subject, texts: Texts, steps: int) -> Tensor:
+def _integrated(subject: Subject, texts: SubjectBatch, steps: int) -> Tensor:
     """The same with its sign."""
     chosen = answers(subject, texts)
     points, shares = np.polynomial.legendre.leggauss(steps)  # on [-1, 1]
@@ -103,7 +103,7 @@ def _integrated(subject: Subject, texts: Texts, steps: int) -> Tensor:
 
 
 def _slopes(
-    subject: Subject, texts: Texts, *, detach: bool, scale: float = 1.0, chosen: Tensor | None = None
+    subject: Subject, texts: SubjectBatch, *, detach: bool, scale: float = 1.0, chosen: Tensor | None = None
 ) -> list[tuple[Tensor, Tensor]]:
     """Return the vectors of each embedding, and the gradients of the chosen answer's probability at `scale` times them.
 
@@ -118,7 +118,7 @@ def _slopes(
         return put
 
     cudnn = torch.backends.cudnn.flags(enabled=False)  # whose recurrent layers have no gradient in evaluation mode
-    with cudnn, torch.enable_grad(), embedded(subject.embeddings, change):
+    with cudnn, torch.enable_grad(), replace_embeddings(subject.embeddings, change):
         found = subject.probabilities(texts, detach=detach)
     total = found.gather(1, chosen.unsqueeze(1)).sum()
     # With fixed weights vectors that are only matched, as the keys of a memory, have no part in the answer.
@@ -126,7 +126,7 @@ def _slopes(
     return [(vectors, slope) for (vectors, _), slope in zip(seen, slopes, strict=True)]
 
 
-def _folded(subject: Subject, texts: Texts, parts: list[Tensor]) -> Tensor:
+def _folded(subject: Subject, texts: SubjectBatch, parts: list[Tensor]) -> Tensor:
     """Return the sum over all embeddings of numbers of their vectors, by unit [B, T]; 0 where there is none."""
     total = torch.stack([subject.fold(texts, part) for part in parts]).sum(0)
     return total.masked_fill(~texts.inside, 0.0)

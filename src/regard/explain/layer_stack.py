@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.explain.rollout import flow, rollout, weighted_norms
-from regard.explain.subject import Extra, Texts
+from regard.explain.subject import Extra, SubjectBatch
 from regard.nn.multi_head import MultiHead
 from regard.nn.transformer_layer import TransformerLayer
 from regard.ops.attended import Attended
@@ -33,8 +33,8 @@ class LayerStack(NamedTuple):
     def of(cls, layers: Iterable[TransformerLayer], run: Callable[[], object]) -> LayerStack:
         """Return the attention of layers while `run` lets them read once.
 
-        >>> from regard.nn import Blocks
-        >>> layer = TransformerLayer(Blocks(dim=6, num_heads=2)).eval()
+        >>> from regard.nn import LayerConfig
+        >>> layer = TransformerLayer(LayerConfig(dim=6, num_heads=2)).eval()
         >>> LayerStack.of([layer], lambda: layer(torch.randn(2, 7, 6))).weights.shape
         torch.Size([2, 1, 2, 7, 7])
         """
@@ -70,11 +70,11 @@ def layers_of(encoder: nn.Module) -> list[TransformerLayer]:
     )
 
 
-Read = Callable[[Texts], tuple[LayerStack, Tensor]]
+Read = Callable[[SubjectBatch], tuple[LayerStack, Tensor]]
 """Texts of T units -> attention of their layers over P positions, and a read of the last layer's states [B, P]."""
 
 
-def layer_measures(read: Read, crop: Callable[[Tensor, Texts], Tensor]) -> Mapping[str, Extra]:
+def layer_measures(read: Read, crop: Callable[[Tensor, SubjectBatch], Tensor]) -> Mapping[str, Extra]:
     """Return the measures of importance of a Transformer encoder whose states are read with known weights.
 
     Args:
@@ -82,15 +82,15 @@ def layer_measures(read: Read, crop: Callable[[Tensor, Texts], Tensor]) -> Mappi
         crop: numbers of its positions [B, P] and the texts -> those of their units [B, T].
     """
 
-    def by_rollout(texts: Texts) -> Tensor:
+    def by_rollout(texts: SubjectBatch) -> Tensor:
         stack, looks = read(texts)
         return crop((looks.unsqueeze(1) @ rollout(stack.weights)).squeeze(1), texts)
 
-    def by_norms(texts: Texts) -> Tensor:
+    def by_norms(texts: SubjectBatch) -> Tensor:
         stack, looks = read(texts)
         return crop((looks.unsqueeze(1) @ stack.norms).squeeze(1), texts)
 
-    def by_flow(texts: Texts) -> Tensor:
+    def by_flow(texts: SubjectBatch) -> Tensor:
         stack, looks = read(texts)
         return crop(flow(stack.weights, looks=looks), texts)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from regard.explain.findings import findings
 from regard.explain.panel import Panel
-from regard.explain.study import SIGNIFICANT, Shown, Study
+from regard.explain.study import SIGNIFICANT, ExampleScores, Study
 
 GRADIENTS = {
     True: "Gradients hold the weights fixed.",
@@ -83,7 +83,7 @@ def missing(study: Study) -> list[str]:
     ]
 
 
-def panel(shown: Shown) -> Panel:
+def panel(shown: ExampleScores) -> Panel:
     """Return a text as a table of measures by units, each row divided by its largest."""
     return Panel(
         f"Importance for the answer: {shown.answer}",

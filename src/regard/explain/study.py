@@ -13,9 +13,9 @@ from regard.explain.agreement import kendall, overlap
 from regard.explain.erasure import SHARES, erasure
 from regard.explain.importance import MEASURES, answers
 from regard.explain.interventions import adversary, permuted, uniform
-from regard.explain.subject import StagedSubject, Subject, Texts
+from regard.explain.subject import StagedSubject, Subject, SubjectBatch
 
-Measure = Callable[[Subject, Texts], Tensor]
+Measure = Callable[[Subject, SubjectBatch], Tensor]
 
 PAIRS = (
     ("attention", "gradient"),
@@ -38,7 +38,7 @@ _TOGETHER, _PAIRS = 512, 2**23  # texts in a batch, and pairs of their units
 _SHOWN = 12  # answers, also of a single input
 
 
-class Ranks(NamedTuple):
+class RankAgreement(NamedTuple):
     """Agreement of two measures over all texts.
 
     Attributes:
@@ -54,7 +54,7 @@ class Ranks(NamedTuple):
     overlap: float
 
 
-class Erased(NamedTuple):
+class ErasureMeans(NamedTuple):
     """Mean falls of the answer's probability over all shares of erased words.
 
     Attributes:
@@ -66,7 +66,7 @@ class Erased(NamedTuple):
     sufficiency: float
 
 
-class Shown(NamedTuple):
+class ExampleScores(NamedTuple):
     """One answer with the scores of the units of its text by each measure, [measures, T], divided by the largest."""
 
     words: tuple[str, ...]
@@ -109,11 +109,11 @@ class Study:
     answers: int
     inputs: int
     unit: str
-    ranks: dict[tuple[str, str], Ranks]
-    erased: dict[str, Erased]
+    ranks: dict[tuple[str, str], RankAgreement]
+    erased: dict[str, ErasureMeans]
     changes: Changes | None
     allowed: float
-    examples: tuple[Shown, ...] = ()
+    examples: tuple[ExampleScores, ...] = ()
     detached: bool = True
     left_out: dict[str, int] = field(default_factory=dict)
 
@@ -146,7 +146,7 @@ class Study:
 
 
 @dataclass
-class _Gathered:
+class _BatchResults:
     """Results of batches, to be joined."""
 
     pairs: dict[tuple[str, str], list[tuple[Tensor, Tensor, Tensor]]] = field(default_factory=dict)
@@ -194,7 +194,7 @@ def study(
         raise ValueError(f"no text has two {subject.unit}s, so there is nothing to rank")
     of = torch.arange(len(texts.lengths)) if texts.source is None else texts.source.cpu()
     measures, left_out = _measures(subject, len(usable))
-    gathered, done = _Gathered(), 0
+    gathered, done = _BatchResults(), 0
     for rows in _batches(usable[texts.lengths[usable].argsort(stable=True)], texts.lengths):
         part = texts.rows(rows).shortened()
         _measure(subject, part, measures, gathered, _Search(allowed, starts, steps, draws))
@@ -209,7 +209,7 @@ def study(
         {name: _erased(values) for name, values in gathered.falls.items()},
         _changes(gathered.changes),
         allowed,
-        tuple(one for index in found[:examples] for one in shown(subject, inputs[index], measures))[:_SHOWN],
+        tuple(one for index in found[:examples] for one in example_scores(subject, inputs[index], measures))[:_SHOWN],
         subject.detachable,
         left_out,
     )
@@ -232,11 +232,11 @@ def _measures(subject: Subject, count: int) -> tuple[dict[str, Measure], dict[st
     return {**MEASURES, **taken}, left_out
 
 
-def _alone(measure: Callable[[Texts], Tensor]) -> Measure:
+def _alone(measure: Callable[[SubjectBatch], Tensor]) -> Measure:
     return lambda _subject, texts: measure(texts)
 
 
-def shown(subject: Subject, given: Any, measures: dict[str, Measure]) -> list[Shown]:
+def example_scores(subject: Subject, given: Any, measures: dict[str, Measure]) -> list[ExampleScores]:
     """Return the scores of an input by all measures but chance, for each of its answers; of many the first ones."""
     texts = subject.read([given])
     texts = texts.rows(torch.arange(min(len(texts.lengths), _SHOWN), device=texts.ids.device))
@@ -246,13 +246,13 @@ def shown(subject: Subject, given: Any, measures: dict[str, Measure]) -> list[Sh
     chosen, words = answers(subject, texts).tolist(), tuple(subject.words(given))
     rows = torch.arange(len(chosen), device=texts.ids.device).split(1)
     return [
-        Shown(words, subject.name(given, texts.rows(row), answer), names, one)
+        ExampleScores(words, subject.name(given, texts.rows(row), answer), names, one)
         for row, answer, one in zip(rows, chosen, scores, strict=True)
     ]
 
 
 def _measure(
-    subject: Subject, texts: Texts, measures: dict[str, Measure], gathered: _Gathered, search: _Search
+    subject: Subject, texts: SubjectBatch, measures: dict[str, Measure], gathered: _BatchResults, search: _Search
 ) -> None:
     """Add the results of a batch."""
     scores = {name: measure(subject, texts) for name, measure in measures.items()}
@@ -283,16 +283,16 @@ def _changes(found: list[Changes]) -> Changes | None:
     )
 
 
-def _ranks(found: list[tuple[Tensor, Tensor, Tensor]]) -> Ranks:
+def _ranks(found: list[tuple[Tensor, Tensor, Tensor]]) -> RankAgreement:
     tau, p, shared = (torch.cat(parts) for parts in zip(*found, strict=True))
     known = ~tau.isnan()
     tau, p = tau[known], p[known]
     if not len(tau):
-        return Ranks(float("nan"), float("nan"), float("nan"), float(shared.mean()))
+        return RankAgreement(float("nan"), float("nan"), float("nan"), float(shared.mean()))
     significant = float((p < SIGNIFICANT).float().mean())
-    return Ranks(float(tau.mean()), float(tau.std(correction=0)), significant, float(shared.mean()))
+    return RankAgreement(float(tau.mean()), float(tau.std(correction=0)), significant, float(shared.mean()))
 
 
-def _erased(found: list[tuple[Tensor, Tensor]]) -> Erased:
+def _erased(found: list[tuple[Tensor, Tensor]]) -> ErasureMeans:
     without, alone = (torch.cat(parts) for parts in zip(*found, strict=True))
-    return Erased(float(without.mean()), float(alone.mean()))
+    return ErasureMeans(float(without.mean()), float(alone.mean()))

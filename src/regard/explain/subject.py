@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 
-class Texts(NamedTuple):
+class SubjectBatch(NamedTuple):
     """A batch of texts, each with what one answer is asked of.
 
     Their units are what weights are over, and what can be left out: words, or sentences as rows of words.
@@ -51,10 +51,10 @@ class Texts(NamedTuple):
         """[B], units of each text."""
         return self.inside.sum(1)
 
-    def keep(self, chosen: Tensor) -> Texts:
+    def keep(self, chosen: Tensor) -> SubjectBatch:
         """Return the texts with the `chosen` [B, T] units alone, moved together.
 
-        >>> Texts(torch.tensor([[5, 6, 7]]), torch.tensor([3])).keep(torch.tensor([[True, False, True]])).ids
+        >>> SubjectBatch(torch.tensor([[5, 6, 7]]), torch.tensor([3])).keep(torch.tensor([[True, False, True]])).ids
         tensor([[5, 7, 0]])
         """
         kept = self.present & (chosen | ~self.inside)
@@ -65,7 +65,7 @@ class Texts(NamedTuple):
         behind = torch.arange(ids.shape[1], device=ids.device) >= lengths.unsqueeze(1)
         return self._replace(ids=ids.masked_fill(behind.view(*behind.shape, *trailing), self.padding), lengths=lengths)
 
-    def rows(self, index: Tensor) -> Texts:
+    def rows(self, index: Tensor) -> SubjectBatch:
         """Return some of the texts, also more than once."""
         return self._replace(
             ids=self.ids[index],
@@ -74,7 +74,7 @@ class Texts(NamedTuple):
             source=None if self.source is None else self.source[index],
         )
 
-    def shortened(self) -> Texts:
+    def shortened(self) -> SubjectBatch:
         """Return the texts without padding that none of them needs."""
         return self._replace(ids=self.ids[:, : max(int(self.lengths.max()), 1)])
 
@@ -87,7 +87,7 @@ class Extra(NamedTuple):
         most: number of texts up to which it is computed; None for any.
     """
 
-    measure: Callable[[Texts], Tensor]
+    measure: Callable[[SubjectBatch], Tensor]
     most: int | None = None
 
 
@@ -111,7 +111,7 @@ class Subject(abc.ABC):
     names: tuple[str, ...] = ()
 
     @abc.abstractmethod
-    def read(self, inputs: Sequence[Any]) -> Texts:
+    def read(self, inputs: Sequence[Any]) -> SubjectBatch:
         """Return inputs as texts; an input with several answers, as a translation, is one text for each."""
 
     @abc.abstractmethod
@@ -119,14 +119,14 @@ class Subject(abc.ABC):
         """Return a name for each position of an input."""
 
     @abc.abstractmethod
-    def probabilities(self, texts: Texts, *, detach: bool = False) -> Tensor:
+    def probabilities(self, texts: SubjectBatch, *, detach: bool = False) -> Tensor:
         """Return probabilities of the answers, [B, K]; with `detach`, where it can be, by weights held fixed."""
 
     @abc.abstractmethod
-    def weights(self, texts: Texts) -> Tensor:
+    def weights(self, texts: SubjectBatch) -> Tensor:
         """Return mean weights over the units, [B, T]."""
 
-    def fold(self, texts: Texts, values: Tensor) -> Tensor:
+    def fold(self, texts: SubjectBatch, values: Tensor) -> Tensor:
         """Return numbers of embedded vectors as those of units [B, T]: the sum where a unit has several vectors."""
         return values if values.dim() == 2 else values.flatten(2).sum(2)
 
@@ -134,7 +134,7 @@ class Subject(abc.ABC):
         """Return further measures of importance, by name."""
         return {}
 
-    def name(self, given: Any, texts: Texts, answer: int) -> str:
+    def name(self, given: Any, texts: SubjectBatch, answer: int) -> str:
         """Return the name of an answer to an input; `texts` is one text made of it."""
         return self.names[answer]
 
@@ -153,7 +153,7 @@ class StagedSubject(Subject):
     searched: bool = True
 
     @abc.abstractmethod
-    def encode(self, texts: Texts) -> Any:
+    def encode(self, texts: SubjectBatch) -> Any:
         """Return what the model makes of texts before it attends."""
 
     @abc.abstractmethod
@@ -168,23 +168,23 @@ class StagedSubject(Subject):
         """Return probabilities [M, B, K] of the answers by each of M weights, [M, B, N, T]."""
         return torch.stack([self.answer(encoded, one) for one in weights])
 
-    def support(self, texts: Texts) -> Tensor:
+    def support(self, texts: SubjectBatch) -> Tensor:
         """Return which units each read may attend to, [B, N, T] or [B, 1, T]."""
         return texts.inside.unsqueeze(1)
 
-    def probabilities(self, texts: Texts, *, detach: bool = False) -> Tensor:
+    def probabilities(self, texts: SubjectBatch, *, detach: bool = False) -> Tensor:
         """Return probabilities of the answers, [B, K]; with `detach`, where it can be, by weights held fixed."""
         encoded = self.encode(texts)
         weights = self.attend(encoded)
         return self.answer(encoded, weights.detach() if detach and self.detachable else weights)
 
-    def weights(self, texts: Texts) -> Tensor:
+    def weights(self, texts: SubjectBatch) -> Tensor:
         """Return mean weights over the units, [B, T]."""
         return self.attend(self.encode(texts)).mean(1)
 
 
 @contextmanager
-def embedded(modules: Sequence[nn.Module], change: Callable[[Tensor], Tensor]) -> Iterator[None]:
+def replace_embeddings(modules: Sequence[nn.Module], change: Callable[[Tensor], Tensor]) -> Iterator[None]:
     """Let modules embed by `change` of what they embed first, to look at it or to put something else in its place.
 
     Later calls stay as they are: a reader with one table embeds its passage first, and then its question.

@@ -14,7 +14,7 @@ from regard.explain.subject import StagedSubject, Subject
 from regard.models import build
 from regard.systems.classification.explained import subject_of
 from regard.systems.classification.explained.pairs import crossing
-from regard.systems.classification.split_pair import Parted
+from regard.systems.classification.split_pair import SplitPair
 from regard.systems.classification.targets.label import LabelTarget
 from tests.explain.subjects import check_subject, random_model
 from tests.mechanism import assert_close
@@ -98,7 +98,7 @@ def test_pairs(kind: str, matches: bool) -> None:
 
 
 def test_crossing_undoes_crossed() -> None:
-    parts = Parted.of(torch.tensor([[5, 6, 3, 7, 8, 9, 0], [5, 6, 7, 8, 3, 9, 4]]), torch.tensor([6, 7]))
+    parts = SplitPair.of(torch.tensor([[5, 6, 3, 7, 8, 9, 0], [5, 6, 7, 8, 3, 9, 4]]), torch.tensor([6, 7]))
     weights = torch.rand(4, *[parts.ids.shape[1]] * 2, dtype=torch.float64)
     inside = parts.ids != 0
     weights = weights * (inside.unsqueeze(2) & inside.roll(2, 0).unsqueeze(1))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.arguments import Share, Size, checked
 from regard.masks import Mask
 from regard.models.encoded import AnyEncoder, Encoded, width_of
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.nn.attention import Attention
 from regard.nn.dropout import Dropout
 from regard.nn.scores.additive import Additive
@@ -80,8 +80,8 @@ class AttentiveReader(nn.Module):
     Hermann et al. 2015, "Teaching Machines to Read and Comprehend", section 3.2, with an encoder of its own for the
     question. Jain & Wallace 2019 explain it on bAbI.
 
-    >>> from regard.models import Encoder
-    >>> model = AttentiveReader(Encoder(11, embedding_dim=3, hidden_dim=6, bidirectional=True), 11).eval()
+    >>> from regard.models import RecurrentEncoder
+    >>> model = AttentiveReader(RecurrentEncoder(11, embedding_dim=3, hidden_dim=6, bidirectional=True), 11).eval()
     >>> predicted = model(torch.ones(2, 3, 7).long(), torch.ones(2, 4).long(), torch.tensor([3, 1]))
     >>> predicted.logits.shape, predicted.attended.weights().shape
     (torch.Size([2, 11]), torch.Size([2, 1, 3]))
@@ -100,7 +100,7 @@ class AttentiveReader(nn.Module):
         self.dropout = Dropout(dropout)
         self.output_map = nn.Linear(hidden, num_answers)
 
-    def forward(self, story: Tensor, question: Tensor, sentences: Tensor | None = None) -> Predicted:
+    def forward(self, story: Tensor, question: Tensor, sentences: Tensor | None = None) -> ModelOutput:
         """Words of stories [B, N, J] and of questions [B, J'] -> logits [B, V]."""
         words = StoryWords.of(story)
         read = self.read(words.ids, words.lengths, question)
@@ -109,7 +109,7 @@ class AttentiveReader(nn.Module):
         batch, count, _ = story.shape
         found = by_sentence.new_zeros(batch, max(count, 1)).scatter_add(1, words.sentence, by_sentence)[:, :count]
         logits = self.answer(read, attended.context)
-        return Predicted(logits, attended=Weights.of(found[:, None, None], has_heads=False))
+        return ModelOutput(logits, attended=Weights.of(found[:, None, None], has_heads=False))
 
     def read(self, words: Tensor, lengths: Tensor, question: Tensor) -> ReadStory:
         """Encode stories [B, T] of true `lengths` [B] and questions [B, J']."""

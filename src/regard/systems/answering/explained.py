@@ -13,7 +13,7 @@ from regard.data.fields.padding import nested
 from regard.data.fields.sentences import Sentences, encoded_sentences
 from regard.data.fields.tokenizer import Tokenizer
 from regard.explain.embeddings import embeddings_of
-from regard.explain.subject import StagedSubject, Texts
+from regard.explain.subject import StagedSubject, SubjectBatch
 from regard.masks import Mask
 from regard.nn.hops import StoryMemory
 from regard.protocol import device_of
@@ -52,16 +52,16 @@ class _StorySubject(StagedSubject):
     def __init__(self, model: nn.Module, tokenizer: Tokenizer) -> None:
         self.tokenizer, self.device = tokenizer, device_of(model)
 
-    def read(self, inputs: Sequence[str]) -> Texts:
+    def read(self, inputs: Sequence[str]) -> SubjectBatch:
         """Return stories as sentences [B, N, J], their questions beside them."""
         asked = [Sentences.of(given) or Sentences([given]) for given in inputs]
         rows = encoded_sentences([text[:-1] for text in asked], self.tokenizer.encode_all)
         story, sentences = map(torch.from_numpy, nested(rows))
         questions = self.tokenizer.encode_all([text[-1] for text in asked])
         question = padded([row or [UNK] for row in questions], PAD)
-        return Texts(story.to(self.device), sentences.to(self.device), PAD, beside=(question.to(self.device),))
+        return SubjectBatch(story.to(self.device), sentences.to(self.device), PAD, beside=(question.to(self.device),))
 
-    def name(self, given: str, texts: Texts, answer: int) -> str:
+    def name(self, given: str, texts: SubjectBatch, answer: int) -> str:
         """Return the question with its answer."""
         question = (Sentences.of(given) or [given])[-1]
         return f"{question}? {self.tokenizer.tokens([answer + len(SPECIALS)])[0]}"
@@ -85,7 +85,7 @@ class SentenceSubject(_StorySubject):
         """Return the sentences of the story."""
         return list(Sentences.of(given)[:-1])
 
-    def encode(self, texts: Texts) -> StoryMemory:
+    def encode(self, texts: SubjectBatch) -> StoryMemory:
         """Return question and memories."""
         (question,) = texts.beside
         return self.model.ready_hops().remember(texts.ids, question, Mask.padding(texts.lengths))
@@ -106,7 +106,7 @@ class WordSubject(_StorySubject):
         super().__init__(model, tokenizer)
         self.model, self.embeddings = model, (embeddings_of(model.encoder),)
 
-    def read(self, inputs: Sequence[str]) -> Texts:
+    def read(self, inputs: Sequence[str]) -> SubjectBatch:
         """Return stories as words [B, T], their questions beside them."""
         texts = super().read(inputs)
         words = StoryWords.of(texts.ids)
@@ -116,7 +116,7 @@ class WordSubject(_StorySubject):
         """Return the words of the story."""
         return self.tokenizer.tokens(self.read([given]).ids[0].tolist())
 
-    def encode(self, texts: Texts) -> ReadStory:
+    def encode(self, texts: SubjectBatch) -> ReadStory:
         """Return the states of words and question."""
         (question,) = texts.beside
         return self.model.read(texts.ids, texts.lengths, question)

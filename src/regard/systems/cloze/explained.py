@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.data.batching.batch import padded
 from regard.explain.embeddings import embeddings_of
-from regard.explain.subject import StagedSubject, Texts
+from regard.explain.subject import StagedSubject, SubjectBatch
 from regard.models.encoded import Encoded
 from regard.ops.pointer_sum import pointer_sum
 from regard.protocol import device_of
@@ -49,7 +49,7 @@ class ClozeSubject(StagedSubject):
         self.device = device_of(model)
         self.embeddings = (embeddings_of(model.encoder),)
 
-    def read(self, inputs: Sequence[Any]) -> Texts:
+    def read(self, inputs: Sequence[Any]) -> SubjectBatch:
         """Return passages as ids and numbers of their words, [B, S, 2], their questions beside them."""
         rows = [self.number(self.parse(given)) for given in inputs]
         passages, words = ([getattr(row, part) or [0] for row in rows] for part in ("passage", "words"))
@@ -59,7 +59,7 @@ class ClozeSubject(StagedSubject):
         asked = torch.tensor([len(row) for row in questions])
         sizes = torch.full((len(rows),), max(len(row.names) for row in rows))
         beside = tuple(part.to(self.device) for part in (padded(questions, PAD), asked, sizes))
-        return Texts(ids.to(self.device), lengths.to(self.device), PAD, beside=beside)
+        return SubjectBatch(ids.to(self.device), lengths.to(self.device), PAD, beside=beside)
 
     def words(self, given: Any) -> list[str]:
         """Return the words of the passage."""
@@ -67,12 +67,12 @@ class ClozeSubject(StagedSubject):
         names = list(row.names.values())
         return [names[number] for number in row.words]
 
-    def name(self, given: Any, texts: Texts, answer: int) -> str:
+    def name(self, given: Any, texts: SubjectBatch, answer: int) -> str:
         """Return the question with the answer in its blank."""
         asked = self.parse(given)
         return asked.filled(list(self.number(asked).names.values())[answer])
 
-    def encode(self, texts: Texts) -> _Read:
+    def encode(self, texts: SubjectBatch) -> _Read:
         """Return the states of passages and questions."""
         question, asked, sizes = texts.beside
         passage: Encoded = self.model.encoder(texts.ids[..., 0], texts.lengths)

@@ -15,11 +15,11 @@ from regard.explain.capture import capture
 from regard.explain.changed_weights import changed_weights, same_weights
 from regard.explain.embeddings import embeddings_of
 from regard.explain.layer_stack import LayerStack, layer_measures, layers_of, moved
-from regard.explain.subject import Extra, StagedSubject, Subject, Texts
+from regard.explain.subject import Extra, StagedSubject, Subject, SubjectBatch
 from regard.models.generator import AttendingDecoder
 from regard.models.transformer import Transformer
+from regard.nn.attention_module import AttentionModule
 from regard.nn.key_value import KeyValue
-from regard.nn.reader import Reader
 from regard.nn.transformer_layer import TransformerLayer
 from regard.protocol import Selectable, device_of
 from regard.specials import BOS, PAD, UNK
@@ -60,7 +60,7 @@ class _TranslationSubject(Subject):
         self.task, self.translator, self.device = task, model, device_of(model)
         self.embeddings = (embeddings_of(model.encoder),)
 
-    def read(self, inputs: Sequence[str]) -> Texts:
+    def read(self, inputs: Sequence[str]) -> SubjectBatch:
         """Return sources [B, S], each once per word of its translation and its end.
 
         Beside them stand the translation with its beginning [B, T], and the number of words before the one to be said.
@@ -72,19 +72,19 @@ class _TranslationSubject(Subject):
         number, place = (torch.tensor(column, device=self.device) for column in zip(*rows, strict=True))
         lengths = torch.tensor([len(ids) for ids in sources], device=self.device)
         ids, target = (padded(part, PAD).to(self.device) for part in (sources, targets))
-        return Texts(ids[number], lengths[number], PAD, beside=(target[number], place), source=number)
+        return SubjectBatch(ids[number], lengths[number], PAD, beside=(target[number], place), source=number)
 
     def words(self, given: str) -> list[str]:
         """Return the words of the source."""
         return self.task.source.tokens(self.task.source.encode(given) or [UNK])
 
-    def name(self, given: str, texts: Texts, answer: int) -> str:
+    def name(self, given: str, texts: SubjectBatch, answer: int) -> str:
         """Return the word that is said, behind those before it."""
         target, place = texts.beside
         before = target[0, 1 : int(place) + 1].tolist()
         return " ".join([*self.task.target.tokens(before), f"[{self.task.target.tokens([answer])[0]}]"])
 
-    def probabilities(self, texts: Texts, *, detach: bool = False) -> Tensor:
+    def probabilities(self, texts: SubjectBatch, *, detach: bool = False) -> Tensor:
         """Return the probabilities of the word that is said, [B, V]."""
         target, place = texts.beside
         given = target[:, : int(place.max()) + 1]
@@ -113,14 +113,14 @@ class RecurrentSubject(_TranslationSubject, StagedSubject):
     def __init__(self, task: Translation, model: AttendingDecoder[Any]) -> None:
         super().__init__(task, model)
         reader = model.source_reader
-        self.reader: Reader = reader.attention if isinstance(reader, KeyValue) else reader
+        self.reader: AttentionModule = reader.attention if isinstance(reader, KeyValue) else reader
 
-    def probabilities(self, texts: Texts, *, detach: bool = False) -> Tensor:
+    def probabilities(self, texts: SubjectBatch, *, detach: bool = False) -> Tensor:
         """Return the probabilities of the word that is said, [B, V]."""
         with changed_weights(self.reader, Tensor.detach if detach else same_weights):
             return super().probabilities(texts)
 
-    def encode(self, texts: Texts) -> list[_Step]:
+    def encode(self, texts: SubjectBatch) -> list[_Step]:
         """Return the states before the words that are said, by their places."""
         target, place = texts.beside
         found = []
@@ -165,7 +165,7 @@ class TransformerSubject(_TranslationSubject):
         super().__init__(task, model)
         self.model, self.layer = model, task.alignment_choice(model).layer - 1
 
-    def weights(self, texts: Texts) -> Tensor:
+    def weights(self, texts: SubjectBatch) -> Tensor:
         """Return the weights of the source's words for each word, [B, S]."""
         return self._cropped(self._crossing(texts).mean(1), texts)
 
@@ -174,7 +174,7 @@ class TransformerSubject(_TranslationSubject):
         encoder = layer_measures(self._layers, self._cropped) if layers_of(self.model.encoder) else {}
         return {**encoder, "weighted norms": Extra(self._norms)}
 
-    def _crossing(self, texts: Texts) -> Tensor:
+    def _crossing(self, texts: SubjectBatch) -> Tensor:
         """Return the weights of all heads, [B, H, S]."""
         target, place = texts.beside
         name = source_reads(self.model)[self.layer]
@@ -182,14 +182,14 @@ class TransformerSubject(_TranslationSubject):
             self.model(texts.ids, texts.lengths, target[:, : int(place.max()) + 1])
         return seen.weights(name)[torch.arange(len(place), device=place.device), :, place]
 
-    def _layers(self, texts: Texts) -> tuple[LayerStack, Tensor]:
+    def _layers(self, texts: SubjectBatch) -> tuple[LayerStack, Tensor]:
         """Return the attention of the encoder's layers, and how this word reads their states, [B, S]."""
         encoder = self.model.encoder
         return LayerStack.of(layers_of(encoder), lambda: encoder(texts.ids, texts.lengths)), self._crossing(texts).mean(
             1
         )
 
-    def _norms(self, texts: Texts) -> Tensor:
+    def _norms(self, texts: SubjectBatch) -> Tensor:
         """Return the lengths of the vectors that this word receives, [B, S]."""
         layer = self.model.decoder.layers[self.layer]
         assert isinstance(layer, TransformerLayer)
@@ -199,6 +199,6 @@ class TransformerSubject(_TranslationSubject):
             found = moved(layer.cross, self._crossing(texts).unsqueeze(2), states)  # [B, 1, S]
         return self._cropped(found[:, 0], texts)
 
-    def _cropped(self, values: Tensor, texts: Texts) -> Tensor:
+    def _cropped(self, values: Tensor, texts: SubjectBatch) -> Tensor:
         """Return numbers of the source's words, 0 at padding."""
         return values.masked_fill(~texts.inside, 0.0)

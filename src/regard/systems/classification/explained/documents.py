@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.data.fields.padding import nested
 from regard.data.fields.tokenizer import Tokenizer
-from regard.explain.subject import StagedSubject, Texts
+from regard.explain.subject import StagedSubject, SubjectBatch
 from regard.masks import Mask
 from regard.nn.structured import StructuredSelfAttention
 from regard.specials import PAD
@@ -47,10 +47,10 @@ class DocumentSubject(LabelSubject, StagedSubject):
         self.model, self.embeddings = model, (model.words.table,)
         self.attention: StructuredSelfAttention = model.sentence_level.attention
 
-    def read(self, inputs: Sequence[str]) -> Texts:
+    def read(self, inputs: Sequence[str]) -> SubjectBatch:
         """Return documents as rows of sentences, [B, S, J]."""
         ids, lengths = map(torch.from_numpy, nested(encoded_documents(inputs, self.tokenizer.encode_all)))
-        return Texts(ids.to(self.device), lengths.to(self.device), PAD)
+        return SubjectBatch(ids.to(self.device), lengths.to(self.device), PAD)
 
     def words(self, given: str) -> list[str]:
         """Return the beginning of each sentence, with its number."""
@@ -58,7 +58,7 @@ class DocumentSubject(LabelSubject, StagedSubject):
         tokens = [self.tokenizer.tokens(row[row != PAD].tolist()) for row in rows]
         return [f"{number} {' '.join(one[:4])}{' …' if len(one) > 4 else ''}" for number, one in enumerate(tokens, 1)]
 
-    def encode(self, texts: Texts) -> _Document:
+    def encode(self, texts: SubjectBatch) -> _Document:
         """Return the states of the sentences."""
         vectors, _ = self.model.word_level(*self._words(texts))
         size = texts.inside.shape
@@ -66,7 +66,7 @@ class DocumentSubject(LabelSubject, StagedSubject):
         states, _ = self.model.sentence_level.layers(sentences, texts.lengths)
         return _Document(states, texts.lengths)
 
-    def _words(self, texts: Texts) -> tuple[Tensor, Tensor]:
+    def _words(self, texts: SubjectBatch) -> tuple[Tensor, Tensor]:
         """Return the embedded words [N, J, C] of all N sentences, and how many each has [N]."""
         vectors = self.model.words(texts.ids)  # [B, S, J, C]
         return vectors[texts.inside], (texts.ids != PAD).sum(2)[texts.inside]

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from regard.data.batching.batch import padded
 from regard.data.fields.tokenizer import Tokenizer
-from regard.explain.subject import Subject, Texts
+from regard.explain.subject import Subject, SubjectBatch
 from regard.protocol import device_of
 from regard.specials import PAD, UNK
 
@@ -28,11 +28,11 @@ class LabelSubject(Subject):
     def __init__(self, model: nn.Module, tokenizer: Tokenizer, names: tuple[str, ...]) -> None:
         self.tokenizer, self.names, self.device = tokenizer, names, device_of(model)
 
-    def read(self, inputs: Sequence[str]) -> Texts:
+    def read(self, inputs: Sequence[str]) -> SubjectBatch:
         """Return texts as ids of their tokens."""
         ids = [found or [UNK] for found in self.tokenizer.encode_all(list(inputs))]
         lengths = torch.tensor([len(found) for found in ids], device=self.device)
-        return Texts(padded(ids, PAD).to(self.device), lengths, PAD, self.separator)
+        return SubjectBatch(padded(ids, PAD).to(self.device), lengths, PAD, self.separator)
 
     def words(self, given: str) -> list[str]:
         """Return the tokens of a text, unknown words as it spells them."""
@@ -44,7 +44,7 @@ class LabelSubject(Subject):
         return [given[slice(*place)] if one == UNK else token for one, token, place in spelt]
 
 
-def cropped(values: Tensor, texts: Texts) -> Tensor:
+def cropped(values: Tensor, texts: SubjectBatch) -> Tensor:
     """Return numbers of the positions of texts [B, T] from those in a frame `<s>` ... `</s>` [B, T + 2]."""
     size = texts.ids.shape[1]
     return (values if values.shape[1] == size else values[:, 1 : size + 1]).masked_fill(~texts.inside, 0.0)

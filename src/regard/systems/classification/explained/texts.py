@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.data.fields.tokenizer import Tokenizer
 from regard.explain.embeddings import embeddings_of
 from regard.explain.layer_stack import LayerStack, layer_measures, layers_of
-from regard.explain.subject import Extra, StagedSubject, Texts
+from regard.explain.subject import Extra, StagedSubject, SubjectBatch
 from regard.models.bert import BertEncoder
 from regard.models.encoded import Encoded
 from regard.specials import EOS, FRAME
@@ -28,7 +28,7 @@ class _AcceptorSubject(LabelSubject):
         self.model, self.embeddings = model, (embeddings_of(model.encoder),)
         self.framed = isinstance(model.encoder, BertEncoder)
 
-    def fold(self, texts: Texts, values: Tensor) -> Tensor:
+    def fold(self, texts: SubjectBatch, values: Tensor) -> Tensor:
         """Return numbers of embedded vectors as those of the words; BERT embeds its frame, too."""
         return cropped(values, texts)
 
@@ -36,7 +36,7 @@ class _AcceptorSubject(LabelSubject):
         """Return the measures of a Transformer encoder."""
         return layer_measures(self.layers, cropped) if layers_of(self.model.encoder) else {}
 
-    def layers(self, texts: Texts) -> tuple[LayerStack, Tensor]:
+    def layers(self, texts: SubjectBatch) -> tuple[LayerStack, Tensor]:
         """Return the attention of the layers, and how their last states are read, [B, P]."""
         found: list[Encoded] = []
         encoder = self.model.encoder
@@ -44,7 +44,7 @@ class _AcceptorSubject(LabelSubject):
         with torch.no_grad():
             return stack, self._reads(texts, found[0])
 
-    def _reads(self, texts: Texts, encoded: Encoded) -> Tensor:
+    def _reads(self, texts: SubjectBatch, encoded: Encoded) -> Tensor:
         """Return how the states of the last layer are pooled, [B, P]."""
         size = texts.ids.shape[1] + FRAME * self.framed
         if self.model.pooling == "last":
@@ -66,7 +66,7 @@ class AttendingSubject(_AcceptorSubject, StagedSubject):
         names: of its labels.
     """
 
-    def encode(self, texts: Texts) -> Encoded:
+    def encode(self, texts: SubjectBatch) -> Encoded:
         """Return the states of the words."""
         encoded: Encoded = self.model.encoder(texts.ids, texts.lengths)
         return encoded
@@ -89,7 +89,7 @@ class AttendingSubject(_AcceptorSubject, StagedSubject):
         found = self.model.decide(matrices.flatten(0, 1)).softmax(-1)  # [B * M, K]
         return found.view(batch, count, -1).transpose(0, 1)
 
-    def support(self, texts: Texts) -> Tensor:
+    def support(self, texts: SubjectBatch) -> Tensor:
         """Return which positions are pooled: all of a text, the `</s>` between two among them."""
         return texts.present.unsqueeze(1)
 
@@ -105,11 +105,11 @@ class LayeredSubject(_AcceptorSubject):
         names: of its labels.
     """
 
-    def probabilities(self, texts: Texts, *, detach: bool = False) -> Tensor:
+    def probabilities(self, texts: SubjectBatch, *, detach: bool = False) -> Tensor:
         """Return the probabilities of the labels."""
         return self.model(texts.ids, texts.lengths).logits.softmax(-1)  # type: ignore[no-any-return]
 
-    def weights(self, texts: Texts) -> Tensor:
+    def weights(self, texts: SubjectBatch) -> Tensor:
         """Return what the pooled state looks at in the last layer, [B, T]."""
         stack, reads = self.layers(texts)
         return cropped((reads.unsqueeze(1) @ stack.weights[:, -1].mean(1)).squeeze(1), texts)
