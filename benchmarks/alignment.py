@@ -36,7 +36,7 @@ from regard.alignment.symmetrise import Symmetrisation, symmetrise, transpose_li
 from regard.evaluate.alignment_error import alignment_scores
 from regard.recipes.load import load
 from regard.runs.run import Run
-from regard.systems.translation.aligning import RunAligner, AlignmentInput, rank_choices
+from regard.systems.translation.aligning import AlignmentInput, RunAligner, rank_choices
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
 

@@ -29,7 +29,7 @@ from regard.ops.attending_gru import attending_gru
 from regard.specials import BOS, EOS, PAD
 from regard.systems.translation.task import Translation
 from regard.tasks.loss import token_loss
-from regard.train.cuda_graphs import CudaUpdateGraphs, UpdateGraphs, Recorder
+from regard.train.cuda_graphs import CudaUpdateGraphs, Recorder, UpdateGraphs
 from regard.train.objective import Objective
 
 CUDA = torch.cuda.is_available()

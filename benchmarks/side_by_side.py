@@ -24,11 +24,11 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from regard.cpu_settings import reuse_freed_memory
 from regard.data import Batch
-from regard.data.batching.feed import Feed, BatchPosition
+from regard.data.batching.feed import BatchPosition, Feed
 from regard.models.model_output import ModelOutput
+from regard.nn.ntm_memory import NTMMemory, StackedMaps
 from regard.nn.rnn import RecurrentState
 from regard.nn.state import AttentionState
-from regard.nn.ntm_memory import StackedMaps, NTMMemory
 from regard.recipes.sections import Recipe
 from regard.runs.run import Run
 from regard.systems.bits.ntm import NTM, NTMState
