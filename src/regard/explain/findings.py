@@ -37,7 +37,7 @@ def _bound(tau: float) -> str:
     """Return what the agreement of gradients and leave-one-out, which need no attention, says about the others."""
     if tau < _WEAK:
         return "these two hardly agree themselves, so neither is a yardstick here"
-    return "more than that cannot be expected of a measure"
+    return "so much can be expected of a measure here"
 
 
 def _degree(tau: float) -> str:
