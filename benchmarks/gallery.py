@@ -74,7 +74,7 @@ def entries() -> list[Entry]:
         line = _LINE.search(header)
         if line is not None:
             number = int(line["number"] or 0)
-            text = None if line["text"] is None else line["text"].replace("\\n", "\n")
+            text = None if line["text"] is None else line["text"].replace("\\n", "\n").replace("\\t", "\t")
             found[path.parent.name] = Entry(path.parent.name, name, text, number, line["seen"])
         elif _OFFLINE.match(header.partition("\n")[0]):
             found.setdefault(path.parent.name, Entry(path.parent.name, name, None, 0, "What the model looks at."))
@@ -101,13 +101,17 @@ def asked(entry: Entry, predictor: Predictor) -> Any:
 
 
 def draw(entry: Entry, runs: Path) -> None:
-    """Train a system if need be, and draw what its model looks at."""
+    """Train a system if need be, and draw what its model looks at; without an input the picture of its page stays."""
     predictor = load(trained(entry, runs), device="cpu")
     GALLERY.mkdir(parents=True, exist_ok=True)
-    panels = predictor.task.panels(predictor.model, asked(entry, predictor), predictor.search)
+    try:
+        panels = predictor.task.panels(predictor.model, asked(entry, predictor), predictor.search)
+    except ValueError as problem:  # a memory or an index that its run does not hold
+        print(f"{entry.system}: {problem}; the gallery shows the picture of its page")
+        return
     doubt = draw_panels(panels, entry.picture)
     with Image.open(entry.picture) as picture:  # which Matplotlib needs, too
-        picture.convert("RGB").save(entry.picture, optimize=True)
+        picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(entry.picture, optimize=True)
     size = entry.picture.stat().st_size
     print(f"{entry.picture}: {size:,} bytes{'' if doubt is None else f'; {doubt}'}")
     if size > LARGEST:
@@ -136,7 +140,7 @@ def page(found: list[Entry]) -> str:
             lines += ["", f"## {title}", "", f"![{other[1]}]({place.as_posix()})", ""]
             lines += [f"{other[1]} From its [page](../../src/regard/systems/{entry.system}/README.md)."]
         if entry.picture.exists():
-            one_line = entry.given is not None and "\n" not in entry.given
+            one_line = entry.given is not None and not {"\n", "\t"} & set(entry.given)
             view = f" and `regard view runs/{entry.recipe} '{entry.given}'`" if one_line else ""
             lines += [
                 "",

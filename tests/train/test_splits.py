@@ -18,9 +18,9 @@ from regard.recipes.load import check
 from regard.recipes.sections import Recipe
 from regard.recipes.system import systems
 from regard.recipes.yaml_document import RecipeDocument
-from regard.tasks.registry import task_class
 from regard.tasks.setup import prepare
 from regard.tasks.splits import encode_split, examples
+from regard.tasks.task import task_class
 
 MODELS = {
     "translate": "{kind: bahdanau, hidden_dim: 4}",
