@@ -29,10 +29,17 @@ class Part(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """Rows of some examples one after another, [R, *inner], and the number of rows of each example, [N]."""
+    """Rows of some examples.
+
+    Attributes:
+        values: rows of all examples one after another, [R, *inner].
+        counts: number of rows of each example, [N].
+        notes: a sentence per unusual file, such as one that is cut off; it names the file.
+    """
 
     values: NDArray[Any]
     counts: Ints
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,7 @@ def flat(rows: Sequence[Sequence[Any]], dtype: str) -> Encoded:
     """Return rows of numbers one after another.
 
     >>> flat([[7, 8], [], [9]], "int32")
-    Encoded(values=array([7, 8, 9], dtype=int32), counts=array([2, 0, 1]))
+    Encoded(values=array([7, 8, 9], dtype=int32), counts=array([2, 0, 1]), notes=())
     """
     counts = np.fromiter(map(len, rows), np.int64, len(rows))
     numbers: Iterable[Any] = (number for row in rows for number in row)

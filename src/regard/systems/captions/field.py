@@ -140,13 +140,16 @@ class PicturesField(VectorsField):
         return kind
 
     def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
-        return super().encode(list(self._arrays([_source(value) for value in values])))
+        pictures = list(self._read([_source(value) for value in values]))
+        found = super().encode([picture.pixels for picture in pictures])
+        notes = tuple(picture.note for picture in pictures if picture.note is not None)
+        return {**found, "values": found["values"]._replace(notes=notes)}
 
-    def _arrays(self, sources: Sequence[Any]) -> Iterator[NDArray[Any]]:
+    def _read(self, sources: Sequence[Any]) -> Iterator[Picture]:
         kind = self.learned
         assert isinstance(kind, PictureKind)
         if kind.fit is None:
-            yield from (kind.read(source, str(source)).pixels for source in sources)
+            yield from (kind.read(source, str(source)) for source in sources)
             return
         drawn = [_as_it_is(source, kind.axes) for source in sources]
         found = read_pictures((one for one, made in zip(sources, drawn, strict=True) if made is None), kind.shape)
@@ -154,7 +157,7 @@ class PicturesField(VectorsField):
             picture = made or next(found)
             if isinstance(picture, DataError):
                 raise picture
-            yield picture.pixels
+            yield picture
 
 
 def _source(value: Any) -> Any:

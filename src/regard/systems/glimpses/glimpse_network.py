@@ -210,7 +210,8 @@ class Core(nn.Module):
     Args:
         input_dim: width of its input.
         hidden_dim: C.
-        cell: `"rnn"`, with a relu, or `"lstm"`.
+        cell: `"rnn"`, with a relu and recurrent weights that begin as the identity (Le, Jaitly & Hinton 2015), or
+            `"lstm"`.
     """
 
     def __init__(self, input_dim: int, hidden_dim: int, cell: Literal["rnn", "lstm"]) -> None:
@@ -221,6 +222,10 @@ class Core(nn.Module):
             if cell == "lstm"
             else nn.RNNCell(input_dim, hidden_dim, nonlinearity="relu")
         )
+        if isinstance(self.cell, nn.RNNCell):
+            # A relu layer that begins with random recurrent weights forgets the first glimpses for many epochs.
+            with torch.no_grad():
+                self.cell.weight_hh.copy_(torch.eye(hidden_dim))
 
     def start(self, pictures: Tensor) -> State:
         """Return the state before the first step, zero for each of B pictures."""

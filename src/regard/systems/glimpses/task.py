@@ -20,8 +20,8 @@ from regard.data.fields.field import Field
 from regard.data.fields.labels import Labels
 from regard.data.fields.tags import TagsField
 from regard.data.fields.vector_shape import VectorShape
-from regard.data.fields.vectors import VectorsField, array_of
-from regard.data.pictures.reading import PictureShape, Source, read_picture
+from regard.data.fields.vectors import array_of
+from regard.data.pictures.reading import Picture, PictureShape, Source, read_picture
 from regard.data.problems import DataError, TextError
 from regard.decode.search import Search
 from regard.explain.panel import GlimpsePath, Panel
@@ -32,6 +32,7 @@ from regard.recipes.sections import Recipe
 from regard.specials import IGNORE
 from regard.systems.glimpses.checks import section_of
 from regard.systems.glimpses.glimpse_network import GlimpseNetwork
+from regard.systems.glimpses.pixels import PixelsField
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
@@ -106,7 +107,7 @@ class Glimpses(Task):
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
-        return {"picture": VectorsField(dtype="uint8"), "labels": TagsField()}
+        return {"picture": PixelsField(dtype="uint8"), "labels": TagsField()}
 
     @classmethod
     def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
@@ -155,6 +156,8 @@ class Glimpses(Task):
     def ask(self, fields: Mapping[str, Any]) -> Any:
         """Return the picture of an example; of a table of names, the name, which `parse` opens."""
         given = fields["picture"]
+        if isinstance(given, Picture):
+            return Asked("picture", given.pixels, () if given.note is None else (given.note,))
         return given if isinstance(given, str) else Asked("picture", given)
 
     def input_warnings(self, model: Any, texts: Sequence[Any]) -> list[str]:
