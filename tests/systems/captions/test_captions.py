@@ -207,6 +207,7 @@ def test_answers_say_how_sure_they_are_and_hedge(folder: Path) -> None:
     plain = json.loads(asked("predict", "runs/scenes", path, "--json"))
     assert 0 <= plain["confidence"] <= 1
     assert "calibration_error" in rows("scenes")[-1]
+    assert asked("predict", "runs/scenes", path, "--confidence") == f"{plain['confidence']:.2f}\t{plain['text']}\n"
     hedged = asked("predict", "runs/scenes", path, "--decode", "hedge=1.0")
     assert hedged == f"I am not really confident, but {plain['text']}\n"
     measured = json.loads(asked("evaluate", "runs/scenes", "--split", "test", "--json", "--decode", "hedge=1.0"))

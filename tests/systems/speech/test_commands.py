@@ -85,7 +85,12 @@ def test_other_rates_channels_and_widths_are_read_and_noted(folder: Path) -> Non
     eight[28:36] = (8000).to_bytes(4, "little") + b"\x01\x00\x08\x00"  # bytes per second, per frame; bits
     body = (128 + 50 * samples).astype(np.uint8).tobytes()
     (folder / "eight.wav").write_bytes(bytes(eight[:40]) + len(body).to_bytes(4, "little") + body)
-    notes = {"wide": ("2 channels", "16,000 to 8,000"), "silent": ("silent",), "cut": ("cut off",), "eight": ("8 bits",)}
+    notes = {
+        "wide": ("2 channels", "16,000 to 8,000"),
+        "silent": ("silent",),
+        "cut": ("cut off",),
+        "eight": ("8 bits",),
+    }
     for name in notes:
         shown = asked("predict", "runs/tiny", f"{name}.wav")
         assert f"{name}.wav" in shown
