@@ -32,7 +32,7 @@ _MESSAGES = {
 
 
 def before_training(recipe: Recipe, setup: Setup, model: nn.Module) -> Iterator[str]:
-    """Yield warnings about the data of a run: skipped lines, notes on files, those of the task, unknown tokens and odd texts."""
+    """Yield warnings about the data of a run: lines, files, those of the task, unknown tokens, odd texts."""
     splits = {"train": setup.train, "valid": setup.valid, "test": setup.test}
     yield from setup.skipped()
     yield from setup.file_notes()

@@ -48,9 +48,8 @@ def test_every_width_by_hand(bits: int, kind: int, body: bytes) -> None:
     assert recording.samples.tolist() == [0.0, 0.5, -1.0]
     assert recording.samples.dtype == np.float32
     assert recording.rate == 8000
-    assert recording.note == (
-        "the recording: it has 8 bits per sample: quiet sounds are rounded away" if bits == 8 else None
-    )
+    noted = "the recording: it has 8 bits per sample: quiet sounds are rounded away"
+    assert recording.note == (noted if bits == 8 else None)
 
 
 def test_an_extensible_header() -> None:

@@ -24,7 +24,7 @@ from regard.data.example import Examples
 from regard.data.fields.column import Column, Encoded, Part
 from regard.data.fields.field import Field
 from regard.data.fingerprint import fingerprint
-from regard.data.problems import DataError, Skipped, FileNotes
+from regard.data.problems import DataError, FileNotes, Skipped
 
 FORMAT = 3  # a field may have several files
 _ABANDONED = 24 * 3600.0

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regard.data.fields.column import Encoded
 from regard.data.fields.vector_shape import VectorShape

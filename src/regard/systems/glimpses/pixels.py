@@ -18,7 +18,8 @@ class PixelsField(VectorsField):
 
     >>> import numpy as np
     >>> field = PixelsField(VectorShape((1, 2, 2)), dtype="uint8")
-    >>> field.encode([Picture(np.zeros((1, 2, 2), np.uint8), "dog.jpg: its 1 x 1 pixels were enlarged")])["values"].notes
+    >>> picture = Picture(np.zeros((1, 2, 2), np.uint8), "dog.jpg: its 1 x 1 pixels were enlarged")
+    >>> field.encode([picture])["values"].notes
     ('dog.jpg: its 1 x 1 pixels were enlarged',)
     """
 
