@@ -24,7 +24,7 @@ from regard.data import (
     Corpus,
     DataError,
     LabelField,
-    Labelled,
+    LabelledLines,
     Labels,
     Pairs,
     TagsField,
@@ -176,7 +176,7 @@ def test_labels_and_tags(tmp_path: Path) -> None:
     assert batch["tags"].tolist() == [[0, 1], [1, IGNORE]]
     assert batch.tokens == 3
     (tmp_path / "labelled").write_text("Y a b\nX c\n")
-    labelled = Labelled(tmp_path / "labelled")
+    labelled = LabelledLines(tmp_path / "labelled")
     batch = Collator(
         Corpus.build(
             labelled, {"text": TokensField(WORDS), "label": LabelField(Labels(("X", "Y")))}, tmp_path / "cache"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from regard.data.fields.column import Encoded
+from regard.data.fields.column import EncodedRows
 from regard.data.fields.vector_shape import VectorShape
 from regard.data.fields.vectors import VectorsField
 from regard.data.pictures.reading import Picture
@@ -26,7 +26,7 @@ class PixelsField(VectorsField):
     def learn(self, values: Iterable[Any]) -> VectorShape:
         return super().learn(map(_pixels, values))
 
-    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+    def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
         found = super().encode([_pixels(value) for value in values])
         notes = tuple(value.note for value in values if isinstance(value, Picture) and value.note is not None)
         return {**found, "values": found["values"]._replace(notes=notes)}
