@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from regard.arguments import Count, checked
@@ -14,10 +15,10 @@ from regard.ops.local_m import local_m_weights
 class LocalM(Aligner):
     """Luong's monotonic local attention: query number t attends to the keys t - D to t + D.
 
-    The number of a query is `state.step` and on, so reading step by step is reading all at once. It assumes that
-    both sequences run in the same direction at about the same pace; a *reversed* source is the wrong end. Once t is
-    more than D past the last key nothing is in the window and the context is zero; with `hold` the window stays at the
-    last key, as in the authors' code.
+    Queries are numbered from `state.step`, so step-by-step and parallel reads agree. The method assumes that both
+    sequences are monotonically aligned; with a *reversed* source the window is at the wrong end. Once t is more than D
+    beyond the last key, the window is empty and the context zero; with `hold` the window stays at the last key, as in
+    the authors' code.
 
     Args:
         window: number D of keys on either side; 10 in the paper.
@@ -40,6 +41,13 @@ class LocalM(Aligner):
 
     def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: AttentionState) -> Aligned:
         return Aligned(local_m_weights(energy, memory.mask, window=self.window, step=state.step, hold=self.hold))
+
+    def centres(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
+        """Return the numbers of the queries, [B, 1, T]; with `hold` at most that of the last key."""
+        numbers = torch.arange(state.step, state.step + query.shape[1], device=query.device).expand(len(query), -1)
+        if self.hold:
+            numbers = torch.minimum(numbers, memory.lengths.unsqueeze(1) - 1)
+        return numbers.unsqueeze(1)  # [B, 1, T]
 
     def extra_repr(self) -> str:
         return f"window={self.window}" + ", hold=True" * self.hold
