@@ -46,9 +46,9 @@ def batch(labels: list[list[int]], side: int = 13) -> Batch:
     return Batch(tensors, tuple(range(len(labels))), int(lengths.sum()))
 
 
-def test_a_relu_core_begins_by_adding_up_its_glimpses() -> None:
-    """With recurrent weights that are the identity and no biases, a state is the sum of what came in."""
-    core = GlimpseNetwork(2, 7, **SMALL).core
+def test_an_identity_core_begins_by_adding_up_its_glimpses() -> None:
+    """With the identity as recurrent weights and no biases, a state is the sum of its inputs."""
+    core = GlimpseNetwork(2, 7, **SMALL, initial="identity").core
     with torch.no_grad():
         core.cell.bias_ih.zero_()
         core.cell.bias_hh.zero_()
