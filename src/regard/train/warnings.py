@@ -35,10 +35,11 @@ _MESSAGES = {
 
 
 def before_training(recipe: Recipe, setup: Setup, model: nn.Module) -> Iterator[str]:
-    """Yield warnings about the data of a run: skipped lines, those of the task, unknown tokens and odd texts."""
+    """Yield warnings about the data of a run: lines, files, those of the task, unknown tokens, odd texts."""
     splits = {"train": setup.train, "valid": setup.valid, "test": setup.test}
     yield from slow_precision(recipe)
     yield from setup.skipped()
+    yield from setup.file_notes()
     yield from setup.task.data_warnings(model, setup.train.encoded)
     yield from unknown_tokens(splits, setup.task.encoders, recipe.init)
     yield from odd_texts(splits, windows=recipe.train.batch.window is not None)

@@ -85,6 +85,7 @@ def test_a_file_that_is_no_picture_is_one_sentence(here: Path) -> None:
     (here / "cut.png").write_bytes((here / "light.png").read_bytes()[:60])
     assert "cut.png" in refused("predict", "runs/small", "cut.png")
     assert "nowhere.png" in refused("predict", "runs/small", "nowhere.png")
+    assert "no calibrated confidence" in refused("predict", "runs/small", "light.png", "--confidence")
 
 
 def test_the_path_is_drawn_over_the_picture(here: Path) -> None:
