@@ -16,10 +16,13 @@ from torch import nn
 from regard.decode.constraint import ConstrainedModel, Trie
 from regard.decode.generation import Engine
 from regard.decode.search import Search
+from regard.deferred import replaced
 from regard.engines import make_engine
 from regard.evaluate.texts import unknown
+from regard.explain.panel import HeadsPanel, Panel
 from regard.explain.parts import parts
 from regard.explain.recurrent import recurrent_reads, state_panels
+from regard.nn.cpu_decode.int8 import Compute
 from regard.nn.cpu_decode.pack import packed_copy
 from regard.protocol import device_of
 from regard.recipes.sections import Recipe
@@ -30,8 +33,7 @@ from regard.tasks.ensemble import make_ensemble
 from regard.tasks.inputs import check_inputs
 from regard.tasks.output_set import search_within
 from regard.tasks.prediction import Prediction
-from regard.tasks.registry import task_class
-from regard.tasks.task import Task
+from regard.tasks.task import Task, task_class
 from regard.view.view import View
 
 Only = Iterable[str] | Path | Trie
@@ -49,6 +51,7 @@ class Predictor:
         task: parses inputs and turns outputs of the model into predictions.
         search: default settings of the search; calls can override them.
         engine: external search engine; None for our own search.
+        compute: number type of our own search on a CPU, `"float32"` or `"int8"`.
     """
 
     run: Run
@@ -57,6 +60,7 @@ class Predictor:
     task: Task
     search: Search
     engine: Engine | None = None
+    compute: Compute = "float32"
 
     def __repr__(self) -> str:
         count = sum(parameter.numel() for parameter in self.model.parameters())
@@ -74,13 +78,14 @@ class Predictor:
         """
         return [answers[0] for answers in self.n_best(inputs, 1, only=only, **settings)]
 
-    def view(self, text: Any, *, head: int | None = None, states: bool = False) -> View:
+    def view(self, text: Any, *, head: int | None = None, states: bool = False, neurons: bool = False) -> View:
         """Return a view of what the model attends to for one input.
 
         Args:
             text: one input, as `predict` takes it.
             head: number of the attention head, from 1, for tasks with a choice.
             states: show states and gates of recurrent layers over time instead.
+            neurons: add queries and keys, and draw them first, by dimension.
 
         Raises:
             ValueError: there is nothing to draw.
@@ -92,7 +97,7 @@ class Predictor:
         if self.task.is_blank(parsed):
             raise ValueError("the text is empty; give one whose answer can be drawn")
         if not states:
-            return View(tuple(self.task.panels(self.model, parsed, self.search, head=head)))
+            return _shown(self.task.panels(self.model, parsed, self.search, head=head), neurons=neurons)
         with recurrent_reads(self.model) as reads:
             answer = self.task.predict(self.model, [parsed], self.search)[0][0]
         if not reads:
@@ -115,7 +120,7 @@ class Predictor:
     def linked(self, answers: Sequence[Sequence[Prediction]]) -> list[list[Prediction]]:
         """Return predictions with word alignments between input and output (`Task.links`)."""
         links = iter(self.task.links(self.model, [one for group in answers for one in group]))
-        return [[replace(one, links=next(links)) for one in group] for group in answers]
+        return [[replaced(one, links=next(links)) for one in group] for group in answers]
 
     def allowed(self, only: Iterable[str] | Path) -> Trie:
         """Prepare a set of allowed outputs once, for `only` of many calls."""
@@ -124,16 +129,16 @@ class Predictor:
     def _held(self, only: Only | None, search: Search) -> tuple[Any, Search]:
         """Return the model, constrained to `only` if set, and the search settings that fit."""
         if only is None:
-            return self.engine or self._quick, search
+            return self.engine or self.quick, search
         if self.engine is not None:
             raise ValueError("predict: only is for our own search; leave it or the engine out")
         trie = only if isinstance(only, Trie) else self.allowed(only)
-        return ConstrainedModel(self._quick, trie), search_within(search, trie)
+        return ConstrainedModel(self.quick, trie), search_within(search, trie)
 
     @cached_property
-    def _quick(self) -> Any:
-        """Model for inference; on a CPU with packed weights, whose results differ by rounding."""
-        return packed_copy(self.model) if device_of(self.model).type == "cpu" else self.model
+    def quick(self) -> Any:
+        """Model for inference; on a CPU with packed weights, whose results differ by rounding, or in eight bits."""
+        return packed_copy(self.model, self.compute) if device_of(self.model).type == "cpu" else self.model
 
     def _search(self, n: int, settings: dict[str, Any]) -> Search:
         """Return the recipe's search with the settings of a call. Labels and tags are ranked, which has no settings."""
@@ -166,8 +171,9 @@ def load(
             distributions are averaged. Recipe and search are those of the first.
         device: device of the model; None for a GPU if there is one.
         overrides: overrides of its recipe: `["decode.beam_size=10"]`.
-        engine: search engine: `"own"`, or `"ctranslate2"` for encoder-decoder Transformers (docs/guide/decoding.md).
-        compute: numeric type of the engine, `"int8"`; None for float32.
+        engine: search engine: `"own"`, or for encoder-decoder Transformers `"ctranslate2"` or `"onnx"`
+            (docs/guide/decoding.md).
+        compute: numeric type of the search, `"int8"`, by ctranslate2 or on a CPU by our own; None for float32.
 
     Raises:
         RunError: the folder is no run, has no model yet, or does not fit the first.
@@ -183,7 +189,8 @@ def load(
     if others and engine != "own":
         raise ValueError(f"the engine {engine} runs one model; leave the engine or the other runs out")
     made = make_engine(engine, model, compute=compute, device=device)
-    return Predictor(run, recipe, model, task.bind(model), recipe.search(), made)
+    own: Compute = "int8" if compute == "int8" and made is None else "float32"
+    return Predictor(run, recipe, model, task.bind(model), recipe.search(), made, own)
 
 
 def _trained(run: Run, recipe: Recipe, task: Task) -> nn.Module:
@@ -210,6 +217,15 @@ def _member(run: Run, first: Run, wanted: Recipe, task: Task) -> nn.Module:
 
 def _best_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _shown(panels: Sequence[Panel], *, neurons: bool) -> View:
+    """Return a view of panels, with queries and keys if they are drawn."""
+    if not neurons:
+        return View(tuple(one.without_vectors() if isinstance(one, HeadsPanel) else one for one in panels))
+    if not any(isinstance(one, HeadsPanel) and one.queries is not None for one in panels):
+        raise ValueError("neurons are of attention by inner products in a Transformer or BERT; this model has none")
+    return View(tuple(panels), style="neurons")
 
 
 def _listed(inputs: Any) -> list[Any]:

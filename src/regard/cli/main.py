@@ -7,11 +7,13 @@ import sys
 
 from regard.cli.app import app
 from regard.cli.out_of_memory import is_out_of_memory
+from regard.cli.start_up import quick_exit
 from regard.view.text import visible
 
 
 def main() -> None:
     """Run the command line."""
+    quick_exit()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without Unicode gets question marks, not a traceback

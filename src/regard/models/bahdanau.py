@@ -23,7 +23,7 @@ from regard.models.embeddings import WordEmbeddings, is_word, output_layer, word
 from regard.models.encoded import AnyEncoder, Encoded, width_of
 from regard.models.generator import AttendingDecoder, DecoderOutput, NextInput
 from regard.models.model_output import ModelOutput
-from regard.models.recurrent_encoder import RecurrentEncoder
+from regard.models.recurrent_encoder import given_or_recurrent
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
@@ -88,17 +88,10 @@ class Bahdanau(AttendingDecoder[DecoderState]):
     ) -> None:
         super().__init__()
         own = isinstance(encoder, int)
-        if isinstance(encoder, int):
-            encoder = RecurrentEncoder(
-                encoder,
-                embedding_dim=embedding_dim,
-                hidden_dim=2 * hidden_dim if bidirectional else hidden_dim,
-                cells=cells,
-                bidirectional=bidirectional,
-                dropout=dropout,
-                scale=scale,
-            )
-        self.encoder = encoder
+        width = 2 * hidden_dim if bidirectional else hidden_dim
+        self.encoder = encoder = given_or_recurrent(
+            encoder, embedding_dim, width, cells, dropout, scale, bidirectional=bidirectional
+        )
         source_dim = width_of(self, encoder)
         self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.attention, context = build_attention(
@@ -138,10 +131,6 @@ class Bahdanau(AttendingDecoder[DecoderState]):
         if feed is None and tokens.shape[1] and is_recording() and loop_fits(self):
             return unroll_in_loop(self, tokens, state)
         return super().unroll(tokens, state, feed)
-
-    def embed(self, tokens: Tensor, state: DecoderState) -> Tensor:
-        words: Tensor = self.words(tokens)
-        return words
 
     def advance(self, words: Tensor, state: DecoderState) -> DecoderOutput[DecoderState]:
         attended = state.shared.read(self.attention, state.layers.top.unsqueeze(1), state.read)

@@ -132,10 +132,6 @@ class CharRNN(Generator[CharState]):
             return CharState(layers, state.detach().memory)
         return CharState(layers, self.start(None, batch=len(layers.hidden)).memory)
 
-    def embed(self, tokens: Tensor, state: CharState) -> Tensor:
-        words: Tensor = self.words(tokens)
-        return words
-
     def advance(self, words: Tensor, state: CharState) -> DecoderOutput[CharState]:
         outputs, layers = run_layers(self.layers, words, state.layers)
         if self.attention is None or self.attentional_map is None or state.memory is None:

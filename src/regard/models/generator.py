@@ -40,6 +40,8 @@ class Generator(nn.Module, abc.ABC, Generic[S]):
 
     at_once: bool = False
     """True if `advance` takes many vectors; if not, it is called with one after the other."""
+    words: Any
+    """Embeddings of the tokens that are generated."""
 
     @abc.abstractmethod
     def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> S:
@@ -51,9 +53,10 @@ class Generator(nn.Module, abc.ABC, Generic[S]):
             batch: B, for a language model.
         """
 
-    @abc.abstractmethod
     def embed(self, tokens: Tensor, state: S) -> Tensor:
-        """Tokens [B, T], the first of which follows `state` -> vectors [B, T, E]."""
+        """Tokens [B, T], the first of which follows `state` -> vectors [B, T, E], by default their embeddings."""
+        words: Tensor = self.words(tokens)
+        return words
 
     @abc.abstractmethod
     def advance(self, words: Tensor, state: S) -> DecoderOutput[S]:

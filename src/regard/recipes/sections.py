@@ -12,12 +12,11 @@ from pydantic import BeforeValidator, Field, SerializeAsAny, create_model, field
 
 from regard.decode.search import Search
 from regard.recipes.data_section import DataSection
-from regard.recipes.duration import seconds
 from regard.recipes.files import DataFile
 from regard.recipes.section import Model, Section
 from regard.recipes.source import entries
 from regard.recipes.system import System, system_of
-from regard.recipes.vectors_section import VectorsSection
+from regard.recipes.yaml_values import seconds
 from regard.specials import SPECIALS
 
 if TYPE_CHECKING:
@@ -25,6 +24,19 @@ if TYPE_CHECKING:
 
 _BYTES = 256 + len(SPECIALS)
 Share = Annotated[float, Field(ge=0, lt=1)]
+
+
+class VectorsSection(Section):
+    """Pretrained word vectors: a file by its name alone, or a mapping."""
+
+    file: str
+    """GloVe's or word2vec's text format: a word and its numbers per line, with or without a first line of two counts;
+    .gz is decompressed. Read once, when a run begins; the run keeps the vectors."""
+    tuned: bool = True
+    """Train the vectors. Words without a vector then begin as the model initialises them. Vectors that are not tuned
+    stay as they are, and words without one, special tokens among them, are the zero vector."""
+    unseen: bool = False
+    """Also give ids to words of the file that the training texts do not have, within `tokenizer.size`."""
 
 
 class TokenizerPart(Section):
@@ -417,29 +429,6 @@ class Recipe(Section):
         first = [metric.label for metric in self.metrics[:1]]
         chosen = [name for one in self.system.select for name in (first if one == "metric" else [one])]
         return tuple(chosen) or ("loss",)
-
-    @property
-    def reads_pairs(self) -> bool:
-        """True if two texts can be read with a separator: the vocabulary then has a mask token, as BERT's."""
-        encoder = getattr(self.model, "encoder", None)
-        return self.compares or (encoder is not None and encoder.kind == "bert")
-
-    @property
-    def compares(self) -> bool:
-        """True if the model encodes two texts separately."""
-        return self.system.compares_texts(self)
-
-    @property
-    def spells(self) -> bool:
-        """True if the model also reads words by their letters."""
-        return getattr(getattr(self.model, "encoder", None), "characters", None) is not None
-
-    @property
-    def pairs(self) -> bool:
-        """True if an example has two texts that are read as one field."""
-        if self.system.two_texts is not None:
-            return False
-        return isinstance(getattr(self.data, "source", None), list) or bool(getattr(self.data, "pairs", False))
 
     def search(self) -> Search:
         """Return the settings of `decode` as a search, checked together."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
 from regard.data.fields.tokenizer import Tokenizer
@@ -23,6 +25,7 @@ LONG = 10_000
 """Number of characters of a suspiciously long text."""
 _CHECKED = 10_000  # examples of each split that are checked, so that training on large data starts as fast
 _MANY_UNKNOWN = 0.5
+_X86 = ("x86_64", "AMD64")
 _DIVERGED = 1e6  # a loss that is printed with an exponent
 _MESSAGES = {
     "zero": "has a NUL byte, which no text has; is it another kind of file, or UTF-16 (data.encoding)?",
@@ -34,10 +37,19 @@ _MESSAGES = {
 def before_training(recipe: Recipe, setup: Setup, model: nn.Module) -> Iterator[str]:
     """Yield warnings about the data of a run: skipped lines, those of the task, unknown tokens and odd texts."""
     splits = {"train": setup.train, "valid": setup.valid, "test": setup.test}
+    yield from slow_precision(recipe)
     yield from setup.skipped()
     yield from setup.task.data_warnings(model, setup.train.encoded)
     yield from unknown_tokens(splits, setup.task.encoders, recipe.init)
     yield from odd_texts(splits, windows=recipe.train.batch.window is not None)
+
+
+def slow_precision(recipe: Recipe) -> Iterator[str]:
+    """Yield a warning where bfloat16 is asked of a CPU that only imitates it."""
+    if recipe.train.precision != "bfloat16" or torch.accelerator.is_available() or platform.machine() not in _X86:
+        return
+    if not (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()):
+        yield "this CPU has no instructions for bfloat16, which is slower than float32 here; leave train.precision out"
 
 
 def unknown_tokens(

@@ -101,7 +101,7 @@ class Classification(Task):
         return cls(
             encoders,
             recipe.train.label_smoothing,
-            pairs=recipe.pairs,
+            pairs=recipe.system.joins_texts(recipe),
             across=attends_across(recipe),
             matches=matches_words(recipe),
             documents=reads_documents(recipe),

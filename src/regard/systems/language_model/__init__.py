@@ -5,8 +5,14 @@ from __future__ import annotations
 from regard.parts import models
 from regard.recipes.data_sections import HubData, JsonlData, TableData, TextData
 from regard.recipes.system import System
-from regard.systems.language_model.checks import check_dynamic, check_penalties
-from regard.systems.language_model.sections import Evaluating, LanguageModelDecoding, TalesData, Training
+from regard.systems.language_model.sections import (
+    LanguageModelDecoding,
+    LanguageModelEvaluation,
+    LanguageModelTraining,
+    TalesData,
+    check_dynamic,
+    check_penalties,
+)
 
 SYSTEM = System(
     name="language_model",
@@ -29,9 +35,9 @@ SYSTEM = System(
             "evaluate.rows",
         }
     ),
-    train=Training,
+    train=LanguageModelTraining,
     decode=LanguageModelDecoding,
-    evaluate=Evaluating,
+    evaluate=LanguageModelEvaluation,
     checks={"train": check_penalties, "evaluate": check_dynamic},
     pretrains=True,
 )

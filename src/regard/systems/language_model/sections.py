@@ -1,16 +1,19 @@
-"""Recipe sections of language models: generated data, and keys of their own in `train`, `decode` and `evaluate`."""
+"""Recipe sections of language models, with cross-checks: generated data, keys of `train`, `decode` and `evaluate`."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.generated_sections import GeneratedData
-from regard.recipes.section import Section
+from regard.recipes.data_section import GeneratedData
+from regard.recipes.section import Section, own_keys
+
+if TYPE_CHECKING:
+    from regard.recipes.sections import Recipe
 
 
-class Training(Section):
+class LanguageModelTraining(Section):
     """Keys of `train` for language models."""
 
     activation_penalty: float = Field(0.0, ge=0)
@@ -38,7 +41,7 @@ class DynamicSection(Section):
     """For `rms`: tokens of the training split that the mean squares are taken over."""
 
 
-class Evaluating(Section):
+class LanguageModelEvaluation(Section):
     """Keys of `evaluate` for language models."""
 
     dynamic: DynamicSection | None = None
@@ -73,3 +76,19 @@ class TalesData(GeneratedData):
     """Number of sentences after the introduction, each with a name."""
     seed: int = 0
     """Seed of the tales; names are fixed."""
+
+
+def check_penalties(recipe: Recipe) -> None:
+    """Check that penalties of activations are used with a model that returns its activations."""
+    train = own_keys(recipe.train, LanguageModelTraining)
+    for name in ("activation_penalty", "temporal_penalty"):
+        if getattr(train, name) and recipe.model.kind != "language_model":
+            raise ValueError(
+                f"{name} is for the model 'language_model'; the model is {recipe.model.kind!r}; leave it out"
+            )
+
+
+def check_dynamic(recipe: Recipe) -> None:
+    """Check that dynamic evaluation is used with one long text."""
+    if own_keys(recipe.evaluate, LanguageModelEvaluation).dynamic is not None and recipe.train.batch.window is None:
+        raise ValueError("dynamic needs a text that is read in windows; set train.batch.window, or leave it out")

@@ -16,7 +16,6 @@ from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
 from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.prompted_model import PromptedModel
 from regard.decode.search import Search
 from regard.evaluate.metric_result import MetricResult
 from regard.evaluate.perplexity import bits_per_character, perplexity
@@ -28,10 +27,11 @@ from regard.specials import BOS, EOS, PAD, UNK
 from regard.systems.language_model.activation_penalties import ActivationPenalties
 from regard.systems.language_model.dynamic_evaluation import Dynamics, dynamic_likelihood
 from regard.systems.language_model.lstmn_lm import LSTMNLM
-from regard.systems.language_model.sections import Evaluating, LanguageModelDecoding, Training
+from regard.systems.language_model.prompted_model import PromptedModel
+from regard.systems.language_model.sections import LanguageModelDecoding, LanguageModelEvaluation, LanguageModelTraining
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
-from regard.tasks.panels import record_tapes, tape_panels
+from regard.tasks.panels import record_tapes, seen_heads, tape_panels, watched_heads
 from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
 from regard.tasks.splits import examples
@@ -93,14 +93,17 @@ class LanguageModelling(Task):
             recipe.train.label_smoothing,
             own_keys(recipe.decode, LanguageModelDecoding).generate_unknown,
         )
-        train, dynamic = own_keys(recipe.train, Training), own_keys(recipe.evaluate, Evaluating).dynamic
+        train, dynamic = (
+            own_keys(recipe.train, LanguageModelTraining),
+            own_keys(recipe.evaluate, LanguageModelEvaluation).dynamic,
+        )
         penalties = ActivationPenalties(train.activation_penalty, train.temporal_penalty)
         dynamics = None if dynamic is None else Dynamics(**dynamic.model_dump())
         return cls(encoders, first, smoothing, Exposure.of(recipe), unknown, penalties, dynamics)
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
-        return {"text": tokens_field(recipe.tokenizer, masked=recipe.reads_pairs, begin=True, end=True)}
+        return {"text": tokens_field(recipe.tokenizer, masked=recipe.system.reads_pairs(recipe), begin=True, end=True)}
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -188,14 +191,19 @@ class LanguageModelling(Task):
 
     @torch.inference_mode()
     def panels(self, model: Any, text: str, search: Search, *, head: int | None = None) -> list[Panel]:
-        """Return the attention that predicted each word of a text, and the likeliest word after the last."""
+        """Return the attention that predicted each word of a text, and the likeliest word after the last.
+
+        Of a Transformer all layers and heads.
+        """
         no_head(head)
         prompt = self._prompt(text)
-        with record_tapes(model, "layers") as tapes:
+        with record_tapes(model, "layers") as tapes, watched_heads(model) as seen:
             predicted: ModelOutput = model(torch.tensor([prompt], device=next(model.parameters()).device))
         if tapes:
             return tape_panels(tapes, text, self.tokenizer.tokens(prompt))
         if predicted.attended is None:
+            if heads := seen_heads(seen, self.tokenizer.tokens(prompt), title=isolated(_shortened(text))):
+                return list(heads)
             raise ValueError("the model attends to nothing that could be drawn")
         weights = predicted.attended.weights()[0].float().cpu()
         first = int(getattr(model, "pairing", "read") == "next")  # where places stand for what came there next
@@ -204,10 +212,9 @@ class LanguageModelling(Task):
             weights = torch.cat((predicted.extras["gate"][0].float().cpu().unsqueeze(1), weights), dim=1)
             columns = [_VOCABULARY, *columns]
         said = self.tokenizer.tokens([*prompt[1:], int(predicted.logits[0, -1].argmax())])
-        title = text if len(text) <= _SHOWN else f"… {text[-_SHOWN:]}"
         return [
             Panel(
-                f"{isolated(title)} → {isolated(said[-1])}",
+                f"{isolated(_shortened(text))} → {isolated(said[-1])}",
                 weights,
                 "to be said",
                 "read before",
@@ -251,3 +258,8 @@ def carried_state(model: nn.Module, state: Any) -> Any:
     """Return the state that the next window continues from; None for models that carry none."""
     carry = getattr(model, "carry", None)
     return None if carry is None else carry(state)
+
+
+def _shortened(text: str) -> str:
+    """Return the end of a long text."""
+    return text if len(text) <= _SHOWN else f"… {text[-_SHOWN:]}"

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from regard.parts import models
 from regard.recipes.system import System
-from regard.systems.language_model.checks import check_dynamic, check_penalties
-from regard.systems.language_model.sections import Evaluating, LanguageModelDecoding, Training
+from regard.systems.language_model.sections import (
+    LanguageModelDecoding,
+    LanguageModelEvaluation,
+    LanguageModelTraining,
+    check_dynamic,
+    check_penalties,
+)
 from regard.systems.melodies.sections import AirsData, TunesData
 
 SYSTEM = System(
@@ -24,9 +29,9 @@ SYSTEM = System(
         }
     ),
     tokenizer={"kind": "characters"},
-    train=Training,
+    train=LanguageModelTraining,
     decode=LanguageModelDecoding,
-    evaluate=Evaluating,
+    evaluate=LanguageModelEvaluation,
     checks={"train": check_penalties, "evaluate": check_dynamic},
     commands={"play": "regard.systems.melodies.commands:command"},
 )

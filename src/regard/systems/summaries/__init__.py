@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from regard.parts import models
-from regard.recipes.copying import check_copying
+from regard.recipes.checks import check_copying
 from regard.recipes.system import System
 from regard.systems.summaries.sections import MailData, NoticesData
 
