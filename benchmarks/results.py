@@ -119,7 +119,7 @@ CLAIMS = (
     ),
     Claim(
         "trec_r_drop",
-        ("classify", "TREC", "text CNN, GloVe vectors, R-Drop"),
+        ("classify", "TREC", "convolutions with R-Drop"),
         f"trec data.root=PATH {_GLOVE.replace('vectors=', 'vectors.file=')} train.r_drop=1",
         _THREE,
     ),
