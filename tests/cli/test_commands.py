@@ -98,7 +98,7 @@ def test_a_terminal_without_unicode_gets_question_marks() -> None:
 def test_a_full_disk_is_one_sentence() -> None:
     with Path("/dev/full").open("w") as full:
         done = command("mechanisms", stdout=full.fileno())
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.strip() == "error: cannot write the output (No space left on device)"
 
 
