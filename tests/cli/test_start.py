@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -123,6 +124,16 @@ def test_each_command_has_the_first_line_of_its_docstring_in_the_help() -> None:
     for name, command in root.commands.items():
         (label,) = re.findall(rf"^│ {name} +(\S.*?) +│$", helped, re.MULTILINE)
         assert label == imported(command.place).__doc__.partition("\n")[0]
+
+
+def test_ctrl_c_while_the_command_line_is_imported_ends_without_a_traceback() -> None:
+    probe = "import os, signal, sys; from importlib.abc import MetaPathFinder as Finder\n"
+    probe += "class Press(Finder):\n    def find_spec(self, name, path, target=None):\n"
+    probe += "        name == 'typer' and os.kill(os.getpid(), signal.SIGINT)\n"
+    probe += "signal.signal(signal.SIGINT, signal.default_int_handler); sys.meta_path.insert(0, Press())\n"
+    probe += "from regard.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
 
 
 def test_a_misspelt_command_has_a_near_one() -> None:

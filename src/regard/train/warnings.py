@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from regard.data.fields.labels import Labels
 from regard.data.fields.tokenizer import Tokenizer
+from regard.data.problems import DataError
 from regard.recipes.sections import Recipe
-from regard.specials import UNK
+from regard.specials import IGNORE, UNK
 from regard.tasks.measurement import Measured
 from regard.tasks.setup import Setup
 from regard.tasks.splits import Split
@@ -37,7 +39,38 @@ def before_training(recipe: Recipe, setup: Setup, model: nn.Module) -> Iterator[
     yield from setup.skipped()
     yield from setup.task.data_warnings(model, setup.train.encoded)
     yield from unknown_tokens(splits, setup.task.encoders, recipe.init)
+    yield from unknown_labels(splits, setup.task.encoders)
     yield from odd_texts(splits, windows=recipe.train.batch.window is not None)
+
+
+def unknown_labels(splits: Mapping[str, Split | None], encoders: Encoders) -> Iterator[str]:
+    """Yield a warning for each split with labels or tags that the training data lacks.
+
+    Args:
+        splits: by name, each as ids.
+        encoders: of the run.
+    """
+    for name, split in splits.items():
+        for field_name, encoder in encoders.items():
+            if split is None or split.encoded is None or not isinstance(encoder, Labels):
+                continue
+            ids = split.encoded.ids(field_name)
+            count = int(np.count_nonzero(ids == IGNORE))
+            problem = _first_unknown(split, field_name, encoder) if count else None
+            if problem is not None:
+                yield (
+                    f"labels of {name} ({field_name}) that cannot be predicted, and count as errors: {count:,} of "
+                    f"{len(ids):,}, first {problem}"
+                )
+
+
+def _first_unknown(split: Split, field_name: str, labels: Labels) -> str | None:
+    for example in split.examples:
+        try:
+            labels.encode(example.fields[field_name])
+        except DataError as problem:
+            return f"{example.where}: {problem}"
+    return None
 
 
 def unknown_tokens(splits: Mapping[str, Split | None], encoders: Encoders, pretrained: Path | None) -> Iterator[str]:

@@ -97,7 +97,10 @@ def regions(
     def on(figure: FigureBase) -> None:
         if title:
             figure.suptitle(_label(title, 90), fontsize=10)
-        no_ticks: dict[str, Any] = {"xticks": (), "yticks": ()}  # they would be placed for each panel, though never seen
+        no_ticks: dict[str, Any] = {
+            "xticks": (),
+            "yticks": (),
+        }  # which would be placed, though never seen
         panels = figure.subplots(down, across, squeeze=False, subplot_kw=no_ticks).ravel()
         for number, panel in enumerate(panels):
             panel.set_axis_off()
