@@ -24,7 +24,7 @@ from torch import Tensor
 from benchmarks.additive_speed import SHAPES, eager_ms, error, graph_ms, inputs, plain_read
 from regard import Mask
 from regard.ops.additive import harmonic, harmonic_reference
-from regard.ops.additive.harmonic_fit import TOLERANCE, Fit, choose, fits
+from regard.ops.additive.harmonic_fit import TOLERANCE, HarmonicFit, choose, fits
 from regard.ops.additive.launch import FeatureTile, HarmonicTile, choose_tile
 
 Shape = tuple[int, int, int, int]
@@ -126,14 +126,14 @@ def equation(query: Tensor, key: Tensor, value: Tensor, weight: Tensor, mask: Ma
     return energy.softmax(-1).nan_to_num(0.0) @ value
 
 
-def fit_for(turns: list[list[Tensor]], tolerance: float) -> Fit:
+def fit_for(turns: list[list[Tensor]], tolerance: float) -> HarmonicFit:
     """The fit that covers all of these inputs."""
     fit = choose(max(harmonic_reference.span(*ready[:2])[0] for ready in turns), tolerance)
     assert fit is not None
     return fit
 
 
-def products(shape: Shape, fit: Fit) -> list[str]:
+def products(shape: Shape, fit: HarmonicFit) -> list[str]:
     """The matrix product of the scores alone, as a ceiling."""
     batch, queries, keys, width = shape
     left, right = (
@@ -142,7 +142,9 @@ def products(shape: Shape, fit: Fit) -> list[str]:
     return [row(shape, "product, scores only", fit.terms, graph_ms(lambda turn: left @ right.mT))]
 
 
-def sweep(turns: dict[Shape, list[list[Tensor]]], fits: dict[Shape, Fit], *, until: float) -> dict[Shape, HarmonicTile]:
+def sweep(
+    turns: dict[Shape, list[list[Tensor]]], fits: dict[Shape, HarmonicFit], *, until: float
+) -> dict[Shape, HarmonicTile]:
     """The fastest tile at each shape, in the time given: features with the first tile, others with the best."""
     best = {shape: (float("inf"), choose_tile(shape[1], shape[2], dense=False, interpreted=False)) for shape in SHAPES}
     steps: list[HarmonicTile | FeatureTile] = [TILES[0], *FEATURES, *TILES[1:]]
@@ -170,7 +172,7 @@ def combined(tile: HarmonicTile, step: HarmonicTile | FeatureTile) -> HarmonicTi
     return replace(step, features=tile.features)
 
 
-def check(turns: list[list[Tensor]], fit: Fit, tile: HarmonicTile) -> None:
+def check(turns: list[list[Tensor]], fit: HarmonicFit, tile: HarmonicTile) -> None:
     """A tile reads what the gated one reads, but for roundings."""
     rule = choose_tile(turns[0][0].shape[2], turns[0][1].shape[2], dense=False, interpreted=False)
     gated = harmonic.attention(*turns[0], None, span=fit.span, tolerance=fit.error, tile=rule).context
@@ -218,7 +220,7 @@ def in_one_kernel(shape: Shape, turns: list[list[Tensor]]) -> list[str]:
     return [f"{row(shape, way, fit.terms, device)} {eager:>9.3f} {'':>12} {off:>9.1e} {off / plain:>9.2f}"]
 
 
-def read(turns: list[list[Tensor]], fit: Fit, tile: HarmonicTile) -> Callable[[int], Tensor]:
+def read(turns: list[list[Tensor]], fit: HarmonicFit, tile: HarmonicTile) -> Callable[[int], Tensor]:
     """A forward pass with a promised span, over inputs that take turns."""
 
     def run(turn: int) -> Tensor:

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from regard import Mask
 from regard.ops.additive import blocked, fused, reference
-from regard.ops.additive.launch import Launch, Tile, choose
+from regard.ops.additive.launch import Launch, LaunchTile, choose
 
 SHAPES = [(16, 512, 512, 128), (4, 2048, 2048, 128)]
 Read = Callable[..., Tensor]
@@ -244,7 +244,7 @@ def sweep(ways: dict[str, Launch], options: argparse.Namespace) -> dict[str, Lau
     for slot, (name, kernel) in enumerate(slots):
         end = time.perf_counter() + (finish - time.perf_counter()) / (len(slots) - slot)
         best = (float("inf"), ways[name])
-        for tile in itertools.starmap(Tile, CANDIDATES[kernel]):
+        for tile in itertools.starmap(LaunchTile, CANDIDATES[kernel]):
             if time.perf_counter() > end:
                 break
             chosen = replace(ways[name], granule=512, **{kernel: tile})

@@ -31,12 +31,12 @@ from typing import Any, get_args
 
 from regard.alignment.links import GoldLinks, Links, read_gold
 from regard.alignment.sentence_pairs import SentencePair, read_pairs
-from regard.alignment.statistical import AlignerName, fitted
-from regard.alignment.symmetrise import Symmetrisation, symmetrise, turned
+from regard.alignment.statistical import AlignerName, fit_aligner
+from regard.alignment.symmetrise import Symmetrisation, symmetrise, transpose_links
 from regard.evaluate.alignment_error import alignment_scores
 from regard.recipes.load import load
 from regard.runs.run import Run
-from regard.systems.translation.aligning import RunAligner, Texts, chosen
+from regard.systems.translation.aligning import AlignmentInput, RunAligner, rank_choices
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
 
@@ -96,7 +96,7 @@ def _missing(options: argparse.Namespace, found: Sequence[dict[str, Any]]) -> It
                     yield _attention(language, name, seed, texts, folder, options)
 
 
-def corpus(options: argparse.Namespace, language: str) -> tuple[Texts, list[SentencePair], list[SentencePair]]:
+def corpus(options: argparse.Namespace, language: str) -> tuple[AlignmentInput, list[SentencePair], list[SentencePair]]:
     """Return the texts with gold links, further training pairs, and validation pairs."""
     source, target, tatoeba = LANGUAGES[language]
     gold = options.data / "word_alignment"
@@ -112,7 +112,7 @@ def corpus(options: argparse.Namespace, language: str) -> tuple[Texts, list[Sent
         folder = options.data / "multi30k" / "tok"
         texts = [_lines(folder / f"train.lc.norm.tok.{one}.gz") for one in (source, target)]
         more += [SentencePair(*pair) for pair in zip(*texts, strict=True)]
-    return Texts(pairs, read_gold(gold / f"{language}.gold")), more, rows[:VALID]
+    return AlignmentInput(pairs, read_gold(gold / f"{language}.gold")), more, rows[:VALID]
 
 
 def _lines(path: Path) -> list[str]:
@@ -126,13 +126,13 @@ def cut(text: str) -> str:
 
 
 def _statistics(
-    language: str, name: AlignerName, texts: Texts, more: Sequence[SentencePair], options: argparse.Namespace
+    language: str, name: AlignerName, texts: AlignmentInput, more: Sequence[SentencePair], options: argparse.Namespace
 ) -> Iterator[dict[str, Any]]:
     assert texts.gold is not None
     words = [(pair.source_words, pair.target_words) for pair in [*texts.pairs, *more]]
     begin, count = time.perf_counter(), len(texts.pairs)
-    forward = fitted(words, name).links()[:count]
-    back = [turned(links) for links in fitted([pair[::-1] for pair in words], name).links()[:count]]
+    forward = fit_aligner(words, name).links()[:count]
+    back = [transpose_links(links) for links in fit_aligner([pair[::-1] for pair in words], name).links()[:count]]
     both = {
         how: [symmetrise(*pair, how) for pair in zip(forward, back, strict=True)] for how in get_args(Symmetrisation)
     }
@@ -148,7 +148,7 @@ def aer(links: Sequence[Links], gold: Sequence[GoldLinks]) -> float:
 
 
 def _attention(
-    language: str, name: str, seed: int, texts: Texts, data: Path, options: argparse.Namespace
+    language: str, name: str, seed: int, texts: AlignmentInput, data: Path, options: argparse.Namespace
 ) -> dict[str, Any]:
     """Return the alignment error rates of a model that is trained now."""
     assert texts.gold is not None
@@ -158,7 +158,7 @@ def _attention(
     outcome = Trainer(recipe, Run(folder), screen=Screen(quiet=True)).fit()
     aligner = RunAligner.of(folder)
     if not aligner.is_chosen:
-        aligner = replace(aligner, choice=chosen(aligner, None)[0])
+        aligner = replace(aligner, choice=rank_choices(aligner, None)[0])
     links = [one.possible for one in texts.gold]
     shifted = {shift: replace(aligner, choice=replace(aligner.choice, shift=shift)) for shift in (0, 1)}
     assert outcome.valid is not None

@@ -174,7 +174,7 @@ class Fleet:
         return said.masked_fill(~self.known.repeat_interleave(self.restarts, 0).unsqueeze(1), -torch.inf)
 
     def _weights(self, energy: Tensor, real: Tensor) -> Tensor:
-        """The softmax of [R, B, M], in which empty slots take part (see `regard.nn.Slots`)."""
+        """The softmax of [R, B, M], in which empty slots take part (see `regard.nn.SlotSoftmax`)."""
         empty = (self.slots - real.sum(-1, keepdim=True)).clamp(min=0).log()
         return torch.cat((energy.masked_fill(~real, -torch.inf), empty), -1).softmax(-1)[..., :-1]
 

@@ -21,7 +21,7 @@ from regard.decode import Search, generate
 from regard.engines import CTranslate2
 from regard.models import Transformer
 from regard.nn.cpu_decode.pack import packed_copy
-from regard.nn.transformer_layer import Blocks
+from regard.nn.transformer_layer import LayerConfig
 from regard.specials import EOS, SPECIALS
 
 SEARCHES = {"greedy": {"strategy": "greedy"}, "beam 5": {"strategy": "beam", "beam_size": 5}}
@@ -63,7 +63,7 @@ def parse() -> argparse.Namespace:
 def never_ending(words: int, dim: int, layers: int) -> Transformer:
     """A Transformer that was never trained, sure enough of its words that rounding does not choose among them."""
     torch.manual_seed(1)
-    model = Transformer(words, words, Blocks(dim=dim, num_heads=4), num_layers=layers, tied="none")
+    model = Transformer(words, words, LayerConfig(dim=dim, num_heads=4), num_layers=layers, tied="none")
     with torch.no_grad():
         model.output_map.weight.mul_(2.0)
         model.output_map.bias[EOS] -= 50.0

@@ -16,7 +16,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from regard.systems.glimpses.glimpse_network import GlimpseNetwork
-from regard.systems.glimpses.whole_picture import Convolutional, FullyConnected
+from regard.systems.glimpses.whole_image import Convolutional, FullyConnected
 
 SIDES = (28, 60, 100, 200, 400)
 BATCH, REPEATS = 32, 7

@@ -20,7 +20,7 @@ import torch
 
 from benchmarks import additive_memory
 from regard.bench.case import Machine
-from regard.bench.cases import gated
+from regard.bench.cases import gate_cases
 from regard.bench.gate import verify
 from regard.ops import additive_attention
 
@@ -33,7 +33,7 @@ def main() -> None:
     machine = Machine.here(compiles=False)
     if options.heads != 1 and not machine.cuda:
         sys.exit(f"--heads {options.heads}: on a CPU one head is measured; leave --heads out")
-    red = [finding for finding in verify(gated(["additive"], quick=True), machine) if not finding.passed]
+    red = [finding for finding in verify(gate_cases(["additive"], quick=True), machine) if not finding.passed]
     if red:
         sys.exit("the gate is red, so nothing is timed:\n" + "\n".join(map(str, red)))
     print(f"additive attention, forward and backward, B = 1, H = {options.heads}, A = {options.width}; {machine}")

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.models import Encoder
+from regard.models import RecurrentEncoder
 from regard.models.encoded import Encoded
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.nn import CTC, Additive, Aligner, Attention, Hard, LocalP, Reinforce, Softmax
 from regard.ops import reinforce_loss
 from regard.specials import PAD
@@ -86,15 +86,15 @@ class Network(nn.Module):
         return found
 
 
-def attended(network: Network, batch: Batch) -> Predicted:
+def attended(network: Network, batch: Batch) -> ModelOutput:
     """Return the logits with the context that the aligner gives, and its draws."""
     encoded: Encoded = network.encoder(batch.source, batch.lengths)
     hidden, summed = network.queries(encoded, batch)
     read = network.attention(hidden, encoded.states, mask=encoded.mask)
     logits = network.logits(summed, network.context_map(read.context))
     if read.sample is None:
-        return Predicted(logits)
-    return Predicted(logits, state=read.sample, extras={"sample_log_prob": read.sample.log_prob,
+        return ModelOutput(logits)
+    return ModelOutput(logits, state=read.sample, extras={"sample_log_prob": read.sample.log_prob,
                                                         "sample_entropy": read.sample.entropy})  # fmt: skip
 
 
@@ -112,7 +112,7 @@ def enumerated(network: Network, batch: Batch) -> tuple[Tensor, Tensor]:
     return energy.squeeze(1).log_softmax(-1), each.log_softmax(-1).gather(3, wanted).squeeze(3)
 
 
-def _words(predicted: Predicted, batch: Batch) -> Tensor:
+def _words(predicted: ModelOutput, batch: Batch) -> Tensor:
     """Return log p(y_t), [B, T], 0 at padding."""
     said = predicted.logits.log_softmax(-1).gather(2, batch.wanted.unsqueeze(2)).squeeze(2)
     return said.masked_fill(batch.wanted == PAD, 0.0)
@@ -221,7 +221,7 @@ WAYS: dict[str, Way] = {
 
 def dates_network(way: Way, symbols: int, size: int) -> Network:
     """Return a network that reads characters."""
-    encoder = Encoder(symbols, embedding_dim=WIDTH, hidden_dim=WIDTH, bidirectional=True)
+    encoder = RecurrentEncoder(symbols, embedding_dim=WIDTH, hidden_dim=WIDTH, bidirectional=True)
     return Network(encoder, size, way.align())
 
 

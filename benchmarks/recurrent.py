@@ -23,13 +23,13 @@ from torch import Tensor, nn
 from regard.cuda_capture import recording
 from regard.data.batching.batch import Batch
 from regard.data.fields.tokenizer import Tokenizer
-from regard.models import Attending, Bahdanau, Luong, SimpleAttention
+from regard.models import AttentionConfig, Bahdanau, Luong, SimpleAttention
 from regard.nn.rnn import without_tf32
 from regard.ops.attending_gru import attending_gru
 from regard.specials import BOS, EOS, PAD
 from regard.systems.translation.task import Translation
 from regard.tasks.loss import token_loss
-from regard.train.cuda_graphs import CudaGraphs, Graphs, Recorder
+from regard.train.cuda_graphs import CudaUpdateGraphs, Recorder, UpdateGraphs
 from regard.train.objective import Objective
 
 CUDA = torch.cuda.is_available()
@@ -62,7 +62,7 @@ Row = tuple[str, float | None, float]
 MODELS: dict[str, Callable[[int, float], nn.Module]] = {
     "Bahdanau, GRU": lambda width, dropout: Bahdanau(*sizes(width, dropout)[0], **sizes(width, dropout)[1]),
     "Bahdanau, LSTM, 4 heads": lambda width, dropout: Bahdanau(
-        *sizes(width, dropout)[0], **sizes(width, dropout)[1], cells="lstm", attention=Attending(num_heads=4)
+        *sizes(width, dropout)[0], **sizes(width, dropout)[1], cells="lstm", attention=AttentionConfig(num_heads=4)
     ),
     "Luong with feeding, LSTM": lambda width, dropout: Luong(*sizes(width, dropout)[0], **sizes(width, dropout)[1]),
     "SimpleAttention": lambda width, dropout: SimpleAttention(*sizes(width, dropout)[0], **sizes(width, dropout)[1]),
@@ -104,7 +104,7 @@ def recorder() -> Recorder:
         run()
         return run
 
-    return CudaGraphs() if CUDA else again
+    return CudaUpdateGraphs() if CUDA else again
 
 
 def learned(made: Objective, batch: Batch) -> list[Tensor]:
@@ -118,7 +118,7 @@ def gate(name: str) -> bool:
     made = objective(name, width=64)
     wide = copy.deepcopy(made).double()
     batch = some_batch(GATE["batch"], GATE["source"], GATE["target"])
-    graphs = Graphs(made, record=recorder())
+    graphs = UpdateGraphs(made, record=recorder())
     with without_tf32():
         truth, plain = learned(wide, batch), learned(made, batch)
         graphs.learn(some_batch(GATE["batch"] - 1, GATE["source"] - 1, GATE["target"] - 2), 0, 1.0)  # of the same shape
@@ -139,7 +139,7 @@ def gate(name: str) -> bool:
 
 def fresh_draws() -> bool:
     """Whether two replays drop other channels, and the same after the same seed."""
-    graphs = Graphs(objective("Bahdanau, GRU", width=64, dropout=0.5), record=recorder())
+    graphs = UpdateGraphs(objective("Bahdanau, GRU", width=64, dropout=0.5), record=recorder())
     batch = some_batch(GATE["batch"], GATE["source"], GATE["target"])
     losses = []
     for seed in (1, None, 1):
@@ -176,7 +176,7 @@ def whole(name: str, *, narrow: bool = False) -> list[Row]:
     made = objective(name)
     made.narrow = narrow
     batch = some_batch(BATCH, WORDS, WORDS, full=True)
-    graphs = Graphs(made, record=recorder())
+    graphs = UpdateGraphs(made, record=recorder())
     plain, replayed = timed(lambda: learned(made, batch), lambda: graphs.learn(batch, 0, 1.0))
     return [(name, plain, replayed)]
 
@@ -251,7 +251,7 @@ def mixed() -> list[Row]:
     count = 40 if CUDA else 6
     lengths = (torch.randn(count * BATCH) * 4.5 + 13).clamp(4, 40).round().long().sort().values.view(count, BATCH)
     batches = [some_batch(BATCH, int(row[-1]), max(3, int(row[-1]) - number % 3)) for number, row in enumerate(lengths)]
-    graphs = Graphs(made, record=recorder())
+    graphs = UpdateGraphs(made, record=recorder())
 
     def plain() -> None:
         for batch in batches:

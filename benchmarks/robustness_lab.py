@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from regard.checksum import NAME, seal
+from regard.checksum import NAME, write_checksum
 
 Damage = Callable[[Path], object]
 """Changes a copy of the folder; what it returns is kept until the command has ended, and then released."""
@@ -175,7 +175,7 @@ def cached(part: str, value: int, *, sealed: bool = True) -> Damage:
             values.flush()
             (path.parent / NAME).unlink(missing_ok=True)
             if sealed:
-                seal(path.parent)
+                write_checksum(path.parent)
 
     return damage
 

@@ -24,7 +24,7 @@ import yaml
 
 from benchmarks.pretraining import train
 from regard.compare.trial import Trial
-from regard.data import Labelled
+from regard.data import LabelledLines
 from regard.recipes.data_sections import SplitSection
 from regard.recipes.load import load
 from regard.runs.run import Run
@@ -99,7 +99,7 @@ def learned_from(data: str, folder: Path) -> int:
     file, encoding = given.get("data.train", "stsa.binary.train"), given.get("data.encoding", "utf-8")
     split = SplitSection(**yaml.safe_load(given["data.split"])) if "data.split" in given else None
     share = 1.0 if split is None else 1.0 - split.valid - split.test
-    return round(share * sum(1 for _ in Labelled(folder / file, encoding=encoding)))
+    return round(share * sum(1 for _ in LabelledLines(folder / file, encoding=encoding)))
 
 
 def measured(run: Path) -> Measured:

@@ -24,18 +24,18 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from regard.cpu_settings import reuse_freed_memory
 from regard.data import Batch
-from regard.data.batching.feed import Feed, Place
-from regard.models.outputs import Predicted
+from regard.data.batching.feed import BatchPosition, Feed
+from regard.models.model_output import ModelOutput
+from regard.nn.ntm_memory import NTMMemory, StackedMaps
 from regard.nn.rnn import RecurrentState
-from regard.nn.state import State
-from regard.nn.tape import Joined, Tape
+from regard.nn.state import AttentionState
 from regard.recipes.sections import Recipe
 from regard.runs.run import Run
 from regard.systems.bits.ntm import NTM, NTMState
 from regard.tasks.build import make_model
 from regard.tasks.setup import Setup, prepare
 from regard.tasks.task import Task
-from regard.train.cuda_graphs import Graphs
+from regard.train.cuda_graphs import UpdateGraphs
 from regard.train.objective import Objective, make_optimizer, make_schedule
 
 Joint = tuple[Tensor, Tensor]
@@ -54,8 +54,10 @@ def begin(machine: NTM, batch: int) -> tuple[Joint, Standing]:
 def advance(machine: NTM, sizes: list[int], x: Tensor, joint: Joint, before: Standing) -> tuple[Tensor, Standing]:
     """`NTM.step` on plain tensors, which can be stacked and compiled: x [B, I] -> h_t [B, C]."""
     tape, read, place, *controller = before
-    state = NTMState(Tape(tape), read, RecurrentState(*controller) if controller else None, State(1, (), (place,)))
-    hidden, after = machine.step(x, state, Joined(*joint, sizes))
+    state = NTMState(
+        NTMMemory(tape), read, RecurrentState(*controller) if controller else None, AttentionState(1, (), (place,))
+    )
+    hidden, after = machine.step(x, state, StackedMaps(*joint, sizes))
     return hidden, standing(after)
 
 
@@ -118,7 +120,7 @@ class SideBySide(Objective):
         """The loss of each model, summed over the batch: [E]."""
 
         def loss(logits: Tensor) -> Tensor:
-            said: Any = lambda inputs: Predicted(logits)  # noqa: E731
+            said: Any = lambda inputs: ModelOutput(logits)  # noqa: E731
             return self.task.loss(said, batch).total
 
         found: Tensor = vmap(loss)(self.said(batch["inputs"]))
@@ -192,7 +194,7 @@ def learn(
 ) -> tuple[dict[str, Tensor], list[tuple[int, Tensor]]]:
     """The parameters of the best models, and after which steps each had how many bits per sequence in validation."""
     given, feed = recipe.train, setup.feed
-    graphs = Graphs(models) if device.type == "cuda" else Graphs(models, record=lambda run: run)
+    graphs = UpdateGraphs(models) if device.type == "cuda" else UpdateGraphs(models, record=lambda run: run)
     optimizer, schedule = make_optimizer(given, models.parameters()), make_schedule(recipe)
     valid = setup.task.measuring_feed(recipe, setup.valid, carries=False)
     best = {name: part.detach().clone() for name, part in models.parts().items()}
@@ -228,6 +230,6 @@ def clip(gradients: Sequence[Tensor], most: float | None) -> None:
 def validate(models: SideBySide, feed: Feed, device: torch.device) -> Tensor:
     """Bits per sequence of each model, [E]."""
     with torch.no_grad():
-        batches = [feed.batch(Place(0, number)).to(device) for number in range(feed.per_epoch)]
+        batches = [feed.batch(BatchPosition(0, number)).to(device) for number in range(feed.per_epoch)]
         total = torch.stack([models.losses(batch) for batch in batches]).sum(0)
     return total / sum(batch.size for batch in batches) / math.log(2)

@@ -33,7 +33,7 @@ from torch.utils.data import BatchSampler, RandomSampler
 
 from benchmarks.worker import CLOCKS, Timed, Worker
 from regard.recipes.load import check
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.runs.checkpoint import Progress
 from regard.runs.run import Run
 from regard.specials import PAD, SPECIALS
@@ -162,7 +162,7 @@ def make_trainer(kind: str, source: Path, target: Path, folder: Path, precision:
         source=source.resolve(), target=target.resolve(), words=WORDS, model=model, tokens=2 * TOKENS, rate=RATE,
         smoothing=SMOOTHING, clip=CLIP, precision=precision,
     )  # fmt: skip
-    return Trainer(check(Document.parse(text, "training.yaml")).recipe, Run(folder), screen=Screen(quiet=True))
+    return Trainer(check(RecipeDocument.parse(text, "training.yaml")).recipe, Run(folder), screen=Screen(quiet=True))
 
 
 def gate(trainer: Trainer) -> None:

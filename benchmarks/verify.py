@@ -12,7 +12,7 @@ import argparse
 import sys
 
 from regard.bench.case import Machine
-from regard.bench.cases import NAMES, gated
+from regard.bench.cases import NAMES, gate_cases
 from regard.bench.gate import verify
 
 
@@ -25,7 +25,7 @@ def main() -> None:
     print(machine)
     red = 0
     for name in options.only:
-        findings = list(verify(gated([name], quick=options.quick), machine))
+        findings = list(verify(gate_cases([name], quick=options.quick), machine))
         failed = [finding for finding in findings if not finding.passed]
         worst = max(findings, key=lambda finding: finding.error / finding.allowed if finding.allowed else 0.0)
         print(f"{name}: {len(findings)} looked at, {len(failed)} red; nearest to its limit: {worst}")

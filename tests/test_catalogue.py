@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from regard import nn, ops
 from regard.cli import app
-from regard.ops.card import Entry, catalogue
+from regard.ops.card import CatalogueEntry, catalogue
 from tests.cases import CASES
 
 ROOT = Path(__file__).parents[1]
@@ -41,12 +41,12 @@ def test_every_module_of_ops_has_a_card_or_is_a_part() -> None:
     assert len(ENTRIES) == len(with_card) == len({entry.card.name for entry in ENTRIES})
 
 
-def by_name(entry: Entry) -> str:
+def by_name(entry: CatalogueEntry) -> str:
     return entry.card.name
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=by_name)
-def test_it_has_a_definition_and_a_module_with_documentation(entry: Entry) -> None:
+def test_it_has_a_definition_and_a_module_with_documentation(entry: CatalogueEntry) -> None:
     card, source = entry
     assert (ROOT / "src" / "regard" / source).exists()
     if source.endswith("/"):
@@ -60,7 +60,7 @@ def test_it_has_a_definition_and_a_module_with_documentation(entry: Entry) -> No
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=by_name)
-def test_it_has_the_five_tests(entry: Entry) -> None:
+def test_it_has_the_five_tests(entry: CatalogueEntry) -> None:
     path = ROOT / "tests" / "ops" / f"test_{entry.card.name}.py"
     assert path.exists(), f"write {path.relative_to(ROOT)}"
     text = path.read_text()
@@ -69,7 +69,7 @@ def test_it_has_the_five_tests(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=by_name)
-def test_it_has_a_page_with_an_example_that_runs(entry: Entry) -> None:
+def test_it_has_a_page_with_an_example_that_runs(entry: CatalogueEntry) -> None:
     page = ROOT / "docs" / "mechanisms" / f"{entry.card.name}.md"
     assert page.exists(), f"write {page.relative_to(ROOT)}"
     text = page.read_text()
@@ -82,7 +82,7 @@ def test_no_page_speaks_of_a_mechanism_that_is_not_there() -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=by_name)
-def test_it_goes_through_the_property_tests(entry: Entry) -> None:
+def test_it_goes_through_the_property_tests(entry: CatalogueEntry) -> None:
     covered = {impl for case in CASES if case.mechanism == entry.card.name for impl in case.implementations}
     if entry.card.name in NOT_A_READ:
         assert not covered, "has a case: take it off the list"

@@ -12,7 +12,7 @@ from regard import Mask
 from regard.nn import Additive, Bilinear, Concat, Cosine, Dot, MultiHead, ScaledDot, Score
 from regard.ops import Edges, graph_attention
 from regard.ops.card import Card, catalogue
-from regard.ops.kernels import DTYPES, no_kernels
+from regard.ops.kernels import DTYPES, kernel_obstacle
 from tests.cases import CASES
 from tests.cases.case import Case, Inputs, Sizes
 
@@ -51,7 +51,7 @@ def runs_here(name: str, card: Card) -> bool:
     if name not in card.kernels:
         return name not in ("cpu_short", "cpu_sigmoid", "one_query") or torch.get_default_device().type == "cpu"
     device = torch.empty(0).device
-    return no_kernels(device, torch.bfloat16, DTYPES) is None and (device.type == "cuda" or name not in ON_A_GPU)
+    return kernel_obstacle(device, torch.bfloat16, DTYPES) is None and (device.type == "cuda" or name not in ON_A_GPU)
 
 
 RUNS = [(case, name) for case in CASES for name in CARDS[case.mechanism].names]

@@ -24,16 +24,16 @@ def checksum(path: Path) -> str:
     return f"{value:08x}"
 
 
-def seal(folder: Path) -> None:
+def write_checksum(folder: Path) -> None:
     """Write the checksums of all files of a folder.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "a").write_text("whole")
-    >>> seal(folder)
-    >>> check(folder / "a")
+    >>> write_checksum(folder)
+    >>> verify_checksum(folder / "a")
     >>> _ = (folder / "a").write_text("hole")
-    >>> check(folder / "a")
+    >>> verify_checksum(folder / "a")
     Traceback (most recent call last):
     regard.checksum.DamageError: it has the checksum 68cd3d91, and checksums.json says c459294f
     """
@@ -41,7 +41,7 @@ def seal(folder: Path) -> None:
     (folder / NAME).write_text(json.dumps(sums, indent=1) + "\n", encoding="utf-8")
 
 
-def check(path: Path) -> None:
+def verify_checksum(path: Path) -> None:
     """Compare a file with its checksum, if its folder has one of it: older ones have none.
 
     Raises:

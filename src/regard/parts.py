@@ -32,7 +32,7 @@ PARTS: Mapping[PartKind, Mapping[str, str]] = {
     },
     "encoder_decoder": _ENCODER_DECODERS,
     "encoder": {
-        "rnn": "regard.models:Encoder",
+        "rnn": "regard.models:RecurrentEncoder",
         "lstmn": "regard.models:LSTMNEncoder",
         "transformer": "regard.models:TransformerEncoder",
         "bert": "regard.models:BertEncoder",

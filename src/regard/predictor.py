@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from regard.decode.constraint import Constrained, Trie
+from regard.decode.constraint import ConstrainedModel, Trie
 from regard.decode.generation import Engine
 from regard.decode.search import Search
 from regard.engines import make_engine
@@ -26,9 +26,9 @@ from regard.recipes.sections import Recipe
 from regard.runs.folder import RunError, check_task
 from regard.runs.run import Run
 from regard.tasks.build import make_model
-from regard.tasks.ensemble import together
+from regard.tasks.ensemble import make_ensemble
 from regard.tasks.inputs import check_inputs
-from regard.tasks.output_set import bounded
+from regard.tasks.output_set import search_within
 from regard.tasks.prediction import Prediction
 from regard.tasks.registry import task_class
 from regard.tasks.task import Task
@@ -128,7 +128,7 @@ class Predictor:
         if self.engine is not None:
             raise ValueError("predict: only is for our own search; leave it or the engine out")
         trie = only if isinstance(only, Trie) else self.allowed(only)
-        return Constrained(self._quick, trie), bounded(search, trie)
+        return ConstrainedModel(self._quick, trie), search_within(search, trie)
 
     @cached_property
     def _quick(self) -> Any:
@@ -179,7 +179,7 @@ def load(
     recipe = run.recipe(overrides)
     task = _task(run, recipe)
     models = [_trained(run, recipe, task), *(_member(Run(Path(other)), run, recipe, task) for other in others)]
-    model = together(models, mean=task.averaged).to(device or _best_device()).eval()
+    model = make_ensemble(models, mean=task.averaged).to(device or _best_device()).eval()
     if others and engine != "own":
         raise ValueError(f"the engine {engine} runs one model; leave the engine or the other runs out")
     made = make_engine(engine, model, compute=compute, device=device)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-Kind = Literal["score", "aligner", "metric", "reader"]
+RegisteredKind = Literal["score", "aligner", "metric", "reader"]
 T = TypeVar("T")
 
 
@@ -23,7 +23,7 @@ class Registered:
         compares: of a metric, what it takes answers for: see `regard.evaluate.Metric`.
     """
 
-    kind: Kind
+    kind: RegisteredKind
     name: str
     made: Any
     higher_is_better: bool = True
@@ -35,7 +35,7 @@ class Registered:
         return str(self.made.__module__)
 
 
-_REGISTERED: dict[tuple[Kind, str], Registered] = {}
+_REGISTERED: dict[tuple[RegisteredKind, str], Registered] = {}
 
 
 def register(name: str, *, higher_is_better: bool = True, compares: str = "texts") -> Callable[[T], T]:
@@ -59,7 +59,7 @@ def register(name: str, *, higher_is_better: bool = True, compares: str = "texts
 
     def give(made: T) -> T:
         function = callable(made) and not isinstance(made, type)
-        kind: Kind | None = "metric" if function else getattr(made, "registered_as", None)
+        kind: RegisteredKind | None = "metric" if function else getattr(made, "registered_as", None)
         if kind is None:
             raise ValueError(f"{name}: {made!r} is no subclass of Score, Aligner or Reader, and no function")
         if not re.fullmatch(r"[a-z]\w*", name):
@@ -76,6 +76,6 @@ def register(name: str, *, higher_is_better: bool = True, compares: str = "texts
     return give
 
 
-def registered(kind: Kind) -> dict[str, Registered]:
+def registered(kind: RegisteredKind) -> dict[str, Registered]:
     """Return what is registered, by name."""
     return {name: one for (its, name), one in _REGISTERED.items() if its == kind}

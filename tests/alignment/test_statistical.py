@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.alignment.cells import Cells
 from regard.alignment.diagonal import Diagonal
 from regard.alignment.hmm import HMM
 from regard.alignment.ibm1 import IBM1
 from regard.alignment.lexicon import Lexicon
+from regard.alignment.link_candidates import LinkCandidates
 from regard.alignment.sentence_pairs import SentencePair
-from regard.alignment.statistical import align, fitted, iterations_of
+from regard.alignment.statistical import align, fit_aligner, iterations_of
 from regard.alignment.word_aligner import WordAligner
 
 HOUSE = [("das Haus", "the house"), ("das Buch", "the book"), ("ein Buch", "a book")]
@@ -43,20 +43,20 @@ def probability(aligner: WordAligner, source: str, target: str, pairs: Any = PAI
 )
 def test_ibm1_has_the_values_of_the_textbook(iterations: int, wanted: dict[tuple[str, str], float]) -> None:
     """Koehn 2010, Statistical Machine Translation, figure 4.4."""
-    aligner = IBM1(Cells(PAIRS), null=0.0)
+    aligner = IBM1(LinkCandidates(PAIRS), null=0.0)
     aligner.fit(iterations)
     for (source, target), value in wanted.items():
         assert probability(aligner, source, target) == pytest.approx(value, abs=6e-5)
 
 
 def test_the_first_step_with_a_null_word_by_hand() -> None:
-    aligner = IBM1(Cells([(["x", "y"], ["z"])]), null=0.2)
+    aligner = IBM1(LinkCandidates([(["x", "y"], ["z"])]), null=0.2)
     assert aligner.expect().tolist() == pytest.approx([0.2, 0.4, 0.4])  # all words translate alike
 
 
 @pytest.mark.parametrize("make", [IBM1, lambda cells: HMM(cells, smoothing=0.0)])
 def test_the_likelihood_never_falls(make: Any) -> None:
-    aligner = make(Cells(MIXED))
+    aligner = make(LinkCandidates(MIXED))
     aligner.fit(7)
     assert len(aligner.log_likelihoods) == 7
     assert all(after >= before - 1e-9 for before, after in pairwise(aligner.log_likelihoods))
@@ -79,7 +79,7 @@ def joint(aligner: HMM, lexical: np.ndarray[Any, Any], links: tuple[int, ...]) -
 
 def test_forward_backward_is_the_sum_over_all_alignments() -> None:
     pairs = [(["a", "b", "c"], ["x", "y", "z", "y"]), (["c", "a"], ["y", "x"])]
-    aligner = HMM(Cells(pairs), null=0.15, smoothing=0.3)
+    aligner = HMM(LinkCandidates(pairs), null=0.15, smoothing=0.3)
     random = np.random.default_rng(0)
     aligner.lexicon.probability = random.uniform(0.1, 1.0, len(aligner.lexicon.probability))
     aligner.jumps = random.uniform(0.5, 2.0, len(aligner.jumps))
@@ -106,13 +106,13 @@ def test_forward_backward_is_the_sum_over_all_alignments() -> None:
 
 
 def test_transitions_are_distributions() -> None:
-    moves = HMM(Cells(MIXED), null=0.2).transitions(4)
+    moves = HMM(LinkCandidates(MIXED), null=0.2).transitions(4)
     assert moves.shape == (5, 4)
     np.testing.assert_allclose(moves.sum(1), 0.8)
 
 
 def test_the_diagonal_prior_by_hand() -> None:
-    aligner = Diagonal(Cells([(["a", "b"], ["x", "y", "z"])]), null=0.1, tension=2.0)
+    aligner = Diagonal(LinkCandidates([(["a", "b"], ["x", "y", "z"])]), null=0.1, tension=2.0)
     found = aligner.expect().reshape(3, 3)
     first, second = math.exp(-2 * abs(1 / 2 - 2 / 3)), math.exp(-2 * abs(2 / 2 - 2 / 3))
     assert found[1].tolist() == pytest.approx([0.1, 0.9 * first / (first + second), 0.9 * second / (first + second)])
@@ -123,13 +123,13 @@ def test_the_tension_grows_where_links_are_on_the_diagonal(turn: bool) -> None:
     drawn = np.random.default_rng(0).integers(0, 30, (80, 6)).tolist()
     texts = [[f"w{number}" for number in row] for row in drawn]
     pairs = [(text, [word.upper() for word in (text[::-1] if turn else text)]) for text in texts]
-    aligner = Diagonal(Cells(pairs), tension=2.0)
+    aligner = Diagonal(LinkCandidates(pairs), tension=2.0)
     aligner.fit(6)
     assert (aligner.tension < 1.0) if turn else (aligner.tension > 4.0)
 
 
 def test_the_prior_keeps_distributions_below_one_and_zero_is_none() -> None:
-    cells = Cells(PAIRS)
+    cells = LinkCandidates(PAIRS)
     posteriors = IBM1(cells).expect()
     sums = []
     for prior in (0.0, 0.01):
@@ -143,10 +143,10 @@ def test_the_prior_keeps_distributions_below_one_and_zero_is_none() -> None:
 @pytest.mark.parametrize("name", ["ibm1", "diagonal", "hmm"])
 def test_pairs_with_a_blank_side_have_no_links_and_change_nothing(name: Any) -> None:
     blank: Any = [([], ["x"]), (["das"], []), ([], [])]
-    alone, beside = fitted(PAIRS, name).links(), fitted([blank[0], *PAIRS, *blank[1:]], name).links()
+    alone, beside = fit_aligner(PAIRS, name).links(), fit_aligner([blank[0], *PAIRS, *blank[1:]], name).links()
     assert beside == [frozenset(), *alone, frozenset(), frozenset()]
-    assert fitted(blank, name).links() == [frozenset()] * 3
-    assert fitted([], name).links() == []
+    assert fit_aligner(blank, name).links() == [frozenset()] * 3
+    assert fit_aligner([], name).links() == []
 
 
 @pytest.mark.parametrize("name", ["ibm1", "diagonal", "hmm"])
@@ -161,6 +161,6 @@ def test_both_directions_are_joined_and_case_does_not_count(name: Any) -> None:
 
 def test_what_cannot_be_is_named() -> None:
     with pytest.raises(ValueError, match=r"'giza'.*hmm"):
-        fitted(PAIRS, "giza")  # type: ignore[arg-type]
+        fit_aligner(PAIRS, "giza")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"1\.0"):
-        IBM1(Cells(PAIRS), null=1.0)
+        IBM1(LinkCandidates(PAIRS), null=1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from regard.alignment.links import Links
-from regard.alignment.symmetrise import Symmetrisation, symmetrise, turned
+from regard.alignment.symmetrise import Symmetrisation, symmetrise, transpose_links
 
 FORWARD: Links = frozenset({(0, 0), (1, 1), (1, 2), (4, 4)})
 BACKWARD: Links = frozenset({(0, 0), (1, 1), (2, 2), (3, 4), (6, 6)})
@@ -47,6 +47,6 @@ def test_all_lie_between_intersection_and_union(method: Symmetrisation) -> None:
 
 
 def test_turned_twice_is_the_same_and_an_unknown_method_is_named() -> None:
-    assert turned(turned(FORWARD)) == FORWARD
+    assert transpose_links(transpose_links(FORWARD)) == FORWARD
     with pytest.raises(ValueError, match=r"'grow'.*grow-diag-final-and"):
         symmetrise(FORWARD, BACKWARD, "grow")  # type: ignore[arg-type]

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from regard.bench.case import Machine
-from regard.bench.cases import NAMES, check, gated
-from regard.bench.gate import Finding, verify
-from regard.bench.network import Network
-from regard.bench.reading import Reading, Sizes
+from regard.bench.cases import NAMES, check_mechanisms, gate_cases
+from regard.bench.gate import GateResult, verify
+from regard.bench.graph_case import GraphCase
+from regard.bench.score_case import ScoreCase, Sizes
 from regard.cuda_capture import is_recording
 
 CPU = Machine(torch.device("cpu"), torch.float32, compiles=False)
@@ -21,7 +21,7 @@ SMALL = Sizes(2, 1, 5, 7, 3)
 
 @pytest.mark.parametrize("name", ["scaled_dot", "bilinear", "cosine", "graph"])
 def test_ours_pass(name: str) -> None:
-    findings = list(verify(gated([name], quick=True), CPU))
+    findings = list(verify(gate_cases([name], quick=True), CPU))
     assert {finding.dtype for finding in findings} == {"float32", "bfloat16"}
     assert [str(finding) for finding in findings if not finding.passed] == []
 
@@ -37,23 +37,23 @@ def test_ours_pass(name: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_red(spoil, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
-    ways = Reading.ways
+    ways = ScoreCase.ways
 
-    def spoiled(self: Reading, machine: Machine) -> dict[str, object]:
+    def spoiled(self: ScoreCase, machine: Machine) -> dict[str, object]:
         found = ways(self, machine)
         right = found["ours"]
         return {**found, "ours": lambda *inputs: spoil(right, inputs)}
 
-    monkeypatch.setattr(Reading, "ways", spoiled)
-    assert not all(finding.passed for finding in verify([Reading("scaled_dot", SMALL)], CPU))
+    monkeypatch.setattr(ScoreCase, "ways", spoiled)
+    assert not all(finding.passed for finding in verify([ScoreCase("scaled_dot", SMALL)], CPU))
 
 
 def test_on_a_gpu_what_is_recorded_is_looked_at_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = Reading("scaled_dot", SMALL)
+    case = ScoreCase("scaled_dot", SMALL)
     ways = case.ways(CPU)
     right = ways["ours"]
     ways["ours"] = lambda *inputs: right(*inputs) * (2 if is_recording() else 1)
-    monkeypatch.setattr(Reading, "ways", lambda *_: ways)
+    monkeypatch.setattr(ScoreCase, "ways", lambda *_: ways)
     monkeypatch.setattr(Machine, "cuda", property(lambda _: True))
     red = [finding for finding in verify([case], CPU) if not finding.passed]
     assert len(red) == 12  # output and three gradients in three precisions
@@ -61,14 +61,14 @@ def test_on_a_gpu_what_is_recorded_is_looked_at_too(monkeypatch: pytest.MonkeyPa
 
 
 def test_an_error_that_is_no_number_does_not_pass() -> None:
-    assert not Finding("case", "float32", "output", math.nan, 1.0).passed
-    assert Finding("case", "float32", "output", 1.0, 1.0).passed
+    assert not GateResult("case", "float32", "output", math.nan, 1.0).passed
+    assert GateResult("case", "float32", "output", 1.0, 1.0).passed
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_way_says_the_same(name: str) -> None:
     """Otherwise they are not to be timed beside each other."""
-    for case in gated([name], quick=True):
+    for case in gate_cases([name], quick=True):
         inputs = case.inputs(CPU.device)
         outputs: dict[str, Tensor] = {way: read(*inputs) for way, read in case.ways(CPU).items()}
         if "empty" in vars(case) and case.empty:  # type: ignore[attr-defined]
@@ -80,7 +80,7 @@ def test_every_way_says_the_same(name: str) -> None:
 
 
 def test_a_graph_has_a_node_that_reads_nobody() -> None:
-    edges = Network("graph", nodes=11, edges=20, heads=1, width=2).pairs(CPU.device)
+    edges = GraphCase("graph", nodes=11, edges=20, heads=1, width=2).pairs(CPU.device)
     assert edges.unique(dim=1).shape == (2, 20)
     assert 0 not in edges[1]
     assert edges.max() < 11
@@ -89,4 +89,4 @@ def test_a_graph_has_a_node_that_reads_nobody() -> None:
 
 def test_an_unknown_name_is_told_the_nearest() -> None:
     with pytest.raises(ValueError, match="'aditive' is timed; did you mean additive"):
-        check(["aditive"])
+        check_mechanisms(["aditive"])

@@ -8,8 +8,8 @@ from unittest.mock import MagicMock
 import pytest
 import torch
 
-from regard.bench.reading import Reading, Sizes
-from regard.bench.row import Row, recorded
+from regard.bench.row import CaseResult, captured_calls
+from regard.bench.score_case import ScoreCase, Sizes
 from regard.bench.table import summary
 from regard.bench.timing import Time, race
 
@@ -37,7 +37,7 @@ def test_on_a_gpu_all_ways_are_replayed_or_none_is(monkeypatch: pytest.MonkeyPat
     cuda, done = MagicMock(), []
     cuda.graph.return_value.__exit__.return_value = False
     monkeypatch.setattr(torch, "cuda", cuda)
-    replays = recorded({"ours": lambda: done.append("ours"), "plain": lambda: done.append("plain")})
+    replays = captured_calls({"ours": lambda: done.append("ours"), "plain": lambda: done.append("plain")})
     assert done == ["ours", "ours", "plain", "plain"]  # once beside, once recorded
     assert replays == dict.fromkeys(("ours", "plain"), cuda.CUDAGraph.return_value.replay)
     calls = iter([None, RuntimeError("operation not permitted")])
@@ -46,11 +46,11 @@ def test_on_a_gpu_all_ways_are_replayed_or_none_is(monkeypatch: pytest.MonkeyPat
         if (error := next(calls)) is not None:
             raise error
 
-    assert recorded({"ours": lambda: None, "plain": refused}) is None
+    assert captured_calls({"ours": lambda: None, "plain": refused}) is None
 
 
-def row(ours: Time, plain: Time) -> Row:
-    return Row(Reading("scaled_dot", Sizes(1, 1, 1, 1, 1)), False, {"ours": ours, "plain": plain}, {})
+def row(ours: Time, plain: Time) -> CaseResult:
+    return CaseResult(ScoreCase("scaled_dot", Sizes(1, 1, 1, 1, 1)), False, {"ours": ours, "plain": plain}, {})
 
 
 def test_verdicts() -> None:

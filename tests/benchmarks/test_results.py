@@ -11,7 +11,7 @@ from benchmarks.results import CLAIMS, measured, row_of, table, without_command
 
 from regard.recipes.library import shipped
 from regard.recipes.load import check
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.name)
@@ -31,7 +31,7 @@ def test_commands_are_recipes_with_keys_that_they_have(claim) -> None:  # type: 
     name, *overrides = shlex.split(claim.command)
     assert name in shipped()
     kept = [one for one in overrides if "PATH" not in one]
-    check(Document.read(shipped()[name]).overridden(kept), model=False)
+    check(RecipeDocument.read(shipped()[name]).overridden(kept), model=False)
     commands = claim.commands("/data", Path("runs"))
     assert len(commands) == len(claim.seeds)
     assert all("PATH" not in word for command in commands for word in command)

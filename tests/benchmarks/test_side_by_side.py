@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from benchmarks import side_by_side
-from regard.data.batching.feed import Place
+from regard.data.batching.feed import BatchPosition
 from regard.recipes.load import load
 from regard.runs.run import Run
 from regard.tasks.build import make_model
@@ -58,7 +58,7 @@ def test_a_compiled_step_is_the_step(backend: str, monkeypatch: pytest.MonkeyPat
     for compiled in (False, True):
         torch.manual_seed(0)
         machines = side_by_side.SideBySide([make_model(recipe, task) for _ in range(3)], task, compiled=compiled)
-        losses.append(machines.losses(feed.batch(Place(0, 0))))
+        losses.append(machines.losses(feed.batch(BatchPosition(0, 0))))
         losses[-1].sum().backward()
         slopes.append([part.grad for part in machines.parameters()])
     torch.testing.assert_close(losses[0], losses[1], atol=1e-5, rtol=1e-5)

@@ -19,7 +19,6 @@ from regard.nn import (
     Attention,
     AttentionOverAttention,
     Bilinear,
-    Blocks,
     Cells,
     Coattention,
     Concat,
@@ -28,16 +27,15 @@ from regard.nn import (
     Dot,
     DoublyStochastic,
     ExternalMemory,
-    Factored,
     Fertility,
     GlobalFertility,
     GraphAttention,
     Hard,
-    Heads,
     History,
     KeyValue,
+    LayerConfig,
     LayerState,
-    Learned,
+    LearnedPositions,
     LinearAligner,
     LocalM,
     LocalP,
@@ -47,19 +45,21 @@ from regard.nn import (
     Markov,
     MemoryHops,
     MultiHead,
+    NTMHeads,
+    NTMMemory,
+    PairFactors,
     PointerSentinel,
     Position,
-    Pruned,
     Recurrent,
     Rotary,
+    RowColumnLayer,
     ScaledDot,
     Score,
     ShallowFusion,
-    Sinusoidal,
-    Slots,
+    SinusoidalPositions,
+    SlotSoftmax,
     StructuredSelfAttention,
     Symmetry,
-    Tape,
     TransformerLayer,
 )
 from regard.nn.shared_memory import SharedMemory
@@ -154,7 +154,7 @@ ALIGNERS: dict[str, Callable[[], Aligner]] = {
     "local-m-held": lambda: LocalM(2, hold=True),
     "local-p": lambda: LocalP(C, window=2),
     "hard": Hard,
-    "slots": lambda: Slots(20),
+    "slots": lambda: SlotSoftmax(20),
 }
 PAST = [Markov, Fertility, lambda: History(2), lambda: LocationFeatures(3, reach=1)]
 
@@ -191,8 +191,8 @@ def graph(length: int) -> Inputs:
     return torch.randn(length, C), torch.randint(0, length, (2, 4 * length))
 
 
-def _blocks(**options: Any) -> Blocks:
-    return Blocks(dim=8, num_heads=2, dropout=0.0, **options)
+def _blocks(**options: Any) -> LayerConfig:
+    return LayerConfig(dim=8, num_heads=2, dropout=0.0, **options)
 
 
 MODULES: dict[str, ModuleCase] = {
@@ -221,8 +221,8 @@ MODULES: dict[str, ModuleCase] = {
         lambda: LSTMNCell(C, 5), lambda _: (torch.randn(B, 1, C),), lambda m, x, mask, _: m(x[0], m.start(B)), "none"
     ),
     "pointer-sentinel": ModuleCase(lambda: PointerSentinel(C), pointed, _pointer),
-    "sinusoidal": ModuleCase(lambda: Sinusoidal(C), words(), _unmasked, "none"),
-    "learned-positions": ModuleCase(lambda: Learned(30, C), words(), _unmasked, "none"),
+    "sinusoidal": ModuleCase(lambda: SinusoidalPositions(C), words(), _unmasked, "none"),
+    "learned-positions": ModuleCase(lambda: LearnedPositions(30, C), words(), _unmasked, "none"),
     "transformer-layer": ModuleCase(lambda: TransformerLayer(_blocks()), words(dim=8), _masked),
     "transformer-layer-rotary": ModuleCase(
         lambda: TransformerLayer(_blocks(rotary=True, norm="post")), words(dim=8), _masked
@@ -251,14 +251,14 @@ MODULES: dict[str, ModuleCase] = {
     ),
     "symmetry": ModuleCase(Symmetry, lambda n: (torch.rand(B, n, n), torch.rand(B, n, n)), _unmasked, "none"),
     "pruned": ModuleCase(
-        lambda: Pruned(3, C, row_units=2, column_units=2), lambda _: (torch.randn(B, 3, C),), _unmasked, "none"
+        lambda: RowColumnLayer(3, C, row_units=2, column_units=2), lambda _: (torch.randn(B, 3, C),), _unmasked, "none"
     ),
     "factored": ModuleCase(
-        lambda: Factored(3, C, factors=2), lambda _: tuple(torch.randn(2, B, 3, C)), _unmasked, "none"
+        lambda: PairFactors(3, C, factors=2), lambda _: tuple(torch.randn(2, B, 3, C)), _unmasked, "none"
     ),
     "heads-of-a-tape": ModuleCase(
-        lambda: Heads(C, 5), lambda n: (torch.randn(B, 1, C), torch.randn(B, n, 5)),
-        lambda m, x, mask, _: m(x[0], Tape(x[1])).read, "none",
+        lambda: NTMHeads(C, 5), lambda n: (torch.randn(B, 1, C), torch.randn(B, n, 5)),
+        lambda m, x, mask, _: m(x[0], NTMMemory(x[1])).read, "none",
     ),
     "shallow-fusion": ModuleCase(lambda: ShallowFusion(C, 5, source_dim=C), words(), _fused, "padding"),
     "external-memory": ModuleCase(

@@ -10,7 +10,7 @@ import pytest
 import regard
 from regard.predictor import load
 from regard.recipes.load import check
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.runs.folder import RunError
 from regard.runs.run import Run
 from regard.train.screen import Screen
@@ -93,7 +93,7 @@ def test_language_models_that_begin_texts_differently_are_refused(tmp_path: Path
         "train: {steps: 1, batch: {sentences: 2}}\ndecode: {strategy: greedy, max_length: 3}\n"
     )
     for name, batch in (("alone", "{sentences: 2}"), ("stream", "{sentences: 2, window: 4}")):
-        found = check(Document.parse(text, "book.yaml").overridden([f"train.batch={batch}"])).recipe
+        found = check(RecipeDocument.parse(text, "book.yaml").overridden([f"train.batch={batch}"])).recipe
         Trainer(found, Run(tmp_path / name), screen=Screen(quiet=True)).fit()
     assert asked("predict", tmp_path / "stream", "it was", "--ensemble", tmp_path / "stream").startswith("it was")
     alone = json.loads(asked("evaluate", tmp_path / "stream", "--split", "valid", "--json"))

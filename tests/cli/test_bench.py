@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from regard.bench.gate import Finding
+from regard.bench.gate import GateResult
 from regard.cli import app
 
 RUN = CliRunner(env={"COLUMNS": "200"})
@@ -30,8 +30,8 @@ def test_a_quick_run(tmp_path: Path) -> None:
 
 
 def test_a_red_gate_prints_no_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def red(*_: object) -> Iterator[Finding]:
-        yield Finding("graph, 3 edges, 2×1×1", "float32", "output", 0.5, 0.1)
+    def red(*_: object) -> Iterator[GateResult]:
+        yield GateResult("graph, 3 edges, 2×1×1", "float32", "output", 0.5, 0.1)
 
     monkeypatch.setattr("regard.bench.gate.verify", red)
     done = RUN.invoke(app, ["bench", "--quick", "--out", str(tmp_path)])

@@ -9,7 +9,7 @@ import pytest
 
 import regard
 from regard.cli import app
-from regard.tasks.splits import examples, prepared
+from regard.tasks.splits import encode_split, examples
 from tests.cli.command import RUN, asked, refused
 
 NAMES = ("Mara Belo", "Ivo", "Tessa Lin Kor", "Pim Dal", "Oro", "Sena Mir")
@@ -103,7 +103,7 @@ def test_answers_do_not_depend_on_the_batch(words: str) -> None:
 
 def test_letters_are_kept_beside_the_words(words: str) -> None:
     model = regard.load(words)
-    train = prepared(model.recipe, "train", model.task.encoders, Path(words).parent / ".cache")
+    train = encode_split(model.recipe, "train", model.task.encoders, Path(words).parent / ".cache")
     assert train is not None
     kinds = {name: type(kind).__name__ for name, kind in train.corpus.kinds.items()}
     assert kinds == {"text": "TokensField", "letters": "SpellingField", "tags": "TagsField"}

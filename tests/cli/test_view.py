@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import regard
-from regard.explain.panel import Heads, Parameters
+from regard.explain.panel import HeadsPanel, ParametersPanel
 from tests.cli.command import asked, refused
 from tests.view.pages import Page
 
@@ -62,10 +62,10 @@ def test_command_and_python_write_the_same_bytes(tmp_path: Path, suffix: str) ->
 
 def test_a_transformer_has_its_layers_heads_and_kinds() -> None:
     panels = {panel.title: panel for panel in regard.load("runs/transformer").view(TEXT).panels[1:]}
-    kinds = [panel.kind for panel in panels.values() if isinstance(panel, Heads)]
+    kinds = [panel.kind for panel in panels.values() if isinstance(panel, HeadsPanel)]
     assert sorted(kinds) == ["causal", "cross", "self"]
     for panel in panels.values():
-        assert isinstance(panel, Heads)
+        assert isinstance(panel, HeadsPanel)
         assert panel.weights.shape[:2] == (2, 2)
         assert len(panel.rows) == panel.weights.shape[2]
         assert len(panel.columns) == panel.weights.shape[3]
@@ -87,7 +87,7 @@ def test_states_of_recurrent_layers_and_parameters() -> None:
     assert "layer 1, from the end: hidden state" in printed
     assert "no recurrent layer" in refused("view", "runs/transformer", TEXT, "--states")
     (panel,) = regard.load("runs/bahdanau").parameters().panels
-    assert isinstance(panel, Parameters)
+    assert isinstance(panel, ParametersPanel)
     assert f"{int(panel.values.sum()):,} parameters" in asked("view", "runs/bahdanau", "--parameters")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from regard.compare.comparison import Comparison, compare
-from regard.compare.result import Result, Row
+from regard.compare.result import Result, ResultRow
 from regard.compare.trial import Trial
 
 
@@ -22,13 +22,13 @@ def result(trial: Trial, loss: float, *, seconds: float = 10.0) -> Result:
     return Result(trial, measures, curve, 200, 1234, seconds)
 
 
-def rows(compared: Comparison, loss: Callable[[int], float | None]) -> list[Row]:
+def rows(compared: Comparison, loss: Callable[[int], float | None]) -> list[ResultRow]:
     """The rows of a comparison whose n-th run ended with `loss(n)`; None for one that failed."""
     members: dict[tuple[tuple[str, str], ...], list[tuple[Trial, float | None]]] = {}
     for number, trial in enumerate(compared.trials):
         members.setdefault(trial.group, []).append((trial, loss(number)))
     return [
-        Row(
+        ResultRow(
             dict(group),
             len(trials),
             tuple(result(trial, value) for trial, value in trials if value is not None),

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from regard.data import DataError
-from regard.data.split import Part
+from regard.data.hash_split import Part
 from regard.systems.translation.date_formats import LANGUAGES, Format, formats
 from regard.systems.translation.dates import Dates
 from regard.systems.translation.digits import Digits

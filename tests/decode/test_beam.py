@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.decode import Ensemble, Generates, Hypothesis, Penalty, Search, generate, score
-from regard.decode.candidates import best
+from regard.decode.candidates import stable_topk
 from regard.decode.search import Strategy
 from regard.specials import BOS, PAD
 from tests.decode.toys import Copy, Markov, Random, sentences
@@ -241,7 +241,7 @@ def test_equals_go_by_id() -> None:
 def test_equals_are_looked_for_only_where_they_are() -> None:
     """One row with equals across the border, one without: both in the order of a stable sort."""
     values = torch.tensor([[1.0, 3.0, 3.0, 2.0, 3.0], [5.0, 1.0, 4.0, 3.0, 2.0]])
-    found, index = best(values, 2)
+    found, index = stable_topk(values, 2)
     assert index.tolist() == [[1, 2], [0, 2]]
     assert found.tolist() == [[3.0, 3.0], [5.0, 4.0]]
 
@@ -251,7 +251,7 @@ def test_the_best_of_many_rows_are_those_of_a_sort(size: int) -> None:
     """Many rows are looked through by columns; whole numbers give equals within and across them."""
     values = torch.randint(0, 4 * size, (40, size)).float()
     ordered, order = values.sort(dim=-1, descending=True, stable=True)
-    found, index = best(values, 15)
+    found, index = stable_topk(values, 15)
     assert torch.equal(found, ordered[:, :15])
     assert torch.equal(index, order[:, :15])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from regard.decode import Constrained, Ensemble, Prefix, Search, Trie, generate, score
+from regard.decode import ConstrainedModel, Ensemble, PrefixConstraint, Search, Trie, generate, score
 from tests.decode.toys import Markov, Random, sentences
 from tests.mechanism import assert_close
 
@@ -33,7 +33,7 @@ def test_only_the_set_is_said(strategy: str) -> None:
     model, (source, lengths) = Random(11), sentences(6, 11)
     n_best = 1 if strategy == "greedy" else 5
     search = Search(strategy=strategy, n_best=n_best)  # type: ignore[arg-type]
-    for row, found in enumerate(generate(Constrained(model, Trie(SET)), source, lengths, search)):
+    for row, found in enumerate(generate(ConstrainedModel(model, Trie(SET)), source, lengths, search)):
         assert all(made.finished for made in found)
         assert {made.tokens for made in found} <= ENDED
         if strategy == "beam":
@@ -46,7 +46,7 @@ def test_only_the_set_is_said(strategy: str) -> None:
 def test_a_beam_over_the_set_is_scoring_it() -> None:
     model, (source, lengths) = Random(11), sentences(4, 11)
     search = Search(n_best=5, length_penalty="none")
-    for row, found in enumerate(generate(Constrained(model, Trie(SET)), source, lengths, search)):
+    for row, found in enumerate(generate(ConstrainedModel(model, Trie(SET)), source, lengths, search)):
         each = (source[row : row + 1].repeat(5, 1), lengths[row : row + 1].repeat(5), sorted(ENDED))
         ranked = sorted(score(model, *each), key=lambda made: -made.score)
         assert [made.tokens for made in found] == [made.tokens for made in ranked]
@@ -54,7 +54,7 @@ def test_a_beam_over_the_set_is_scoring_it() -> None:
 
 def test_a_constraint_in_an_ensemble() -> None:
     source, lengths = sentences(3, 11)
-    model = Ensemble([Constrained(Random(11), Trie(SET)), Random(11)], average="log_probabilities")
+    model = Ensemble([ConstrainedModel(Random(11), Trie(SET)), Random(11)], average="log_probabilities")
     for found in generate(model, source, lengths, Search(n_best=2)):
         assert {made.tokens for made in found} <= ENDED
 
@@ -64,7 +64,7 @@ def test_prefixes(strategy: str) -> None:
     model, (source, lengths) = Random(11), sentences(3, 11)
     prefixes = [[7, 4], [], [5, 5, 9]]
     search = Search(strategy=strategy, n_best=1 if strategy == "greedy" else 3, max_length=6)  # type: ignore[arg-type]
-    found = generate(Constrained(model, Prefix(prefixes)), source, lengths, search)
+    found = generate(ConstrainedModel(model, PrefixConstraint(prefixes)), source, lengths, search)
     for prefix, row in zip(prefixes, found, strict=True):
         assert len(row) == search.n_best
         assert all(list(made.tokens[: len(prefix)]) == prefix for made in row)
@@ -75,7 +75,7 @@ def test_prefixes(strategy: str) -> None:
 def test_prompts_of_a_language_model() -> None:
     on = torch.softmax(torch.randn(9, 9), -1)
     search = Search(strategy="sample", n_best=2, max_length=5, min_length=5)
-    four, five = generate(Constrained(Markov(on), Prefix([[4], [5, 6]])), batch=2, search=search)
+    four, five = generate(ConstrainedModel(Markov(on), PrefixConstraint([[4], [5, 6]])), batch=2, search=search)
     assert len(four) == len(five) == 2
     assert all(made.tokens[:1] == (4,) for made in four)
     assert all(made.tokens[:2] == (5, 6) for made in five)
@@ -123,9 +123,9 @@ def test_wrong_use() -> None:
     with pytest.raises(ValueError, match="allowed output 1 needs ids"):
         Trie([[4], [4, EOS, 5]])
     with pytest.raises(ValueError, match="holds id 12; the model's vocabulary has 11"):
-        generate(Constrained(Random(11), Trie([[12]])), source, lengths)
+        generate(ConstrainedModel(Random(11), Trie([[12]])), source, lengths)
     with pytest.raises(ValueError, match="got 1 prefixes for 2 rows"):
-        generate(Constrained(Random(11), Prefix([[4]])), source, lengths)
+        generate(ConstrainedModel(Random(11), PrefixConstraint([[4]])), source, lengths)
     with pytest.raises(ValueError, match="at least one model"):
         Ensemble([])
     with pytest.raises(ValueError, match=r"their.* have \[11, 13\] tokens"):
@@ -135,4 +135,4 @@ def test_wrong_use() -> None:
     with pytest.raises(ValueError, match=r"call model\.eval"):
         generate(Ensemble([Random(11), Random(11).train()]), source, lengths)
     with pytest.raises(ValueError, match=r"call model\.eval"):
-        generate(Constrained(Random(11).train(), Trie(SET)), source, lengths)
+        generate(ConstrainedModel(Random(11).train(), Trie(SET)), source, lengths)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.decode import LanguageModel, ctc_beam_search, ctc_frames, ctc_greedy
+from regard.decode import FusionLanguageModel, ctc_beam_search, ctc_frames, ctc_greedy
 from regard.ops import ctc_alignment
 from tests.decode.toys import Markov, Random
 from tests.mechanism import assert_close
@@ -168,7 +168,7 @@ def test_a_language_model_ranks_transcripts() -> None:
     """score = log p_ctc + α log p_lm with EOS + β |y|, for every transcript there is."""
     log_probs, model, alpha, beta = emissions(2, 5, 3), markov(9), 0.7, 0.4
     ids = [0, 4, 7]
-    fusion = LanguageModel(model, alpha, beta, ids)
+    fusion = FusionLanguageModel(model, alpha, beta, ids)
     for row, found in zip(
         log_probs, ctc_beam_search(log_probs, beam_size=99, n_best=99, language_model=fusion), strict=True
     ):
@@ -193,9 +193,13 @@ class Sourceless(Random):
 
 def test_a_recurrent_language_model_reads_each_prefix_from_its_parent() -> None:
     model, log_probs, lengths = Sourceless(11), emissions(4, 17, 11, 1.5), torch.tensor([17, 5, 0, 11])
-    found = ctc_beam_search(log_probs, lengths, beam_size=6, n_best=6, language_model=LanguageModel(model, 0.6, 0.2))
+    found = ctc_beam_search(
+        log_probs, lengths, beam_size=6, n_best=6, language_model=FusionLanguageModel(model, 0.6, 0.2)
+    )
     alone = [
-        ctc_beam_search(row[None, :length], beam_size=6, n_best=6, language_model=LanguageModel(model, 0.6, 0.2))[0]
+        ctc_beam_search(row[None, :length], beam_size=6, n_best=6, language_model=FusionLanguageModel(model, 0.6, 0.2))[
+            0
+        ]
         for row, length in zip(log_probs, lengths, strict=True)
     ]
     for made, other in zip(itertools.chain(*found), itertools.chain(*alone), strict=True):
@@ -214,7 +218,7 @@ def test_a_language_model_that_forbids_a_symbol_wins() -> None:
     table[:, [0, 2]] = 0.0
     table[:, 5] = 0.0
     log_probs = torch.tensor([[[0.1, 0.0, 0.0, 0.0, 0.3, 0.6]]]).double().log()
-    [found] = ctc_beam_search(log_probs, n_best=4, language_model=LanguageModel(Markov(table), 1.0))
+    [found] = ctc_beam_search(log_probs, n_best=4, language_model=FusionLanguageModel(Markov(table), 1.0))
     assert {made.tokens for made in found} == {(), (4,)}
 
 
@@ -231,8 +235,8 @@ def test_wrong_use_is_named() -> None:
     with pytest.raises(ValueError, match="one transcript per row"):
         ctc_frames(log_probs, [[1]])
     with pytest.raises(ValueError, match="one token per symbol, 4; got 2"):
-        ctc_beam_search(log_probs, language_model=LanguageModel(markov(9), ids=[1, 2]))
+        ctc_beam_search(log_probs, language_model=FusionLanguageModel(markov(9), ids=[1, 2]))
     with pytest.raises(ValueError, match="token 12 of the language model, which has 9"):
-        ctc_beam_search(log_probs, language_model=LanguageModel(markov(9), ids=[1, 2, 4, 12]))
+        ctc_beam_search(log_probs, language_model=FusionLanguageModel(markov(9), ids=[1, 2, 4, 12]))
     with pytest.raises(ValueError, match=r"model\.eval"):
-        ctc_beam_search(log_probs, language_model=LanguageModel(Sourceless(4).train()))
+        ctc_beam_search(log_probs, language_model=FusionLanguageModel(Sourceless(4).train()))

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.decode import Constrained, Ensemble, JointCTC, Search, Trie, generate, score
+from regard.decode import ConstrainedModel, Ensemble, JointCTC, Search, Trie, generate, score
 from regard.ops import ctc_alignment
 from tests.decode.test_ctc import all_transcripts
 from tests.decode.toys import Random, sentences
@@ -118,7 +118,7 @@ def test_outputs_that_no_path_gives_are_never_there() -> None:
 def test_it_is_a_model_like_any_other() -> None:
     (source, lengths), log_probs = sentences(2, SIZE), heard(2, 8)
     model = joint(log_probs, 0.4)
-    [found, _] = generate(Constrained(model, Trie([[4, 5], [6]])), source, lengths, Search(n_best=2))
+    [found, _] = generate(ConstrainedModel(model, Trie([[4, 5], [6]])), source, lengths, Search(n_best=2))
     assert {made.output for made in found} == {(4, 5), (6,)}
     assert found[0].alignment is not None
     assert found[0].alignment.shape == (len(found[0].tokens), int(lengths[0]))

@@ -11,11 +11,11 @@ from regard.decode import Hypothesis, Penalty, Search, generate
 from regard.decode.request import Request
 from regard.engines import make_engine
 from regard.models import Transformer
-from regard.nn.transformer_layer import Blocks
+from regard.nn.transformer_layer import LayerConfig
 
 
 def model() -> Transformer:
-    return Transformer(11, 13, Blocks(dim=6, num_heads=2), num_layers=1)
+    return Transformer(11, 13, LayerConfig(dim=6, num_heads=2), num_layers=1)
 
 
 def test_a_missing_package_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

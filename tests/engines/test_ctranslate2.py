@@ -15,7 +15,7 @@ from regard.cli import app
 from regard.decode import Hypothesis, Search, generate
 from regard.engines import CTranslate2
 from regard.models import Transformer
-from regard.nn.transformer_layer import Blocks
+from regard.nn.transformer_layer import LayerConfig
 from tests.train.tiny import train
 
 pytest.importorskip("ctranslate2", reason="ctranslate2 is not installed: pip install 'regard[ctranslate2]'")
@@ -34,7 +34,7 @@ def model(*, sure: float = 2.0, source_size: int = 11, target_size: int = 13, **
     torch.manual_seed(1)
     blocks = {"dim": 16, "num_heads": 4, "hidden_dim": 24}
     blocks |= {name: arguments.pop(name) for name in ("norm", "activation") if name in arguments}
-    made = Transformer(source_size, target_size, Blocks(**blocks), num_layers=2, **arguments)
+    made = Transformer(source_size, target_size, LayerConfig(**blocks), num_layers=2, **arguments)
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from regard.engines.layout import PLACES, Layout
+from regard.engines.layout import PLACES, TransformerLayout
 from regard.models import Bahdanau, Transformer
 from regard.models.build import build
-from regard.nn.transformer_layer import Blocks
+from regard.nn.transformer_layer import LayerConfig
 from regard.ops import sinusoidal_positions
 
-BLOCKS = Blocks(dim=6, num_heads=2, hidden_dim=10)
+BLOCKS = LayerConfig(dim=6, num_heads=2, hidden_dim=10)
 
 PARTS = {
     "self_attention": ("layer_norm", "linear_0", "linear_1"),
@@ -39,8 +39,8 @@ def names(*, norm: str, layers: int) -> set[str]:
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_the_names_are_those_of_the_specification(norm: str) -> None:
-    model = Transformer(11, 13, Blocks(dim=6, num_heads=2, norm=norm), num_layers=2)
-    layout = Layout.of(model)
+    model = Transformer(11, 13, LayerConfig(dim=6, num_heads=2, norm=norm), num_layers=2)
+    layout = TransformerLayout.of(model)
     assert set(layout.weights) == names(norm=norm, layers=2)
     assert (layout.num_layers, layout.num_heads, layout.pre_norm) == (2, 2, norm == "pre")
     assert (layout.sizes, layout.epsilon) == ((11, 13), 1e-5)
@@ -48,14 +48,14 @@ def test_the_names_are_those_of_the_specification(norm: str) -> None:
 
 def test_every_parameter_is_handed_over_once() -> None:
     model = Transformer(11, 13, BLOCKS, num_layers=2, positions="learned", max_length=7, tied="none")
-    handed = sum(weight.numel() for weight in Layout.of(model).weights.values())
+    handed = sum(weight.numel() for weight in TransformerLayout.of(model).weights.values())
     beyond = 2 * 6  # a place after the last, on both sides
     assert handed - beyond == sum(parameter.numel() for parameter in model.parameters())
 
 
 def test_maps_of_one_input_are_one_matrix() -> None:
     model = Transformer(11, 13, BLOCKS, num_layers=1, tied="none")
-    weights, layer = Layout.of(model).weights, model.decoder.layers[0]
+    weights, layer = TransformerLayout.of(model).weights, model.decoder.layers[0]
     query, key, value = weights["decoder/layer_0/self_attention/linear_0/weight"].split(6)
     assert torch.equal(query, layer.attention.score.query_map.weight.cpu())
     assert torch.equal(key, layer.attention.score.key_map.weight.cpu())
@@ -68,26 +68,28 @@ def test_maps_of_one_input_are_one_matrix() -> None:
 
 
 def test_tied_embeddings_are_handed_over_under_each_name() -> None:
-    weights = Layout.of(Transformer(11, 11, BLOCKS, num_layers=1, tied="all")).weights
+    weights = TransformerLayout.of(Transformer(11, 11, BLOCKS, num_layers=1, tied="all")).weights
     assert torch.equal(weights["encoder/embeddings_0/weight"], weights["decoder/embeddings/weight"])
     assert torch.equal(weights["decoder/projection/weight"], weights["decoder/embeddings/weight"])
 
 
 def test_positions_are_a_table_or_a_turn() -> None:
-    sines = Layout.of(Transformer(11, 13, BLOCKS, num_layers=1))
+    sines = TransformerLayout.of(Transformer(11, 13, BLOCKS, num_layers=1))
     table = sines.weights["encoder/position_encodings/encodings"]
     assert torch.equal(table[:PLACES], sinusoidal_positions(PLACES, 6, device="cpu"))
     assert (sines.places, sines.rotary_base) == (PLACES, None)
-    learned = Layout.of(Transformer(11, 13, BLOCKS, num_layers=1, positions="learned", max_length=7))
+    learned = TransformerLayout.of(Transformer(11, 13, BLOCKS, num_layers=1, positions="learned", max_length=7))
     assert learned.places == 7
-    rotary = Layout.of(Transformer(11, 13, Blocks(dim=8, num_heads=2), num_layers=1, positions="rotary"))
+    rotary = TransformerLayout.of(
+        Transformer(11, 13, LayerConfig(dim=8, num_heads=2), num_layers=1, positions="rotary")
+    )
     assert (rotary.places, rotary.rotary_base) == (None, 10000.0)
     assert not any("position_encodings" in name for name in rotary.weights)
 
 
 def test_other_models_are_refused_in_a_sentence() -> None:
     with pytest.raises(ValueError, match="runs encoder-decoder Transformers; Bahdanau is none, leave the engine out"):
-        Layout.of(Bahdanau(11, 13))
+        TransformerLayout.of(Bahdanau(11, 13))
     other = build("transformer", 11, 13, dim=8, num_heads=2, num_layers=1, score="additive")
     with pytest.raises(ValueError, match="attends by scaled dot products; the score of this Transformer is Additive"):
-        Layout.of(other)
+        TransformerLayout.of(other)

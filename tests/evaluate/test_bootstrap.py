@@ -9,7 +9,7 @@ import pytest
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
 
-from regard.evaluate import Recounted, Tally, bleu, bleu_tally, exact_match_tally, metric, paired_bootstrap
+from regard.evaluate import RecomputedMetric, Tally, bleu, bleu_tally, exact_match_tally, metric, paired_bootstrap
 
 WORDS = ("a", "man", "woman", "dog", "rides", "runs", "sits", "red", "blue", "on", "the", "beach", "street", "near")
 
@@ -100,7 +100,7 @@ def test_a_tally_and_a_callable_agree() -> None:
     references = [[text] for text in TRUTH]
     by_sum = paired_bootstrap(bleu_tally(BAD, TRUTH), bleu_tally(GOOD, TRUTH), samples=20, seed=7)
     recounted = paired_bootstrap(
-        Recounted(bleu, BAD, references), Recounted(bleu, GOOD, references), samples=20, seed=7
+        RecomputedMetric(bleu, BAD, references), RecomputedMetric(bleu, GOOD, references), samples=20, seed=7
     )
     assert recounted[:-1] == pytest.approx(by_sum[:-1])
 

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from regard.evaluate import Weighing, align_words, meteor, meteor_tally, metric
+from regard.evaluate import MeteorParameters, align_words, meteor, meteor_tally, metric
 
 SENSES = {"car": {"1"}, "automobile": {"1"}, "auto": {"1", "2"}, "quick": {"3"}, "fast": {"3"}}
 
@@ -79,7 +79,7 @@ def test_weights_can_be_those_of_another_version() -> None:
     found = metric("meteor", weighing=[0.5, 1.0, 0.0])(["a b"], ["a b c d"])
     assert found.value == pytest.approx(2 / 3)  # the plain F1 of P = 1 and R = 1/2
     assert "a:0.5|b:1.0|g:0.0" in found.signature
-    assert Weighing()(1, 1, 1, 1) == 0.5
+    assert MeteorParameters()(1, 1, 1, 1) == 0.5
     with pytest.raises(ValueError, match=r"weighing must be \(alpha, beta, gamma\); got \[0.5\]"):
         meteor(["a"], ["a"], weighing=[0.5])
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import regard.evaluate as evaluate
-from regard.evaluate import METRICS, Score, metric
+from regard.evaluate import METRICS, MetricResult, metric
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -55,8 +55,8 @@ def test_wrong_names_are_one_sentence_with_the_nearest() -> None:
 
 
 def test_a_score_prints_four_digits() -> None:
-    assert str(Score("BLEU", 100.0, "a:b", 1)) == "BLEU 100.0 (a:b)"
-    assert str(Score("WER", 0.31143, "a:b", 1)) == "WER 0.3114 (a:b)"
+    assert str(MetricResult("BLEU", 100.0, "a:b", 1)) == "BLEU 100.0 (a:b)"
+    assert str(MetricResult("WER", 0.31143, "a:b", 1)) == "WER 0.3114 (a:b)"
 
 
 def test_public_names_exist_and_the_floor_stands_alone() -> None:

@@ -5,21 +5,23 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from regard.explain.guided import GuidedMLP, Labelled, equal_weights, guided_accuracy, weights_of
+from regard.explain.guided_mlp import GuidedMLP, LabelledTexts, equal_weights, guided_accuracy, weights_of
 from regard.explain.rival import rivalry, train_rival
-from regard.explain.subject import Subject, Texts
+from regard.explain.subject import Subject, SubjectBatch
 from tests.mechanism import assert_close
 
 SIZE, WIDTH, WORDS = 11, 6, 5
 
 
-def pointed(count: int, seed: int) -> tuple[Labelled, Tensor]:
+def pointed(count: int, seed: int) -> tuple[LabelledTexts, Tensor]:
     """Texts whose label is that of one word, even or odd, and weights [B, T] that point at it."""
     generator = torch.Generator().manual_seed(seed)
     ids = torch.randint(1, SIZE, (count, WORDS), generator=generator)
     place = torch.randint(WORDS, (count, 1), generator=generator)
     labels = ids.gather(1, place).squeeze(1) % 2
-    return Labelled(Texts(ids, torch.full((count,), WORDS)), labels), torch.zeros(count, WORDS).scatter(1, place, 1.0)
+    return LabelledTexts(SubjectBatch(ids, torch.full((count,), WORDS)), labels), torch.zeros(count, WORDS).scatter(
+        1, place, 1.0
+    )
 
 
 class Classifier(nn.Module):
@@ -32,7 +34,7 @@ class Classifier(nn.Module):
         self.output = nn.Linear(WIDTH, 2, bias=False)
 
     def subject(self) -> Subject:
-        def attend(encoded: tuple[Tensor, Texts]) -> Tensor:
+        def attend(encoded: tuple[Tensor, SubjectBatch]) -> Tensor:
             states, texts = encoded
             return self.score(states).mT.masked_fill(~texts.inside.unsqueeze(1), -torch.inf).softmax(-1)
 
@@ -42,7 +44,7 @@ class Classifier(nn.Module):
             attend=attend,
             answer=lambda encoded, weights: self.output((weights @ encoded[0]).squeeze(1)).softmax(-1),
             repeat=lambda encoded, rows: (encoded[0][rows], encoded[1].rows(rows)),
-            read=lambda inputs: Texts(torch.zeros(1, 1, dtype=torch.long), torch.ones(1, dtype=torch.long)),
+            read=lambda inputs: SubjectBatch(torch.zeros(1, 1, dtype=torch.long), torch.ones(1, dtype=torch.long)),
             words=list,
             names=("even", "odd"),
         )
@@ -56,7 +58,7 @@ def test_the_guided_network_by_hand() -> None:
         for layer in (model.hidden, model.output):
             layer.weight.copy_(torch.eye(2))
             layer.bias.zero_()
-    texts = Texts(torch.tensor([[1, 2, 0]]), torch.tensor([2]))
+    texts = SubjectBatch(torch.tensor([[1, 2, 0]]), torch.tensor([2]))
     found = model(texts, torch.tensor([[0.25, 0.75, 0.0]]))
     assert_close(found, (0.25 * torch.tensor([[0.5, -1.0]]).tanh() + 0.75 * torch.tensor([[2.0, 0.0]]).tanh()).tolist())
     with torch.no_grad():

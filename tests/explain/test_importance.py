@@ -14,7 +14,7 @@ from regard.explain.importance import MEASURES, _integrated, answers, attention,
 from regard.explain.interventions import adversary, permuted, uniform
 from regard.explain.rollout import flow, rollout, weighted_norms
 from regard.explain.study import study
-from regard.explain.subject import Subject, Texts
+from regard.explain.subject import Subject, SubjectBatch
 
 SIZE, WIDTH = 13, 5
 
@@ -25,19 +25,19 @@ def subject(seed: int = 0, reads: int = 2) -> Subject:
     words = nn.Embedding(SIZE, WIDTH, padding_idx=0, dtype=torch.float64)
     scores, output = torch.randn(WIDTH, reads, dtype=torch.float64), torch.randn(WIDTH, 3, dtype=torch.float64)
 
-    def attend(encoded: tuple[Tensor, Texts]) -> Tensor:
+    def attend(encoded: tuple[Tensor, SubjectBatch]) -> Tensor:
         states, texts = encoded
         energy = (states @ scores).mT.masked_fill(~texts.inside.unsqueeze(1), -torch.inf)  # [B, N, T]
         return energy.softmax(-1).nan_to_num()
 
-    def answer(encoded: tuple[Tensor, Texts], weights: Tensor) -> Tensor:
+    def answer(encoded: tuple[Tensor, SubjectBatch], weights: Tensor) -> Tensor:
         return ((weights @ encoded[0]).mean(1) @ output).softmax(-1)
 
-    def read(inputs: object) -> Texts:
+    def read(inputs: object) -> SubjectBatch:
         ids = [[1 + ord(letter) % (SIZE - 1) for letter in given] for given in inputs]  # type: ignore[attr-defined]
         size = max(map(len, ids))
         padded = torch.tensor([row + [0] * (size - len(row)) for row in ids])
-        return Texts(padded, torch.tensor([len(row) for row in ids]))
+        return SubjectBatch(padded, torch.tensor([len(row) for row in ids]))
 
     return Subject(
         embedding=words,
@@ -51,7 +51,7 @@ def subject(seed: int = 0, reads: int = 2) -> Subject:
     )
 
 
-TEXTS = Texts(torch.tensor([[3, 7, 4, 9, 11, 2], [5, 6, 12, 0, 0, 0]]), torch.tensor([6, 3]))
+TEXTS = SubjectBatch(torch.tensor([[3, 7, 4, 9, 11, 2], [5, 6, 12, 0, 0, 0]]), torch.tensor([6, 3]))
 
 
 def test_the_gradient_is_that_of_the_weighted_sum() -> None:
@@ -97,7 +97,7 @@ def test_integrated_gradients_are_complete() -> None:
 def test_leaving_out_is_deleting() -> None:
     model = subject()
     found = leave_one_out(model, TEXTS)
-    without = model.probabilities(Texts(torch.tensor([[3, 4, 9, 11, 2]]), torch.tensor([5])))
+    without = model.probabilities(SubjectBatch(torch.tensor([[3, 4, 9, 11, 2]]), torch.tensor([5])))
     torch.testing.assert_close(found[0, 1], (without - model.probabilities(TEXTS)[:1]).abs().mean())
     assert not found[1, 3:].any()
 
@@ -106,7 +106,7 @@ def test_leaving_out_is_deleting() -> None:
 def test_alone_is_as_in_a_batch_and_padding_changes_nothing(name: str) -> None:
     model, measure = subject(), MEASURES[name]
     together = measure(model, TEXTS)
-    alone = measure(model, Texts(TEXTS.ids[1:, :3], TEXTS.lengths[1:]))
+    alone = measure(model, SubjectBatch(TEXTS.ids[1:, :3], TEXTS.lengths[1:]))
     torch.testing.assert_close(together[1, :3], alone[0])
     assert not together[1, 3:].any()
 
@@ -118,7 +118,7 @@ def test_equal_and_permuted_weights() -> None:
     expected = variation(model.answer((states, texts), equal), model.probabilities(TEXTS))
     torch.testing.assert_close(uniform(model, TEXTS), expected)
     assert (permuted(model, TEXTS, draws=9) > 0).all()
-    one_word = Texts(torch.tensor([[3]]), torch.tensor([1]))
+    one_word = SubjectBatch(torch.tensor([[3]]), torch.tensor([1]))
     assert permuted(model, one_word, draws=3).item() == uniform(model, one_word).item() == 0
 
 
@@ -144,7 +144,7 @@ def test_erasing_the_first_words_by_hand() -> None:
     def fall(first: list[int], second: list[int]) -> Tensor:
         size = max(len(first), len(second))
         ids = torch.tensor([row + [0] * (size - len(row)) for row in (first, second)])
-        left = model.probabilities(Texts(ids, torch.tensor([len(first), len(second)])))
+        left = model.probabilities(SubjectBatch(ids, torch.tensor([len(first), len(second)])))
         return (whole - left.gather(1, chosen)).squeeze(1)
 
     torch.testing.assert_close(found.comprehensiveness[:, 0], fall([7, 4, 9, 11, 2], [6, 12]))

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from regard.explain.panel import Curves
-from regard.explain.recurrent import recurrent_reads, state_panels, walked
+from regard.explain.panel import CurvesPanel
+from regard.explain.recurrent import recurrent_reads, recurrent_trace, state_panels
 from tests.mechanism import assert_close
 
 
@@ -18,7 +18,7 @@ def test_a_walk_is_what_torch_computes(kind: type[nn.RNNBase], bias: bool) -> No
     x, state = torch.randn(2, 7, 3), torch.randn(4, 2, 5)
     start = (state, torch.randn(4, 2, 5)) if kind is nn.LSTM else state
     outputs, ends = layers(x, start)
-    found = walked(layers, x, start)
+    found = recurrent_trace(layers, x, start)
     assert_close(torch.cat([found[2]["hidden state"], found[3]["hidden state"]], -1), outputs, tolerance=1e-6)
     if kind is nn.LSTM:
         assert_close(found[0]["cell"][:, -1], ends[1][0], tolerance=1e-6)
@@ -30,7 +30,7 @@ def test_panels_are_of_the_first_sequence_with_its_words() -> None:
     with recurrent_reads(model) as reads:
         model["encoder"](torch.randn(2, 3, 3))
     gates, hidden, cell = state_panels(reads, ["a", "long", "story"])
-    assert isinstance(gates, Curves)
+    assert isinstance(gates, CurvesPanel)
     assert gates.rows == ("input gate", "forget gate", "output gate")
     assert gates.columns == hidden.columns == ("a", "long", "story")
     assert hidden.values.shape == cell.values.shape == (48, 3)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.models import (
-    Attending,
+    AttentionConfig,
     Bahdanau,
     Bidirectional,
     CharRNN,
@@ -21,8 +21,8 @@ from regard.models import (
     Transformer,
     TransformerLM,
 )
-from regard.models.outputs import log_softmax
-from regard.nn import Blocks, Cells
+from regard.models.model_output import log_softmax
+from regard.nn import Cells, LayerConfig
 from regard.specials import BOS, EOS
 from regard.systems.language_model.lstmn_lm import LSTMNLM
 from regard.systems.language_model.pointer_lm import PointerLM
@@ -31,13 +31,13 @@ SOURCE, TARGET = 11, 13
 WIDTHS: dict[str, Any] = {"embedding_dim": 6, "hidden_dim": 8}
 DEEP = Cells(kind="lstm", num_layers=2)
 TERMS = ("position", "markov", "fertility")
-PRE = Blocks(dim=8, num_heads=2, hidden_dim=7, dropout=0.0, activation="gelu")
-POST = Blocks(dim=8, num_heads=2, hidden_dim=7, dropout=0.0, norm="post")
+PRE = LayerConfig(dim=8, num_heads=2, hidden_dim=7, dropout=0.0, activation="gelu")
+POST = LayerConfig(dim=8, num_heads=2, hidden_dim=7, dropout=0.0, norm="post")
 
 
 def additive(dim: int, num_heads: int) -> Any:
     """A Transformer's score that is no inner product."""
-    return Attending(num_heads=num_heads, hidden_dim=5).make_score(dim, dim)
+    return AttentionConfig(num_heads=num_heads, hidden_dim=5).make_score(dim, dim)
 
 
 def bahdanau(**options: Any) -> Bahdanau:
@@ -55,16 +55,16 @@ ENCODER_DECODERS: dict[str, Callable[[], Any]] = {
     "seq2seq input": lambda: Seq2Seq(SOURCE, TARGET, **WIDTHS, context="input", cells="gru"),
     "bahdanau": bahdanau,
     "bahdanau deep tied": lambda: bahdanau(cells=DEEP, tied=True),
-    "bahdanau heads": lambda: bahdanau(attention=Attending(num_heads=2)),
-    "bahdanau key-value": lambda: bahdanau(attention=Attending(key_value=True)),
-    "bahdanau terms": lambda: bahdanau(attention=Attending(terms=TERMS)),
+    "bahdanau heads": lambda: bahdanau(attention=AttentionConfig(num_heads=2)),
+    "bahdanau key-value": lambda: bahdanau(attention=AttentionConfig(key_value=True)),
+    "bahdanau terms": lambda: bahdanau(attention=AttentionConfig(terms=TERMS)),
     "luong": luong,
     "luong deep bidirectional": lambda: luong(cells=DEEP, bidirectional=True),
-    "luong parallel": lambda: luong(feeding=False, attention=Attending(score="dot")),
-    "luong parallel terms": lambda: luong(feeding=False, attention=Attending(terms=TERMS)),
-    "luong local-m": lambda: luong(attention=Attending(score="dot", align={"name": "local_m", "window": 1})),
-    "luong local-p": lambda: luong(feeding=False, attention=Attending(score="concat", align="local_p")),
-    "luong location": lambda: luong(attention=Attending(score="location")),
+    "luong parallel": lambda: luong(feeding=False, attention=AttentionConfig(score="dot")),
+    "luong parallel terms": lambda: luong(feeding=False, attention=AttentionConfig(terms=TERMS)),
+    "luong local-m": lambda: luong(attention=AttentionConfig(score="dot", align={"name": "local_m", "window": 1})),
+    "luong local-p": lambda: luong(feeding=False, attention=AttentionConfig(score="concat", align="local_p")),
+    "luong location": lambda: luong(attention=AttentionConfig(score="location")),
     "simple": lambda: SimpleAttention(SOURCE, TARGET, **WIDTHS),
     "bidirectional": lambda: Bidirectional(bahdanau(), Bahdanau(TARGET, SOURCE, **WIDTHS)),
     "lstmn deep": lambda: LSTMNSeq2Seq(SOURCE, TARGET, **WIDTHS),
@@ -77,16 +77,18 @@ ENCODER_DECODERS: dict[str, Callable[[], Any]] = {
     ),
     "transformer rotary": lambda: Transformer(SOURCE, TARGET, PRE, num_layers=2, positions="rotary"),
     "transformer additive": lambda: Transformer(
-        SOURCE, TARGET, Blocks(dim=8, num_heads=2, hidden_dim=7, dropout=0.0, score=additive), num_layers=1
+        SOURCE, TARGET, LayerConfig(dim=8, num_heads=2, hidden_dim=7, dropout=0.0, score=additive), num_layers=1
     ),
 }
 LANGUAGE_MODELS: dict[str, Callable[[], Any]] = {
     "language model": lambda: LanguageModel(TARGET, **WIDTHS, cells=DEEP),
     "language model elman tied": lambda: LanguageModel(TARGET, embedding_dim=8, hidden_dim=8, cells="elman", tied=True),
     "char-rnn": lambda: CharRNN(TARGET, **WIDTHS),
-    "char-rnn attention": lambda: CharRNN(TARGET, **WIDTHS, attention=Attending().make_score),
-    "char-rnn window": lambda: CharRNN(TARGET, **WIDTHS, attention=Attending(score="dot").make_score, window=2),
-    "char-rnn next": lambda: CharRNN(TARGET, **WIDTHS, attention=Attending().make_score, window=3, pairing="next"),
+    "char-rnn attention": lambda: CharRNN(TARGET, **WIDTHS, attention=AttentionConfig().make_score),
+    "char-rnn window": lambda: CharRNN(TARGET, **WIDTHS, attention=AttentionConfig(score="dot").make_score, window=2),
+    "char-rnn next": lambda: CharRNN(
+        TARGET, **WIDTHS, attention=AttentionConfig().make_score, window=3, pairing="next"
+    ),
     "pointer": lambda: PointerLM(TARGET, **WIDTHS, cells=DEEP),
     "pointer window next": lambda: PointerLM(TARGET, **WIDTHS, cells="gru", window=2, pairing="next"),
     "lstmn": lambda: LSTMNLM(TARGET, **WIDTHS, num_layers=2),

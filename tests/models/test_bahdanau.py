@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard import Mask
-from regard.models import Attending, Bahdanau
+from regard.models import AttentionConfig, Bahdanau
 from regard.nn import Additive, Attention, GlobalFertility
 from tests.mechanism import assert_close
 from tests.models.systems import SOURCE, TARGET, WIDTHS, bahdanau, pairs
@@ -48,12 +48,12 @@ def test_any_reader_can_be_given() -> None:
     reader = Attention(Additive(8, 16, 3))
     assert bahdanau(attention=reader).attention is reader
     source, lengths, target = pairs()
-    heads = bahdanau(attention=Attending(score="scaled_dot", num_heads=2))
+    heads = bahdanau(attention=AttentionConfig(score="scaled_dot", num_heads=2))
     assert heads(source, lengths, target).attended.weights().shape == (3, 2, 7, 5)
 
 
 def test_hard_attention_leaves_what_it_drew_in_the_extras() -> None:
-    model, batch = bahdanau(attention=Attending(align={"name": "hard", "expectation_probability": 0.0})), pairs()
+    model, batch = bahdanau(attention=AttentionConfig(align={"name": "hard", "expectation_probability": 0.0})), pairs()
     extras = model(*batch).extras
     assert extras["sample_log_prob"].shape == (3, 1, 7)
     assert extras["sample_log_prob"].requires_grad

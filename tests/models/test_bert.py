@@ -11,18 +11,18 @@ from torch.nn import functional as F
 
 from regard.explain import capture
 from regard.models import Bert, BertEncoder
-from regard.models.bert import framed, segments
-from regard.nn.transformer_layer import Blocks
+from regard.models.bert import add_special_tokens, segments
+from regard.nn.transformer_layer import LayerConfig
 from regard.specials import BOS, EOS, MASK, PAD
 from regard.systems.classification.acceptor import Acceptor
 from regard.systems.tagging.transducer import Transducer
 from tests.mechanism import assert_close
 
 SIZE = 17
-BLOCKS = Blocks(dim=6, num_heads=3, hidden_dim=10, norm="post", activation="gelu", dropout=0.0, epsilon=1e-12)
+BLOCKS = LayerConfig(dim=6, num_heads=3, hidden_dim=10, norm="post", activation="gelu", dropout=0.0, epsilon=1e-12)
 
 
-def encoder(*, pooled: bool = False, blocks: Blocks = BLOCKS) -> BertEncoder:
+def encoder(*, pooled: bool = False, blocks: LayerConfig = BLOCKS) -> BertEncoder:
     return BertEncoder(SIZE, blocks, num_layers=2, max_length=13, pooled=pooled).double()
 
 
@@ -33,11 +33,11 @@ def texts() -> tuple[torch.Tensor, torch.Tensor]:
 
 def test_a_text_stands_in_its_frame() -> None:
     text, lengths = texts()
-    ids, ends = framed(text, lengths)
+    ids, ends = add_special_tokens(text, lengths)
     assert ids.tolist()[1] == [BOS, 11, MASK, 13, EOS, PAD, PAD]
     assert ends is not None
     assert ends.tolist() == [7, 5, 3]
-    assert framed(text[:1], None)[0].tolist() == [[BOS, 7, 8, EOS, 9, 10, EOS]]
+    assert add_special_tokens(text[:1], None)[0].tolist() == [[BOS, 7, 8, EOS, 9, 10, EOS]]
 
 
 def test_the_second_text_is_another_segment() -> None:
@@ -110,7 +110,7 @@ def test_gradients() -> None:
 
 
 def test_weights_begin_small_and_do_not_depend_on_the_width() -> None:
-    narrow, wide = (BertEncoder(99, Blocks(dim=dim, num_heads=2, norm="post"), num_layers=1) for dim in (48, 768))
+    narrow, wide = (BertEncoder(99, LayerConfig(dim=dim, num_heads=2, norm="post"), num_layers=1) for dim in (48, 768))
     for model, dim in ((narrow, 48), (wide, 768)):
         query = model.layers[0].attention.score.query_map.weight
         assert query.std().item() * math.sqrt(dim) == pytest.approx(0.02 * math.sqrt(768), rel=0.05)
@@ -121,9 +121,9 @@ def test_wrong_parts_are_one_sentence() -> None:
     with pytest.raises(ValueError, match="set pooled of the encoder to true"):
         Bert(encoder(), next_sentence=True)
     with pytest.raises(ValueError, match="BERT's norm is post; got 'pre'"):
-        BertEncoder(SIZE, Blocks(dim=6, num_heads=2))
+        BertEncoder(SIZE, LayerConfig(dim=6, num_heads=2))
     with pytest.raises(ValueError, match="epsilon must be above 0; got 0"):
-        Blocks(epsilon=0.0)
+        LayerConfig(epsilon=0.0)
     with pytest.raises(ValueError, match="13"):
         encoder()(torch.full((1, 12), 7))
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from regard.models import Bahdanau, Bidirectional, Seq2Seq
-from regard.models.bidirectional import turned
-from regard.models.outputs import log_softmax
+from regard.models.bidirectional import reverse_pair
+from regard.models.model_output import log_softmax
 from tests.mechanism import assert_close
 from tests.models.systems import SOURCE, TARGET, WIDTHS
 
@@ -22,12 +22,12 @@ def batch() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 def test_a_pair_is_turned_with_its_padding() -> None:
-    pair = turned(*batch())
+    pair = reverse_pair(*batch())
     assert pair.source.tolist() == [[8, 9, 3, 0, 0], [10, 11, 12, 5, 3]]
     assert pair.source_lengths.tolist() == [3, 5]
     assert pair.target.tolist() == [[2, 4, 5, 6, 0], [2, 7, 0, 0, 0]]
     assert pair.labels.tolist() == [[4, 5, 6, 3, 0], [7, 3, 0, 0, 0]]
-    bare = turned(torch.tensor([[4, 5]]), torch.tensor([2]), torch.tensor([[2, 8]]))
+    bare = reverse_pair(torch.tensor([[4, 5]]), torch.tensor([2]), torch.tensor([[2, 8]]))
     assert bare.source.tolist() == [[8, 0]]
     assert bare.source_lengths.tolist() == [1]
     assert bare.labels.tolist() == [[4, 5, 3]]

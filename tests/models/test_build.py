@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.models import Bidirectional, TransformerEncoder, build
-from regard.models.attending import ALIGNERS, SCORES, TERMS
+from regard.models.attention_config import ALIGNERS, SCORES, TERMS
 from regard.nn import KeyValue, LocalP, MultiHead, Rotary
 from regard.parts import PARTS, all_models
 from tests.models.systems import pairs

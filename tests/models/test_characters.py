@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.models import Encoder, build
-from regard.models.characters import CharacterEncoder, Characters, Spelling
+from regard.models import RecurrentEncoder, build
+from regard.models.characters import CharacterConfig, CharacterEncoder, LetterIds
 from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.systems.tagging.tag_scheme import tag_order
 from regard.systems.tagging.transducer import Transducer
@@ -31,26 +31,26 @@ def places() -> Tensor:
 
 def made(kind: str) -> CharacterEncoder:
     torch.manual_seed(0)
-    return CharacterEncoder(Characters(kind, embedding_dim=3, hidden_dim=4, window=3, size=9)).double()  # type: ignore[arg-type]
+    return CharacterEncoder(CharacterConfig(kind, embedding_dim=3, hidden_dim=4, window=3, size=9)).double()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_word_is_its_letters_wherever_it_stands(kind: str) -> None:
     encoder = made(kind)
-    found = encoder(Spelling(letters(), places()))
+    found = encoder(LetterIds(letters(), places()))
     assert found.shape == (2, 4, 4)
     assert found[~places()].eq(0).all()
     assert torch.equal(found[0, 0], found[0, 3])
     assert torch.equal(found[0, 0], found[1, 2])
     assert not torch.equal(found[0, 0], found[1, 0])
-    alone = encoder(Spelling(torch.tensor([[[5, 6]]]), torch.ones(1, 1, dtype=torch.bool)))
+    alone = encoder(LetterIds(torch.tensor([[[5, 6]]]), torch.ones(1, 1, dtype=torch.bool)))
     assert_close(alone[0, 0], found[1, 0], tolerance=1e-12)  # padding adds nothing
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_order_of_letters_counts(kind: str) -> None:
     there = torch.ones(1, 2, dtype=torch.bool)
-    first, second = made(kind)(Spelling(torch.tensor([[[5, 6, 7], [7, 6, 5]]]), there))[0]
+    first, second = made(kind)(LetterIds(torch.tensor([[[5, 6, 7], [7, 6, 5]]]), there))[0]
     assert (first - second).abs().max() > 1e-3
 
 
@@ -61,7 +61,7 @@ def test_a_convolution_by_hand() -> None:
     vectors = torch.cat([torch.zeros(1, 3).double(), encoder.table.table.weight[[5, 6, 7]], torch.zeros(1, 3).double()])
     windows = torch.stack([vectors[t : t + 3] for t in range(3)])  # [3 letters, window, E]
     wanted = torch.einsum("twe,cew->tc", windows, filters.weight) + filters.bias
-    found = encoder(Spelling(torch.tensor([[[5, 6, 7]]]), torch.ones(1, 1, dtype=torch.bool)))
+    found = encoder(LetterIds(torch.tensor([[[5, 6, 7]]]), torch.ones(1, 1, dtype=torch.bool)))
     assert_close(found[0, 0], wanted.amax(0), tolerance=1e-12)
 
 
@@ -71,7 +71,7 @@ def test_repeated_words_add_up_in_the_gradient(kind: str) -> None:
 
     def gradient(words: Tensor, places: Tensor) -> Tensor:
         encoder.zero_grad()
-        encoder(Spelling(words, places)).square().sum().backward()
+        encoder(LetterIds(words, places)).square().sum().backward()
         weight = encoder.table.table.weight.grad
         assert weight is not None
         return weight.clone()
@@ -83,7 +83,7 @@ def test_repeated_words_add_up_in_the_gradient(kind: str) -> None:
 
 
 def test_a_batch_without_letters_is_zero() -> None:
-    found = made("lstm")(Spelling(torch.zeros(2, 1, 0).long(), torch.zeros(2, 3, dtype=torch.bool)))
+    found = made("lstm")(LetterIds(torch.zeros(2, 1, 0).long(), torch.zeros(2, 3, dtype=torch.bool)))
     assert found.shape == (2, 3, 4)
     assert found.eq(0).all()
 
@@ -98,42 +98,46 @@ def test_makes_that_do_not_exist_are_one_sentence() -> None:
         with pytest.raises(ValueError, match=said):
             build("transducer", 9, 3, encoder={"characters": options})
     with pytest.raises(ValueError, match="spelling"):
-        Encoder(9, embedding_dim=3, hidden_dim=4, characters=Characters(size=9))(torch.ones(1, 2).long())
+        RecurrentEncoder(9, embedding_dim=3, hidden_dim=4, characters=CharacterConfig(size=9))(torch.ones(1, 2).long())
 
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_letters_stand_beside_their_words(reverse: bool) -> None:
     torch.manual_seed(0)
-    encoder = Encoder(9, embedding_dim=3, hidden_dim=4, reverse=reverse, characters=Characters(hidden_dim=4, size=9))
+    encoder = RecurrentEncoder(
+        9, embedding_dim=3, hidden_dim=4, reverse=reverse, characters=CharacterConfig(hidden_dim=4, size=9)
+    )
     seen: list[Tensor] = []
     encoder.layers.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
     text, lengths = torch.tensor([[4, 5, 6], [7, 8, 0]]), torch.tensor([3, 2])
     places = torch.tensor([[True] * 3, [True, True, False]])
-    encoder(text, lengths, Spelling(letters(), places))
+    encoder(text, lengths, LetterIds(letters(), places))
     assert seen[0].shape == (2, 3, 7)
     word = encoder.words.table.weight[4 if not reverse else 6]
     assert torch.equal(seen[0][0, 0, :3], word)
     assert encoder.characters is not None
-    spelt = encoder.characters(Spelling(letters(), places))
+    spelt = encoder.characters(LetterIds(letters(), places))
     assert torch.equal(seen[0][0, 0, 3:], spelt[0, 2 if reverse else 0])
     assert torch.equal(seen[0][1, 0, 3:], spelt[1, 1 if reverse else 0])
 
 
 def test_an_lstmn_reads_letters_too() -> None:
-    encoder = LSTMNEncoder(9, embedding_dim=3, hidden_dim=5, characters=Characters("cnn", hidden_dim=4, size=9)).eval()
+    encoder = LSTMNEncoder(
+        9, embedding_dim=3, hidden_dim=5, characters=CharacterConfig("cnn", hidden_dim=4, size=9)
+    ).eval()
     text, lengths = torch.tensor([[4, 5, 6], [7, 8, 0]]), torch.tensor([3, 2])
     places = torch.tensor([[True] * 3, [True, True, False]])
-    found = encoder(text, lengths, Spelling(letters(), places)).states
+    found = encoder(text, lengths, LetterIds(letters(), places)).states
     other = letters()
     other[0, 0] = torch.tensor([8, 8, 8, 8])
-    changed = encoder(text, lengths, Spelling(other, places)).states
+    changed = encoder(text, lengths, LetterIds(other, places)).states
     assert (found[0] - changed[0]).abs().amax() > 1e-4
     assert torch.equal(found[1], changed[1])
 
 
 def chained(**options: object) -> Transducer:
     torch.manual_seed(0)
-    model = Transducer(Encoder(9, embedding_dim=3, hidden_dim=4), 3, crf=True, **options)  # type: ignore[arg-type]
+    model = Transducer(RecurrentEncoder(9, embedding_dim=3, hidden_dim=4), 3, crf=True, **options)  # type: ignore[arg-type]
     assert model.crf is not None
     for parameter in model.crf.parameters():
         torch.nn.init.normal_(parameter)

@@ -17,8 +17,8 @@ from regard.decode import Search, generate
 from regard.masks import Mask
 from regard.models import Encoded
 from regard.models.build import ENCODER_DECODERS, ENCODERS, build
-from regard.models.outputs import log_softmax
-from regard.nn import Blocks, pack
+from regard.models.model_output import log_softmax
+from regard.nn import LayerConfig, pack
 from regard.nn.cpu_decode import packing
 from regard.specials import BOS
 from tests.mechanism import assert_close, on_the_device
@@ -80,7 +80,7 @@ def accepted(made: type[nn.Module], sizes: dict[str, Any]) -> dict[str, Any]:
     """Those of the sizes that a constructor takes, or its blocks do."""
     names = set(inspect.signature(made.__init__).parameters)
     if "blocks" in names:
-        names |= {field.name for field in dataclasses.fields(Blocks)}
+        names |= {field.name for field in dataclasses.fields(LayerConfig)}
     return {name: size for name, size in sizes.items() if name in names}
 
 

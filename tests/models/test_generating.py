@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from regard.models.outputs import log_softmax
+from regard.models.model_output import log_softmax
 from regard.nn import pack
 from regard.nn.cpu_decode import packing
 from regard.specials import BOS

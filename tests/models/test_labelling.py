@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from regard.models import Encoder, LSTMNEncoder, TransformerEncoder
+from regard.models import LSTMNEncoder, RecurrentEncoder, TransformerEncoder
 from regard.nn import reverse_sequences
 from regard.systems.classification.acceptor import Acceptor
 from regard.systems.tagging.transducer import Transducer
@@ -14,7 +14,7 @@ from tests.mechanism import assert_close
 from tests.models.systems import PRE, SOURCE, named_gradients, pairs
 
 ENCODERS = {
-    "rnn": lambda: Encoder(SOURCE, embedding_dim=6, hidden_dim=8, bidirectional=True),
+    "rnn": lambda: RecurrentEncoder(SOURCE, embedding_dim=6, hidden_dim=8, bidirectional=True),
     "lstmn": lambda: LSTMNEncoder(SOURCE, embedding_dim=6, hidden_dim=8, num_layers=2),
     "transformer": lambda: TransformerEncoder(SOURCE, PRE, num_layers=2),
     "transformer rotary": lambda: TransformerEncoder(SOURCE, PRE, num_layers=2, positions="rotary"),

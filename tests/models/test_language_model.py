@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from regard.models import Attending, CharRNN, LanguageModel
+from regard.models import AttentionConfig, CharRNN, LanguageModel
 from regard.nn import Cells
 from tests.mechanism import assert_close
 from tests.models.systems import TARGET, WIDTHS, pairs
@@ -31,7 +31,7 @@ def test_locked_dropout_drops_the_same_channels_at_all_steps() -> None:
 
 
 def test_char_rnn_is_the_equations() -> None:
-    model = CharRNN(TARGET, **WIDTHS, attention=Attending(score="dot").make_score).double()
+    model = CharRNN(TARGET, **WIDTHS, attention=AttentionConfig(score="dot").make_score).double()
     text = pairs()[2][:1]
     predicted = model(text)
     h = model.layers(model.words(text))[0][0]
@@ -46,7 +46,7 @@ def test_char_rnn_is_the_equations() -> None:
 
 def test_char_rnn_can_read_what_came_next() -> None:
     """A state of the past is found by its key, and the one after it is read; the newest has nothing after it yet."""
-    model = CharRNN(TARGET, **WIDTHS, attention=Attending(score="dot").make_score, pairing="next").double()
+    model = CharRNN(TARGET, **WIDTHS, attention=AttentionConfig(score="dot").make_score, pairing="next").double()
     text = pairs()[2][:1]
     predicted = model(text)
     h = model.layers(model.words(text))[0][0]
@@ -60,7 +60,7 @@ def test_char_rnn_can_read_what_came_next() -> None:
 
 
 def test_a_window_bounds_the_memory() -> None:
-    model = CharRNN(TARGET, **WIDTHS, attention=Attending(score="dot").make_score, window=2)
+    model = CharRNN(TARGET, **WIDTHS, attention=AttentionConfig(score="dot").make_score, window=2)
     predicted = model(pairs()[2])
     assert predicted.state.memory.size == 2
     seen = predicted.attended.weights()[0] > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from regard.models import Attending
+from regard.models import AttentionConfig
 from regard.nn import Cells
 from regard.nn.cells import cell_step
 from tests.mechanism import assert_close
@@ -14,7 +14,7 @@ from tests.models.systems import SOURCE, TARGET, luong, pairs
 
 @pytest.mark.parametrize("feeding", [True, False])
 def test_is_the_equations(feeding: bool) -> None:
-    model, (source, _, target) = luong(feeding=feeding, attention=Attending(score="dot")).double(), pairs()
+    model, (source, _, target) = luong(feeding=feeding, attention=AttentionConfig(score="dot")).double(), pairs()
     source, target = source[:1], target[:1]
     predicted = model(source, None, target)
     states, end = model.encoder.layers(model.encoder.words(source))
@@ -44,7 +44,7 @@ def test_parameter_count() -> None:
 
 
 def test_the_window_follows_the_step() -> None:
-    model, (source, lengths, target) = luong(attention=Attending(align={"name": "local_m", "window": 1})), pairs()
+    model, (source, lengths, target) = luong(attention=AttentionConfig(align={"name": "local_m", "window": 1})), pairs()
     weights = model(source, lengths, target).attended.weights()
     assert [(weights[0, t] > 0).nonzero().flatten().tolist() for t in (0, 2)] == [[0, 1], [1, 2, 3]]
 
@@ -61,4 +61,4 @@ def test_variational_dropout_keeps_its_channels_over_the_steps() -> None:
 
 def test_the_dot_score_needs_one_width() -> None:
     with pytest.raises(ValueError, match="the score 'dot' needs queries and keys of one width; got 3 and 5"):
-        Attending(score="dot")(3, 5)
+        AttentionConfig(score="dot")(3, 5)

@@ -12,11 +12,11 @@ from regard.models.shapes_only import shapes_only
 
 PROBE = """
 import sys
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.recipes.library import shipped
 from regard.recipes.load import check
 for path in shipped().values():
-    check(Document.read(path))
+    check(RecipeDocument.read(path))
 heavy = ("torch._dynamo", "torch._inductor", "sympy", "torch.distributed.tensor", "torch.distributed.fsdp")
 print([name for name in heavy if name in sys.modules], "torch" in sys.modules, len(shipped()))
 """

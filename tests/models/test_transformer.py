@@ -9,7 +9,7 @@ import torch
 
 from regard import capture
 from regard.models import Transformer, TransformerLM
-from regard.nn import Blocks
+from regard.nn import LayerConfig
 from regard.ops import sinusoidal_positions
 from tests.mechanism import assert_close
 from tests.models.systems import POST, PRE, TARGET, pairs
@@ -31,9 +31,9 @@ def test_parameter_count() -> None:
     attention, feed, norm = 4 * (512 * 512 + 512), 2 * 512 * 2048 + 512 + 2048, 2 * 512
     layers = 6 * (attention + feed + 2 * norm) + 6 * (2 * attention + feed + 3 * norm)
     with torch.device("meta"):
-        post = Transformer(37_000, 37_000, Blocks(norm="post"), tied="all")
-        pre = Transformer(37_000, 37_000, Blocks(), tied="all")
-        loose = Transformer(37_000, 37_000, Blocks(norm="post"), tied="none")
+        post = Transformer(37_000, 37_000, LayerConfig(norm="post"), tied="all")
+        pre = Transformer(37_000, 37_000, LayerConfig(), tied="all")
+        loose = Transformer(37_000, 37_000, LayerConfig(norm="post"), tied="none")
     assert count(post) == layers + 37_000 * 512 + 37_000
     assert count(pre) == count(post) + 2 * norm
     assert count(loose) == count(post) + 2 * 37_000 * 512

@@ -12,7 +12,7 @@ import regard
 from regard.data.batching.batch import Batch
 from regard.models import TransformerLM
 from regard.models.build import build
-from regard.nn import Blocks, checkpoint_gradients
+from regard.nn import LayerConfig, checkpoint_gradients
 from regard.train.footprint import saved_bytes
 
 SMALL: dict[str, Any] = {"dim": 16, "num_heads": 2, "num_layers": 3, "dropout": 0.3}
@@ -79,7 +79,7 @@ class Sum(nn.Module):
 
 
 def test_much_less_is_kept_for_the_backward_pass() -> None:
-    model = TransformerLM(11, Blocks(dim=32, num_heads=4), num_layers=6)
+    model = TransformerLM(11, LayerConfig(dim=32, num_heads=4), num_layers=6)
     batch = Batch({"text": torch.full((4, 64), 5)}, (0, 1, 2, 3), 256)
     before = saved_bytes(Sum(model), batch, 0)  # type: ignore[arg-type]
     checkpoint_gradients(model)
@@ -88,7 +88,7 @@ def test_much_less_is_kept_for_the_backward_pass() -> None:
 
 
 def test_whoever_watches_sees_each_read_once() -> None:
-    model = TransformerLM(11, Blocks(dim=16, num_heads=2), num_layers=2)
+    model = TransformerLM(11, LayerConfig(dim=16, num_heads=2), num_layers=2)
     checkpoint_gradients(model)
     with regard.capture(model, layers=0) as seen:
         model(torch.ones(2, 5).long()).logits.sum().backward()
@@ -96,9 +96,9 @@ def test_whoever_watches_sees_each_read_once() -> None:
 
 
 def test_evaluation_and_models_without_such_layers_stay_as_they_are() -> None:
-    model = TransformerLM(11, Blocks(dim=16, num_heads=2), num_layers=2).eval()
+    model = TransformerLM(11, LayerConfig(dim=16, num_heads=2), num_layers=2).eval()
     checkpoint_gradients(model)
     kept = saved_bytes(Sum(model), Batch({"text": torch.full((2, 9), 5)}, (0, 1), 18), 0)  # type: ignore[arg-type]
-    plain = TransformerLM(11, Blocks(dim=16, num_heads=2), num_layers=2).eval()
+    plain = TransformerLM(11, LayerConfig(dim=16, num_heads=2), num_layers=2).eval()
     assert kept == saved_bytes(Sum(plain), Batch({"text": torch.full((2, 9), 5)}, (0, 1), 18), 0)  # type: ignore[arg-type]
     assert checkpoint_gradients(nn.Linear(3, 3)) == 0

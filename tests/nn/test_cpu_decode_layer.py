@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard import Mask
-from regard.nn import Blocks, LayerState, TransformerLayer, pack
+from regard.nn import LayerConfig, LayerState, TransformerLayer, pack
 from regard.nn.shared_memory import SharedMemory
 from tests.mechanism import assert_close
 
@@ -17,7 +17,7 @@ SIZES = pytest.mark.parametrize("dim", [8, 128])  # products too small for block
 
 def layers(dim: int = 8, *, cross: bool = True, norm: str = "pre", rotary: bool = False) -> list[TransformerLayer]:
     """A decoder layer, and the same packed."""
-    made = Blocks(dim=dim, num_heads=2, hidden_dim=3 * dim, norm=norm, activation="gelu", rotary=rotary)
+    made = LayerConfig(dim=dim, num_heads=2, hidden_dim=3 * dim, norm=norm, activation="gelu", rotary=rotary)
     layer = TransformerLayer(made, cross=cross).to("cpu").eval()
     with torch.no_grad():
         for parameter in layer.parameters():

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from regard.nn import Factored
+from regard.nn import PairFactors
 from tests.mechanism import assert_close, check_gradients
 
 BATCH, ROWS, COLUMNS, FACTORS = 2, 3, 5, 7
 
 
 def test_factors_by_hand() -> None:
-    layer, (first, second) = Factored(ROWS, COLUMNS, factors=FACTORS).double(), torch.randn(2, BATCH, ROWS, COLUMNS)
+    layer, (first, second) = PairFactors(ROWS, COLUMNS, factors=FACTORS).double(), torch.randn(2, BATCH, ROWS, COLUMNS)
     factors = layer(first.double(), second.double())
     assert factors.shape == (BATCH, ROWS, FACTORS)
     for text in range(BATCH):
@@ -24,13 +24,13 @@ def test_factors_by_hand() -> None:
 
 def test_a_state_keeps_its_size_on_the_way_to_the_product() -> None:
     torch.manual_seed(0)
-    layer, state = Factored(1, 300, factors=400), torch.randn(1, 1, 300)
+    layer, state = PairFactors(1, 300, factors=400), torch.randn(1, 1, 300)
     mapped = torch.einsum("brc,rck->brk", state, layer.first_map.detach())
     assert float(mapped.std()) == pytest.approx(float(state.std()), rel=0.1)
 
 
 def test_gradients() -> None:
-    layer = Factored(ROWS, COLUMNS, factors=FACTORS).double()
+    layer = PairFactors(ROWS, COLUMNS, factors=FACTORS).double()
     check_gradients(
         lambda first, second, mine, yours: torch.func.functional_call(
             layer, {"first_map": mine, "second_map": yours}, (first, second)
@@ -44,4 +44,4 @@ def test_gradients() -> None:
 
 def test_no_factors_are_refused() -> None:
     with pytest.raises(ValueError, match="Factored: factors must be at least 1; got 0"):
-        Factored(ROWS, COLUMNS, factors=0)
+        PairFactors(ROWS, COLUMNS, factors=0)

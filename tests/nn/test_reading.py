@@ -17,6 +17,8 @@ from regard.nn import (
     Addressing,
     Aligner,
     Attention,
+    AttentionModule,
+    AttentionState,
     Bilinear,
     Concat,
     Cosine,
@@ -33,11 +35,9 @@ from regard.nn import (
     Memory,
     MultiHead,
     Position,
-    Reader,
     ScaledDot,
     Score,
     Softmax,
-    State,
 )
 from tests.mechanism import assert_close
 
@@ -47,7 +47,7 @@ CQ, CK, CV = 5, 7, 3
 class Distance(Score):
     """e_ts = -|q_t - k_s|² / √D, as in the contributing guide."""
 
-    def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
+    def energy(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
         return -torch.cdist(query, memory.key).square() / math.sqrt(query.shape[-1])
 
 
@@ -76,7 +76,7 @@ ALIGNERS: dict[str, Callable[[int], Aligner]] = {
 }
 
 
-def reader(score: str, aligner: str, heads: int) -> Reader:
+def reader(score: str, aligner: str, heads: int) -> AttentionModule:
     parts = SCORES[score](heads), ALIGNERS[aligner](heads)
     one = heads == 1
     module = Attention(*parts) if one else MultiHead(*parts, value_dim=CV, head_dim=2, output_dim=13)
@@ -91,7 +91,9 @@ def given() -> tuple[Tensor, Tensor, Tensor, Mask]:
     return query, key, value, lengths
 
 
-def steps(module: Reader, query: Tensor, memory: Memory, state: State | None = None) -> tuple[Tensor, Tensor]:
+def steps(
+    module: AttentionModule, query: Tensor, memory: Memory, state: AttentionState | None = None
+) -> tuple[Tensor, Tensor]:
     contexts, weights = [], []
     for row in query.split(1, dim=1):
         out = module.read(row, memory, state)

@@ -6,20 +6,20 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.nn import Pruned
+from regard.nn import RowColumnLayer
 from tests.mechanism import assert_close, check_gradients
 
 BATCH, ROWS, COLUMNS, ALONG, ACROSS = 2, 3, 5, 7, 11
 
 
-def layer() -> Pruned:
-    made = Pruned(ROWS, COLUMNS, row_units=ALONG, column_units=ACROSS).double()
+def layer() -> RowColumnLayer:
+    made = RowColumnLayer(ROWS, COLUMNS, row_units=ALONG, column_units=ACROSS).double()
     with torch.no_grad():
         made.bias.normal_()
     return made
 
 
-def dense(pruned: Pruned) -> Tensor:
+def dense(pruned: RowColumnLayer) -> Tensor:
     """The same as one matrix [r, C, units] over all of M."""
     weight = torch.zeros(ROWS, COLUMNS, pruned.output_dim, dtype=torch.float64)
     for row in range(ROWS):
@@ -58,4 +58,4 @@ def test_gradients() -> None:
 
 def test_a_layer_without_units_is_refused() -> None:
     with pytest.raises(ValueError, match="Pruned: column_units must be at least 1; got 0"):
-        Pruned(ROWS, COLUMNS, row_units=1, column_units=0)
+        RowColumnLayer(ROWS, COLUMNS, row_units=1, column_units=0)

@@ -7,18 +7,18 @@ import torch
 
 import regard
 from regard import Mask
-from regard.models import Attending
+from regard.models import AttentionConfig
 from regard.nn import Memory, packed_copy
 from regard.nn.shared_memory import SharedMemory
 from tests.mechanism import assert_close
 
 READERS = {
-    "additive": Attending(),
-    "general": Attending(score="general"),
-    "scaled dot heads": Attending(score="scaled_dot", num_heads=2),
-    "key-value": Attending(key_value=True),
-    "terms": Attending(terms=("position", "markov")),
-    "local-m": Attending(score="dot", align="local_m"),
+    "additive": AttentionConfig(),
+    "general": AttentionConfig(score="general"),
+    "scaled dot heads": AttentionConfig(score="scaled_dot", num_heads=2),
+    "key-value": AttentionConfig(key_value=True),
+    "terms": AttentionConfig(terms=("position", "markov")),
+    "local-m": AttentionConfig(score="dot", align="local_m"),
 }
 
 
@@ -40,7 +40,7 @@ def test_reading_together_is_reading_alone(name: str) -> None:
 @pytest.mark.parametrize("mask", [None, Mask.padding([5, 3]), Mask.padding([4, 0])])
 @pytest.mark.parametrize("copies", [1, 3])
 def test_a_packed_additive_read_is_the_read(mask: Mask | None, copies: int) -> None:
-    plain = Attending(hidden_dim=256)(192, 192).to("cpu").eval()
+    plain = AttentionConfig(hidden_dim=256)(192, 192).to("cpu").eval()
     with torch.no_grad():
         plain.score.weight.mul_(5.0)  # weights far from even
     packed = packed_copy(plain)
@@ -72,7 +72,7 @@ def test_nobody_may_be_left() -> None:
 
 
 def test_whoever_watches_sees_each_sequence() -> None:
-    attention = Attending(score="scaled_dot", num_heads=2)(6, 6).eval()
+    attention = AttentionConfig(score="scaled_dot", num_heads=2)(6, 6).eval()
     shared = SharedMemory(attention.remember(torch.randn(2, 5, 6)), 3)
     with regard.capture(attention) as seen:
         shared.read(attention, torch.randn(6, 1, 6), None)

@@ -7,16 +7,16 @@ import dataclasses
 import pytest
 import torch
 
-from regard.nn import State
+from regard.nn import AttentionState
 
 
 def test_a_fresh_state_stands_before_the_first_query() -> None:
-    assert (State().step, State().score, State().align) == (0, (), ())
+    assert (AttentionState().step, AttentionState().score, AttentionState().align) == (0, (), ())
 
 
 def test_selecting_reorders_every_tensor_however_deep() -> None:
     first, second, third = torch.arange(6).view(3, 2), torch.arange(3), torch.arange(12).view(3, 1, 4)
-    state = State(5, score=((first,), (), ((second,),)), align=(third,))
+    state = AttentionState(5, score=((first,), (), ((second,),)), align=(third,))
     rows = torch.tensor([2, 0, 0, 1])
     chosen = state.select(rows)
     assert chosen.step == 5
@@ -31,4 +31,4 @@ def test_selecting_reorders_every_tensor_however_deep() -> None:
 
 def test_a_state_cannot_be_changed() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        State().step = 1  # type: ignore[misc]
+        AttentionState().step = 1  # type: ignore[misc]

@@ -7,15 +7,15 @@ import torch
 from torch import Tensor, nn
 
 from regard import Mask
-from regard.nn import Blocks, LayerState, MultiHead, TransformerLayer
+from regard.nn import LayerConfig, LayerState, MultiHead, TransformerLayer
 from tests.mechanism import assert_close, check_gradients
 
 norms = pytest.mark.parametrize("norm", ["pre", "post"])
 activations = pytest.mark.parametrize("activation", ["relu", "gelu"])
 
 
-def blocks(norm: str = "pre", activation: str = "relu", dim: int = 6) -> Blocks:
-    return Blocks(dim=dim, num_heads=2, hidden_dim=7, dropout=0.0, norm=norm, activation=activation)
+def blocks(norm: str = "pre", activation: str = "relu", dim: int = 6) -> LayerConfig:
+    return LayerConfig(dim=dim, num_heads=2, hidden_dim=7, dropout=0.0, norm=norm, activation=activation)
 
 
 def copy_attention(ours: MultiHead, theirs: nn.MultiheadAttention) -> None:
@@ -74,7 +74,7 @@ def test_decoder_layer_is_torchs(norm: str) -> None:
 @norms
 @pytest.mark.parametrize("rotary", [False, True])
 def test_the_cache_changes_nothing(norm: str, rotary: bool) -> None:
-    made = Blocks(dim=8, num_heads=2, dropout=0.0, norm=norm, rotary=rotary)
+    made = LayerConfig(dim=8, num_heads=2, dropout=0.0, norm=norm, rotary=rotary)
     layer, x = TransformerLayer(made).double(), torch.randn(3, 7, 8).double()
     at_once, state, outputs = layer.extend(x, LayerState()).output, LayerState(), []
     for part in x.split([1, 3, 1, 2], dim=1):
@@ -99,7 +99,7 @@ def test_gradients() -> None:
 
 
 def test_dropout_is_off_in_evaluation() -> None:
-    layer, x = TransformerLayer(Blocks(dim=6, num_heads=2, dropout=0.5)), torch.randn(2, 5, 6)
+    layer, x = TransformerLayer(LayerConfig(dim=6, num_heads=2, dropout=0.5)), torch.randn(2, 5, 6)
     assert not torch.equal(layer(x), layer(x))
     layer.eval()
     assert_close(layer(x), layer(x))
@@ -110,26 +110,26 @@ def test_each_dropout_is_of_its_own_part() -> None:
     rates = {"dropout": 0.0, "attention_dropout": 0.0, "activation_dropout": 0.0}
     x, source = torch.randn(2, 5, 6), torch.randn(2, 3, 6)
     for dropped in rates:
-        layer = TransformerLayer(Blocks(dim=6, num_heads=2, **{**rates, dropped: 0.5}), cross=True)
+        layer = TransformerLayer(LayerConfig(dim=6, num_heads=2, **{**rates, dropped: 0.5}), cross=True)
         attentions = (layer.attention, layer.cross)
         assert {attention.dropout for attention in attentions} == {0.5 if dropped == "attention_dropout" else 0.0}
         assert layer.activation_dropout.p == (0.5 if dropped == "activation_dropout" else 0.0)
         assert layer.dropout.p == (0.5 if dropped == "dropout" else 0.0)
         state = layer.remember(source)
         assert not torch.equal(layer.extend(x, state).output, layer.extend(x, state).output)
-    still = TransformerLayer(Blocks(dim=6, num_heads=2, **rates), cross=True)
+    still = TransformerLayer(LayerConfig(dim=6, num_heads=2, **rates), cross=True)
     assert torch.equal(still(x), still(x))
 
 
 def test_dropout_is_everywhere_unless_told_otherwise() -> None:
-    layer = TransformerLayer(Blocks(dim=6, num_heads=2, dropout=0.25))
+    layer = TransformerLayer(LayerConfig(dim=6, num_heads=2, dropout=0.25))
     assert (layer.attention.dropout, layer.activation_dropout.p, layer.dropout.p) == (0.25, 0.25, 0.25)
 
 
 @pytest.mark.parametrize("rotary", [False, True])
 def test_weights_start_as_torchs_do(rotary: bool) -> None:
     """W^Q, W^K and W^V uniform up to sqrt(6 / 4C), as rows of one matrix [3C, C]; W^O up to sqrt(6 / 2C)."""
-    layer = TransformerLayer(Blocks(dim=96, num_heads=2, hidden_dim=192, rotary=rotary), cross=True)
+    layer = TransformerLayer(LayerConfig(dim=96, num_heads=2, hidden_dim=192, rotary=rotary), cross=True)
     theirs = nn.TransformerDecoderLayer(96, 2, 192).self_attn.in_proj_weight
     bound = (6 / (4 * 96)) ** 0.5
     assert float(theirs.detach().abs().max()) == pytest.approx(bound, rel=1e-2)
@@ -150,18 +150,18 @@ def test_weights_start_as_torchs_do(rotary: bool) -> None:
 
 def test_bad_values_are_named() -> None:
     with pytest.raises(ValueError, match="a Transformer of width 6 cannot be split among 4 heads"):
-        Blocks(dim=6, num_heads=4)
+        LayerConfig(dim=6, num_heads=4)
     with pytest.raises(ValueError, match=r"norm must be one of .*; got 'both'"):
-        Blocks(norm="both")
+        LayerConfig(norm="both")
     with pytest.raises(ValueError, match=r"activation must be one of .*; got 'swish'"):
-        Blocks(activation="swish")
+        LayerConfig(activation="swish")
     with pytest.raises(ValueError, match=r"Blocks: dropout must lie in \[0, 1\); got 1.0"):
-        Blocks(dropout=1.0)
+        LayerConfig(dropout=1.0)
     with pytest.raises(ValueError, match=r"Blocks: attention_dropout must lie in \[0, 1\); got -0.1"):
-        Blocks(attention_dropout=-0.1)
+        LayerConfig(attention_dropout=-0.1)
     with pytest.raises(ValueError, match=r"Blocks: activation_dropout must lie in \[0, 1\); got 2"):
-        Blocks(activation_dropout=2)
+        LayerConfig(activation_dropout=2)
     with pytest.raises(ValueError, match="has an odd number, 3"):
-        Blocks(dim=6, num_heads=2, rotary=True)
+        LayerConfig(dim=6, num_heads=2, rotary=True)
     with pytest.raises(ValueError, match="start from remember"):
         TransformerLayer(blocks(), cross=True).extend(torch.zeros(1, 1, 6), LayerState())

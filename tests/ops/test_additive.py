@@ -253,7 +253,7 @@ def test_what_is_recorded_goes_to_the_kernels_sooner(monkeypatch: pytest.MonkeyP
 
     def method(batch: int, queries: int, large: str = "fused") -> str:
         query, key = (torch.empty(batch, 1, rows, 256, device="meta") for rows in (queries, 32))
-        monkeypatch.setattr(api, "runnable", lambda *_: large == "fused")
+        monkeypatch.setattr(api, "kernels_supported", lambda *_: large == "fused")
         return api._fastest(query, key, key, key, None, features=None, dropout=0.0)
 
     assert method(64, 32) == method(1024, 1) == "reference"

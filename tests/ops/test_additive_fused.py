@@ -197,24 +197,24 @@ def test_a_row_with_nothing_to_attend_to_is_zero() -> None:
 
 
 def test_nothing_is_read_that_was_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    from regard.ops.additive.call import Call
+    from regard.ops.additive.kernel_call import KernelCall
 
-    plain, made = Call._new, []
+    plain, made = KernelCall._new, []
 
-    def poisoned(self: Call, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    def poisoned(self: KernelCall, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         made.append(shape)
         return plain(self, *shape, dtype=dtype).fill_(torch.nan)
 
-    monkeypatch.setattr(Call, "_new", poisoned)
+    monkeypatch.setattr(KernelCall, "_new", poisoned)
     compare(build(*sizes(2, 1, 19, 37, 6, 3)), Mask.window(3) & Mask.padding([37, 9]))
     assert len(made) > 10
 
 
 def test_slabs_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scratch memory for one block of rows at a time, in both orders."""
-    from regard.ops.additive import call
+    from regard.ops.additive import kernel_call
 
-    monkeypatch.setattr(call, "SCRATCH", 1)
+    monkeypatch.setattr(kernel_call, "SCRATCH", 1)
     inputs = build(*sizes(2, 1, 35, 19, 3, 2))
     compare(inputs, Mask.causal())
     torch.use_deterministic_algorithms(True)

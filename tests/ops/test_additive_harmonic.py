@@ -69,13 +69,13 @@ def truth_of(inputs: Inputs, mask: Mask | None) -> tuple[Tensor, Tensor]:
     return torch.exp(energy - lse.masked_fill(lse == -torch.inf, 0.0).unsqueeze(3)) @ value, lse
 
 
-def energy_bound(inputs: Inputs, fit: harmonic_fit.Fit) -> float:
+def energy_bound(inputs: Inputs, fit: harmonic_fit.HarmonicFit) -> float:
     """How far an energy may be off: the fit's error, and what rounding adds to it."""
     total = float(inputs[3].double().abs().sum(-1).max())
     return total * fit.error + rounding_bound(inputs, fit)
 
 
-def rounding_bound(inputs: Inputs, fit: harmonic_fit.Fit) -> float:
+def rounding_bound(inputs: Inputs, fit: harmonic_fit.HarmonicFit) -> float:
     """Two roundings to float16 of each product of features, and the shifts' sums in float32."""
     query, key, _, weight = inputs
     total = float(weight.double().abs().sum(-1).max())
@@ -84,7 +84,11 @@ def rounding_bound(inputs: Inputs, fit: harmonic_fit.Fit) -> float:
 
 
 def attend(
-    inputs: Inputs, mask: Mask | None, fit: harmonic_fit.Fit, dtype: torch.dtype, tile: HarmonicTile | None = None
+    inputs: Inputs,
+    mask: Mask | None,
+    fit: harmonic_fit.HarmonicFit,
+    dtype: torch.dtype,
+    tile: HarmonicTile | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Context and log-sum-exp by the kernels, in float32."""
     from regard.ops.additive.harmonic_call import HarmonicCall
@@ -124,7 +128,7 @@ def assert_within(
     [*harmonic_fit.fits(), *harmonic_fit.fits(even=True)],
     ids=lambda fit: f"span {fit.span}, {fit.terms} {'even ' * fit.even}terms",
 )
-def test_every_fit_keeps_its_word(fit: harmonic_fit.Fit) -> None:
+def test_every_fit_keeps_its_word(fit: harmonic_fit.HarmonicFit) -> None:
     x = torch.linspace(-fit.span, fit.span, 20011, dtype=torch.float64)
     waves = torch.tensor(fit.frequencies, dtype=torch.float64)[:, None] * x
     sines = torch.tensor(fit.amplitudes, dtype=torch.float64) @ waves.sin()
@@ -136,7 +140,7 @@ def test_every_fit_keeps_its_word(fit: harmonic_fit.Fit) -> None:
 
 
 @pytest.mark.parametrize("fits", [harmonic_fit.fits(), harmonic_fit.fits(even=True)], ids=["any", "even"])
-def test_more_terms_err_less_and_wider_spans_need_more(fits: tuple[harmonic_fit.Fit, ...]) -> None:
+def test_more_terms_err_less_and_wider_spans_need_more(fits: tuple[harmonic_fit.HarmonicFit, ...]) -> None:
     for one in fits:
         for other in fits:
             if one.span == other.span and one.terms < other.terms:

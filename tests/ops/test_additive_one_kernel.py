@@ -26,13 +26,13 @@ def hopper(_on_device: None) -> None:
         pytest.skip("the kernel is written in the Gluon of Triton 3.6, which is not installed")
 
 
-def fit_of(inputs: Inputs, tolerance: float = 6e-3) -> harmonic_fit.Fit:
+def fit_of(inputs: Inputs, tolerance: float = 6e-3) -> harmonic_fit.HarmonicFit:
     fit = harmonic_fit.choose(harmonic_reference.span(*inputs[:2])[0], tolerance, even=True)
     assert fit is not None
     return fit
 
 
-def attend(inputs: Inputs, mask: Mask | None, fit: harmonic_fit.Fit) -> tuple[Tensor, Tensor]:
+def attend(inputs: Inputs, mask: Mask | None, fit: harmonic_fit.HarmonicFit) -> tuple[Tensor, Tensor]:
     """Context and log-sum-exp, in float32; float64 becomes bfloat16, other inputs are read where they lie."""
     from regard.ops.additive.one_kernel_call import OneKernelCall
 
@@ -49,7 +49,7 @@ def compare(inputs: Inputs, mask: Mask | None = None, *, given: Inputs | None = 
     assert_within(energy_bound(inputs, fit), *attend(given or inputs, mask, fit), inputs, mask, BF16)
 
 
-def energy_bound(inputs: Inputs, fit: harmonic_fit.Fit) -> float:
+def energy_bound(inputs: Inputs, fit: harmonic_fit.HarmonicFit) -> float:
     """What the fit errs by, what the recurrence in float16 adds, and the shifts' sums in float32."""
     query, key, _, weight = inputs
     total = float(weight.abs().sum(-1).max())

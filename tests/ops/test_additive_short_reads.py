@@ -53,7 +53,7 @@ def probe(tensor: Tensor) -> Tensor:
 
 
 def test_which_reads_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(short_reads, "runnable", lambda *_: True)
+    monkeypatch.setattr(short_reads, "kernels_supported", lambda *_: True)
 
     def fits(queries: int, keys: int, mask: Mask | None = None) -> bool:
         query, key = torch.empty(2, 1, queries, 3), torch.empty(2, 1, keys, 3)

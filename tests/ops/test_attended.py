@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from regard import Mask
-from regard.nn import Attention, Dot, State
+from regard.nn import Attention, AttentionState, Dot
 from regard.ops import Attended, Weights, additive_attention, scaled_dot_attention
 from tests.mechanism import assert_close, check_gradients
 
@@ -174,7 +174,7 @@ def test_a_module_without_heads_shows_none() -> None:
 
 def test_replacing_keeps_the_weights() -> None:
     before = by_hand()
-    after = before.replace(context=torch.ones(1, 4, 2), has_heads=False, state=State(3))
+    after = before.replace(context=torch.ones(1, 4, 2), has_heads=False, state=AttentionState(3))
     assert after.context.shape == (1, 4, 2)
     assert after.state.step == 3
     assert torch.equal(after.weights(), before.weights().squeeze(1))

@@ -14,7 +14,7 @@ from regard.cuda_capture import recording
 from regard.ops import scaled_dot_attention
 from regard.ops.inner_product import flex_attention
 from regard.ops.inner_product.flex_attention import attention_in_spans, block_mask, flex_fits
-from regard.train.cuda_graphs import CudaGraphs
+from regard.train.cuda_graphs import CudaUpdateGraphs
 from tests.mechanism import assert_within_budget, magnitude, on_the_device
 
 MASKS = [
@@ -152,7 +152,7 @@ def test_a_recorded_read_follows_its_lengths(monkeypatch: pytest.MonkeyPatch) ->
         found[:] = read(inputs, upstream, Mask.padding(lengths), torch.bfloat16)
 
     with recording():
-        replay = CudaGraphs()(run)
+        replay = CudaUpdateGraphs()(run)
     assert len(flex_attention._compiled_kinds) == 1
     for other in ([7, 300], [0, 256], [300, 131]):
         lengths.copy_(torch.tensor(other))

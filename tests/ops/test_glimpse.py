@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from regard.nn import Glimpse, Located, LocationPolicy, Reinforce, StateBaseline, location_loss
+from regard.nn import Glimpse, LocationPolicy, LocationSample, Reinforce, StateBaseline, location_loss
 from regard.ops import glimpse
 from tests.mechanism import assert_close, check_gradients, on_the_device
 
@@ -225,7 +225,7 @@ def test_joined_steps_are_a_sample_of_hard_attention() -> None:
     """The losses for hard attention take the draws of a policy, with a moving baseline for a learned one."""
     policy = LocationPolicy(5)
     steps = [policy(torch.randn(3, 5)) for _ in range(7)]
-    sample = Located.join(steps)
+    sample = LocationSample.join(steps)
     assert sample.log_prob.shape == sample.entropy.shape == sample.key.shape == (3, 1, 7)
     log_likelihood = torch.tensor([-1.0, -2.0, -3.0])
     loss = Reinforce(reward_weight=1.0, entropy_weight=0.0)(log_likelihood, sample)

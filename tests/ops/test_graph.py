@@ -385,7 +385,7 @@ class TestKernels:
     ) -> None:
         """The context and all gradients, beside the definition in float64 and PyTorch's own operations on the list."""
         kept = (torch.rand(edges, heads) >= dropout) / (1 - dropout)  # for all dtypes the same
-        monkeypatch.setattr(api, "dropped", lambda x, share: x * kept.to(x.dtype) if share else x)
+        monkeypatch.setattr(api, "scaled_dropout", lambda x, share: x * kept.to(x.dtype) if share else x)
         pairs = torch.randint(nodes, (2, edges))
         shapes = ((nodes, heads, width), (heads, width), (heads, width))
         inputs = [(torch.randn(shape) / (width**0.5 if len(shape) == 2 else 1)).to(dtype) for shape in shapes]

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.nn import Addressing, Attention, Cosine, Heads, MultiHead, Tape
+from regard.nn import Addressing, Attention, Cosine, MultiHead, NTMHeads, NTMMemory
 from regard.ops import Attended, ntm_read, ntm_write
 from tests.mechanism import assert_close, check_gradients
 
@@ -84,14 +84,14 @@ def walking(align: Addressing) -> None:
 
 def test_copying_by_hand() -> None:
     """Write five vectors with a shift of +1, read them back with a shift of +1: a Turing machine that copies."""
-    writer, reader = Heads(query_dim=3, row_dim=3, reads=0), Attention(Cosine(3, 3), Addressing(3))
+    writer, reader = NTMHeads(query_dim=3, row_dim=3, reads=0), Attention(Cosine(3, 3), Addressing(3))
     assert isinstance(reader.align, Addressing)
     walking(writer.align)
     walking(reader.align)
     nn.init.constant_(writer.erase_map.bias, 100.0)
     nn.init.eye_(writer.add_map.weight)
     nn.init.zeros_(writer.add_map.bias)
-    words, tape, state = torch.randn(2, 5, 3), Tape.constant(batch=2, rows=8, width=3, value=0.5), None
+    words, tape, state = torch.randn(2, 5, 3), NTMMemory.constant(batch=2, rows=8, width=3, value=0.5), None
     for word in words.split(1, 1):
         _, tape, state = writer(word, tape, state)
     out = reader(torch.zeros(2, 5, 3), tape.matrix)
@@ -101,9 +101,9 @@ def test_copying_by_hand() -> None:
 
 
 def test_heads_are_addressing_reading_erasing_and_adding() -> None:
-    head = Heads(query_dim=7, row_dim=5, reads=3, writes=2).double()
+    head = NTMHeads(query_dim=7, row_dim=5, reads=3, writes=2).double()
     twin = MultiHead(head.score, head.align, value_dim=5)
-    query, tape = torch.randn(3, 1, 7).double(), Tape(torch.randn(3, 11, 5).double())
+    query, tape = torch.randn(3, 1, 7).double(), NTMMemory(torch.randn(3, 11, 5).double())
     seen: list[Attended] = []
     handle = head.watch(seen.append)
     read, written, state = head(query, tape)
@@ -123,8 +123,8 @@ def test_heads_are_addressing_reading_erasing_and_adding() -> None:
 
 
 def test_maps_that_were_joined_before_are_the_same_maps() -> None:
-    heads = Heads(query_dim=7, row_dim=5, reads=2, writes=3).double()
-    query, tape = torch.randn(3, 1, 7).double(), Tape(torch.randn(3, 11, 5).double())
+    heads = NTMHeads(query_dim=7, row_dim=5, reads=2, writes=3).double()
+    query, tape = torch.randn(3, 1, 7).double(), NTMMemory(torch.randn(3, 11, 5).double())
     first, again = heads(query, tape), heads(query, tape, joined=heads.joined())
     assert torch.equal(first.tape.matrix, again.tape.matrix)
     assert len(heads.joined().bias) == 5 * (5 + 1 + 1 + 3 + 1) + 2 * 3 * 5
@@ -134,8 +134,8 @@ def test_maps_that_were_joined_before_are_the_same_maps() -> None:
 
 def test_a_tape_that_nothing_was_written_to_has_no_steep_slopes() -> None:
     """One over the length of its rows would be 4.5e5."""
-    heads, matrix = Heads(query_dim=7, row_dim=5, reads=1), torch.full((2, 11, 5), 1e-6, requires_grad=True)
-    _, _, state = heads(torch.randn(2, 1, 7), Tape(matrix))
+    heads, matrix = NTMHeads(query_dim=7, row_dim=5, reads=1), torch.full((2, 11, 5), 1e-6, requires_grad=True)
+    _, _, state = heads(torch.randn(2, 1, 7), NTMMemory(matrix))
     (weights,) = state.align
     assert isinstance(weights, Tensor)
     (slope,) = torch.autograd.grad(weights[..., 0].sum(), matrix)
@@ -145,7 +145,11 @@ def test_a_tape_that_nothing_was_written_to_has_no_steep_slopes() -> None:
 @pytest.mark.parametrize("scale", [1.0, 1e2, 1e4])
 def test_never_nan(scale: float) -> None:
     """500 steps of writing and reading with whatever a controller may say: finite values, finite gradients."""
-    heads, tape, state = Heads(query_dim=4, row_dim=5, reads=2, writes=2), Tape.constant(2, 6, 5, value=0.0), None
+    heads, tape, state = (
+        NTMHeads(query_dim=4, row_dim=5, reads=2, writes=2),
+        NTMMemory.constant(2, 6, 5, value=0.0),
+        None,
+    )
     reads: list[Tensor] = []
     for _ in range(500):
         read, tape, state = heads(scale * torch.randn(2, 1, 4), tape, state)
@@ -168,6 +172,6 @@ def test_bad_shapes_are_named() -> None:
     with pytest.raises(ValueError, match=r"erase and add must be \[B, H, M\] = \[2, 3, 5\]; got \[2, 3, 4\]"):
         ntm_write(memory, weights, vector[..., :4], vector)
     with pytest.raises(ValueError, match=r"once a call: query must be \[B, 1, Cq\]; got \[2, 3, 7\]"):
-        Heads(7, 5)(torch.randn(2, 3, 7), Tape(memory))
+        NTMHeads(7, 5)(torch.randn(2, 3, 7), NTMMemory(memory))
     with pytest.raises(ValueError, match="at least one writes, and not less than none reads; got 0 and 1"):
-        Heads(7, 5, writes=0)
+        NTMHeads(7, 5, writes=0)

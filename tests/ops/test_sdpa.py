@@ -9,31 +9,31 @@ import torch
 from torch.nn.attention import SDPBackend
 
 from regard.ops.inner_product import sdpa
-from regard.ops.inner_product.sdpa import Size
+from regard.ops.inner_product.sdpa import ReadSize
 
-LARGE, LONG = Size(4096, 4096, 64), Size(512, 512, 64)
+LARGE, LONG = ReadSize(4096, 4096, 64), ReadSize(512, 512, 64)
 
 
 @pytest.mark.parametrize(
     ("capability", "dtype", "shape"),
     [
         (None, torch.bfloat16, LARGE),
-        (None, torch.float32, Size(1, 30, 512)),
+        (None, torch.float32, ReadSize(1, 30, 512)),
         ((8, 0), torch.bfloat16, LARGE),
         ((8, 9), torch.bfloat16, LARGE),
         ((10, 0), torch.bfloat16, LARGE),
         ((12, 0), torch.float16, LARGE),
         ((9, 0), torch.float32, LARGE),
         ((9, 0), torch.bfloat16, replace(LONG, queries=511)),
-        ((9, 0), torch.float32, Size(2, 30, 512)),
-        ((9, 0), torch.float32, Size(33, 32, 64, differentiable=True)),
-        ((8, 9), torch.bfloat16, Size(1, 30, 256, differentiable=True)),
-        ((9, 0), torch.bfloat16, Size(1, 30, 264)),
-        ((8, 9), torch.bfloat16, Size(32, 32, 64)),
-        ((9, 0), torch.bfloat16, Size(33, 32, 64)),
+        ((9, 0), torch.float32, ReadSize(2, 30, 512)),
+        ((9, 0), torch.float32, ReadSize(33, 32, 64, differentiable=True)),
+        ((8, 9), torch.bfloat16, ReadSize(1, 30, 256, differentiable=True)),
+        ((9, 0), torch.bfloat16, ReadSize(1, 30, 264)),
+        ((8, 9), torch.bfloat16, ReadSize(32, 32, 64)),
+        ((9, 0), torch.bfloat16, ReadSize(33, 32, 64)),
     ],
 )
-def test_pytorch_keeps_its_own_order(capability: tuple[int, int] | None, dtype: torch.dtype, shape: Size) -> None:
+def test_pytorch_keeps_its_own_order(capability: tuple[int, int] | None, dtype: torch.dtype, shape: ReadSize) -> None:
     assert sdpa.backends(capability, dtype, shape) is None
 
 
@@ -48,25 +48,25 @@ def test_a_large_read_in_half_precision_goes_to_cudnn_first(dtype: torch.dtype) 
 @pytest.mark.parametrize(
     ("dtype", "shape"),
     [
-        (torch.float32, Size(1, 3000, 64)),
-        (torch.float32, Size(32, 32, 64, differentiable=True)),
-        (torch.bfloat16, Size(16, 30, 264, differentiable=True)),
+        (torch.float32, ReadSize(1, 3000, 64)),
+        (torch.float32, ReadSize(32, 32, 64, differentiable=True)),
+        (torch.bfloat16, ReadSize(16, 30, 264, differentiable=True)),
     ],
 )
-def test_a_step_of_a_decoder_is_computed_plainly(dtype: torch.dtype, shape: Size) -> None:
+def test_a_step_of_a_decoder_is_computed_plainly(dtype: torch.dtype, shape: ReadSize) -> None:
     assert sdpa.backends((8, 0), dtype, shape) == [SDPBackend.MATH]
 
 
 def test_a_short_read_in_half_precision_goes_to_the_memory_efficient_kernel() -> None:
     for differentiable in (False, True):
-        order = sdpa.backends((9, 0), torch.bfloat16, Size(32, 32, 64, differentiable))
+        order = sdpa.backends((9, 0), torch.bfloat16, ReadSize(32, 32, 64, differentiable))
         assert order is not None
         assert (order[0], order[-1]) == (SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH)
 
 
 def test_a_short_wide_read_in_half_precision_goes_to_flash_attention_and_under_a_mask_to_the_next() -> None:
     for differentiable, second in ((False, SDPBackend.EFFICIENT_ATTENTION), (True, SDPBackend.CUDNN_ATTENTION)):
-        order = sdpa.backends((9, 0), torch.bfloat16, Size(32, 32, 256, differentiable))
+        order = sdpa.backends((9, 0), torch.bfloat16, ReadSize(32, 32, 256, differentiable))
         assert order is not None
         assert (order[0], order[1], order[-1]) == (SDPBackend.FLASH_ATTENTION, second, SDPBackend.MATH)
 

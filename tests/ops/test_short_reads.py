@@ -19,8 +19,8 @@ from regard.cuda_capture import recording
 from regard.ops import scaled_dot_attention
 from regard.ops.inner_product import short_reads
 from regard.ops.inner_product.short_reads import short_attention, short_fits
-from regard.ops.limits import Limits
-from regard.train.cuda_graphs import CudaGraphs
+from regard.ops.limits import MaskLimits
+from regard.train.cuda_graphs import CudaUpdateGraphs
 from tests.mechanism import assert_within_budget, magnitude
 
 Read = Callable[..., Tensor]
@@ -80,7 +80,7 @@ def some(queries: int, keys: int, width: int, value_width: int, dtype: torch.dty
 
 
 def test_which_reads_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(short_reads, "runnable", lambda *_: True)
+    monkeypatch.setattr(short_reads, "kernels_supported", lambda *_: True)
     monkeypatch.setattr(short_reads, "_suits", lambda _: True)
 
     def fits(length: int, width: int, mask: Mask | None = None, dtype: torch.dtype = torch.bfloat16) -> bool:
@@ -177,7 +177,7 @@ class TestKernels:
 
         def tile(queries: int, keys: int) -> dict[str, Any]:
             (query, key, value), _ = some(queries, keys, 64, 64, torch.bfloat16)
-            return _tile(query, key, value, Limits(), None)
+            return _tile(query, key, value, MaskLimits(), None)
 
         assert tile(1, 7) == tile(32, 32) != tile(33, 1) == tile(64, 64)
 
@@ -206,7 +206,7 @@ def test_a_recorded_read_follows_its_lengths() -> None:
         found[:] = learned(inputs, upstream, lambda *words: scaled_dot_attention(*words, mask).context)
 
     with recording():
-        replay = CudaGraphs()(run)
+        replay = CudaUpdateGraphs()(run)
     for other in ([7, 19], [0, 1], [19, 7]):
         lengths.copy_(torch.tensor(other))
         replay()
@@ -223,7 +223,7 @@ def test_replays_drop_other_weights_and_the_same_after_the_same_seed() -> None:
         found[:] = learned(inputs, upstream, lambda *words: scaled_dot_attention(*words, dropout=0.5).context)
 
     with recording():
-        replay = CudaGraphs()(run)
+        replay = CudaUpdateGraphs()(run)
     for seed in (1, None, 1):
         if seed is not None:
             torch.manual_seed(seed)

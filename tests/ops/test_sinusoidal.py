@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from regard.nn import Sinusoidal
+from regard.nn import SinusoidalPositions
 from regard.ops import sinusoidal_positions
 from tests.mechanism import assert_close, check_gradients
 
@@ -17,7 +17,7 @@ def test_shapes(dim: int) -> None:
     assert sinusoidal_positions(5, dim).shape == (5, dim)
     assert sinusoidal_positions(0, dim).shape == (0, dim)
     assert sinusoidal_positions(5, dim).dtype == torch.float32
-    assert Sinusoidal(dim)(torch.randn(2, 3, dim)).shape == (2, 3, dim)
+    assert SinusoidalPositions(dim)(torch.randn(2, 3, dim)).shape == (2, 3, dim)
 
 
 def test_value_by_hand() -> None:
@@ -69,19 +69,19 @@ def test_base() -> None:
 
 
 def test_gradients() -> None:
-    check_gradients(lambda x: Sinusoidal(5)(x, start=2), torch.randn(2, 3, 5))
+    check_gradients(lambda x: SinusoidalPositions(5)(x, start=2), torch.randn(2, 3, 5))
 
 
 def test_step_by_step_is_all_at_once() -> None:
     """A decoder with a cache passes how many came before."""
-    places, x = Sinusoidal(6), torch.randn(2, 5, 6)
+    places, x = SinusoidalPositions(6), torch.randn(2, 5, 6)
     steps = [places(word, start=step) for step, word in enumerate(x.split(1, dim=1))]
     assert torch.equal(torch.cat(steps, dim=1), places(x))
     assert torch.equal(places(x), x + sinusoidal_positions(5, 6))
 
 
 def test_module_keeps_nothing_and_the_dtype() -> None:
-    places = Sinusoidal(6)
+    places = SinusoidalPositions(6)
     assert not places.state_dict()
     assert not list(places.buffers())
     for dtype in (torch.float16, torch.bfloat16, torch.float64):
@@ -91,8 +91,8 @@ def test_module_keeps_nothing_and_the_dtype() -> None:
 
 def test_bad_shapes_are_named() -> None:
     with pytest.raises(ValueError, match=r"x must be \[B, T, C\] with C = 6; got shape \[2, 3, 5\]"):
-        Sinusoidal(6)(torch.randn(2, 3, 5))
+        SinusoidalPositions(6)(torch.randn(2, 3, 5))
     with pytest.raises(ValueError, match=r"x must be \[B, T, C\] with C = 6; got shape \[3, 6\]"):
-        Sinusoidal(6)(torch.randn(3, 6))
+        SinusoidalPositions(6)(torch.randn(3, 6))
     with pytest.raises(ValueError, match="at least 0 and dim at least 1; got 3, -1 and 4"):
         sinusoidal_positions(3, 4, start=-1)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard import Mask
-from regard.nn import Attention, Dot, Memory, Softmax, State
+from regard.nn import Attention, AttentionState, Dot, Memory, Softmax
 from regard.ops import masked_softmax, softmax_attention
 from tests.mechanism import assert_close, check_gradients
 
@@ -104,7 +104,7 @@ def test_dropout_is_on_the_way_to_the_context_only() -> None:
 def test_module_is_the_op() -> None:
     energy, mask = torch.randn(2, 1, 5, 7), Mask.padding([7, 4])
     memory = Memory(torch.randn(2, 1, 7, 3), torch.randn(2, 1, 7, 3), mask)
-    weights, past, sample = Softmax()(energy, torch.randn(2, 5, 3), memory, State())
+    weights, past, sample = Softmax()(energy, torch.randn(2, 5, 3), memory, AttentionState())
     assert torch.equal(weights, masked_softmax(energy, mask))
     assert past == ()
     assert sample is None

@@ -22,7 +22,7 @@ from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
 from regard.recipes.section import Section
 from regard.recipes.source import class_source, entries
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 
 BROUGHT = (
     *("acceptor", "gat", "hierarchical", "lstmn_lm", "memory_network", "memory_transformer", "ntm", "pointer_lm"),
@@ -115,7 +115,11 @@ def test_every_key_has_a_sentence(kind: PartKind, name: str) -> None:
 
 
 def test_every_field_of_a_record_has_a_sentence() -> None:
-    places = ("regard.nn.cells:Cells", "regard.models.characters:Characters", "regard.models.attending:Attending")
+    places = (
+        "regard.nn.cells:Cells",
+        "regard.models.characters:CharacterConfig",
+        "regard.models.attention_config:AttentionConfig",
+    )
     for place in places:
         assert [one.name for one in class_source(place).arguments() if not one.sentence] == [], place
 
@@ -280,7 +284,7 @@ def test_a_model_of_a_plugin_has_keys_like_ours(tmp_path: Path, monkeypatch: pyt
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(plugins, "_imported", {})
     path.write_text(RECIPE)
-    assert check(Document.read(path), model=False).recipe.model.arguments() == {"width": 5}
+    assert check(RecipeDocument.read(path), model=False).recipe.model.arguments() == {"width": 5}
     for line, parts in (
         ("  widht: 5", ("line 6", "no key 'model.widht'", "did you mean width?")),
         ("  width: 0", ("line 6", "model.width is 0", "greater than or equal to 1")),
@@ -289,7 +293,7 @@ def test_a_model_of_a_plugin_has_keys_like_ours(tmp_path: Path, monkeypatch: pyt
     ):
         path.write_text(RECIPE.replace("  width: 5", line))
         with pytest.raises(RecipeError) as problem:
-            check(Document.read(path), model=False)
+            check(RecipeDocument.read(path), model=False)
         assert all(part in str(problem.value) for part in parts), str(problem.value)
     assert "own_nets" not in sys.modules
     del sys.modules["own_system"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from regard.recipes.errors import RecipeError
-from regard.recipes.file_data import Layout, file_formats, measured_section
+from regard.recipes.file_data import FileLayout, file_formats, measured_section
 from regard.recipes.system import system_of, systems
 
 
@@ -18,7 +18,7 @@ def section(task: str, own: dict[str, Any], *files: Path, **layout: Any) -> Any:
         answer = None  # type: ignore[assignment]
     system = system_of(task)
     mine = system.formats[own["format"]].model_validate(own)
-    found = measured_section(mine, system, files, Layout(**layout), fields, answer)
+    found = measured_section(mine, system, files, FileLayout(**layout), fields, answer)
     return system.formats[found["format"]].model_validate(found)
 
 

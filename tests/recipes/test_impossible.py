@@ -11,7 +11,7 @@ import pytest
 from regard.models import EncoderDecoder, build
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import check, load
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 
 # (a recipe, an assignment, a part of the sentence)
 IMPOSSIBLE = [
@@ -134,4 +134,4 @@ def test_embeddings_of_two_vocabularies_are_not_one() -> None:
 
 def test_stories_are_read_in_words() -> None:
     text = "task: answer\ndata: {format: world}\nmodel: {kind: memory_network}\ntrain: {steps: 3}\n"
-    assert check(Document.parse(text, "mine.yaml")).recipe.tokenizer.kind == "words"
+    assert check(RecipeDocument.parse(text, "mine.yaml")).recipe.tokenizer.kind == "words"

@@ -15,7 +15,7 @@ from regard import registry
 from regard.data.problems import DataError
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import load
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.runs.folder import RunError
 from regard.runs.run import Run
 from regard.train.report import report
@@ -32,8 +32,8 @@ from typing import Literal
 import torch
 
 import regard
-from regard.data import Reader
-from regard.data.example import Bad, Example, good_lines
+from regard.data import DataReader
+from regard.data.example import BadLine, Example, good_lines
 from regard.evaluate.tally import Tally
 from regard.nn import Aligner, Score, Softmax
 
@@ -74,16 +74,16 @@ def length_ratio(hypotheses, references, *, longest: int = 100):
 
 @regard.register("arrows")
 @dataclass(frozen=True)
-class Arrows(Reader):
+class Arrows(DataReader):
     """source => target"""
 
     path: str | Path
     arrow: str = "=>"
     says: str = "target"
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         for line in good_lines(Path(self.path), self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 yield line
                 continue
             source, arrow, target = line.text.partition(self.arrow)
@@ -91,7 +91,7 @@ class Arrows(Reader):
             if arrow:
                 yield Example({"source": source.strip(), self.says: target.strip()}, where)
             else:
-                yield Bad(where, f"there is no {self.arrow}")
+                yield BadLine(where, f"there is no {self.arrow}")
 '''
 RECIPE = """\
 run: own
@@ -315,7 +315,7 @@ def test_a_cache_knows_the_source_of_a_reader(recipe: Path, tmp_path: Path) -> N
 
 def test_a_name_is_known_where_its_module_is_named_alone(recipe: Path, tmp_path: Path) -> None:
     load(str(recipe))
-    other = Document.read(recipe).overridden(["plugins=[]", "data={format: digits}"])
+    other = RecipeDocument.read(recipe).overridden(["plugins=[]", "data={format: digits}"])
     (tmp_path / "other.yaml").write_text(json.dumps(other.content))
     with pytest.raises(RecipeError, match=r"model.attention.score.name is 'distance'"):
         load(str(tmp_path / "other.yaml"))

@@ -16,7 +16,7 @@ from regard.recipes.files import DataFile, find_files
 from regard.recipes.library import shipped
 from regard.recipes.load import check, load
 from regard.recipes.system import systems
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from tests.train.tiny import TEXT
 
 DIGITS = next(line for line in TEXT.splitlines() if line.startswith("data: "))
@@ -96,7 +96,7 @@ WRONG: list[tuple[str, str, tuple[str, ...]]] = [
 def test_the_sentence_names_key_line_and_nearest(right: str, wrong: str, parts: tuple[str, ...]) -> None:
     assert TEXT.count(right) == 1
     with pytest.raises(RecipeError) as caught:
-        check(Document.parse(TEXT.replace(right, wrong), "tiny.yaml"))
+        check(RecipeDocument.parse(TEXT.replace(right, wrong), "tiny.yaml"))
     sentence = str(caught.value)
     assert sentence.startswith("tiny.yaml, line ")
     assert "\n" not in sentence
@@ -152,9 +152,9 @@ def test_an_override_that_is_wrong_is_on_the_command_line(override: str, sentenc
 )
 def test_what_a_task_has_no_use_for_is_refused(override: str, sentence: str) -> None:
     text = "task: classify\ndata: {format: folder, train: x}\nmodel: {kind: acceptor}\ntrain: {steps: 1}\n"
-    check(Document.parse(text, "mine.yaml"))
+    check(RecipeDocument.parse(text, "mine.yaml"))
     with pytest.raises(RecipeError, match=re.escape(sentence)):
-        check(Document.parse(text, "mine.yaml").overridden([override]))
+        check(RecipeDocument.parse(text, "mine.yaml").overridden([override]))
 
 
 @pytest.mark.parametrize(
@@ -170,14 +170,14 @@ def test_what_a_task_has_no_use_for_is_refused(override: str, sentence: str) -> 
     ],
 )
 def test_what_looks_at_attention_needs_some(overrides: list[str], sentence: str) -> None:
-    document = Document.parse(TEXT, "tiny.yaml").overridden(["decode.unknown=copy"])
+    document = RecipeDocument.parse(TEXT, "tiny.yaml").overridden(["decode.unknown=copy"])
     check(document)
     with pytest.raises(RecipeError, match=re.escape(sentence)):
         check(document.overridden(overrides))
 
 
 def test_tokenizers_of_another_run_are_not_known_yet() -> None:
-    document = Document.parse(TEXT, "tiny.yaml").overridden(["decode.unknown=copy", "tokenizer.kind=bpe"])
+    document = RecipeDocument.parse(TEXT, "tiny.yaml").overridden(["decode.unknown=copy", "tokenizer.kind=bpe"])
     with pytest.raises(RecipeError, match="for tokenizers of kind words"):
         check(document)
     assert check(document.overridden(["init=runs/a"])).recipe.init == Path("runs/a")
@@ -186,7 +186,7 @@ def test_tokenizers_of_another_run_are_not_known_yet() -> None:
 def test_a_dictionary_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("words.tsv").touch()
-    document = Document.parse(TEXT, "tiny.yaml").overridden(["decode={unknown: copy, dictionary: word.tsv}"])
+    document = RecipeDocument.parse(TEXT, "tiny.yaml").overridden(["decode={unknown: copy, dictionary: word.tsv}"])
     check(document)
     sentence = "the command line: decode.dictionary: there is no file word.tsv in .; did you mean words.tsv?"
     with pytest.raises(RecipeError, match=re.escape(sentence)):
@@ -196,7 +196,7 @@ def test_a_dictionary_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_section_that_is_wrong_as_a_whole_is_not_printed() -> None:
     text = TEXT.replace(DIGITS, "data:\n  format: table\n  train: x\n  split: {}")
     with pytest.raises(RecipeError) as caught:
-        check(Document.parse(text, "mine.yaml").overridden(["data.split=null"]))
+        check(RecipeDocument.parse(text, "mine.yaml").overridden(["data.split=null"]))
     assert str(caught.value) == (
         "the command line: data: set valid, what to validate on, or split, to divide train; one of them"
     )
@@ -207,7 +207,7 @@ def test_a_section_that_is_wrong_as_a_whole_is_not_printed() -> None:
 )
 def test_a_delimiter_by_name_or_as_it_is(given: str, delimiter: str) -> None:
     text = TEXT.replace(DIGITS, "data: {format: table, train: x, valid: x}")
-    data = check(Document.parse(text, "mine.yaml").overridden([f"data.delimiter={given}"])).recipe.data
+    data = check(RecipeDocument.parse(text, "mine.yaml").overridden([f"data.delimiter={given}"])).recipe.data
     assert isinstance(data, TableData)
     assert data.delimiter == delimiter
 
@@ -227,7 +227,7 @@ def test_every_recipe_that_ships_is_listed_and_says_what_it_gives() -> None:
 
 @pytest.mark.parametrize("name", sorted(shipped()))
 def test_every_recipe_that_ships_loads(name: str) -> None:
-    loaded = check(Document.read(shipped()[name]))
+    loaded = check(RecipeDocument.read(shipped()[name]))
     assert loaded.recipe.run
     first = shipped()[name].read_text().splitlines()[0]
     assert first.startswith(f"# regard train {name}")
@@ -258,7 +258,7 @@ THERE = ("train.de", "extra.txt", "sub/b.txt", "valid.txt")
 
 
 def looked_for(text: str, *overrides: str) -> None:
-    document = Document.parse(text, "mine.yaml").overridden(list(overrides))
+    document = RecipeDocument.parse(text, "mine.yaml").overridden(list(overrides))
     find_files(Data.model_validate(document.content["data"]), document)
 
 
@@ -330,7 +330,7 @@ def test_a_shell_does_not_expand_home(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_data_is_needed_to_train_and_not_to_look_at_a_run(tmp_path: Path) -> None:
     recipe = tmp_path / "pairs.yaml"
     recipe.write_text(TEXT.replace(DIGITS, "data: {format: table, train: no.tsv, valid: no.tsv}"))
-    check(Document.read(recipe))
+    check(RecipeDocument.read(recipe))
     with pytest.raises(RecipeError, match=r"pairs.yaml, line 2: data.train: there is no file no.tsv; set data.root"):
         load(str(recipe))
 
@@ -342,7 +342,9 @@ def test_a_key_of_two_other_systems_is_left_out_with_the_default_of_either() -> 
     defaults = [default for default in found if default is not None]
     assert len({str(default) for default in defaults}) == len(defaults) == 2
     for default in defaults:
-        document = Document.parse(f"{text}train: {{steps: 1, hard: {json.dumps(default.model_dump())}}}\n", "mine.yaml")
+        document = RecipeDocument.parse(
+            f"{text}train: {{steps: 1, hard: {json.dumps(default.model_dump())}}}\n", "mine.yaml"
+        )
         assert check(document).recipe.train.steps == 1
     with pytest.raises(RecipeError, match=r"train: hard is for the task 'caption' or 'translate'; .*'classify'"):
-        check(Document.parse(f"{text}train: {{steps: 1, hard: {{reward: 7.5}}}}\n", "mine.yaml"))
+        check(RecipeDocument.parse(f"{text}train: {{steps: 1, hard: {{reward: 7.5}}}}\n", "mine.yaml"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from regard.recipes.errors import RecipeError
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 
 TEXT = """\
 # a comment
@@ -23,7 +23,7 @@ train:
 
 
 def test_lines_of_keys_and_items() -> None:
-    document = Document.parse(TEXT, "mine.yaml")
+    document = RecipeDocument.parse(TEXT, "mine.yaml")
     assert document.content == {"run": "mine", "train": {"steps": 1000.0, "batch": [7, {"tokens": 8}]}}
     assert document.place(("run",)) == "mine.yaml, line 2"
     assert document.place(("train", "steps")) == "mine.yaml, line 5"
@@ -33,7 +33,7 @@ def test_lines_of_keys_and_items() -> None:
 
 
 def test_overrides_make_sections_and_have_no_line() -> None:
-    document = Document.parse("a: {b: 1, bc: 2}\nn:\n", "mine.yaml")
+    document = RecipeDocument.parse("a: {b: 1, bc: 2}\nn:\n", "mine.yaml")
     changed = document.overridden(["a.b=[1, x]", "n.m=true", "new.deep.er=1e-3", "a.t='5'"])
     assert changed.content == {
         "a": {"b": [1, "x"], "bc": 2, "t": "5"},
@@ -49,7 +49,7 @@ def test_overrides_make_sections_and_have_no_line() -> None:
 
 @pytest.mark.parametrize("mark", list(",|#-?:&*!>%@` \t"))
 def test_a_mark_of_yaml_that_stands_alone_is_itself(mark: str) -> None:
-    assert Document.parse("", "mine.yaml").overridden([f"data.separator={mark}"]).content == {
+    assert RecipeDocument.parse("", "mine.yaml").overridden([f"data.separator={mark}"]).content == {
         "data": {"separator": mark}
     }
 
@@ -68,27 +68,27 @@ def test_a_mark_of_yaml_that_stands_alone_is_itself(mark: str) -> None:
 )
 def test_what_is_not_a_recipe(text: str, sentence: str) -> None:
     with pytest.raises(RecipeError) as caught:
-        Document.parse(text, "mine.yaml")
+        RecipeDocument.parse(text, "mine.yaml")
     assert str(caught.value).startswith(sentence)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes(b"run: caf\xe9")
     with pytest.raises(RecipeError, match=r"latin.yaml: not UTF-8 text \(byte 8\)"):
-        Document.read(tmp_path / "latin.yaml")
+        RecipeDocument.read(tmp_path / "latin.yaml")
     with pytest.raises(RecipeError, match=r"cannot be read \(Is a directory\)"):
-        Document.read(tmp_path)
-    assert Document.parse("", "empty.yaml").content == {}
+        RecipeDocument.read(tmp_path)
+    assert RecipeDocument.parse("", "empty.yaml").content == {}
 
 
 def test_what_stands_under_a_name_is_merged() -> None:
     text = "train: &base {steps: 5, seed: 1}\nmore:\n  <<: *base\n  seed: 2\n"
-    assert Document.parse(text, "a.yaml").content["more"] == {"steps": 5, "seed": 2}
+    assert RecipeDocument.parse(text, "a.yaml").content["more"] == {"steps": 5, "seed": 2}
 
 
 def test_what_holds_itself_is_one_sentence() -> None:
     with pytest.raises(RecipeError, match=r"a.yaml, line 1: something in it holds itself; write it out"):
-        Document.parse("evaluate: &e {metrics: [*e]}", "a.yaml")
+        RecipeDocument.parse("evaluate: &e {metrics: [*e]}", "a.yaml")
 
 
 def laughs(levels: int, first: str, each: str) -> str:
@@ -103,8 +103,8 @@ def laughs(levels: int, first: str, each: str) -> str:
 @pytest.mark.parametrize(("first", "each"), [("[x]", "[%s]"), ("{k: 1}", "{<<: [%s]}"), ("{k: 1}", "{<<: [%s], k: 2}")])
 def test_aliases_are_not_written_out_without_end(first: str, each: str) -> None:
     with pytest.raises(RecipeError, match=r"a.yaml, line \d+: .*aliases"):
-        Document.parse(laughs(20, first, each), "a.yaml")
-    assert Document.parse(laughs(2, first, each), "a.yaml").content["c"]
+        RecipeDocument.parse(laughs(20, first, each), "a.yaml")
+    assert RecipeDocument.parse(laughs(2, first, each), "a.yaml").content["c"]
 
 
 @pytest.mark.parametrize(
@@ -127,11 +127,11 @@ def test_aliases_are_not_written_out_without_end(first: str, each: str) -> None:
 )
 def test_a_value_that_cannot_be_built_is_one_sentence(value: str, advice: str) -> None:
     with pytest.raises(RecipeError) as caught:
-        Document.parse(f"run: a\nkey: {value}\n", "a.yaml")
+        RecipeDocument.parse(f"run: a\nkey: {value}\n", "a.yaml")
     assert "a.yaml" in str(caught.value)
     assert advice in str(caught.value)
     with pytest.raises(RecipeError) as caught:
-        Document.parse("", "a.yaml").overridden([f"train.key={value}"])
+        RecipeDocument.parse("", "a.yaml").overridden([f"train.key={value}"])
     assert "train.key=" in str(caught.value)
     assert advice in str(caught.value)
     assert len(str(caught.value)) < 300
@@ -140,20 +140,20 @@ def test_a_value_that_cannot_be_built_is_one_sentence(value: str, advice: str) -
 @pytest.mark.parametrize("byte", [0, 7, 27])
 def test_a_character_that_yaml_does_not_have_is_named_with_its_line(byte: int) -> None:
     with pytest.raises(RecipeError, match=rf"a.yaml, line 2: the character U\+{byte:04X} is not allowed"):
-        Document.parse(f"run: a\nkey: b{chr(byte)}", "a.yaml")
+        RecipeDocument.parse(f"run: a\nkey: b{chr(byte)}", "a.yaml")
 
 
 def test_a_byte_that_is_not_utf8_on_the_command_line() -> None:
     with pytest.raises(RecipeError, match=r"'run=caf\\udce9' has a byte that is not UTF-8"):
-        Document.parse("", "a.yaml").overridden(["run=caf\udce9"])
+        RecipeDocument.parse("", "a.yaml").overridden(["run=caf\udce9"])
 
 
 def test_a_recipe_that_is_too_large_or_no_file_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "large.yaml").write_text("# \n" * 2**16)
     with pytest.raises(RecipeError, match=r"large.yaml: a recipe has at most 131,072 bytes"):
-        Document.read(tmp_path / "large.yaml")
+        RecipeDocument.read(tmp_path / "large.yaml")
     with pytest.raises(RecipeError, match=r"/dev/zero is a pipe or a device"):
-        Document.read(Path("/dev/zero"))
+        RecipeDocument.read(Path("/dev/zero"))
     os.mkfifo(tmp_path / "pipe.yaml")
     with pytest.raises(RecipeError, match=r"pipe.yaml is a pipe or a device"):
-        Document.read(tmp_path / "pipe.yaml")
+        RecipeDocument.read(tmp_path / "pipe.yaml")

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from regard.evaluate.metrics import metric
-from regard.explain.panel import MarkedText, Network, Panel
+from regard.explain.panel import GraphPanel, Panel, TextPanel
 from regard.report.attention import panel_figure
 from regard.report.bars import Bar, bars_figure
 from regard.report.breakdown import by_length, histogram, length_bins, wilson
@@ -83,9 +83,11 @@ def test_panels_of_all_kinds_are_figures() -> None:
     plain = Panel("a → b", torch.eye(3), "word", "reads", ("p", "q", "r"), ("x", "y", "z"))
     assert "p x 1.00, y 0.00, z 0.00" in well_made(panel_figure(plain)).text
     assert "<b>" not in panel_figure(plain, heading="a → b")
-    lines = MarkedText("text", torch.tensor([[0.2, 0.8]]), words=(("a", "gem"),), line_weights=(1.0,))
+    lines = TextPanel("text", torch.tensor([[0.2, 0.8]]), words=(("a", "gem"),), line_weights=(1.0,))
     assert "gem" in well_made(panel_figure(lines)).text
-    nodes = Network("n", torch.eye(2), rows=("u", "v"), places=torch.tensor([[0.0, 0.0], [1.0, 1.0]]), groups=("k", ""))
+    nodes = GraphPanel(
+        "n", torch.eye(2), rows=("u", "v"), places=torch.tensor([[0.0, 0.0], [1.0, 1.0]]), groups=("k", "")
+    )
     assert {"u", "v", "k"} <= set(well_made(panel_figure(nodes)).text.split())
 
 

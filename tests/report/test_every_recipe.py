@@ -9,7 +9,7 @@ import torch
 
 from regard.recipes.library import shipped
 from regard.recipes.load import load
-from regard.report.material import Material, trained_material
+from regard.report.material import ReportData, trained_material
 from regard.report.run_page import run_page
 from regard.runs.run import Run
 from regard.train.screen import Screen
@@ -50,7 +50,7 @@ def first_of_each_kind() -> list[str]:
     return list(found.values())
 
 
-def check_losses(found: Material) -> None:
+def check_losses(found: ReportData) -> None:
     """The losses of all examples, each alone in its batch, add up to that of the split."""
     split, predictor = found.splits[found.split], found.predictor
     assert split is not None

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from regard.data import Tokenizer
 from regard.report.answers import Answers
-from regard.report.material import Material, material, trained_material
-from regard.report.record import Record
+from regard.report.material import ReportData, material, trained_material
+from regard.report.record import TrainingRecord
 from regard.report.run_page import run_page, write_page
 from regard.runs.run import Run
 from regard.train.screen import Screen
@@ -28,7 +28,9 @@ from tests.train.tiny import TEXT, recipe, train
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("report") / "tiny"
     train(found, "train.steps=40")
-    Record(command="regard train 'a b'", ended="finished after step 40", warnings=["<i>odd</i> text"]).save(found)
+    TrainingRecord(command="regard train 'a b'", ended="finished after step 40", warnings=["<i>odd</i> text"]).save(
+        found
+    )
     return found
 
 
@@ -152,7 +154,7 @@ def test_the_command_writes_where_it_is_told(folder: Path, tmp_path: Path) -> No
 def test_a_training_leaves_page_record_and_answers(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(TEXT)
     asked("train", tmp_path / "mine.yaml", "--runs", tmp_path, "train.steps=10", "run=a")
-    record, answers = Record.of(tmp_path / "a"), Answers.of(tmp_path / "a")
+    record, answers = TrainingRecord.of(tmp_path / "a"), Answers.of(tmp_path / "a")
     assert record is not None
     assert record.command == f"regard train {tmp_path / 'mine.yaml'} train.steps=10 run=a --runs {tmp_path}"
     assert record.counts["updates"] == 10
@@ -163,7 +165,7 @@ def test_a_training_leaves_page_record_and_answers(tmp_path: Path) -> None:
 
 
 def test_a_page_that_fails_does_not_end_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(found: Material) -> Path:
+    def broken(found: ReportData) -> Path:
         raise RuntimeError("no ink")
 
     monkeypatch.setattr("regard.train.report.write_page", broken)
@@ -177,7 +179,7 @@ def test_a_page_that_fails_does_not_end_a_run(tmp_path: Path, monkeypatch: pytes
 
 def test_a_damaged_record_counts_as_none(copy: Path) -> None:
     (copy / "report.json").write_text('{"seconds": "many"}')
-    assert Record.of(copy) is None
+    assert TrainingRecord.of(copy) is None
     (copy / "answers.json").write_text("[")
     assert Answers.of(copy) is None
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from regard.runs import files
 from regard.runs.checkpoint import Checkpoints, Progress, average
-from regard.runs.files import DiskError, read_tensors, write_json, write_tensors, written
+from regard.runs.files import DiskError, atomic_path, read_tensors, write_json, write_tensors
 
 
 def trained(steps: int, model: nn.Linear, optimizer: torch.optim.Optimizer) -> None:
@@ -84,7 +84,7 @@ def test_a_file_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
     write_json(path, {"a": 1})
 
     def interrupted() -> None:
-        with written(path) as draft:
+        with atomic_path(path) as draft:
             draft.write_text("half")
             raise KeyboardInterrupt
 

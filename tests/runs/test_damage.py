@@ -15,7 +15,7 @@ from regard.predictor import load
 from regard.runs.folder import RunError
 from regard.runs.run import Run
 from regard.tasks.measurement import measure
-from regard.tasks.splits import prepared
+from regard.tasks.splits import encode_split
 from tests.cli.command import RUN, refused
 from tests.train.tiny import TEXT, metrics, train, without_checksums
 
@@ -49,7 +49,7 @@ def answered(runs: Path) -> list[tuple[str, float]]:
 
 def evaluated(runs: Path) -> dict[str, float]:
     loaded = load(runs / "tiny")
-    split = prepared(loaded.recipe, "valid", loaded.task.encoders, runs / ".cache")
+    split = encode_split(loaded.recipe, "valid", loaded.task.encoders, runs / ".cache")
     assert split is not None
     return measure(loaded.model, loaded.task, split, loaded.recipe).values()
 

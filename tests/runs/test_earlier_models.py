@@ -12,7 +12,7 @@ from regard.models import build
 from regard.models.shapes_only import shapes_only
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.tasks.registry import task_class
 
 STORED = [
@@ -43,7 +43,7 @@ def recipe(stored: dict[str, Any]) -> Recipe:
         content["tokenizer"] = {"kind": "words", "split": "whitespace"}
     elif stored["model"].get("tied") == "all":
         content["tokenizer"] = {"kind": "words", "joint": stored["task"] == "translate"}
-    return check(Document.parse(json.dumps(content), "earlier.yaml"), model=False).recipe
+    return check(RecipeDocument.parse(json.dumps(content), "earlier.yaml"), model=False).recipe
 
 
 def known(now: Any, then: Any) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from regard.runs.inventory import inventory, listed
+from regard.runs.inventory import inventory, summarise_run
 
 RECIPE = {
     "task": "translate",
@@ -35,7 +35,7 @@ def row(step: int, split: str, **values: float | None) -> dict[str, object]:
 
 def test_a_finished_run(tmp_path: Path) -> None:
     test = row(20, "test", loss=1.0, perplexity=2.7, bleu=31.5)
-    found = listed(make(tmp_path / "a", row(10, "valid", loss=2.0, bleu=10.0), row(20, "train", loss=1.5), test))
+    found = summarise_run(make(tmp_path / "a", row(10, "valid", loss=2.0, bleu=10.0), row(20, "train", loss=1.5), test))
     assert (found.state, found.task, found.model) == ("finished", "translate", "luong")
     assert found.data == "pairs train.de, train.en"
     assert (found.step, found.steps, found.split) == (20, 20, "test")
@@ -57,15 +57,15 @@ def test_a_finished_run(tmp_path: Path) -> None:
 )
 def test_the_state(tmp_path: Path, step: int, waited: int, train: dict[str, object], state: str) -> None:
     folder = make(tmp_path / "a", row(step, "valid", loss=2.0), step=step, waited=waited, train=train)
-    assert listed(folder).state == state
+    assert summarise_run(folder).state == state
 
 
 def test_a_run_is_under_way_while_its_lock_is_held(tmp_path: Path) -> None:
     folder = make(tmp_path / "a", step=10)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert listed(folder).state == "under way"
-    assert listed(folder).state == "stopped"  # a killed process leaves the file, and no lock
+        assert summarise_run(folder).state == "under way"
+    assert summarise_run(folder).state == "stopped"  # a killed process leaves the file, and no lock
 
 
 def test_what_is_broken_leaves_gaps(tmp_path: Path) -> None:
@@ -73,10 +73,10 @@ def test_what_is_broken_leaves_gaps(tmp_path: Path) -> None:
     with (folder / "metrics.jsonl").open("a") as log:
         log.write('[]\n{"split": "test"}\n{"step": 20, "split": "test", "accu')
     (folder / "checkpoints/00000010/progress.json").write_text("[[")
-    found = listed(folder)
+    found = summarise_run(folder)
     assert (found.split, found.metrics, found.chosen) == ("valid", {"accuracy": 0.5, "loss": None}, "accuracy")
     (folder / "recipe.yaml").write_text("a: b: c")
-    assert listed(folder).state == "unreadable"
+    assert summarise_run(folder).state == "unreadable"
     for hostile in (
         "a: " + "[" * 200_000,
         "a: " + "[" * 5000 + "]" * 5000,
@@ -86,9 +86,9 @@ def test_what_is_broken_leaves_gaps(tmp_path: Path) -> None:
         "\0",
     ):
         (folder / "recipe.yaml").write_text(hostile)
-        assert listed(folder).state == "unreadable"
+        assert summarise_run(folder).state == "unreadable"
     (folder / "recipe.yaml").write_text("data: [1]\ntrain: 3\nmodel: x\n")
-    assert (listed(folder).data, listed(folder).model, listed(folder).steps) == ("", "", None)
+    assert (summarise_run(folder).data, summarise_run(folder).model, summarise_run(folder).steps) == ("", "", None)
 
 
 def test_the_newest_comes_first_and_comparisons_are_looked_into(tmp_path: Path) -> None:

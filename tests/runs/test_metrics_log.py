@@ -13,7 +13,7 @@ import regard.tasks.measurement
 from regard.cli import app
 from regard.evaluate.perplexity import perplexity
 from regard.runs.metrics_log import MetricsLog
-from regard.tasks.measurement import Measured
+from regard.tasks.measurement import Measurement
 from tests.train.tiny import train
 
 
@@ -39,7 +39,7 @@ def test_what_is_not_finite_is_null_and_comes_back(tmp_path: Path) -> None:
 
 def test_evaluate_says_it_in_both_languages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     train(tmp_path / "run", "train.steps=1")
-    bad = Measured(800.0, {"perplexity": perplexity(2400.0, 3)}, (), None)
+    bad = Measurement(800.0, {"perplexity": perplexity(2400.0, 3)}, (), None)
     monkeypatch.setattr(regard.tasks.measurement, "measure", lambda *_, **__: bad)
     done = CliRunner().invoke(app, ["evaluate", str(tmp_path / "run"), "--json"])
     assert strictly(done.output)["perplexity"] is None

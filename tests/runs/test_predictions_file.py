@@ -16,7 +16,7 @@ from regard.runs.predictions_file import check_answers, write_predictions
 from regard.systems.classification.targets.number import NumberTarget
 from regard.systems.classification.task import Classification
 from regard.systems.spans.task import SpanAnswering
-from regard.systems.translation.sections import Evaluating
+from regard.systems.translation.sections import TranslationEvaluation
 from regard.systems.translation.task import Translation
 from regard.tasks.prediction import Prediction
 
@@ -35,7 +35,7 @@ class Made:
 
 def rows(path: Path, task: Any, made: Made, *answers: str, group: bool = False) -> list[dict[str, Any]]:
     found = tuple(Prediction("", text, -0.5, (), (), ()) for text in answers)
-    recipe: Any = SimpleNamespace(evaluate=Evaluating(group=group))
+    recipe: Any = SimpleNamespace(evaluate=TranslationEvaluation(group=group))
     split: Any = SimpleNamespace(examples=made)
     write_predictions(path, task, split, recipe, SimpleNamespace(predictions=found))  # type: ignore[arg-type]
     return [json.loads(line) for line in path.read_text().splitlines()]

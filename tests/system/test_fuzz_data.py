@@ -19,11 +19,11 @@ from regard.data import (
     Columns,
     Conllu,
     DataError,
+    DataReader,
     Jsonl,
-    Labelled,
+    LabelledLines,
     Pairs,
-    Reader,
-    Spans,
+    SpanTable,
     Squad,
     Stories,
     Table,
@@ -76,7 +76,7 @@ def words(path: Path, *, bad_lines: Any) -> object:
     return output_set(path, Tokenizer.train(["yes no maybe"], kind="words"))
 
 
-def read(kind: type[Reader], path: Path, *, bad_lines: Any, **options: Any) -> object:
+def read(kind: type[DataReader], path: Path, *, bad_lines: Any, **options: Any) -> object:
     return list(kind(path, bad_lines=bad_lines, max_line=SMALL, **options))  # type: ignore[call-arg]
 
 
@@ -86,13 +86,13 @@ FORMATS: dict[str, tuple[str, bytes, Callable[..., object]]] = {
     "csv": ("a.csv", TABLE.encode(), partial(read, Table, columns={"source": "source", "target": 1}, header=True)),
     "jsonl": ("a.jsonl", (json.dumps(OBJECT) + "\n").encode() * 3, partial(read, Jsonl)),
     "text": ("a.txt", "It was\n\nthe lark größer\r\n".encode(), partial(read, Text)),
-    "labelled": ("a.txt", b"1 a gem\n0 far too long\n", partial(read, Labelled)),
+    "labelled": ("a.txt", b"1 a gem\n0 far too long\n", partial(read, LabelledLines)),
     "columns": ("a.txt", b"He PRP\nis VBZ\n\nSo IN\n", partial(read, Columns)),
     "conllu": ("a.conllu", UD.encode() * 2, partial(read, Conllu)),
     "cmudict": ("a.dict", b"gem JH EH1 M\ngem(2) JH EH1 M # no\n", partial(read, Cmudict)),
     "squad": ("a.json", json.dumps(SQUAD).encode(), partial(read, Squad)),
-    "spans": ("a.tsv", f"who left?\t{PASSAGE}\tCarl\t14\n".encode() * 2, partial(read, Spans)),
-    "spans of json": ("a.jsonl", ROW.encode(), partial(read, Spans)),
+    "spans": ("a.tsv", f"who left?\t{PASSAGE}\tCarl\t14\n".encode() * 2, partial(read, SpanTable)),
+    "spans of json": ("a.jsonl", ROW.encode(), partial(read, SpanTable)),
     "stories": ("a.txt", STORY, partial(read, Stories)),
     "nodes": ("nodes.tsv", b"ada\tx\t0.5\t1\nbob\ty\t0\t2\neve\t\t1\t1\n", graph),
     "edges": ("edges.tsv", b"ada\tbob\nbob\teve\n", edges),

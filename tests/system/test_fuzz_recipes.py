@@ -12,7 +12,7 @@ import yaml
 from regard.recipes.errors import RecipeError
 from regard.recipes.library import shipped
 from regard.recipes.load import check
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from tests.system.mutation import TOKENS, VALUES, damaged, is_sentence, json_text, reshaped, within
 
 SECONDS = 20.0
@@ -31,7 +31,7 @@ def outcome(make: Callable[[], object]) -> str:
 
 def of_bytes(random: Random, path: Path) -> str:
     path.write_bytes(damaged(random, random.choice(TEXTS)))
-    return outcome(lambda: check(Document.read(path)))
+    return outcome(lambda: check(RecipeDocument.read(path)))
 
 
 def of_structure(random: Random, path: Path) -> str:
@@ -39,7 +39,7 @@ def of_structure(random: Random, path: Path) -> str:
     for _ in range(random.choice((1, 1, 2))):
         content = reshaped(random, content)
     path.write_text(json_text(content))
-    return outcome(lambda: check(Document.read(path)))
+    return outcome(lambda: check(RecipeDocument.read(path)))
 
 
 def keys(content: object, before: str = "") -> Iterator[str]:
@@ -50,7 +50,7 @@ def keys(content: object, before: str = "") -> Iterator[str]:
 
 def of_overrides(random: Random, path: Path) -> str:
     path.write_bytes(random.choice(TEXTS))
-    document = Document.read(path)
+    document = RecipeDocument.read(path)
     given = []
     for _ in range(random.choice((1, 1, 2))):
         key = random.choice(list(keys(document.content)))

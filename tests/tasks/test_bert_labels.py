@@ -8,7 +8,7 @@ from torch import nn
 
 from regard.data import DataError, Labels, Tokenizer
 from regard.decode.search import Search
-from regard.explain.panel import Heads
+from regard.explain.panel import HeadsPanel
 from regard.models import build
 from regard.systems.classification.task import Classification
 from regard.systems.tagging.task import Tagging
@@ -28,7 +28,7 @@ def acceptor(**options: object) -> nn.Module:
 @pytest.mark.parametrize(("pooling", "along"), [("last", "<s> looks at"), ("mean", "words look at, the mean")])
 def test_a_picture_has_a_row_for_each_layer(pooling: str, along: str) -> None:
     panel, every = LABELS.panels(acceptor(pooling=pooling), "a gem", Search())
-    assert isinstance(every, Heads)
+    assert isinstance(every, HeadsPanel)
     assert every.weights.shape[0] == 3
     assert every.columns == panel.columns
     assert panel.rows == ("layer 1", "layer 2", "layer 3")

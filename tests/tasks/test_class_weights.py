@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from regard.data import Batch, DataError, Labels, Tokenizer
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.specials import IGNORE
 from regard.systems.answering.task import Answering
 from regard.systems.classification.task import Classification
@@ -31,8 +31,8 @@ class Says(nn.Module):
         super().__init__()
         self.logits = nn.Parameter(logits)
 
-    def forward(self, *_: Any) -> Predicted:
-        return Predicted(self.logits)
+    def forward(self, *_: Any) -> ModelOutput:
+        return ModelOutput(self.logits)
 
 
 def test_balanced_weights_make_classes_count_alike() -> None:

@@ -10,18 +10,18 @@ from torch import Tensor, nn
 
 from regard.decode import Ensemble, score
 from regard.models import LanguageModel, TransformerLM
-from regard.models.encoder import Encoder
-from regard.models.outputs import log_softmax
-from regard.nn.transformer_layer import Blocks
+from regard.models.model_output import log_softmax
+from regard.models.recurrent_encoder import RecurrentEncoder
+from regard.nn.transformer_layer import LayerConfig
 from regard.systems.classification.acceptor import Acceptor
-from regard.tasks.ensemble import Together, TogetherInWindows, together
+from regard.tasks.ensemble import PredictionEnsemble, WindowedEnsemble, make_ensemble
 from tests.mechanism import assert_close
 from tests.models.systems import bahdanau, luong, pairs
 
 
 def test_the_mean_of_probabilities_and_of_alignments() -> None:
     models, (source, lengths, target) = [bahdanau().eval(), luong().eval()], pairs()
-    said = together(models)(source, lengths, target[:, :-1])
+    said = make_ensemble(models)(source, lengths, target[:, :-1])
     each = [model(source, lengths, target[:, :-1]) for model in models]
     mean = torch.stack([log_softmax(one.logits).exp() for one in each]).mean(0)
     assert_close(said.logits.exp(), mean.double(), tolerance=1e-6)
@@ -30,7 +30,7 @@ def test_the_mean_of_probabilities_and_of_alignments() -> None:
 
 
 def test_all_at_once_is_step_by_step() -> None:
-    model, (source, lengths, target) = together([bahdanau(), luong()]).eval(), pairs()
+    model, (source, lengths, target) = make_ensemble([bahdanau(), luong()]).eval(), pairs()
     words = [[token for token in row if token] for row in target[:, 1:].tolist()]
     said = log_softmax(model(source, lengths, target[:, :-1]).logits)
     for row, made in enumerate(score(model, source, lengths, words)):  # type: ignore[arg-type]
@@ -40,17 +40,19 @@ def test_all_at_once_is_step_by_step() -> None:
 
 def test_one_alone_is_itself_and_training_is_that_of_all() -> None:
     model = bahdanau()
-    assert together([model]) is model
-    both = together([model, bahdanau()])
+    assert make_ensemble([model]) is model
+    both = make_ensemble([model, bahdanau()])
     assert sum(1 for _ in both.parameters()) == 2 * sum(1 for _ in model.parameters())
     assert not both.eval().training
     assert not model.training
 
 
 def test_labels_too() -> None:
-    models = [Acceptor(Encoder(11, embedding_dim=3, hidden_dim=4), 5, pooling="attention").eval() for _ in range(3)]
+    models = [
+        Acceptor(RecurrentEncoder(11, embedding_dim=3, hidden_dim=4), 5, pooling="attention").eval() for _ in range(3)
+    ]
     text, lengths = torch.randint(4, 11, (2, 7)), torch.tensor([7, 4])
-    said = Together(models)(text, lengths)
+    said = PredictionEnsemble(models)(text, lengths)
     mean = torch.stack([log_softmax(model(text, lengths).logits).exp() for model in models]).mean(0)
     assert_close(said.logits.exp(), mean.double(), tolerance=1e-6)
     assert said.attended is not None
@@ -63,8 +65,8 @@ def carrying() -> nn.Module:
 
 def test_language_models_carry_their_states_from_window_to_window() -> None:
     models, text = [carrying(), carrying()], torch.randint(4, 11, (2, 9))
-    both = together(models)
-    assert isinstance(both, TogetherInWindows)
+    both = make_ensemble(models)
+    assert isinstance(both, WindowedEnsemble)
     whole: Tensor = both(text, None).logits
     first = both(text[:, :5], None)
     second = both(text[:, 5:], both.carry(first.state))
@@ -74,10 +76,10 @@ def test_language_models_carry_their_states_from_window_to_window() -> None:
 
 
 def test_models_that_read_windows_differently_are_refused() -> None:
-    other = TransformerLM(11, Blocks(dim=4, num_heads=2), num_layers=1)
+    other = TransformerLM(11, LayerConfig(dim=4, num_heads=2), num_layers=1)
     with pytest.raises(ValueError, match="needs all of them to carry their state, or none"):
-        together([carrying(), other])
-    assert not hasattr(together([other, other]), "carry")
+        make_ensemble([carrying(), other])
+    assert not hasattr(make_ensemble([other, other]), "carry")
 
 
 def test_both_averages_are_distributions() -> None:

@@ -14,8 +14,8 @@ from torch.nn import functional as F
 
 from regard.data import Batch, DataError, Labels, Tokenizer
 from regard.decode.search import Search
-from regard.models import Encoder, build
-from regard.models.outputs import Predicted
+from regard.models import RecurrentEncoder, build
+from regard.models.model_output import ModelOutput
 from regard.specials import IGNORE, PAD
 from regard.systems.classification.acceptor import Acceptor
 from regard.systems.classification.task import Classification
@@ -40,10 +40,10 @@ class Says(nn.Module):
         super().__init__()
         self.logits = nn.Parameter(torch.tensor(logits))
 
-    def forward(self, text: Tensor, lengths: Tensor, *beside: Tensor | None) -> Predicted:
+    def forward(self, text: Tensor, lengths: Tensor, *beside: Tensor | None) -> ModelOutput:
         if self.logits.dim() == 1:
-            return Predicted(self.logits.expand(len(text), -1))
-        return Predicted(self.logits[: text.shape[1]].expand(len(text), -1, -1))
+            return ModelOutput(self.logits.expand(len(text), -1))
+        return ModelOutput(self.logits[: text.shape[1]].expand(len(text), -1, -1))
 
 
 def trained(kind: str, **options: object) -> Tokenizer:
@@ -134,7 +134,7 @@ def test_any_words_have_as_many_first_pieces(kind: str, words: list[str]) -> Non
 
 
 def small(kind: str, size: int) -> nn.Module:
-    encoder = Encoder(size, embedding_dim=6, hidden_dim=8, bidirectional=True)
+    encoder = RecurrentEncoder(size, embedding_dim=6, hidden_dim=8, bidirectional=True)
     return (Acceptor if kind == "acceptor" else Transducer)(encoder, 3).double().eval()
 
 
@@ -211,7 +211,7 @@ def test_characters_have_no_words_to_tag(tmp_path: Path) -> None:
 
 
 def test_words_are_lost_in_training_alone() -> None:
-    encoder = Encoder(11, embedding_dim=6, hidden_dim=8)
+    encoder = RecurrentEncoder(11, embedding_dim=6, hidden_dim=8)
     text, lengths = torch.tensor([[7, 8, 9, 0]]), torch.tensor([3])
     for model in (Acceptor(encoder, 3, word_dropout=1.0), Transducer(encoder, 3, word_dropout=1.0)):
         lost = model(torch.tensor([[1, 1, 1, 0]]), lengths).logits
@@ -234,7 +234,7 @@ def test_a_label_that_training_never_showed_counts_for_no_loss() -> None:
 class Penalised(Says):
     """Says the same, and pays for where it looked."""
 
-    def forward(self, text: Tensor, lengths: Tensor) -> Predicted:
+    def forward(self, text: Tensor, lengths: Tensor) -> ModelOutput:
         return super().forward(text, lengths)._replace(extras={"penalty": torch.full((len(text),), 0.5)})
 
 

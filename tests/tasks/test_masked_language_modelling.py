@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from regard.data import Batch, Tokenizer
 from regard.decode.search import Search
-from regard.explain.panel import Heads
+from regard.explain.panel import HeadsPanel
 from regard.models import build
-from regard.models.outputs import NOTHING, Predicted
+from regard.models.model_output import NOTHING, ModelOutput
 from regard.specials import IGNORE, MASK
 from regard.systems.masked_language_model.task import MaskedLanguageModelling
 
@@ -32,9 +32,9 @@ class Says(nn.Module):
         self.logits = nn.Parameter(log_probs)
         self.following = following
 
-    def forward(self, text: Tensor, lengths: Tensor | None, chosen: Tensor) -> Predicted:
+    def forward(self, text: Tensor, lengths: Tensor | None, chosen: Tensor) -> ModelOutput:
         extras = NOTHING if self.following is None else {"next": torch.tensor(self.following).log()}
-        return Predicted(self.logits.expand(int(chosen.sum()), -1), extras=extras)
+        return ModelOutput(self.logits.expand(int(chosen.sum()), -1), extras=extras)
 
 
 def ids(text: str) -> list[int]:
@@ -114,7 +114,7 @@ def test_nothing_is_answered_with_nothing() -> None:
 
 def test_a_picture_has_a_panel_for_each_layer() -> None:
     *panels, every = TASK.panels(model(), "the <mask> sleeps , the <mask>", Search())
-    assert isinstance(every, Heads)
+    assert isinstance(every, HeadsPanel)
     assert every.weights.shape[::2] == (3, 8)
     assert [panel.title.rsplit(": ", 1)[1] for panel in panels] == ["layer 1 of 3", "layer 2 of 3", "layer 3 of 3"]
     assert all(panel.values.shape == (2, 8) for panel in panels)

@@ -10,7 +10,7 @@ import torch
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import DataError
 from regard.decode.search import Search
-from regard.tasks.output_set import bounded, output_set
+from regard.tasks.output_set import output_set, search_within
 
 WORDS = Tokenizer.train(["the old house", "a cat"], kind="words")
 
@@ -57,4 +57,4 @@ def test_of_a_list_by_number(outputs: list[str], sentence: str) -> None:
 
 def test_lengths_are_those_of_the_outputs() -> None:
     search = Search(min_length=7, max_length=8, max_ratio=0.1, min_ratio=0.1, beam_size=3, forbid=(0, 2, 4))
-    assert bounded(search, output_set(["the old house"], WORDS)) == Search(max_length=4, beam_size=3, forbid=())
+    assert search_within(search, output_set(["the old house"], WORDS)) == Search(max_length=4, beam_size=3, forbid=())

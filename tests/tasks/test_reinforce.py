@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.models import Attending, build
-from regard.models.outputs import Predicted, drawn, log_softmax
+from regard.models import AttentionConfig, build
+from regard.models.model_output import ModelOutput, hard_attention_extras, log_softmax
 from regard.nn import Attention, Hard, ScaledDot
 from regard.ops import hard_weights
 from regard.specials import PAD
@@ -29,7 +29,7 @@ def draw(energy: Tensor, rows: int) -> tuple[Tensor, dict[str, Tensor]]:
     return weights[:, 0, 0], extras
 
 
-def estimate(predicted: Predicted, wanted: Tensor, energy: Tensor, criterion: RewardedDraws) -> Tensor:
+def estimate(predicted: ModelOutput, wanted: Tensor, energy: Tensor, criterion: RewardedDraws) -> Tensor:
     """The gradient of the whole loss for the energies, for each sentence."""
     loss, _ = token_loss(predicted.logits, wanted, padding=PAD)
     (gradient,) = torch.autograd.grad((loss + criterion.loss(predicted, wanted)) / len(wanted), energy)
@@ -40,7 +40,7 @@ def test_two_arms_get_the_exact_gradient() -> None:
     energy = torch.tensor([0.3, -0.4], requires_grad=True)
     weights, extras = draw(energy, 40_000)
     wanted = torch.full((40_000, 1), 2)
-    predicted = Predicted((weights @ arms()).unsqueeze(1), extras=extras)
+    predicted = ModelOutput((weights @ arms()).unsqueeze(1), extras=extras)
     exact = -(energy.softmax(0) @ log_softmax(arms())[:, 2])
     (gradient,) = torch.autograd.grad(exact, energy)
     ours = estimate(predicted, wanted, energy, RewardedDraws(entropy=0.0))
@@ -61,7 +61,7 @@ def test_a_draw_is_rewarded_for_what_comes_after_it() -> None:
     wanted[::3, 1] = PAD
     exact = -2 / 3 * (energy.softmax(0) @ log_softmax(arms())[:, 2])
     (gradient,) = torch.autograd.grad(exact, energy)
-    ours = estimate(Predicted(logits, extras=extras), wanted, energy, RewardedDraws(entropy=0.0))
+    ours = estimate(ModelOutput(logits, extras=extras), wanted, energy, RewardedDraws(entropy=0.0))
     assert_close(ours, gradient.double(), tolerance=0.005)
     assert gradient.abs().min() > 0.09
 
@@ -70,20 +70,20 @@ def test_the_baseline_is_of_the_other_sentences() -> None:
     logits, wanted = torch.randn(3, 4, 7).double(), torch.tensor([[4, 5, 6, 3], [6, 3, 0, 0], [5, 5, 3, 0]])
     said = log_softmax(logits).gather(2, wanted.unsqueeze(2)).squeeze(2)
     lengths = [4, 2, 3]
-    ours = RewardedDraws().advantage(Predicted(logits), wanted)
+    ours = RewardedDraws().advantage(ModelOutput(logits), wanted)
     for row, length in enumerate(lengths):
         others = torch.cat([said[other, : lengths[other]] for other in range(3) if other != row]).mean()
         for t in range(4):
             expected = (said[row, t:length] - others).sum()
             assert_close(ours[row, t], expected, tolerance=1e-10)
-    alone = RewardedDraws().advantage(Predicted(logits[:1]), wanted[:1])
+    alone = RewardedDraws().advantage(ModelOutput(logits[:1]), wanted[:1])
     assert_close(alone[0, 0], said[0].sum(), tolerance=1e-10)
 
 
 def test_heads_add_up_padding_does_not_and_entropy_is_maximised() -> None:
     log_prob = torch.randn(2, 3, 4).double().requires_grad_()
     entropy = torch.rand(2, 3, 4).double().requires_grad_()
-    predicted = Predicted(
+    predicted = ModelOutput(
         torch.randn(2, 4, 7).double(), extras={"sample_log_prob": log_prob, "sample_entropy": entropy}
     )
     wanted = torch.tensor([[4, 5, 6, 3], [6, 3, 0, 0]])
@@ -99,12 +99,12 @@ def test_heads_add_up_padding_does_not_and_entropy_is_maximised() -> None:
 
 
 def test_soft_attention_gets_nothing() -> None:
-    assert RewardedDraws().loss(Predicted(torch.randn(2, 4, 7)), torch.full((2, 4), 5)).item() == 0.0
+    assert RewardedDraws().loss(ModelOutput(torch.randn(2, 4, 7)), torch.full((2, 4), 5)).item() == 0.0
 
 
 def test_the_score_of_a_model_learns_by_it_alone() -> None:
     hard = {"name": "hard", "expectation_probability": 0.0}
-    model, (source, lengths, target) = bahdanau(attention=Attending(align=hard)), pairs()
+    model, (source, lengths, target) = bahdanau(attention=AttentionConfig(align=hard)), pairs()
     predicted = model(source, lengths, target[:, :-1])
     loss, _ = token_loss(predicted.logits, target[:, 1:], padding=PAD)
     loss.backward(retain_graph=True)
@@ -135,10 +135,12 @@ class Copier(nn.Module):
         self.attention = Attention(ScaledDot(16, 16, 16), Hard(expectation_probability=0.0))
         self.output_map = nn.Linear(16, 12)
 
-    def forward(self, source: Tensor) -> Predicted:
+    def forward(self, source: Tensor) -> ModelOutput:
         places = self.places.weight.expand(len(source), -1, -1)
         attended = self.attention(places, places, self.words(source))
-        return Predicted(self.output_map(attended.context), attended=attended, extras=drawn([attended]))
+        return ModelOutput(
+            self.output_map(attended.context), attended=attended, extras=hard_attention_extras([attended])
+        )
 
 
 def taught(reward: float) -> float:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.models import Advanced, Attending, DecoderState, EncoderDecoder, Transformer
+from regard.models import AttentionConfig, DecoderOutput, DecoderState, EncoderDecoder, Transformer
 from regard.models.embeddings import drop_words
 from regard.nn import RecurrentState
 from regard.specials import BOS, EOS, PAD, UNK
@@ -82,8 +82,8 @@ class Parrot(EncoderDecoder[DecoderState]):
         self.fed.append(tokens)
         return tokens.unsqueeze(2)
 
-    def advance(self, words: Tensor, state: DecoderState) -> Advanced[DecoderState]:
-        return Advanced((words,), state)
+    def advance(self, words: Tensor, state: DecoderState) -> DecoderOutput[DecoderState]:
+        return DecoderOutput((words,), state)
 
     def output(self, *features: Tensor) -> Tensor:
         logits = torch.full((*features[0].shape[:2], 8), -torch.inf)
@@ -106,7 +106,7 @@ def test_scheduled_sampling_feeds_the_models_own_words(teacher: float, share: fl
     assert set(fed[:, 1:15].unique().tolist()) <= {5, 6}
 
 
-HARD = Attending(align={"name": "hard", "expectation_probability": 0.0})
+HARD = AttentionConfig(align={"name": "hard", "expectation_probability": 0.0})
 MODELS: dict[str, tuple[Callable[[], Any], set[str]]] = {
     "luong": (luong, set()),
     "transformer": (lambda: Transformer(SOURCE, TARGET, PRE, num_layers=1), set()),

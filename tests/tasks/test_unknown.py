@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.data.fields.tokenizer import Kind, Tokenizer
+from regard.data.fields.tokenizer import Tokenizer, TokenizerKind
 from regard.data.problems import DataError
 from regard.decode.search import Search
 from regard.ops.weights import Weights
@@ -44,7 +44,7 @@ class Parrot(nn.Module):
         return Step(log_probs, self, None if self.blind else Weights.of(looked[:, None, None], has_heads=False))
 
 
-def words(*texts: str, kind: Kind = "words", lowercase: bool = False) -> Tokenizer:
+def words(*texts: str, kind: TokenizerKind = "words", lowercase: bool = False) -> Tokenizer:
     return Tokenizer.train(texts, kind=kind, lowercase=lowercase)
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.data.batching.feed import ExampleFeed, Place
+from regard.data.batching.feed import BatchPosition, ExampleFeed
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.runs.run import Run
 from regard.tasks.setup import prepare
 from tests.train import tiny
@@ -41,7 +41,7 @@ def test_it_is_for_training_alone(tmp_path: Path) -> None:
 
 def test_epochs_differ(tmp_path: Path) -> None:
     feed = prepare(tiny.recipe(*GIVEN), tmp_path).feed
-    places = [[Place(epoch, position) for position in range(4)] for epoch in (0, 1)]
+    places = [[BatchPosition(epoch, position) for position in range(4)] for epoch in (0, 1)]
     counts = [sum(map(feed.tokens, some)) for some in places]
     assert counts[0] != counts[1]
 
@@ -77,7 +77,7 @@ def test_epochs_differ(tmp_path: Path) -> None:
 )
 def test_where_it_cannot_be_is_said(given: tuple[str, ...], said: str) -> None:
     with pytest.raises(RecipeError, match=said):
-        check(Document.parse(tiny.TEXT, "tiny.yaml").overridden(list(given)))
+        check(RecipeDocument.parse(tiny.TEXT, "tiny.yaml").overridden(list(given)))
 
 
 def test_texts_have_room_where_positions_are_learned(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from regard.data import DataError
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.systems.classification.task import Classification
 from regard.systems.nodes.task import Nodes
 from regard.tasks.setup import prepare
@@ -33,7 +33,7 @@ train: {steps: 1}
 
 
 def recipe(text: str, *overrides: str) -> Recipe:
-    return check(Document.parse(text, "mine.yaml").overridden(list(overrides))).recipe
+    return check(RecipeDocument.parse(text, "mine.yaml").overridden(list(overrides))).recipe
 
 
 @pytest.fixture

@@ -14,13 +14,21 @@ from torch import Tensor
 
 from regard.data.batching.batch import Batch
 from regard.recipes.load import check, load
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.runs.folder import RunError
 from regard.runs.run import Run
 from regard.specials import IGNORE
 from regard.tasks.setup import prepare
 from regard.train import cuda_graphs
-from regard.train.cuda_graphs import CudaGraphs, Graphs, blank, obstacle, recorded_sizes, rounded, waited_for
+from regard.train.cuda_graphs import (
+    CudaUpdateGraphs,
+    UpdateGraphs,
+    is_host_bound,
+    obstacle,
+    padding_batch,
+    recorded_sizes,
+    round_up_size,
+)
 from regard.train.objective import Objective
 from regard.train.screen import Screen
 from regard.train.state_io import named_tensors
@@ -47,7 +55,7 @@ def trainer(folder: Path, *overrides: str, most: int = 64) -> Trainer:
     made = Trainer(recipe(*overrides), Run(folder), screen=Screen(quiet=True))
     assert made.graphs is None  # on a CPU nothing waits for Python
     assert isinstance(made.objective, Objective)
-    made.graphs = Graphs(made.objective, record=Again(), most=most)
+    made.graphs = UpdateGraphs(made.objective, record=Again(), most=most)
     return made
 
 
@@ -163,7 +171,7 @@ def test_gradients_are_added_and_recording_adds_nothing(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_recorded_says_why(override: str, why: str | None, tmp_path: Path) -> None:
     made = Trainer(recipe(override), Run(tmp_path), screen=Screen(quiet=True))
-    assert waited_for(made.model, made.task)
+    assert is_host_bound(made.model, made.task)
     found = obstacle(made.model, made.task)
     assert found is None if why is None else why in (found or "")
 
@@ -186,14 +194,14 @@ train: {steps: 6, batch: {sentences: 3}, valid_every: 6}
 @pytest.mark.parametrize("controller", ["feedforward", "lstm"])
 def test_machines_with_a_tape_are_recorded_length_by_length(controller: str, tmp_path: Path) -> None:
     made = Trainer(
-        check(Document.parse(MACHINE.replace("CONTROLLER", controller), "machine.yaml")).recipe,
+        check(RecipeDocument.parse(MACHINE.replace("CONTROLLER", controller), "machine.yaml")).recipe,
         Run(tmp_path),
         screen=Screen(quiet=True),
     )
-    assert waited_for(made.model, made.task)
+    assert is_host_bound(made.model, made.task)
     assert obstacle(made.model, made.task) is None
     assert isinstance(made.objective, Objective)
-    made.graphs = Graphs(made.objective, record=Again())
+    made.graphs = UpdateGraphs(made.objective, record=Again())
     found = batches(made, 6)
     for batch in found:
         expected = learned(made, batch, recorded=False)
@@ -230,7 +238,7 @@ def test_language_models_are_recorded_and_go_on_from_their_state(model: str, bat
     settings = text_settings(tmp_path, model, batch)
     train(tmp_path / "plain", *settings)
     made = trainer(tmp_path / "recorded", *settings)
-    assert waited_for(made.model, made.task)
+    assert is_host_bound(made.model, made.task)
     assert obstacle(made.model, made.task) is None
     made.fit()
     assert losses(tmp_path / "recorded") == pytest.approx(losses(tmp_path / "plain"), rel=1e-4)
@@ -243,7 +251,7 @@ def test_language_models_are_recorded_and_go_on_from_their_state(model: str, bat
     assert starts >= {0, 5, 8}
 
 
-def kept(recorded: cuda_graphs.Recorded) -> list[tuple[str, Tensor]]:
+def kept(recorded: cuda_graphs.CapturedUpdate) -> list[tuple[str, Tensor]]:
     """The tensors that a replay writes its state into."""
     return list(named_tensors(recorded.after).items())
 
@@ -264,9 +272,9 @@ def test_labels_of_texts_are_recorded(encoder: str, tmp_path: Path) -> None:
         f"model={{kind: acceptor, num_hops: 2, penalty: 0.5, encoder: {ENCODERS[encoder]}}}",
     ]  # fmt: skip
     made = Trainer(load("sentence_opinions", settings).recipe, Run(tmp_path), screen=Screen(quiet=True))
-    assert waited_for(made.model, made.task)
+    assert is_host_bound(made.model, made.task)
     assert isinstance(made.objective, Objective)
-    made.graphs = Graphs(made.objective, record=Again())
+    made.graphs = UpdateGraphs(made.objective, record=Again())
     found = batches(made, 4)
     assert any(dict(recorded_sizes(batch))["label"] > (batch.size,) for batch in found)
     for batch in found:
@@ -283,15 +291,15 @@ def sizes_by_name(batch: Batch) -> tuple[tuple[str, tuple[int, ...]], ...]:
     found = {name: tuple(tensor.shape) for name, tensor in batch.tensors.items()}
     if "source" in found:
         (rows, source), read = found["source"], found["target"][1] - 1
-        rows = rounded(rows)
-        found |= {"source": (rows, rounded(source)), "target": (rows, rounded(read) + 1)}
+        rows = round_up_size(rows)
+        found |= {"source": (rows, round_up_size(source)), "target": (rows, round_up_size(read) + 1)}
         found |= {name: (rows,) for name in found if name.endswith("_lengths")}
     elif "label" in found:
-        (rows, read), rows = found["text"], rounded(found["text"][0])
-        found |= {"text": (rows, rounded(read)), "text_lengths": (rows,), "label": (rows,)}
+        (rows, read), rows = found["text"], round_up_size(found["text"][0])
+        found |= {"text": (rows, round_up_size(read)), "text_lengths": (rows,), "label": (rows,)}
     elif "text_lengths" in found:
-        (rows, read), rows = found["text"], rounded(found["text"][0])
-        found |= {"text": (rows, rounded(read - 1) + 1), "text_lengths": (rows,)}
+        (rows, read), rows = found["text"], round_up_size(found["text"][0])
+        found |= {"text": (rows, round_up_size(read - 1) + 1), "text_lengths": (rows,)}
     return tuple(found.items())
 
 
@@ -303,14 +311,14 @@ def test_sizes_are_those_that_names_of_fields_gave(system: str, tmp_path: Path) 
         "texts": lambda: recipe(*text_settings(tmp_path, "lstm", "{sentences: 7}")),
         "windows": lambda: recipe(*text_settings(tmp_path, "lstm", "{sentences: 7, window: 5}")),
         "labels": lambda: load("sentence_opinions", few).recipe,
-        "episodes": lambda: check(Document.parse(MACHINE.replace("CONTROLLER", "lstm"), "machine.yaml")).recipe,
+        "episodes": lambda: check(RecipeDocument.parse(MACHINE.replace("CONTROLLER", "lstm"), "machine.yaml")).recipe,
     }[system]()
     feed = prepare(made, tmp_path / "cache").feed
     places = feed.after(0, 0)
     found = [feed.batch(next(places)) for _ in range(5)]
     for batch in found:
         assert recorded_sizes(batch) == sizes_by_name(batch)
-        filled = blank(batch, recorded_sizes(batch), torch.device("cpu"))
+        filled = padding_batch(batch, recorded_sizes(batch), torch.device("cpu"))
         fillers = {"label": IGNORE}
         assert all((tensor == fillers.get(name, 0)).all() for name, tensor in filled.tensors.items())
         assert filled.size == len(next(iter(filled.tensors.values())))
@@ -325,7 +333,7 @@ def test_large_models_that_learn_all_words_at_once_need_no_recording(
     for feeding, waits in (("false", False), ("true", True)):
         model = f"model={{kind: luong, embedding_dim: 16, hidden_dim: 16, feeding: {feeding}}}"
         made = Trainer(recipe(model), Run(tmp_path / feeding), screen=Screen(quiet=True))
-        assert waited_for(made.model, made.task) == waits
+        assert is_host_bound(made.model, made.task) == waits
 
 
 @pytest.mark.parametrize(
@@ -349,7 +357,7 @@ def test_what_a_gpu_refuses_to_record_is_a_sentence(monkeypatch: pytest.MonkeyPa
     cuda, done = MagicMock(), []
     cuda.graph.return_value.__exit__.return_value = False
     monkeypatch.setattr(cuda_graphs.torch, "cuda", cuda)
-    replay = CudaGraphs()(lambda: done.append("run"))
+    replay = CudaUpdateGraphs()(lambda: done.append("run"))
     assert done == ["run", "run"]  # once beside, once recorded
     assert replay is cuda.CUDAGraph.return_value.replay
     runs = iter([None, RuntimeError("operation not permitted\nand a long story")])
@@ -360,4 +368,4 @@ def test_what_a_gpu_refuses_to_record_is_a_sentence(monkeypatch: pytest.MonkeyPa
             raise outcome
 
     with pytest.raises(RunError, match=r"CUDA graph \(operation not permitted\); give train.cuda_graphs=false"):
-        CudaGraphs()(refused)
+        CudaUpdateGraphs()(refused)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.train.early_stopping import judge, kept
+from regard.train.early_stopping import judge, last_kept
 
 BOTH = ("accuracy", "loss")
 
@@ -30,6 +30,6 @@ def test_by_two_it_must_be_as_good_in_both_and_either_is_hope() -> None:
 def test_what_is_best_apart_must_be_met_together() -> None:
     """The accuracy of the second and the loss of the third were never reached at once before the last."""
     rows = [row(0.5, 2.0), row(0.9, 2.1), row(0.6, 1.0), row(0.8, 1.0), row(0.9, 1.0), row(0.9, 1.2)]
-    assert kept(BOTH, rows) is rows[4]
-    assert kept(["loss"], rows) is rows[2]
-    assert kept(BOTH, []) == {}
+    assert last_kept(BOTH, rows) is rows[4]
+    assert last_kept(["loss"], rows) is rows[2]
+    assert last_kept(BOTH, []) == {}

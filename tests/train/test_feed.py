@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from regard.data import EOS, Corpus, DataError, Text, Tokenizer, TokensField
-from regard.data.batching.feed import ExampleFeed, Feed, Place, StreamFeed
+from regard.data.batching.feed import BatchPosition, ExampleFeed, Feed, StreamFeed
 
 LINES = [" ".join(f"w{(7 * row + place) % 23}" for place in range(1 + row % 5)) for row in range(31)]
 
@@ -30,19 +30,19 @@ def feed(request: pytest.FixtureRequest, corpus: Corpus) -> Feed:
 
 def test_places_go_on_from_anywhere(feed: Feed) -> None:
     all_places = list(islice(feed.after(0, 0), 3 * feed.per_epoch))
-    assert all_places[feed.per_epoch] == Place(1, 0)
-    assert all_places[-1] == Place(2, feed.per_epoch - 1)
+    assert all_places[feed.per_epoch] == BatchPosition(1, 0)
+    assert all_places[-1] == BatchPosition(2, feed.per_epoch - 1)
     for number in (1, feed.per_epoch - 1, feed.per_epoch + 2):
         place = all_places[number]
         assert list(islice(feed.after(*place), 5)) == all_places[number : number + 5]
     end = list(islice(feed.after(0, feed.per_epoch), 2))  # where a run stands after the last batch of an epoch
-    assert end == [Place(1, 0), Place(1, 1)]
+    assert end == [BatchPosition(1, 0), BatchPosition(1, 1)]
 
 
 @pytest.mark.parametrize("world", [1, 2, 3, 7])
 def test_processes_share_every_batch(feed: Feed, world: int) -> None:
     for number in range(feed.per_epoch):
-        place = Place(0, number)
+        place = BatchPosition(0, number)
         whole = feed.batch(place)
         parts = [feed.batch(place, rank, world) for rank in range(world)]
         assert sum(part.tokens for part in parts) == whole.tokens == feed.tokens(place)
@@ -56,7 +56,7 @@ def test_processes_share_every_batch(feed: Feed, world: int) -> None:
 
 def test_windows_go_on_where_the_one_before_stopped(corpus: Corpus) -> None:
     feed = StreamFeed(corpus, "text", rows=5, window=4, ends=True)
-    windows = [feed.batch(Place(0, number)) for number in range(feed.per_epoch)]
+    windows = [feed.batch(BatchPosition(0, number)) for number in range(feed.per_epoch)]
     assert [window.begins for window in windows] == [True] + [False] * (feed.per_epoch - 1)
     for before, after in pairwise(windows):
         assert torch.equal(before["text"][:, -1], after["text"][:, 0])  # the last wanted is the first given
@@ -66,13 +66,13 @@ def test_windows_go_on_where_the_one_before_stopped(corpus: Corpus) -> None:
     text = [token for line in lines for token in line]
     assert rows.flatten().tolist() == text[: rows.numel()]
     assert len(text) - rows.numel() < 5
-    again = feed.batch(Place(9, 2))
+    again = feed.batch(BatchPosition(9, 2))
     assert torch.equal(again["text"], windows[2]["text"])
 
 
 def test_texts_without_ends(corpus: Corpus) -> None:
     feed = StreamFeed(corpus, "text", rows=1, window=1000, ends=False)
-    assert feed.batch(Place(0, 0))["text"][0].tolist() == corpus.ids("text").tolist()
+    assert feed.batch(BatchPosition(0, 0))["text"][0].tolist() == corpus.ids("text").tolist()
 
 
 def test_a_feed_says_what_it_is(feed: Feed) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.recipes.sections import Recipe
 from regard.tasks.build import make_model
 from regard.tasks.setup import Setup, prepare
-from regard.train.dry_run import plan, room
+from regard.train.dry_run import memory_message, plan
 from regard.train.footprint import forecast, large_places
 from regard.train.objective import Objective, make_optimizer
 from tests.train.tiny import recipe
@@ -106,8 +106,8 @@ def test_windows_of_a_text_are_all_as_large(tmp_path: Path) -> None:
 
 def test_what_does_not_fit_is_said() -> None:
     fits = "1.0 GiB of the GPU's memory are free, and a step needs at least 3.0 MiB"
-    assert room(3 * 2**20, 2**30) == fits
-    said = room(3 * 2**30, 2**30)
+    assert memory_message(3 * 2**20, 2**30) == fits
+    said = memory_message(3 * 2**30, 2**30)
     assert "too large" in said
     assert said.endswith("are free, and a step needs at least 3.0 GiB; make train.batch smaller")
 

@@ -10,7 +10,7 @@ from regard.data import DataError
 from regard.recipes import sections
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.tasks.setup import prepare
 from regard.train.dry_run import plan
 from tests.train.tiny import TEXT, recipe, train
@@ -34,7 +34,7 @@ def book(tmp_path: Path) -> Path:
 
 
 def windows(book: Path, *overrides: str) -> sections.Recipe:
-    return check(Document.parse(WINDOWS, "book.yaml").overridden([f"data.root={book}", *overrides])).recipe
+    return check(RecipeDocument.parse(WINDOWS, "book.yaml").overridden([f"data.root={book}", *overrides])).recipe
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_both_directions_begin(tmp_path: Path) -> None:
 def test_what_no_batch_has_room_for_needs_no_place(tmp_path: Path) -> None:
     """No row of 6 digits fits into 12 cells: none is learned from, but some are validated on."""
     text = TEXT.replace("sentences: 16", "tokens: 12").replace("longest: 4", "longest: 6")
-    document = Document.parse(text, "tiny.yaml").overridden([f"model={{{LEARNED}6}}"])
+    document = RecipeDocument.parse(text, "tiny.yaml").overridden([f"model={{{LEARNED}6}}"])
     with pytest.raises(RecipeError, match="the longest target of the split valid, 6 tokens; raise it to 7"):
         prepare(check(document).recipe, tmp_path)
 

@@ -13,7 +13,7 @@ import pytest
 from regard.data import DataError, Labels, Tokenizer
 from regard.data.problems import TextError
 from regard.recipes.errors import RecipeError
-from regard.recipes.file_data import Layout
+from regard.recipes.file_data import FileLayout
 from regard.recipes.schema import recipe_class
 from regard.recipes.sections import Recipe
 from regard.recipes.system import systems
@@ -60,7 +60,7 @@ def put(path: Path, text: str) -> Path:
 
 
 def asked(of: Recipe, task: Task, path: Path, *source: str, **layout: Any) -> list[tuple[str, int | None]]:
-    found = list(file_inputs(of, task, path, Layout(source=source, **layout)))
+    found = list(file_inputs(of, task, path, FileLayout(source=source, **layout)))
     assert all(one.problem is None for one in found)
     return [(one.text, one.line) for one in found]
 
@@ -117,7 +117,7 @@ def test_questions_without_answers(tmp_path: Path) -> None:
 
 def test_a_bad_line_keeps_its_place(tmp_path: Path) -> None:
     path = put(tmp_path / "a.jsonl", '{"text": "Hi"}\nnot\n{"text": ["a"], "b": 1}\n{"txt": 1}\n')
-    found = list(file_inputs(LINES, CLASSIFY, path, Layout(format="jsonl")))
+    found = list(file_inputs(LINES, CLASSIFY, path, FileLayout(format="jsonl")))
     assert [(one.text, one.where) for one in found] == [
         ("Hi", f"{path}:1"), ("", f"{path}:2"), ("a", f"{path}:3"), ("", f"{path}:4"),
     ]  # fmt: skip
@@ -128,17 +128,19 @@ def test_a_bad_line_keeps_its_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("of", "task", "layout", "sentence"),
     [
-        (LINES, CLASSIFY, Layout(format="cvs"), "--format is 'cvs'; it can be lines, table, jsonl, labelled"),
-        (LINES, CLASSIFY, Layout(format="columns"), "--format is 'columns'"),
-        (LINES, CLASSIFY, Layout(source=("a",)), r"a\.txt: --source and --header are of columns"),
-        (TABLE, CLASSIFY, Layout(format="table", source=("a", "b")), "--source names 2; the model reads 1 column"),
-        (ASKED, SPANS, Layout(format="table", source=("0",)), "the model reads 2 columns, question and context"),
-        (TABLE, CLASSIFY, Layout(format="table", header=False), "'body' is named"),
-        (TABLE, CLASSIFY, Layout(format="table"), "there is no column 'body'; its header has Hi"),
-        (LINES, CLASSIFY, Layout(encoding="utf-9"), "no encoding 'utf-9'"),
+        (LINES, CLASSIFY, FileLayout(format="cvs"), "--format is 'cvs'; it can be lines, table, jsonl, labelled"),
+        (LINES, CLASSIFY, FileLayout(format="columns"), "--format is 'columns'"),
+        (LINES, CLASSIFY, FileLayout(source=("a",)), r"a\.txt: --source and --header are of columns"),
+        (TABLE, CLASSIFY, FileLayout(format="table", source=("a", "b")), "--source names 2; the model reads 1 column"),
+        (ASKED, SPANS, FileLayout(format="table", source=("0",)), "the model reads 2 columns, question and context"),
+        (TABLE, CLASSIFY, FileLayout(format="table", header=False), "'body' is named"),
+        (TABLE, CLASSIFY, FileLayout(format="table"), "there is no column 'body'; its header has Hi"),
+        (LINES, CLASSIFY, FileLayout(encoding="utf-9"), "no encoding 'utf-9'"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_one_sentence(of: Recipe, task: Task, layout: Layout, sentence: str, tmp_path: Path) -> None:
+def test_what_cannot_be_is_one_sentence(
+    of: Recipe, task: Task, layout: FileLayout, sentence: str, tmp_path: Path
+) -> None:
     path = put(tmp_path / "a.txt", "Hi\n")
     with pytest.raises((RecipeError, DataError), match=sentence):
         list(file_inputs(of, task, path, layout))

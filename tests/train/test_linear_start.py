@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from regard.recipes.load import check
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.runs.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
@@ -33,7 +33,7 @@ class Heard(Screen):
 
 def train(folder: Path, *overrides: str) -> tuple[str, bool]:
     """What was measured, to the last bit, and whether the hops have no softmax yet after the last step."""
-    recipe = check(Document.parse(TEXT, "stories.yaml").overridden(list(overrides))).recipe
+    recipe = check(RecipeDocument.parse(TEXT, "stories.yaml").overridden(list(overrides))).recipe
     heard = Heard()
     trainer = Trainer(recipe, Run(folder), screen=heard)
     trainer.fit()

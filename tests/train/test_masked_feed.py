@@ -8,8 +8,8 @@ import torch
 
 from regard.data import Corpus, DataError, Tokenizer, TokensField
 from regard.data import Text as Lines
-from regard.data.batching.feed import ExampleFeed, Place
-from regard.data.batching.masking import Masking
+from regard.data.batching.feed import BatchPosition, ExampleFeed
+from regard.data.batching.masking import TokenMasking
 from regard.specials import EOS, IGNORE, MASK
 from regard.systems.masked_language_model.feed import MaskedFeed, WindowFeed
 
@@ -27,7 +27,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> tuple[Corpus, Tokenizer]:
 
 
 def rows(feed: WindowFeed, epoch: int) -> list[list[int]]:
-    places = [Place(epoch, number) for number in range(feed.per_epoch)]
+    places = [BatchPosition(epoch, number) for number in range(feed.per_epoch)]
     return [row for place in places for row in feed.batch(place)["text"].tolist()]
 
 
@@ -50,7 +50,7 @@ def test_windows_are_the_text_in_pieces(read: tuple[Corpus, Tokenizer]) -> None:
 def test_a_short_text_is_one_window(read: tuple[Corpus, Tokenizer]) -> None:
     corpus, _ = read
     feed = WindowFeed(corpus, rows=4, window=1000)
-    assert feed.batch(Place(0, 0))["text"].shape == (1, 97)
+    assert feed.batch(BatchPosition(0, 0))["text"].shape == (1, 97)
     assert "1 batches an epoch" in str(feed)
     with pytest.raises(DataError, match="windows of 3 tokens are too short"):
         WindowFeed(corpus, rows=2, window=3, pairs=True)
@@ -61,7 +61,7 @@ def test_two_parts_belong_together_or_not(read: tuple[Corpus, Tokenizer]) -> Non
     feed = WindowFeed(corpus, rows=8, window=12, pairs=True, seed=1)
     seen = []
     for epoch in range(12):
-        batch = feed.batch(Place(epoch, 0))
+        batch = feed.batch(BatchPosition(epoch, 0))
         assert batch["text"].shape == (7, 13)
         for row, other in zip(batch["text"].tolist(), batch["next"].tolist(), strict=True):
             cut = row.index(EOS)
@@ -73,12 +73,12 @@ def test_two_parts_belong_together_or_not(read: tuple[Corpus, Tokenizer]) -> Non
 
 def masked(read: tuple[Corpus, Tokenizer], seed: int = 5) -> MaskedFeed:
     corpus, words = read
-    return MaskedFeed(WindowFeed(corpus, rows=4, window=10, seed=seed), Masking(share=0.3), words, seed=seed)
+    return MaskedFeed(WindowFeed(corpus, rows=4, window=10, seed=seed), TokenMasking(share=0.3), words, seed=seed)
 
 
 def test_masks_change_with_the_epoch_and_come_again(read: tuple[Corpus, Tokenizer]) -> None:
     feed, again = masked(read), masked(read)
-    place = Place(2, 1)
+    place = BatchPosition(2, 1)
     batch = feed.batch(place)
     assert torch.equal(batch["text"], again.batch(place)["text"])
     assert (batch["wanted"] != IGNORE).sum(1).tolist() == [3, 3, 3, 3]
@@ -89,7 +89,7 @@ def test_masks_change_with_the_epoch_and_come_again(read: tuple[Corpus, Tokenize
 
 
 def test_processes_share_a_batch_and_its_masks(read: tuple[Corpus, Tokenizer]) -> None:
-    feed, place = masked(read), Place(1, 0)
+    feed, place = masked(read), BatchPosition(1, 0)
     whole = feed.batch(place)
     parts = [feed.batch(place, rank, 3) for rank in range(3)]
     assert sum(part.tokens for part in parts) == feed.tokens(place)
@@ -101,8 +101,8 @@ def test_processes_share_a_batch_and_its_masks(read: tuple[Corpus, Tokenizer]) -
 def test_texts_one_by_one(read: tuple[Corpus, Tokenizer]) -> None:
     corpus, words = read
     texts = ExampleFeed(corpus, counted="text", tokens=None, sentences=5, seed=2)
-    feed = MaskedFeed(texts, Masking(whole_words=True), words, seed=2)
-    batch = feed.batch(Place(0, 0))
+    feed = MaskedFeed(texts, TokenMasking(whole_words=True), words, seed=2)
+    batch = feed.batch(BatchPosition(0, 0))
     assert batch["text_lengths"].max() <= 7
     assert (batch["wanted"] != IGNORE).sum(1).min() == 1
-    assert next(feed.after(0, 1)) == Place(0, 1)
+    assert next(feed.after(0, 1)) == BatchPosition(0, 1)

@@ -11,7 +11,7 @@ from regard.data.batching.feed import ExampleFeed
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.runs.run import Run
 from regard.tasks.setup import Setup, prepare
 from tests.train.test_resuming import Interrupting
@@ -105,7 +105,7 @@ train: {{steps: 2, batch: {batch}}}
 
 def written(folder: Path, key: str = "weight", value: str = "2", batch: str = "{sentences: 4}") -> Recipe:
     text = TEXTS.format(folder=folder, key=key, value=value, batch=batch)
-    return check(Document.parse(text, "mine.yaml"), files=True).recipe
+    return check(RecipeDocument.parse(text, "mine.yaml"), files=True).recipe
 
 
 def test_texts_by_themselves_have_weights_and_windows_have_none(folder: Path) -> None:

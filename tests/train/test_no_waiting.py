@@ -10,7 +10,7 @@ import torch
 from regard.cuda_capture import recording
 from regard.recipes.load import load
 from regard.runs.run import Run
-from regard.train.cuda_graphs import blank, obstacle, recorded_sizes, waited_for
+from regard.train.cuda_graphs import is_host_bound, obstacle, padding_batch, recorded_sizes
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
 
@@ -32,10 +32,10 @@ RECIPES = {
 def test_no_update_waits_for_the_device(name: str, tmp_path: Path) -> None:
     recipe = load(name, [*SMALL, *RECIPES[name]]).recipe
     made = Trainer(recipe, Run(tmp_path / "run"), screen=Screen(quiet=True))
-    assert waited_for(made.model, made.task)
+    assert is_host_bound(made.model, made.task)
     assert obstacle(made.model, made.task) is None
     batch = made.feed.batch(next(made.feed.after(0, 0)))
-    empty = blank(batch, recorded_sizes(batch), torch.device("meta"))
+    empty = padding_batch(batch, recorded_sizes(batch), torch.device("meta"))
     model = made.model.to("meta").train()
     with recording():
         total = made.task.loss(model, empty, update=0).total

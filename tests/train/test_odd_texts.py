@@ -9,7 +9,7 @@ import pytest
 from regard.data import DataError
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.tasks.setup import prepare
 from regard.train.warnings import odd_texts, unknown_labels
 
@@ -34,7 +34,7 @@ def recipe(folder: Path, valid: str, *, task: str = "translate", metric: str = "
     (folder / "valid.txt").write_text(good + ("" if task == "translate" else "\n") + valid)
     form = "table" if task == "translate" else "columns"
     text = TEXT.format(task=task, form=form, model=MODELS[task], metric=metric)
-    return check(Document.parse(text, "a.yaml").overridden([f"data.root={folder}", f"data.test={test}"])).recipe
+    return check(RecipeDocument.parse(text, "a.yaml").overridden([f"data.root={folder}", f"data.test={test}"])).recipe
 
 
 @pytest.mark.parametrize(

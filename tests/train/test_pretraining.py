@@ -14,7 +14,7 @@ from regard.predictor import load
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.runs.folder import RunError
 from regard.runs.run import Run
 from regard.systems.classification.opinions import Opinions
@@ -60,7 +60,7 @@ class Listening(Screen):
 
 
 def recipe(text: str, *overrides: str) -> Recipe:
-    return check(Document.parse(text, "recipe.yaml").overridden(list(overrides))).recipe
+    return check(RecipeDocument.parse(text, "recipe.yaml").overridden(list(overrides))).recipe
 
 
 def train(text: str, folder: Path, *overrides: str, screen: Screen | None = None) -> Outcome:

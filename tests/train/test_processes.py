@@ -14,10 +14,10 @@ from torch.utils._pytree import tree_leaves
 
 from regard.models.build import build
 from regard.models.transformer_encoder import TransformerEncoder
-from regard.nn.external import ExternalMemory
+from regard.nn.external_memory import ExternalMemory
 from regard.nn.memory import Memory
 from regard.nn.shared_memory import SharedMemory
-from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
+from regard.nn.transformer_layer import LayerConfig, LayerState, TransformerLayer
 from regard.runs.folder import RunError
 from regard.runs.run import Run
 from regard.train.screen import Screen
@@ -86,7 +86,7 @@ def test_two_processes_with_a_part_each_have_the_losses_of_one(tmp_path: Path) -
 
 def test_layers_are_units_where_all_processes_call_them_alike() -> None:
     sampling = "train.exposure={sampling: {decay: linear, k: 0.1}}"
-    layers = TransformerEncoder(5, Blocks(dim=4, num_heads=2), num_layers=1)
+    layers = TransformerEncoder(5, LayerConfig(dim=4, num_heads=2), num_layers=1)
     assert by_layer(layers, recipe())
     assert not by_layer(layers, recipe(sampling))
     both = build("bidirectional", 7, 7, model={"kind": "transformer", "dim": 4, "num_heads": 2, "num_layers": 1})
@@ -96,7 +96,7 @@ def test_layers_are_units_where_all_processes_call_them_alike() -> None:
 def test_torch_sees_every_tensor_of_a_state() -> None:
     """Older versions look only into classes they were told of, and let parameters go while gradients need them."""
     show_states()
-    layer = TransformerLayer(Blocks(dim=4, num_heads=2), cross=True)
+    layer = TransformerLayer(LayerConfig(dim=4, num_heads=2), cross=True)
     source = layer.remember(torch.randn(2, 3, 4)).source
     state = layer.extend(torch.randn(2, 5, 4), LayerState(source=source)).state
     assert isinstance(source, SharedMemory)

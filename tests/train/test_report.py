@@ -16,13 +16,13 @@ from rich.console import Console
 
 from regard.data import Tokenizer
 from regard.evaluate.confusion import Confusion
-from regard.evaluate.score import Score
+from regard.evaluate.metric_result import MetricResult
 from regard.recipes.load import load
 from regard.runs.checkpoint import Progress
 from regard.runs.run import Run
 from regard.systems.tagging.task import Tagging
 from regard.systems.translation.task import Translation
-from regard.tasks.measurement import Measured
+from regard.tasks.measurement import Measurement
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Task
 from regard.train.report import report, summary
@@ -38,8 +38,8 @@ TRANSLATION = Translation({"source": WORDS, "target": WORDS})
 
 def outcome(*predictions: Prediction, reason: str = "finished", seconds: float = 75.4, begun: int = 0) -> Outcome:
     """A run of 40 steps of which the 20th was best."""
-    scores = {"exact_match": Score("exact match", 0.5, "nrefs:1|case:mixed", 2)}
-    measured = Measured(1.25, scores, predictions, None)
+    scores = {"exact_match": MetricResult("exact match", 0.5, "nrefs:1|case:mixed", 2)}
+    measured = Measurement(1.25, scores, predictions, None)
     found = None if reason == "interrupted" else measured
     progress = Progress(step=40, best=0.5, best_step=20)
     return Outcome(progress, reason, found, found, seconds, begun, 1234, {"train": 2000, "valid": 2})
@@ -70,7 +70,7 @@ def test_what_is_right_stands_beside_what_was_said(tmp_path: Path) -> None:
 
 def test_classes_have_a_table_a_matrix_and_a_picture(tmp_path: Path) -> None:
     found = Confusion.of([("a|b", "a|b"), ("a|b", "c"), ("c", "c"), ("c", "c")])
-    measured = Measured(1.0, {}, (), None, found)
+    measured = Measurement(1.0, {}, (), None, found)
     lines = page(Run(tmp_path), replace(outcome(), valid=measured, test=None))
     begin = lines.index("## Classes: valid")
     assert lines[begin + 2 : begin + 9] == [
@@ -90,7 +90,7 @@ def test_classes_have_a_table_a_matrix_and_a_picture(tmp_path: Path) -> None:
 def test_many_classes_are_cut_and_their_mistakes_named(tmp_path: Path) -> None:
     names = [f"c{number:02d}" for number in range(50)]
     pairs = [(name, name) for name in names for _ in range(3)] + [("c07", "c08")] * 2
-    lines = page(Run(tmp_path), replace(outcome(), test=Measured(1.0, {}, (), None, Confusion.of(pairs))))
+    lines = page(Run(tmp_path), replace(outcome(), test=Measurement(1.0, {}, (), None, Confusion.of(pairs))))
     assert "## Classes: test" in lines
     assert r"| *and 10 rarer classes* |  |  |  |  |" in lines
     assert lines[lines.index("| true | predicted | times |") + 2] == "| c07 | c08 | 2 |"

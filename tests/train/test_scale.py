@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from regard.data import Labels, Tokenizer
-from regard.models.embeddings import Words
+from regard.models.embeddings import WordEmbeddings
 from regard.recipes.library import shipped
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.specials import BOS
 from regard.systems.classification.task import Classification
 from regard.systems.language_model.task import LanguageModelling
@@ -29,7 +29,7 @@ def recipe(task: str, model: str) -> Recipe:
         task, "{format: opinions}"
     )
     text = f"task: {task}\ndata: {data}\nmodel: {model}\ntrain: {{steps: 1}}"
-    return check(Document.parse(text, "mine.yaml")).recipe
+    return check(RecipeDocument.parse(text, "mine.yaml")).recipe
 
 
 def tasks(kind: str, tokenizer: Tokenizer) -> Task:
@@ -47,7 +47,9 @@ def largest(task: str, model: str, tokenizer: Tokenizer) -> list[float]:
     torch.manual_seed(1)
     made = make_model(recipe(task, model), tasks(task, tokenizer))
     return [
-        round(float(part.table.weight.detach().abs().max()), 1) for part in made.modules() if isinstance(part, Words)
+        round(float(part.table.weight.detach().abs().max()), 1)
+        for part in made.modules()
+        if isinstance(part, WordEmbeddings)
     ]
 
 
@@ -97,4 +99,4 @@ def test_shipped_recipes_of_characters_say_what_they_were_measured_with() -> Non
 
 
 def load_section(name: str) -> Any:
-    return check(Document.read(shipped()[name])).recipe.model
+    return check(RecipeDocument.read(shipped()[name])).recipe.model

@@ -12,7 +12,7 @@ import pytest
 
 from regard.runs.checkpoint import Progress
 from regard.runs.run import Run
-from regard.tasks.measurement import Measured, measure
+from regard.tasks.measurement import Measurement, measure
 from regard.train import validator
 from regard.train.checkpointing import Checkpointing
 from regard.train.screen import Screen
@@ -73,7 +73,7 @@ def test_a_measurement_is_cut_short_and_taken_up_again(
     """Four validations during training, then valid and test at its end."""
     calls: list[int] = []
 
-    def slow(*arguments: Any, **settings: Any) -> Measured:
+    def slow(*arguments: Any, **settings: Any) -> Measurement:
         calls.append(1)
         if len(calls) == call:
             os.kill(os.getpid(), signal.SIGTERM)

@@ -17,10 +17,10 @@ from regard.data.example import Value
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
 from regard.recipes.system import systems
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.tasks.registry import task_class
 from regard.tasks.setup import prepare
-from regard.tasks.splits import examples, prepared
+from regard.tasks.splits import encode_split, examples
 
 MODELS = {
     "translate": "{kind: bahdanau, hidden_dim: 4}",
@@ -40,7 +40,7 @@ FORMATS = {name: tuple(system.formats) for name, system in systems().items()}
 
 def recipe(task: str, data: str, tokenizer: str = "{kind: words}") -> Recipe:
     text = f"task: {task}\ndata: {data}\ntokenizer: {tokenizer}\nmodel: {MODELS[task]}\n"
-    return check(Document.parse(text + "train: {steps: 1, batch: {sentences: 4}}\n", "mine.yaml")).recipe
+    return check(RecipeDocument.parse(text + "train: {steps: 1, batch: {sentences: 4}}\n", "mine.yaml")).recipe
 
 
 def needed_fields(task: str) -> list[str]:
@@ -178,7 +178,7 @@ def test_generated_data_has_three_splits(task: str, form: str) -> None:
 def test_drawn_data_has_no_end_and_no_ids(task: str, form: str, tmp_path: Path) -> None:
     made = recipe(task, f"{{format: {form}, valid_size: 5, test_size: 3}}")
     assert task_class("bits").learn_encoders(made, examples(made, "train"), {}) == {}  # type: ignore[arg-type]
-    train, valid, test = (prepared(made, name, {}, tmp_path) for name in ("train", "valid", "test"))
+    train, valid, test = (encode_split(made, name, {}, tmp_path) for name in ("train", "valid", "test"))
     assert train is not None
     assert valid is not None
     assert test is not None
@@ -300,7 +300,7 @@ def test_words_and_phonemes_have_a_tokenizer_each(tmp_path: Path) -> None:
     assert found is not None
     encoders = task_class(made.task).learn_encoders(made, found, {})
     assert [len(encoders[name].encode(text)) for name, text in (("source", "gem"), ("target", "JH EH M"))] == [3, 3]
-    split = prepared(made, "valid", encoders, tmp_path / "cache")
+    split = encode_split(made, "valid", encoders, tmp_path / "cache")
     assert split is not None
     assert split.texts("target") == ["JH EH M", "B EH N"]
 

@@ -24,7 +24,7 @@ from regard.recipes.errors import RecipeError
 from regard.runs.files import read_tensors, write_tensors
 from regard.runs.run import Run
 from regard.specials import BOS, EOS
-from regard.tasks.measurement import Measured, measure
+from regard.tasks.measurement import Measurement, measure
 from regard.tasks.setup import prepare
 from regard.tasks.splits import Split
 from tests.train.test_resuming import Interrupting
@@ -157,7 +157,7 @@ def test_two_processes_read_the_rows_of_one_and_one_goes_on(root: Path, tmp_path
     assert losses(tmp_path / "tiny") == pytest.approx(losses(tmp_path / "one"), rel=1e-5)
 
 
-def valid(folder: Path, *overrides: str) -> tuple[Measured, Predictor, Split]:
+def valid(folder: Path, *overrides: str) -> tuple[Measurement, Predictor, Split]:
     """The validation split of a run, by another recipe."""
     loaded = regard.load(folder, device="cpu", overrides=list(overrides))
     split = prepare(loaded.recipe, folder.parent / ".cache", loaded.task.encoders).valid

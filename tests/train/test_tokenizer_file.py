@@ -11,7 +11,7 @@ from regard.data import DataError
 from regard.predictor import load
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from tests.train import tiny
 
 MODEL = Path(__file__).parents[1] / "data" / "fields" / "sentencepiece" / "bpe.model"
@@ -39,7 +39,7 @@ def test_a_run_keeps_the_tokenizer_of_its_file(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_recipe_says_wrong_is_named(section: str, said: str) -> None:
-    document = Document.parse(tiny.TEXT, "tiny.yaml").overridden([f"tokenizer={section}"])
+    document = RecipeDocument.parse(tiny.TEXT, "tiny.yaml").overridden([f"tokenizer={section}"])
     with pytest.raises(RecipeError, match=said):
         check(document, files=True)
 

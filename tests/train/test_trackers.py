@@ -12,7 +12,7 @@ from accelerate.tracking import GeneralTracker
 
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.runs.run import Run
 from regard.train.log import Trackers
 from tests.train.tiny import TEXT, metrics, recipe, train
@@ -131,7 +131,7 @@ def test_what_fails_again_and_again_is_left_alone(tmp_path: Path, monkeypatch: p
 
 def test_a_package_that_is_missing_is_said_before_anything_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.recipes.load.find_spec", lambda name: None)
-    document = Document.parse(TEXT, "tiny.yaml").overridden(["train.trackers=[mlflow]"])
+    document = RecipeDocument.parse(TEXT, "tiny.yaml").overridden(["train.trackers=[mlflow]"])
     with pytest.raises(RecipeError) as problem:
         check(document, files=True)
     assert str(problem.value) == (
@@ -142,16 +142,16 @@ def test_a_package_that_is_missing_is_said_before_anything_is_read(monkeypatch: 
 
 
 def test_the_old_key_of_tensorboard_is_read_with_a_note(tmp_path: Path) -> None:
-    document = Document.parse(TEXT, "tiny.yaml").overridden(["train.tensorboard=true"])
+    document = RecipeDocument.parse(TEXT, "tiny.yaml").overridden(["train.tensorboard=true"])
     loaded = check(document)
     assert loaded.recipe.train.trackers == ("tensorboard",)
     (note,) = loaded.notes
     assert note.startswith("the command line: train.tensorboard is now train.trackers")
-    assert check(Document.parse(TEXT, "tiny.yaml").overridden(["train.tensorboard=false"])).notes == ()
+    assert check(RecipeDocument.parse(TEXT, "tiny.yaml").overridden(["train.tensorboard=false"])).notes == ()
     both = check(document.overridden(["train.trackers=wandb"])).recipe
     assert both.train.trackers == ("wandb", "tensorboard")
     with pytest.raises(RecipeError, match=r"train.tensorboard|train.trackers"):
-        check(Document.parse(TEXT, "tiny.yaml").overridden(["train.tensorboard=maybe"]))
+        check(RecipeDocument.parse(TEXT, "tiny.yaml").overridden(["train.tensorboard=maybe"]))
     train(tmp_path, "train.steps=5")
     (tmp_path / "checksums.json").unlink()  # of a run from before there were trackers or checksums
     path = tmp_path / "recipe.yaml"

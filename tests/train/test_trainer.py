@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import DataError
-from regard.evaluate.score import Score
+from regard.evaluate.metric_result import MetricResult
 from regard.recipes.errors import RecipeError
 from regard.recipes.sections import EvaluateSection
 from regard.runs.checkpoint import average
@@ -22,7 +22,7 @@ from regard.runs.files import read_tensors
 from regard.runs.folder import RunError
 from regard.runs.metrics_log import MetricsLog
 from regard.runs.run import Run
-from regard.tasks.measurement import Measured, measure
+from regard.tasks.measurement import Measurement, measure
 from regard.tasks.nan_locator import NotFiniteError
 from regard.tasks.prediction import Prediction
 from regard.train.dry_run import plan
@@ -30,7 +30,7 @@ from regard.train.report import report, summary
 from regard.train.screen import Screen
 from regard.train.trainer import Trainer
 from regard.train.updater import tf32_products
-from regard.train.warnings import LearningWarnings
+from regard.train.warnings import ValidationWarnings
 from tests.train.tiny import metrics, recipe, train
 
 
@@ -257,12 +257,12 @@ def test_metrics_are_rewound(tmp_path: Path) -> None:
     assert log.path.read_text().endswith('"loss": 2.0}\n')
 
 
-def measured(loss: float, flatness: float | None) -> Measured:
-    return Measured(loss, {"perplexity": Score("perplexity", math.exp(loss), "", 1)}, (), flatness)
+def measured(loss: float, flatness: float | None) -> Measurement:
+    return Measurement(loss, {"perplexity": MetricResult("perplexity", math.exp(loss), "", 1)}, (), flatness)
 
 
 def test_warnings_of_learning() -> None:
-    warnings = LearningWarnings(unigram_loss=2.0)
+    warnings = ValidationWarnings(unigram_loss=2.0)
     assert warnings.after(5, 100, measured(9.0, 1.0)) == []  # too early to say
     assert warnings.after(50, 100, measured(1.0, 0.3)) == []
     assert warnings.after(50, 100, measured(1.0, None)) == []
@@ -271,7 +271,7 @@ def test_warnings_of_learning() -> None:
     assert warnings.after(60, 100, measured(1.95, 0.3)) == []  # each thing once
     (flat,) = warnings.after(50, 100, measured(1.0, 0.97))
     assert "attention is flat (97% of the entropy" in flat
-    (overfitted,) = LearningWarnings(unigram_loss=2.0).after(50, 100, measured(2.4, 0.3), 0.1)
+    (overfitted,) = ValidationWarnings(unigram_loss=2.0).after(50, 100, measured(2.4, 0.3), 0.1)
     assert "its loss is 0.10 on training data and 2.40 in validation" in overfitted
 
 

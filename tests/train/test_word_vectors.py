@@ -11,7 +11,7 @@ from torch import nn
 from regard.predictor import load
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.runs.run import Run
 from regard.specials import PAD, UNK
 from regard.tasks.build import make_model
@@ -155,10 +155,10 @@ def test_a_model_without_such_a_table_refuses_them(file: Path, tmp_path: Path) -
 def test_what_a_recipe_says_wrong_is_named(section: str, said: str) -> None:
     text = tiny.TEXT.replace("tokenizer: {kind: words}", f"tokenizer: {section}")
     with pytest.raises(RecipeError, match=said):
-        check(Document.parse(text, "tiny.yaml"))
+        check(RecipeDocument.parse(text, "tiny.yaml"))
 
 
 def test_vectors_and_init_are_one_too_many(tmp_path: Path) -> None:
     text = tiny.TEXT.replace("{kind: words}", "{kind: words, vectors: some.txt}")
     with pytest.raises(RecipeError, match=r"vectors.*init"):
-        check(Document.parse(text, "tiny.yaml").overridden([f"init={tmp_path}"]))
+        check(RecipeDocument.parse(text, "tiny.yaml").overridden([f"init={tmp_path}"]))

@@ -10,7 +10,7 @@ import torch
 
 from regard.recipes.load import check
 from regard.recipes.sections import Recipe
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from regard.runs.run import Run
 from regard.train.screen import Screen
 from regard.train.trainer import Outcome, Trainer
@@ -36,7 +36,7 @@ os.environ["ACCELERATE_USE_CPU"] = "true"  # runs are compared to the bit
 
 def recipe(*overrides: str) -> Recipe:
     """The recipe, with assignments."""
-    return check(Document.parse(TEXT, "tiny.yaml").overridden(list(overrides))).recipe
+    return check(RecipeDocument.parse(TEXT, "tiny.yaml").overridden(list(overrides))).recipe
 
 
 def train(folder: Path, *overrides: str, screen: Screen | None = None) -> Outcome:

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import regard
-from regard.explain.panel import MarkedText, Panel
+from regard.explain.panel import Panel, TextPanel
 from regard.view.document import Document
 from tests.view.test_document import EVERY
 
@@ -281,7 +281,7 @@ def test_ten_thousand_tokens_open_and_zoom_to_single_weights(browser: Any, tmp_p
         return made
 
     names = [f"token {number}" for number in range(1, size + 1)]
-    regard.view.heatmap(regard.view.Rows((size, size), rows), names, names).save(tmp_path / "a.html")
+    regard.view.heatmap(regard.view.LazyRows((size, size), rows), names, names).save(tmp_path / "a.html")
     assert (tmp_path / "a.html").stat().st_size < 8e6
     with Opened(browser, tmp_path / "a.html") as opened:
         assert float(opened.page.locator("section.regard").get_attribute("data-drawn") or "inf") < 20_000
@@ -314,7 +314,7 @@ def test_what_is_zero_stays_white_at_any_zoom(browser: Any, tmp_path: Path) -> N
 def test_axe_finds_no_violation(browser: Any, tmp_path: Path) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     view = regard.view.heads(WEIGHTS, ROWS, COLUMNS, title="The black cat")
-    text = MarkedText("A review", torch.rand(1, 2), words=(("a", "gem"),), line_weights=(0.5,))
+    text = TextPanel("A review", torch.rand(1, 2), words=(("a", "gem"),), line_weights=(0.5,))
     page = Document("Two views").add(view).add([text, Panel("weights", torch.eye(3))])
     (tmp_path / "a.html").write_text(page.html(), encoding="utf-8")
     for scheme in ("light", "dark"):

@@ -14,10 +14,20 @@ import torch
 from torch import nn
 
 import regard
-from regard.explain.panel import Curves, Frames, GlimpsePath, Heads, MarkedText, Network, Panel, Parameters, Regions
+from regard.explain.panel import (
+    CurvesPanel,
+    FramesPanel,
+    GlimpsePanel,
+    GraphPanel,
+    HeadsPanel,
+    Panel,
+    ParametersPanel,
+    RegionsPanel,
+    TextPanel,
+)
 from regard.models import build
-from regard.models.bert import BertBlocks, BertEncoder
-from regard.nn.reader import Reader
+from regard.models.bert import BertEncoder, BertLayerConfig
+from regard.nn.attention_module import AttentionModule
 from regard.view.document import Document, script, section, style
 from regard.view.payload import styles_of
 from tests.mechanism import assert_close
@@ -27,15 +37,15 @@ NASTY = ("</script><script>alert(1)</script>", "<!--", "a & b", "\u2028", "\x1b[
 WEIGHTS = torch.rand(2, 3, 7, 7, generator=torch.Generator().manual_seed(0)).softmax(-1)
 EVERY = [
     Panel("weights", torch.eye(7), rows=NASTY, columns=NASTY, outlined=((0, 1),), centres=(1.0,) * 7),
-    Heads("heads", WEIGHTS.mean((0, 1)), rows=NASTY, columns=NASTY, weights=WEIGHTS, kind="self",
+    HeadsPanel("heads", WEIGHTS.mean((0, 1)), rows=NASTY, columns=NASTY, weights=WEIGHTS, kind="self",
           queries=torch.randn(2, 3, 7, 5), keys=torch.randn(2, 3, 7, 5)),
-    MarkedText("text", torch.rand(1, 2), words=(NASTY[:2],), line_weights=(0.5,)),
-    Regions("regions", torch.rand(2, 10), rows=NASTY[:2], picture=torch.rand(3, 8, 12), grids=((2, 3), (2, 2))),
-    GlimpsePath("path", torch.rand(3, 2), picture=torch.rand(1, 8, 8)),
-    Frames("frames", torch.rand(2, 5), rows=NASTY[:2], spectrogram=torch.rand(20, 4)),
-    Network("network", torch.rand(2, 2), rows=NASTY[:2], places=torch.rand(2, 2), groups=("a", "")),
-    Curves("curves", torch.randn(2, 7), rows=NASTY[:2], columns=NASTY),
-    Parameters("parameters", torch.tensor([[3.0], [5.0]]), rows=NASTY[:2], trainable=(0.0, 1.0), shapes=("3", "5")),
+    TextPanel("text", torch.rand(1, 2), words=(NASTY[:2],), line_weights=(0.5,)),
+    RegionsPanel("regions", torch.rand(2, 10), rows=NASTY[:2], picture=torch.rand(3, 8, 12), grids=((2, 3), (2, 2))),
+    GlimpsePanel("path", torch.rand(3, 2), picture=torch.rand(1, 8, 8)),
+    FramesPanel("frames", torch.rand(2, 5), rows=NASTY[:2], spectrogram=torch.rand(20, 4)),
+    GraphPanel("network", torch.rand(2, 2), rows=NASTY[:2], places=torch.rand(2, 2), groups=("a", "")),
+    CurvesPanel("curves", torch.randn(2, 7), rows=NASTY[:2], columns=NASTY),
+    ParametersPanel("parameters", torch.tensor([[3.0], [5.0]]), rows=NASTY[:2], trainable=(0.0, 1.0), shapes=("3", "5")),
 ]  # fmt: skip
 
 
@@ -136,7 +146,7 @@ def test_the_weights_of_a_page_are_those_of_the_reference(kind: str) -> None:
     torch.manual_seed(0)
     source, target = torch.randint(4, 11, (1, 7)), torch.randint(4, 13, (1, 5))
     if kind == "bert":
-        model: nn.Module = BertEncoder(11, BertBlocks(dim=12, num_heads=4), num_layers=2)
+        model: nn.Module = BertEncoder(11, BertLayerConfig(dim=12, num_heads=4), num_layers=2)
     else:
         model = build("transformer", 11, 13, dim=12, num_heads=4, num_layers=2)
     model.eval()
@@ -153,7 +163,7 @@ def test_the_weights_of_a_page_are_those_of_the_reference(kind: str) -> None:
         run()
     html = regard.view.captured(fused, list("abcde"), list("abcdefg")).html()
     for module in model.modules():
-        if isinstance(module, Reader):
+        if isinstance(module, AttentionModule):
             module.impl = "reference"
     eager = list(seen().values())
     count = html.count('regard-panel">')

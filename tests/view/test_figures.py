@@ -79,7 +79,7 @@ def test_the_same_view_is_the_same_file(tmp_path: Path, suffix: str) -> None:
 
 
 def test_a_map_larger_than_a_picture_is_pooled(tmp_path: Path) -> None:
-    rows = regard.view.Rows((5000, 5000), lambda first, last: np.eye(5000, dtype=np.float32)[first:last])
+    rows = regard.view.LazyRows((5000, 5000), lambda first, last: np.eye(5000, dtype=np.float32)[first:last])
     drawing = drawing_of(regard.view.heatmap(rows).panels[0], SCREEN)
     shown = figure_of([drawing]).axes[0].images[0].get_array()
     assert shown is not None

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import regard
-from regard.explain.panel import Heads, Panel, Streamed
+from regard.explain.panel import HeadsPanel, Panel, StreamedPanel
 from tests.mechanism import assert_close
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -17,7 +17,7 @@ NAMES = ["a", "b", "c", "d", "e"]
 def test_heads_are_what_was_given_with_their_mean() -> None:
     weights = torch.rand(2, 3, 5, 7).softmax(-1)
     (panel,) = regard.view.heads(weights, NAMES, list("tuvwxyz")).panels
-    assert isinstance(panel, Heads)
+    assert isinstance(panel, HeadsPanel)
     assert torch.equal(panel.weights, weights)
     assert_close(panel.values, weights.mean((0, 1)))
     assert panel.kind == "cross"
@@ -27,7 +27,7 @@ def test_heads_are_what_was_given_with_their_mean() -> None:
 def test_one_text_reads_itself_and_what_lies_ahead_is_seen_from_the_weights(weights: torch.Tensor, kind: str) -> None:
     for given in (weights, weights[None], [weights[None], weights[None]]):
         (panel,) = regard.view.heads(given, NAMES).panels
-        assert isinstance(panel, Heads)
+        assert isinstance(panel, HeadsPanel)
         assert panel.kind == kind
 
 
@@ -35,7 +35,7 @@ def test_neurons_are_the_softmax_of_their_products() -> None:
     query, key = torch.randn(3, 5, 4), torch.randn(3, 5, 4)
     view = regard.view.neurons(query, key, NAMES, causal=True)
     (panel,) = view.panels
-    assert isinstance(panel, Heads)
+    assert isinstance(panel, HeadsPanel)
     assert view.style == "neurons"
     expected = nn.functional.scaled_dot_product_attention(query, key, torch.eye(5).expand(3, 5, 5), is_causal=True)
     assert_close(panel.weights[0], expected, tolerance=1e-6)
@@ -44,8 +44,8 @@ def test_neurons_are_the_softmax_of_their_products() -> None:
 def test_large_tables_are_read_by_rows_and_others_held() -> None:
     assert type(regard.view.heatmap(np.eye(3)).panels[0]) is Panel
     assert (
-        type(regard.view.heatmap(regard.view.Rows((3, 3), lambda first, last: torch.eye(3)[first:last])).panels[0])
-        is Streamed
+        type(regard.view.heatmap(regard.view.LazyRows((3, 3), lambda first, last: torch.eye(3)[first:last])).panels[0])
+        is StreamedPanel
     )
     weights = regard.nn.Attention(regard.nn.Dot())(torch.randn(1, 5, 4))
     assert_close(regard.view.heatmap(weights).panels[0].values, weights.weights()[0])
@@ -53,7 +53,7 @@ def test_large_tables_are_read_by_rows_and_others_held() -> None:
 
 def test_lines_take_one_map_or_several() -> None:
     assert type(regard.view.lines(torch.eye(5), NAMES).panels[0]) is Panel
-    assert type(regard.view.lines(torch.eye(5).expand(2, 3, 5, 5), NAMES).panels[0]) is Heads
+    assert type(regard.view.lines(torch.eye(5).expand(2, 3, 5, 5), NAMES).panels[0]) is HeadsPanel
 
 
 def test_names_that_do_not_fit_are_named() -> None:
@@ -73,7 +73,7 @@ def test_a_capture_is_a_panel_per_kind_with_its_layers() -> None:
     with torch.no_grad(), regard.capture(model) as seen:
         model(torch.randn(2, 7, 8), torch.randn(2, 5, 8), tgt_mask=ahead)
     panels = regard.view.captured(seen, NAMES, list("tuvwxyz"), batch=1, title="demo").panels
-    found = {panel.title: panel for panel in panels if isinstance(panel, Heads)}
+    found = {panel.title: panel for panel in panels if isinstance(panel, HeadsPanel)}
     assert list(found) == [
         "demo: encoder.layers.self_attn: self-attention",
         "demo: decoder.layers.self_attn: causal self-attention",
@@ -97,9 +97,9 @@ def test_parameters_count_what_is_shared_once() -> None:
 def test_a_difference_is_of_the_same_places() -> None:
     one, other = (regard.view.heads(torch.rand(2, 3, 5, 5), NAMES) for _ in range(2))
     (panel,) = regard.view.difference(one, other).panels
-    assert isinstance(panel, Heads)
-    assert isinstance(one.panels[0], Heads)
-    assert isinstance(other.panels[0], Heads)
+    assert isinstance(panel, HeadsPanel)
+    assert isinstance(one.panels[0], HeadsPanel)
+    assert isinstance(other.panels[0], HeadsPanel)
     assert torch.equal(panel.weights, one.panels[0].weights - other.panels[0].weights)
     with pytest.raises(ValueError, match="not of the same rows and columns"):
         regard.view.difference(one, regard.view.heads(torch.rand(2, 3, 5, 5), list("vwxyz")))

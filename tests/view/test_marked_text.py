@@ -6,35 +6,35 @@ from pathlib import Path
 
 import torch
 
-from regard.explain.panel import MarkedText, Panel
+from regard.explain.panel import Panel, TextPanel
 from regard.view.document import Document
 from regard.view.drawing import SCREEN
-from regard.view.marked_text import marked_text_drawing, placed
+from regard.view.marked_text import marked_text_drawing, place_words
 from regard.view.panels import draw
 from regard.view.terminal import marked_text
 
 WORDS = (("a", "$gem$"), ("so", "<b>", "x\x1b"))
 VALUES = torch.tensor([[0.25, 0.5, 0.0], [0.0, 0.0, 0.125]])
-TEXT = MarkedText("good", VALUES, words=WORDS, line_weights=(0.75, 0.25))
+TEXT = TextPanel("good", VALUES, words=WORDS, line_weights=(0.75, 0.25))
 
 
 def test_lines_are_wrapped_and_words_stand_apart() -> None:
-    (line,) = placed([["word"] * 50], [[0.0] * 50])
+    (line,) = place_words([["word"] * 50], [[0.0] * 50])
     assert {one.row for one in line} == {0, 1, 2}
     assert all(one.column + 4 <= 110 for one in line)
     for row in range(3):
         columns = [one.column for one in line if one.row == row]
         assert columns == list(range(6, 6 + 5 * len(columns), 5))
-    longer = MarkedText("", VALUES[:1].repeat(6, 1), words=WORDS[:1] * 6, line_weights=(1.0,) * 6)
+    longer = TextPanel("", VALUES[:1].repeat(6, 1), words=WORDS[:1] * 6, line_weights=(1.0,) * 6)
     two, six = (marked_text_drawing(text, SCREEN).height - 0.6 for text in (TEXT, longer))  # less the title
     assert abs(six - 3 * two) < 1e-6
 
 
 def test_every_kind_of_picture_is_written(tmp_path: Path) -> None:
-    plain = MarkedText("good", VALUES, words=(WORDS[0], ("so",)), line_weights=TEXT.line_weights)
+    plain = TextPanel("good", VALUES, words=(WORDS[0], ("so",)), line_weights=TEXT.line_weights)
     for suffix in (".png", ".svg", ".pdf", ".html"):
         path = tmp_path / f"text{suffix}"
-        assert draw([plain, Panel("beside", torch.eye(2)), MarkedText("empty", torch.zeros(0, 0))], path) is None
+        assert draw([plain, Panel("beside", torch.eye(2)), TextPanel("empty", torch.zeros(0, 0))], path) is None
         assert path.stat().st_size > 500
 
 

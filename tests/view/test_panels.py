@@ -16,7 +16,7 @@ from regard.explain.panel import Panel
 from regard.recipes.sections import Recipe
 from regard.tasks.loss import Loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task
+from regard.tasks.task import FieldEncoders, Task
 from regard.view.panels import draw
 
 
@@ -26,7 +26,7 @@ class Fixed(Task):
     question, answer = "source", "target"
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> Fixed:
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> Fixed:
         raise NotImplementedError
 
     def __init__(self, alignment: torch.Tensor | None) -> None:

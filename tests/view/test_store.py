@@ -52,6 +52,6 @@ def test_what_is_no_view_is_one_sentence(tmp_path: Path, suffix: str) -> None:
 
 
 def test_rows_that_are_made_while_they_are_drawn_are_not_stored(tmp_path: Path) -> None:
-    view = regard.view.heatmap(regard.view.Rows((2, 2), lambda first, last: torch.eye(2)[first:last]))
+    view = regard.view.heatmap(regard.view.LazyRows((2, 2), lambda first, last: torch.eye(2)[first:last]))
     with pytest.raises(ValueError, match=r"a\.npz: the rows of a panel are made while it is drawn"):
         view.save(tmp_path / "a.npz")

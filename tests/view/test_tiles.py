@@ -66,7 +66,7 @@ def test_rows_are_read_some_at_a_time_and_a_map_too_large_begins_coarser(monkeyp
         asked.append(last - first)
         return np.eye(5000, dtype=np.float32)[first:last]
 
-    page = Page(regard.view.heatmap(regard.view.Rows((5000, 5000), rows)).html())
+    page = Page(regard.view.heatmap(regard.view.LazyRows((5000, 5000), rows)).html())
     (kept,) = page.panel["maps"]
     assert kept["power"] == 3
     assert kept["levels"][0]["rows"] == 625
@@ -80,7 +80,7 @@ def test_what_is_no_table_is_named() -> None:
         regard.view.heatmap(torch.zeros(2, 3, 5))
     with pytest.raises(ValueError, match="row 1, column 2 is nan"):
         regard.view.heatmap(torch.tensor([[0.0] * 3, [0.0, 1.0, float("nan")]]))
-    wrong = regard.view.heatmap(regard.view.Rows((4, 3), lambda first, last: torch.zeros(1, 3)))
+    wrong = regard.view.heatmap(regard.view.LazyRows((4, 3), lambda first, last: torch.zeros(1, 3)))
     with pytest.raises(ValueError, match=r"must be \[4, 3\]; got \[1, 3\]"):
         wrong.html()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.alignment.cells import Cells, Floats
+from regard.alignment.link_candidates import Floats, LinkCandidates
 from regard.alignment.word_aligner import WordAligner
 
 _LEAST, _MOST = 0.1, 14.0
@@ -27,7 +27,7 @@ class Diagonal(WordAligner):
         tension: initial λ.
     """
 
-    def __init__(self, cells: Cells, *, null: float = 0.08, prior: float = 0.01, tension: float = 4.0) -> None:
+    def __init__(self, cells: LinkCandidates, *, null: float = 0.08, prior: float = 0.01, tension: float = 4.0) -> None:
         super().__init__(cells, null=null, prior=prior)
         self.tension = tension
         place = np.arange(len(cells)) - cells.spread(cells.begin)  # 0 is the null word

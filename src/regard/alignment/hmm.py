@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.alignment.cells import Block, Cells, Floats
+from regard.alignment.link_candidates import Floats, LinkCandidates, SizeGroup
 from regard.alignment.word_aligner import WordAligner
 
 
@@ -29,7 +29,7 @@ class HMM(WordAligner):
         jumps: c(d) for d from 1 - I to I of the longest source.
     """
 
-    def __init__(self, cells: Cells, *, null: float = 0.2, prior: float = 0.0, smoothing: float = 0.1) -> None:
+    def __init__(self, cells: LinkCandidates, *, null: float = 0.2, prior: float = 0.0, smoothing: float = 0.1) -> None:
         super().__init__(cells, null=null, prior=prior)
         self.smoothing = smoothing
         self._longest = int(cells.sizes[:, 0].max(initial=1))
@@ -60,7 +60,7 @@ class HMM(WordAligner):
         super().maximise(posteriors)
         self.jumps = self._counts
 
-    def _block(self, block: Block, lexical: Floats) -> tuple[Floats, float]:
+    def _block(self, block: SizeGroup, lexical: Floats) -> tuple[Floats, float]:
         """Run forward-backward on pairs of one size: lexical probabilities and posteriors [N, J, I + 1]."""
         moves = self.transitions(block.source)
         null, words = self.null * lexical[:, :, :1], lexical[:, :, 1:]

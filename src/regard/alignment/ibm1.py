@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.alignment.cells import Floats
+from regard.alignment.link_candidates import Floats
 from regard.alignment.word_aligner import WordAligner
 
 
@@ -15,9 +15,9 @@ class IBM1(WordAligner):
     Brown et al. 1993, section 4.2; there the null word is one of I + 1 equal words, here it has the probability p_0 of
     the other models.
 
-    >>> from regard.alignment.cells import Cells
+    >>> from regard.alignment.link_candidates import LinkCandidates
     >>> texts = [("das Haus", "the house"), ("das Buch", "the book"), ("ein Buch", "a book")]
-    >>> aligner = IBM1(Cells([(source.split(), target.split()) for source, target in texts]), null=0.0)
+    >>> aligner = IBM1(LinkCandidates([(source.split(), target.split()) for source, target in texts]), null=0.0)
     >>> aligner.fit(iterations=3)
     >>> sorted(aligner.links()[0])
     [(0, 0), (1, 1)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from regard.alignment.cells import Cells, Floats
+from regard.alignment.link_candidates import Floats, LinkCandidates
 
 
 class Lexicon:
@@ -19,14 +19,14 @@ class Lexicon:
     With counts c the estimate is c / Σ c, or exp(ψ(c + α)) / exp(ψ(Σ (c + α))) with a prior (Johnson 2007; Dyer,
     Chahuneau & Smith 2013, section 2.1), which sums to less than 1.
 
-    >>> cells = Cells([(["das", "Haus"], ["the", "house"]), (["das"], ["the"])])
+    >>> cells = LinkCandidates([(["das", "Haus"], ["the", "house"]), (["das"], ["the"])])
     >>> lexicon = Lexicon(cells)
     >>> lexicon.update(np.array([0.0, 0.5, 0.5, 0.0, 0.5, 0.5, 0.0, 1.0]))
     >>> lexicon.probability[cells.entry[[1, 4]]]                # t(the | das), t(house | das)
     array([0.75, 0.25])
     """
 
-    def __init__(self, cells: Cells, *, prior: float = 0.0) -> None:
+    def __init__(self, cells: LinkCandidates, *, prior: float = 0.0) -> None:
         self.cells = cells
         self.prior = prior
         self.probability: Floats = np.full(len(cells.source_of), 1.0 / max(1, len(cells.source_of)))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-from regard.alignment.cells import Cells, Words
 from regard.alignment.diagonal import Diagonal
 from regard.alignment.hmm import HMM
 from regard.alignment.ibm1 import IBM1
+from regard.alignment.link_candidates import LinkCandidates, Words
 from regard.alignment.links import Links
 from regard.alignment.sentence_pairs import SentencePair
-from regard.alignment.symmetrise import Symmetrisation, symmetrise, turned
+from regard.alignment.symmetrise import Symmetrisation, symmetrise, transpose_links
 from regard.alignment.word_aligner import Progress, WordAligner
 
 AlignerName = Literal["ibm1", "diagonal", "hmm"]
@@ -24,7 +24,7 @@ def iterations_of(name: AlignerName, iterations: int = ITERATIONS) -> int:
     return 2 * iterations if name == "hmm" else iterations
 
 
-def fitted(
+def fit_aligner(
     pairs: Sequence[tuple[Words, Words]],
     name: AlignerName = "hmm",
     *,
@@ -39,7 +39,7 @@ def fitted(
         iterations: of each model.
         progress: called after each iteration.
     """
-    cells = Cells(pairs)
+    cells = LinkCandidates(pairs)
     if name == "diagonal":
         aligner: WordAligner = Diagonal(cells)
     elif name in get_args(AlignerName):
@@ -80,8 +80,8 @@ def align(
     """
     cased = [tuple(text.lower() for text in pair) for pair in pairs] if lowercase else [*pairs]
     words = [(source.split(), target.split()) for source, target in cased]
-    forward = fitted(words, name, iterations=iterations, progress=progress).links()
+    forward = fit_aligner(words, name, iterations=iterations, progress=progress).links()
     if method is None:
         return forward
-    back = fitted([pair[::-1] for pair in words], name, iterations=iterations, progress=progress).links()
-    return [symmetrise(one, turned(other), method) for one, other in zip(forward, back, strict=True)]
+    back = fit_aligner([pair[::-1] for pair in words], name, iterations=iterations, progress=progress).links()
+    return [symmetrise(one, transpose_links(other), method) for one, other in zip(forward, back, strict=True)]

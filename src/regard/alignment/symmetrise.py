@@ -84,10 +84,10 @@ _METHODS: Mapping[str, Callable[[Links, Links], Links]] = {
 }
 
 
-def turned(links: Links) -> Links:
+def transpose_links(links: Links) -> Links:
     """Return links of target to source as links of source to target.
 
-    >>> turned(frozenset({(0, 3)}))
+    >>> transpose_links(frozenset({(0, 3)}))
     frozenset({(3, 0)})
     """
     flipped: set[Link] = {(target, source) for source, target in links}

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from regard.alignment.cells import Cells, Floats
 from regard.alignment.lexicon import Lexicon
+from regard.alignment.link_candidates import Floats, LinkCandidates
 from regard.alignment.links import Links
 
 Progress = Callable[[int], None]
@@ -31,7 +31,7 @@ class WordAligner(abc.ABC):
         log_likelihoods: of the corpus before each iteration, in nats.
     """
 
-    def __init__(self, cells: Cells, *, null: float = 0.08, prior: float = 0.0) -> None:
+    def __init__(self, cells: LinkCandidates, *, null: float = 0.08, prior: float = 0.0) -> None:
         if not 0 <= null < 1:
             raise ValueError(f"null is the probability of a word without a link, 0 or more and below 1; got {null}")
         self.cells = cells

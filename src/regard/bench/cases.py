@@ -6,14 +6,14 @@ from collections.abc import Collection
 from difflib import get_close_matches
 
 from regard.bench.case import Case, Machine
-from regard.bench.network import Network
-from regard.bench.reading import Reading, Sizes
+from regard.bench.graph_case import GraphCase
+from regard.bench.score_case import ScoreCase, Sizes
 
 NAMES = ("scaled_dot", "bilinear", "cosine", "additive", "graph")
 """The mechanisms, in the order of the table."""
 
 
-def check(names: Collection[str]) -> None:
+def check_mechanisms(names: Collection[str]) -> None:
     """Each is the name of a mechanism that the benchmark has."""
     for name in names:
         if name not in NAMES:
@@ -22,30 +22,34 @@ def check(names: Collection[str]) -> None:
             raise ValueError(f"nothing called {name!r} is timed; {hint}")
 
 
-def timed(machine: Machine, names: Collection[str], *, quick: bool) -> list[Case]:
+def timed_cases(machine: Machine, names: Collection[str], *, quick: bool) -> list[Case]:
     """Cases of the table."""
     sizes = _QUICK if quick else _ON_GPU if machine.cuda else _ON_CPU
     return [case for case in sizes if case.mechanism in names]
 
 
-def gated(names: Collection[str], *, quick: bool) -> list[Case]:
+def gate_cases(names: Collection[str], *, quick: bool) -> list[Case]:
     """Odd sizes under every kind of mask, with sequences and nodes that have nothing to read."""
     found: list[Case] = []
     for name in NAMES[:-1]:
         short = Sizes(2, 3, 7, 11, 13)
         found += [
-            Reading(name, short),
-            Reading(name, short, "padding", empty=True),
-            Reading(name, short, "causal"),
-            Reading(name, short._replace(queries=11), "causal"),
-            Reading(name, short._replace(queries=17), "causal"),
-            Reading(name, Sizes(2, 2, 33, 61, 64), "padding", empty=True),
-            Reading(name, Sizes(2, 1, 149, 151, 16), "window", window=5),
+            ScoreCase(name, short),
+            ScoreCase(name, short, "padding", empty=True),
+            ScoreCase(name, short, "causal"),
+            ScoreCase(name, short._replace(queries=11), "causal"),
+            ScoreCase(name, short._replace(queries=17), "causal"),
+            ScoreCase(name, Sizes(2, 2, 33, 61, 64), "padding", empty=True),
+            ScoreCase(name, Sizes(2, 1, 149, 151, 16), "window", window=5),
         ]
         if not quick:
             long = Sizes(2, 1, 547, 547, 40)
-            found += [Reading(name, long), Reading(name, long, "causal"), Reading(name, long, "padding", empty=True)]
-    found.append(Network("graph", nodes=37, edges=101, heads=3, width=5))
+            found += [
+                ScoreCase(name, long),
+                ScoreCase(name, long, "causal"),
+                ScoreCase(name, long, "padding", empty=True),
+            ]
+    found.append(GraphCase("graph", nodes=37, edges=101, heads=3, width=5))
     return [case for case in found if case.mechanism in names]
 
 
@@ -53,20 +57,20 @@ def _readings(name: str, *sizes: Sizes, window: int | None = None) -> list[Case]
     """Each size without a mask, padded, and causal where queries are keys; the last also in a window."""
     found: list[Case] = []
     for size in sizes:
-        found += [Reading(name, size), Reading(name, size, "padding")]
+        found += [ScoreCase(name, size), ScoreCase(name, size, "padding")]
         if size.queries == size.keys:
-            found.append(Reading(name, size, "causal"))
+            found.append(ScoreCase(name, size, "causal"))
     if window is not None:
-        found.append(Reading(name, sizes[-1], "window", window=window))
+        found.append(ScoreCase(name, sizes[-1], "window", window=window))
     return found
 
 
 _QUICK: list[Case] = [
-    Reading("scaled_dot", Sizes(2, 2, 32, 32, 16), "causal"),
-    Reading("bilinear", Sizes(2, 2, 32, 32, 16)),
-    Reading("cosine", Sizes(2, 2, 32, 32, 16)),
-    Reading("additive", Sizes(2, 1, 32, 32, 16), "padding"),
-    Network("graph", nodes=100, edges=500, heads=2, width=8),
+    ScoreCase("scaled_dot", Sizes(2, 2, 32, 32, 16), "causal"),
+    ScoreCase("bilinear", Sizes(2, 2, 32, 32, 16)),
+    ScoreCase("cosine", Sizes(2, 2, 32, 32, 16)),
+    ScoreCase("additive", Sizes(2, 1, 32, 32, 16), "padding"),
+    GraphCase("graph", nodes=100, edges=500, heads=2, width=8),
 ]
 _ON_CPU: list[Case] = [
     *_readings(
@@ -81,7 +85,7 @@ _ON_CPU: list[Case] = [
     *_readings("bilinear", Sizes(32, 1, 1, 30, 256), Sizes(32, 1, 30, 30, 256), Sizes(4, 4, 256, 256, 64)),
     *_readings("cosine", Sizes(32, 1, 1, 128, 32), Sizes(4, 4, 256, 256, 64)),
     *_readings("additive", Sizes(32, 1, 1, 30, 256), Sizes(32, 1, 30, 30, 256), Sizes(4, 1, 256, 256, 128)),
-    Network("graph", nodes=1000, edges=5000, heads=8, width=8),
+    GraphCase("graph", nodes=1000, edges=5000, heads=8, width=8),
 ]
 _ON_GPU: list[Case] = [
     *_readings(
@@ -94,6 +98,6 @@ _ON_GPU: list[Case] = [
     *_readings("bilinear", Sizes(64, 1, 32, 32, 256), Sizes(16, 8, 512, 512, 64)),
     *_readings("cosine", Sizes(16, 8, 512, 512, 64)),
     *_readings("additive", Sizes(64, 1, 32, 32, 256), Sizes(16, 1, 512, 512, 128), Sizes(4, 1, 2048, 2048, 128)),
-    Network("graph", nodes=1000, edges=5000, heads=8, width=8),
-    Network("graph", nodes=4000, edges=400_000, heads=8, width=8),
+    GraphCase("graph", nodes=1000, edges=5000, heads=8, width=8),
+    GraphCase("graph", nodes=4000, edges=400_000, heads=8, width=8),
 ]

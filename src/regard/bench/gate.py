@@ -23,7 +23,7 @@ _STEPS = {torch.float32: 4}
 """Rounding steps allowed beside; 1 for half precision."""
 
 
-class Finding(NamedTuple):
+class GateResult(NamedTuple):
     """An output or gradient that was looked at.
 
     Attributes:
@@ -49,7 +49,7 @@ class Finding(NamedTuple):
         return f"{self.case}, {self.dtype}, {self.what}: error {self.error:.2e}, allowed {self.allowed:.2e}"
 
 
-def verify(cases: Iterable[Case], machine: Machine) -> Iterator[Finding]:
+def verify(cases: Iterable[Case], machine: Machine) -> Iterator[GateResult]:
     """Check case by case, in every precision that the gate has on this machine."""
     for case in cases:
         ways = case.ways(machine)
@@ -57,7 +57,7 @@ def verify(cases: Iterable[Case], machine: Machine) -> Iterator[Finding]:
             yield from _compare(case, ways, dtype, machine)
 
 
-def _compare(case: Case, ways: dict[str, Way], dtype: torch.dtype, machine: Machine) -> Iterator[Finding]:
+def _compare(case: Case, ways: dict[str, Way], dtype: torch.dtype, machine: Machine) -> Iterator[GateResult]:
     given = [tensor.to(dtype) for tensor in case.inputs(machine.device)]
     truth = _run(ways["plain"], [tensor.double() for tensor in given], dtype)
     plain = _run(ways["plain"], given, dtype)
@@ -71,7 +71,7 @@ def _compare(case: Case, ways: dict[str, Way], dtype: torch.dtype, machine: Mach
         for name, ours_, plain_, truth_, scale in zip(names, ours, plain, truth, scales, strict=True):
             allowed = 2 * _distance(plain_, truth_) + steps * scale
             what = f"{name}, recorded" if recorded else name
-            yield Finding(str(case), str(dtype).removeprefix("torch."), what, _distance(ours_, truth_), allowed)
+            yield GateResult(str(case), str(dtype).removeprefix("torch."), what, _distance(ours_, truth_), allowed)
 
 
 def _run(way: Way, inputs: list[Tensor], dtype: torch.dtype) -> list[Tensor]:

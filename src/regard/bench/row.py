@@ -18,7 +18,7 @@ Verdict = Literal["faster", "open", "slower"]
 
 
 @dataclass(frozen=True)
-class Row:
+class CaseResult:
     """Measurements of one case.
 
     Attributes:
@@ -62,7 +62,7 @@ class Row:
         }
 
 
-def measure(cases: Iterable[Case], machine: Machine, *, seconds: float) -> Iterator[Row]:
+def measure(cases: Iterable[Case], machine: Machine, *, seconds: float) -> Iterator[CaseResult]:
     """Two rows for each case, forward and with gradients; a row takes about `seconds`."""
     for case in cases:
         ways = case.ways(machine)
@@ -71,20 +71,20 @@ def measure(cases: Iterable[Case], machine: Machine, *, seconds: float) -> Itera
             calls = {name: _call(way, inputs, gradient=gradient) for name, way in ways.items()}
             failed = {name: reason for name, call in calls.items() if name != "ours" and (reason := _reason(call))}
             able = {name: call for name, call in calls.items() if name not in failed}
-            replays = recorded(able) if machine.cuda else None
+            replays = captured_calls(able) if machine.cuda else None
             times = race(replays or able, machine.device, seconds=seconds)
-            yield Row(case, gradient, times, failed, replays is not None)
+            yield CaseResult(case, gradient, times, failed, replays is not None)
         torch.compiler.reset()
 
 
-def recorded(calls: dict[str, Callable[[], object]]) -> dict[str, Callable[[], None]] | None:
+def captured_calls(calls: dict[str, Callable[[], object]]) -> dict[str, Callable[[], None]] | None:
     """The calls as CUDA graphs; None if one of them cannot be recorded, which would be timed with its Python."""
     from regard.runs.folder import RunError
-    from regard.train.cuda_graphs import CudaGraphs
+    from regard.train.cuda_graphs import CudaUpdateGraphs
 
     try:
         with recording():
-            return {name: CudaGraphs()(call) for name, call in calls.items()}
+            return {name: CudaUpdateGraphs()(call) for name, call in calls.items()}
     except RunError:
         return None
 

@@ -10,14 +10,14 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from regard.bench.row import Row, Verdict
+from regard.bench.row import CaseResult, Verdict
 from regard.bench.timing import Time
-from regard.runs.files import written
+from regard.runs.files import atomic_path
 
 _COLOURS: dict[Verdict, str] = {"faster": "green", "open": "default", "slower": "red"}
 
 
-def on_screen(rows: Sequence[Row], title: str) -> Table:
+def on_screen(rows: Sequence[CaseResult], title: str) -> Table:
     """A line for each row: our time, and how many times faster we are than each other way; † where it was replayed."""
     others = ways(rows)
     table = Table(title=escape(title), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -38,12 +38,12 @@ def on_screen(rows: Sequence[Row], title: str) -> Table:
     return table
 
 
-def ways(rows: Sequence[Row]) -> list[str]:
+def ways(rows: Sequence[CaseResult]) -> list[str]:
     """All but ours that have a time, in the order in which they came."""
     return list(dict.fromkeys(name for row in rows for name in row.times if name != "ours"))
 
 
-def summary(rows: Sequence[Row]) -> str:
+def summary(rows: Sequence[CaseResult]) -> str:
     """Wins and losses against each way, in a sentence."""
     parts = []
     for name in ways(rows):
@@ -64,14 +64,14 @@ def milliseconds(took: Time) -> str:
     return f"{median:.{digits}f} ± {took.spread * 1000:.{digits}f}"
 
 
-def _cell(row: Row, way: str) -> str:
+def _cell(row: CaseResult, way: str) -> str:
     return f"[{_COLOURS[row.verdict(way)]}]{row.ratios[way]:.2f}×[/]" if way in row.times else "–"
 
 
 _TICKS = tuple(digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5))
 
 
-def draw(rows: Sequence[Row], title: str, path: Path) -> None:
+def draw(rows: Sequence[CaseResult], title: str, path: Path) -> None:
     """Draw the relative speed on a logarithmic axis; left of the line at 1 are the losses."""
     import matplotlib
 
@@ -95,6 +95,6 @@ def draw(rows: Sequence[Row], title: str, path: Path) -> None:
     axis.set(xlabel="times faster than (slower left of 1)", title=title)
     axis.grid(alpha=0.3)
     axis.legend(fontsize=8)
-    with written(path) as draft:
+    with atomic_path(path) as draft:
         figure.savefig(draft, format="png", dpi=150)
     pyplot.close(figure)

@@ -12,10 +12,10 @@ _OPTIONS = {
 }
 
 
-def by_options(said: str) -> str:
+def explain_file_error(said: str) -> str:
     """Return a message about a file of the command line with what its user can do there.
 
-    >>> by_options("a.csv:3: the line is blank; mend the line or set bad_lines to skip")
+    >>> explain_file_error("a.csv:3: the line is blank; mend the line or set bad_lines to skip")
     'a.csv:3: the line is blank; mend the line or leave it out with --bad-lines skip'
     """
     for key, option in _OPTIONS.items():

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from regard.bench.case import Machine
-    from regard.bench.gate import Finding
-    from regard.bench.row import Row
+    from regard.bench.gate import GateResult
+    from regard.bench.row import CaseResult
 
 
 def command(
@@ -32,29 +32,29 @@ def command(
 ) -> None:
     """Check every mechanism against float64, then benchmark it beside plain PyTorch."""
     from regard.bench.case import Machine
-    from regard.bench.cases import NAMES, check, gated, timed
+    from regard.bench.cases import NAMES, check_mechanisms, gate_cases, timed_cases
     from regard.bench.gate import verify
     from regard.bench.row import measure
 
     names = only or list(NAMES)
     try:
-        check(names)
+        check_mechanisms(names)
     except ValueError as problem:
         fail(f"--only: {problem}")
     machine = Machine.here(compiles=compiled)
     if compiled and not machine.cuda and not Machine.has_compiler():
         fail("--compile: torch.compile needs a C++ compiler on a CPU; install g++ or clang++, or leave --compile out")
     note = Console(stderr=True).print
-    findings = _gate(list(verify(gated(names, quick=quick), machine)))
+    findings = _gate(list(verify(gate_cases(names, quick=quick), machine)))
     note(f"gate: {findings} outputs and gradients held to the float64 truth")
     rows = []
-    for row in measure(timed(machine, names, quick=quick), machine, seconds=0.1 if quick else 2.0):
+    for row in measure(timed_cases(machine, names, quick=quick), machine, seconds=0.1 if quick else 2.0):
         note(escape(f"timed {row.case}, {'both' if row.gradient else 'forward'}"))
         rows.append(row)
     _write(rows, machine, findings, out)
 
 
-def _gate(findings: Sequence[Finding]) -> int:
+def _gate(findings: Sequence[GateResult]) -> int:
     """Return the number of checks if all passed; end the command otherwise, with those that failed."""
     red = [finding for finding in findings if not finding.passed]
     if red:
@@ -64,16 +64,16 @@ def _gate(findings: Sequence[Finding]) -> int:
     return len(findings)
 
 
-def _write(rows: Sequence[Row], machine: Machine, findings: int, out: Path) -> None:
+def _write(rows: Sequence[CaseResult], machine: Machine, findings: int, out: Path) -> None:
     """Print the table; write the numbers and the picture into the folder."""
     from regard.bench.table import draw, on_screen, summary
-    from regard.runs.files import written
+    from regard.runs.files import atomic_path
 
     dtype = str(machine.dtype).removeprefix("torch.")
     title = f"{machine}, {dtype}"
     out.mkdir(parents=True, exist_ok=True)
     report = {"machine": str(machine), "dtype": dtype, "gate": findings, "rows": [row.as_json() for row in rows]}
-    with written(out / "bench.json") as draft:
+    with atomic_path(out / "bench.json") as draft:
         draft.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     draw(rows, title, out / "bench.png")
     show(on_screen(rows, title), "× is how many times faster ours is: below 1 it is slower", summary(rows))

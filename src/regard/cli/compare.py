@@ -82,12 +82,12 @@ def _write(comparison: Comparison, pool: Pool) -> None:
     from regard.compare.picture import draw
     from regard.compare.result import rows
     from regard.compare.table import as_csv, columns, markdown, on_screen
-    from regard.runs.files import written
+    from regard.runs.files import atomic_path
 
     found = rows(pool)
     table = columns(comparison, found)
     for suffix, text in (("md", markdown(comparison, table)), ("csv", as_csv(comparison, found))):
-        with written(comparison.folder / f"comparison.{suffix}") as draft:
+        with atomic_path(comparison.folder / f"comparison.{suffix}") as draft:
             draft.write_text(text, encoding="utf-8")
     draw(comparison, found, comparison.folder / "comparison.png")
     show(on_screen(comparison, table), f"the comparison is in {escape(str(comparison.folder))}")

@@ -24,7 +24,7 @@ _CONSTRAINTS = (_PACKAGE / "constraints.txt", _PACKAGE.parents[1] / "constraints
 _PINNED = "pip install -c constraints.txt has the tested one"
 
 
-class Finding(NamedTuple):
+class CheckResult(NamedTuple):
     """Result of one check."""
 
     verdict: Literal["ok", "note", "missing"]
@@ -32,13 +32,13 @@ class Finding(NamedTuple):
     fact: str
 
 
-def examine(*, run: bool = True) -> list[Finding]:
+def examine(*, run: bool = True) -> list[CheckResult]:
     """Return all findings; with `run` also those of fast implementations on each device."""
     findings = [
-        Finding("ok", "regard", __version__),
-        Finding("ok", "Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
+        CheckResult("ok", "regard", __version__),
+        CheckResult("ok", "Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
         _torch(),
-        Finding("ok", "CPU", f"{os.cpu_count()} cores, {torch.get_num_threads()} used by PyTorch{_memory()}"),
+        CheckResult("ok", "CPU", f"{os.cpu_count()} cores, {torch.get_num_threads()} used by PyTorch{_memory()}"),
         *_accelerators(),
         _triton(),
         *_packages(),
@@ -49,11 +49,11 @@ def examine(*, run: bool = True) -> list[Finding]:
     return findings
 
 
-def _torch() -> Finding:
+def _torch() -> CheckResult:
     tested = pinned_versions().get("torch")
     if tested is not None and newer(torch.__version__, tested):
-        return Finding("note", "PyTorch", f"{torch.__version__}, newer than the tested {tested}; {_PINNED}")
-    return Finding("ok", "PyTorch", torch.__version__ + (f" (tested: {tested})" if tested else ""))
+        return CheckResult("note", "PyTorch", f"{torch.__version__}, newer than the tested {tested}; {_PINNED}")
+    return CheckResult("ok", "PyTorch", torch.__version__ + (f" (tested: {tested})" if tested else ""))
 
 
 def _memory() -> str:
@@ -64,25 +64,25 @@ def _memory() -> str:
     return f", {size / 2**30:.0f} GiB of memory"
 
 
-def _accelerators() -> Iterator[Finding]:
+def _accelerators() -> Iterator[CheckResult]:
     for index in range(torch.cuda.device_count()):
         card = torch.cuda.get_device_properties(index)
         half = "bfloat16" if torch.cuda.is_bf16_supported() else "float16 only"
         fact = f"{card.name}, {card.total_memory / 2**30:.0f} GiB, compute capability {card.major}.{card.minor}, {half}"
-        yield Finding("ok", f"GPU {index}", fact)
+        yield CheckResult("ok", f"GPU {index}", fact)
     if torch.backends.mps.is_available():
-        yield Finding("ok", "GPU", "Apple GPU through Metal")
+        yield CheckResult("ok", "GPU", "Apple GPU through Metal")
     elif not torch.cuda.is_available():
-        yield Finding("note", "GPU", "none that PyTorch can use; everything runs on the CPU")
+        yield CheckResult("note", "GPU", "none that PyTorch can use; everything runs on the CPU")
 
 
-def _triton() -> Finding:
+def _triton() -> CheckResult:
     if importlib.util.find_spec("triton") is None:
-        return Finding("note", "Triton", "not installed; nothing here needs it")
-    return Finding("ok", "Triton", importlib.metadata.version("triton"))
+        return CheckResult("note", "Triton", "not installed; nothing here needs it")
+    return CheckResult("ok", "Triton", importlib.metadata.version("triton"))
 
 
-def _packages() -> Iterator[Finding]:
+def _packages() -> Iterator[CheckResult]:
     """Yield missing dependencies, those newer than the tested version, and the extras."""
     tested = pinned_versions()
     extras: dict[str, list[str]] = {}
@@ -92,15 +92,17 @@ def _packages() -> Iterator[Finding]:
         if extra:
             extras.setdefault(extra[1], []).append(name)
         elif (version := _version(name)) is None:
-            yield Finding("missing", name, f"not installed: pip install {name}")
+            yield CheckResult("missing", name, f"not installed: pip install {name}")
         elif name != "torch" and name in tested and newer(version, tested[name]):
-            yield Finding("note", name, f"{version}, newer than the tested {tested[name]}; {_PINNED}")
+            yield CheckResult("note", name, f"{version}, newer than the tested {tested[name]}; {_PINNED}")
     for extra_name, names in extras.items():
         absent = [name for name in names if _version(name) is None]
         if absent:
-            yield Finding("note", f"[{extra_name}]", f"without {', '.join(absent)}: pip install -e '.[{extra_name}]'")
+            yield CheckResult(
+                "note", f"[{extra_name}]", f"without {', '.join(absent)}: pip install -e '.[{extra_name}]'"
+            )
         else:
-            yield Finding("ok", f"[{extra_name}]", ", ".join(names))
+            yield CheckResult("ok", f"[{extra_name}]", ", ".join(names))
 
 
 def _version(name: str) -> str | None:
@@ -126,7 +128,7 @@ _RUNS: dict[str, tuple[_Run, tuple[str, ...]]] = {
 }
 
 
-def _self_checks(device: torch.device) -> Iterator[Finding]:
+def _self_checks(device: torch.device) -> Iterator[CheckResult]:
     """Compare fast implementations with the definition in float64, on a batch with a fully masked sequence."""
     generator = torch.Generator().manual_seed(0)
     wide = torch.randn(3, 2, 65, 32, generator=generator, dtype=torch.float64)
@@ -139,7 +141,7 @@ def _self_checks(device: torch.device) -> Iterator[Finding]:
             error = float((run(narrow, mask, impl).context.double().cpu() - truth).abs().max())
             took = 1e3 * (time.perf_counter() - begin)
             fact = f"{impl} on {device}: largest error {error:.1e} in float32, {took:.0f} ms"
-            yield Finding("ok" if error < 1e-4 else "missing", mechanism, fact)
+            yield CheckResult("ok" if error < 1e-4 else "missing", mechanism, fact)
 
 
 def pinned_versions() -> dict[str, str]:

@@ -14,9 +14,9 @@ from regard.cli.early_checks import check_input, check_output, check_runs
 from regard.cli.screen import fail, notice, show
 
 if TYPE_CHECKING:
-    from regard.evaluate.bootstrap import Comparison
+    from regard.evaluate.bootstrap import PairedComparison
     from regard.predictor import Predictor
-    from regard.tasks.measurement import Measured
+    from regard.tasks.measurement import Measurement
     from regard.tasks.splits import Split
 
 
@@ -61,9 +61,9 @@ def command(
     ] = None,
 ) -> None:
     """Evaluate a trained model, with the metrics of its training."""
-    from regard.recipes.file_data import Layout
+    from regard.recipes.file_data import FileLayout
 
-    layout = Layout(form, tuple(source or ()), target, header, encoding, bad_lines)
+    layout = FileLayout(form, tuple(source or ()), target, header, encoding, bad_lines)
     if not files and (layout.format or layout.columns):
         fail("--format, --source, --target and --header describe a file; give the file after the run")
     for file in files or []:
@@ -72,8 +72,8 @@ def command(
     check_runs(run, others, overrides=[f"decode.{one}" for one in decode or []])
     check_output(predictions)
 
-    from regard.cli.advice import by_options
-    from regard.evaluate.score import shown, strict
+    from regard.cli.advice import explain_file_error
+    from regard.evaluate.metric_result import format_number, strict
     from regard.predictor import load
     from regard.runs.files import DiskError
     from regard.runs.predictions_file import check_answers, write_predictions
@@ -81,7 +81,7 @@ def command(
     from regard.tasks.inputs import file_overrides
     from regard.tasks.measurement import measure
     from regard.tasks.nan_locator import NotFiniteError
-    from regard.tasks.splits import prepared
+    from regard.tasks.splits import encode_split
     from regard.view.classes import class_table, confusion_table
 
     try:
@@ -94,7 +94,7 @@ def command(
         loaded = load(run, *(ensemble or []), overrides=overrides, engine=engine, compute=compute)
         if predictions is not None:
             check_answers(loaded.task)
-        found = prepared(loaded.recipe, split, loaded.task.encoders, run.parent / ".cache")
+        found = encode_split(loaded.recipe, split, loaded.task.encoders, run.parent / ".cache")
         if found is None:
             fail(f"the recipe of {run} has no split {split!r}; try --split valid")
         measured = measure(loaded.model, loaded.task, found, loaded.recipe, engine=loaded.engine)
@@ -103,9 +103,9 @@ def command(
         beside = None if against is None else load(against, overrides=remembered)
         differences = {} if beside is None else _differences(loaded, found, measured, beside)
     except (DiskError, NotFiniteError, ValueError) as problem:
-        fail(by_options(str(problem)))
+        fail(explain_file_error(str(problem)))
     if found.encoded is not None and found.encoded.skipped.count:
-        notice(by_options(str(found.encoded.skipped)))
+        notice(explain_file_error(str(found.encoded.skipped)))
     on = " and ".join(map(str, files)) if files else split
     if as_json:
         signatures = {name: score.signature for name, score in measured.scores.items()}
@@ -130,7 +130,7 @@ def command(
         table.add_column(column, justify="right" if column == "value" else "left")
     table.add_row("loss", f"{measured.loss:.4f}", loaded.task.measured_in)
     for score in measured.scores.values():
-        table.add_row(escape(score.name), shown(score.value), escape(score.signature))
+        table.add_row(escape(score.name), format_number(score.value), escape(score.signature))
     show(table)
     if measured.classes is not None:
         show(class_table(measured.classes))
@@ -140,9 +140,9 @@ def command(
         show(f"{escape(name)}, {escape(str(against))} → {escape(str(run))}: {escape(str(difference))}")
 
 
-def _differences(mine: Predictor, split: Split, measured: Measured, other: Predictor) -> dict[str, Comparison]:
+def _differences(mine: Predictor, split: Split, measured: Measurement, other: Predictor) -> dict[str, PairedComparison]:
     """Return the change of each metric from the other run to this one, on the same inputs."""
-    from regard.tasks.measurement import compared, hypotheses, inputs_and_references
+    from regard.tasks.measurement import hypotheses, inputs_and_references, metric_targets
 
     metrics = mine.recipe.metrics
     if not metrics:
@@ -154,7 +154,7 @@ def _differences(mine: Predictor, split: Split, measured: Measured, other: Predi
         metric.label: metric.compare(
             hypotheses(metric, before),
             hypotheses(metric, measured.predictions),
-            compared(metric, mine.task, questions, references),
+            metric_targets(metric, mine.task, questions, references),
         )
         for metric in metrics
     }

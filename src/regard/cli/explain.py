@@ -18,9 +18,9 @@ from regard.cli.screen import fail, notice, show
 if TYPE_CHECKING:
     from regard.explain.study import Study
     from regard.predictor import Predictor
-    from regard.recipes.data_section import Split as SplitName
-    from regard.recipes.file_data import Layout
-    from regard.tasks.controls import Controls
+    from regard.recipes.data_section import SplitName
+    from regard.recipes.file_data import FileLayout
+    from regard.tasks.explain_controls import ExplainControls
 
 
 def command(
@@ -60,12 +60,12 @@ def command(
     from regard.explain.report import markdown, panel
     from regard.explain.study import study
     from regard.predictor import load
-    from regard.recipes.file_data import Layout
+    from regard.recipes.file_data import FileLayout
     from regard.view.panels import draw
 
     try:
         loaded = load(run)
-        layout = Layout(form, () if source is None else (source,))
+        layout = FileLayout(form, () if source is None else (source,))
         inputs = list(islice(_inputs(loaded, file, layout, split), limit))
         subject = loaded.task.subject(loaded.model)
         with Progress(transient=True) as progress:
@@ -99,7 +99,7 @@ def command(
     typer.echo(folder)
 
 
-def _inputs(loaded: Predictor, file: Path | None, layout: Layout, split: SplitName) -> Iterator[str]:
+def _inputs(loaded: Predictor, file: Path | None, layout: FileLayout, split: SplitName) -> Iterator[str]:
     """Yield the inputs: those of a file, or of a split of the run's data."""
     from regard.tasks.inputs import file_inputs
     from regard.tasks.splits import examples
@@ -117,9 +117,9 @@ def _inputs(loaded: Predictor, file: Path | None, layout: Layout, split: SplitNa
         yield loaded.task.ask(example.fields)
 
 
-def _controls(loaded: Predictor, split: SplitName, limit: int) -> Controls:
+def _controls(loaded: Predictor, split: SplitName, limit: int) -> ExplainControls:
     """Return the controls: networks trained on the split train, measured on another."""
-    from regard.tasks.controls import controls
+    from regard.tasks.explain_controls import controls
     from regard.tasks.splits import examples
 
     train, measured = examples(loaded.recipe, "train"), examples(loaded.recipe, split)

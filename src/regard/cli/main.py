@@ -7,7 +7,7 @@ import sys
 from typing import NoReturn
 
 from regard.cli.app import app
-from regard.cli.out_of_memory import ran_out
+from regard.cli.out_of_memory import is_out_of_memory
 from regard.view.text import visible
 
 
@@ -21,7 +21,7 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except (MemoryError, RuntimeError) as problem:
-        if not ran_out(problem):
+        if not is_out_of_memory(problem):
             raise
         _refuse("out of memory; give it less at a time: a shorter text, a smaller --decode beam_size=4")
     except OSError as problem:

@@ -18,7 +18,7 @@ from rich.table import Table
 from regard.cli.screen import fail, show
 
 if TYPE_CHECKING:
-    from regard.ops.card import Entry, Family
+    from regard.ops.card import CatalogueEntry, Family
 
 _TITLES: dict[Family, str] = {
     "score": "Scores: how well a query and a key match",
@@ -55,7 +55,7 @@ def command(
         show(*_all(entries))
 
 
-def _named(name: str, entries: list[Entry]) -> Entry:
+def _named(name: str, entries: list[CatalogueEntry]) -> CatalogueEntry:
     """Return the mechanism of a name, or of its module's; case and hyphens do not matter."""
     plain = name.lower().replace("-", "_").replace(" ", "_")
     known = {entry.card.module.lower(): entry for entry in entries} | {entry.card.name: entry for entry in entries}
@@ -80,7 +80,7 @@ def markdown() -> str:
     return "\n".join(rows)
 
 
-def _all(entries: list[Entry]) -> list[RenderableType]:
+def _all(entries: list[CatalogueEntry]) -> list[RenderableType]:
     parts: list[RenderableType] = []
     for family, members in groupby(entries, key=lambda entry: entry.card.family):
         table = Table(title=_TITLES[family], title_justify="left", title_style="bold")
@@ -95,7 +95,7 @@ def _all(entries: list[Entry]) -> list[RenderableType]:
     return parts
 
 
-def _one(entry: Entry) -> RenderableType:
+def _one(entry: CatalogueEntry) -> RenderableType:
     from regard import nn, ops
     from regard.ops.card import catalogue
 

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 _SIGNS = ("not enough memory", "can't allocate memory", "out of memory", "bad allocation", "std::bad_alloc")
 
 
-def ran_out(problem: BaseException) -> bool:
+def is_out_of_memory(problem: BaseException) -> bool:
     """Return True for an error of an allocation that failed.
 
     PyTorch has a type for GPUs only; on the CPU it raises a RuntimeError with such a text.
 
-    >>> ran_out(MemoryError()), ran_out(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried ..."))
+    >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried ..."))
     (True, True)
-    >>> ran_out(RuntimeError("shapes cannot be multiplied"))
+    >>> is_out_of_memory(RuntimeError("shapes cannot be multiplied"))
     False
     """
     if isinstance(problem, MemoryError) or type(problem).__name__ == "OutOfMemoryError":

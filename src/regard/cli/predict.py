@@ -17,9 +17,9 @@ from regard.cli.screen import fail, notice
 from regard.view.text import visible
 
 if TYPE_CHECKING:
-    from regard.data.problems import Skipped
+    from regard.data.problems import SkippedLines
     from regard.predictor import Predictor
-    from regard.recipes.file_data import Layout
+    from regard.recipes.file_data import FileLayout
     from regard.tasks.inputs import Input
     from regard.tasks.prediction import Prediction
     from regard.tasks.task import Task
@@ -65,12 +65,12 @@ def command(
     compute: Annotated[str | None, typer.Option(help="Number type of CTranslate2: --compute int8")] = None,
 ) -> None:
     """Predict with a trained model: texts, a file, or standard input, line by line."""
-    from regard.recipes.file_data import Layout
+    from regard.recipes.file_data import FileLayout
 
     if texts and file is not None:
         fail("both texts and --file are given; give one of them")
-    layout = Layout(form, tuple(source or ()), None, header, encoding)
-    if file is None and layout != Layout():
+    layout = FileLayout(form, tuple(source or ()), None, header, encoding)
+    if file is None and layout != FileLayout():
         fail("--format, --source, --header and --encoding describe a file; give it with --file FILE")
     if any(one.partition("=")[0].strip() == "n_best" for one in decode or []):
         fail("--decode n_best is set by --n-best; use that option")
@@ -80,9 +80,9 @@ def command(
     check_input(only)
     check_output(output)
 
-    from regard.cli.advice import by_options
+    from regard.cli.advice import explain_file_error
     from regard.cpu_settings import tune_cpu
-    from regard.data.problems import Skipped
+    from regard.data.problems import SkippedLines
     from regard.predictor import load
     from regard.tasks.inputs import answered
 
@@ -99,7 +99,7 @@ def command(
             return answers if align is None else predictor.linked(answers)
 
         size = 1 if texts is None and file is None and sys.stdin.isatty() else _CHUNK  # a person is answered at once
-        skipped, between = Skipped(), ""
+        skipped, between = SkippedLines(), ""
         apart = "\n" if n_best > 1 and not as_json else ""  # a blank line tells the answers to two inputs apart
         with _opened(output) as out:
             while chunk := list(islice(inputs, size)):
@@ -120,12 +120,12 @@ def command(
                         out.write(shown(_text(answers, n_best, draw)))
                 out.flush()
         if skipped.count:
-            notice(by_options(str(skipped)))
+            notice(explain_file_error(str(skipped)))
     except ValueError as problem:
-        fail(by_options(str(problem)))
+        fail(explain_file_error(str(problem)))
 
 
-def _inputs(predictor: Predictor, given: list[str] | None, file: Path | None, layout: Layout) -> Iterator[Input]:
+def _inputs(predictor: Predictor, given: list[str] | None, file: Path | None, layout: FileLayout) -> Iterator[Input]:
     """Return the inputs: texts of the command line, a file, or standard input."""
     from regard.recipes.file_data import LINES, tabular
     from regard.tasks.inputs import file_inputs, input_format, standard_input, texts
@@ -140,13 +140,13 @@ def _inputs(predictor: Predictor, given: list[str] | None, file: Path | None, la
     return file_inputs(predictor.recipe, predictor.task, file, layout)
 
 
-def _pass_over(one: Input, skipped: Skipped, bad_lines: str) -> None:
+def _pass_over(one: Input, skipped: SkippedLines, bad_lines: str) -> None:
     """Count an input without an answer, or end the command after writing the answers before it."""
-    from regard.cli.advice import by_options
+    from regard.cli.advice import explain_file_error
 
     said = str(one.problem) if one.where is None else f"{one.where}: {one.problem}"
     if bad_lines == "refuse":
-        said = by_options(said)
+        said = explain_file_error(said)
         fail(said if one.where is None else f"{said}; mend the line, or leave it out with --bad-lines skip")
     skipped.add(said)
 

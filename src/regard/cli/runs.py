@@ -16,7 +16,7 @@ from rich.table import Table
 from regard.cli.screen import fail, show
 
 if TYPE_CHECKING:
-    from regard.runs.inventory import Listed
+    from regard.runs.inventory import RunSummary
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
@@ -33,12 +33,12 @@ def command(
 ) -> None:
     """List, compare or remove runs."""
     from regard.runs.folder import RunError
-    from regard.runs.inventory import inventory, listed
+    from regard.runs.inventory import inventory, summarise_run
 
     if remove and not names:
         fail("--remove: name the runs to delete: regard runs dates --remove")
     try:
-        found = [listed(_folder(name, runs)) for name in dict.fromkeys(names)] if names else inventory(runs)
+        found = [summarise_run(_folder(name, runs)) for name in dict.fromkeys(names)] if names else inventory(runs)
     except RunError as problem:
         fail(str(problem))
     if remove:
@@ -60,7 +60,7 @@ def _folder(name: str, runs: Path) -> Path:
     return recipe_file(among if (among / "recipe.yaml").exists() else Path(name)).parent
 
 
-def _remove(found: Sequence[Listed], *, asked: bool) -> None:
+def _remove(found: Sequence[RunSummary], *, asked: bool) -> None:
     from regard.runs.folder import RunError
     from regard.runs.lock import locked
 
@@ -85,7 +85,7 @@ def _remove(found: Sequence[Listed], *, asked: bool) -> None:
         show(f"removed {escape(str(one.folder))}")
 
 
-def _table(found: Sequence[Listed]) -> Table:
+def _table(found: Sequence[RunSummary]) -> Table:
     table = Table()
     for column in ("run", "state", "task", "data", "model"):
         table.add_column(column, no_wrap=column in ("run", "state"))
@@ -98,7 +98,7 @@ def _table(found: Sequence[Listed]) -> Table:
     return table
 
 
-def _metrics(found: Sequence[Listed]) -> Table:
+def _metrics(found: Sequence[RunSummary]) -> Table:
     """Return a table with a row per run and a column per metric."""
     names = list(dict.fromkeys(name for one in found for name in one.metrics or {}))
     table = Table()
@@ -110,7 +110,7 @@ def _metrics(found: Sequence[Listed]) -> Table:
     return table
 
 
-def _metric(one: Listed) -> str:
+def _metric(one: RunSummary) -> str:
     if one.chosen is None or one.metrics is None:
         return ""
     return f"{one.chosen} {_value(one.metrics[one.chosen])} ({one.split})"

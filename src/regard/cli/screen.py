@@ -31,7 +31,7 @@ def show(*what: RenderableType) -> None:
         screen.print(part)
 
 
-def drawn(*what: RenderableType) -> str:
+def render(*what: RenderableType) -> str:
     """Return tables or lines as printed, with their colours."""
     screen = Console(file=StringIO(), force_terminal=True, color_system="standard", highlight=False, width=_PIPE_WIDTH)
     with screen.capture() as capture:

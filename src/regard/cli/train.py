@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from regard.cli.out_of_memory import ran_out, training_advice
-from regard.cli.screen import drawn, fail, notice, show
+from regard.cli.out_of_memory import is_out_of_memory, training_advice
+from regard.cli.screen import fail, notice, render, show
 
 if TYPE_CHECKING:
     from regard.recipes.sections import Recipe
@@ -93,7 +93,7 @@ def _train(recipe: Recipe, folder: Path, *, dry_run: bool, changed_data: bool, c
     except (DiskError, NotFiniteError, ValueError) as problem:
         fail(str(problem))
     except (MemoryError, RuntimeError) as problem:
-        if not ran_out(problem):
+        if not is_out_of_memory(problem):
             raise
         paths = Run(folder).checkpoints().paths()
         fail(training_advice(recipe, int(paths[-1].name) if paths else None))
@@ -105,6 +105,6 @@ def _train(recipe: Recipe, folder: Path, *, dry_run: bool, changed_data: bool, c
             show(*parts)
             report_page(trainer, outcome, command)
             if outcome.valid is not None:
-                save_summary(folder, recipe, drawn(*parts))
+                save_summary(folder, recipe, render(*parts))
     if outcome.signal:
         raise typer.Exit(128 + outcome.signal)

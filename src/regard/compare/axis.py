@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from regard.recipes.errors import RecipeError
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 
 SEED = "train.seed"
 
@@ -74,7 +74,7 @@ def _items(text: str) -> tuple[str, ...]:
 def _distinct(key: str, values: tuple[str, ...]) -> None:
     read: list[Any] = []
     for value in values:
-        content = Document("the command line", {}).overridden([f"value={value}"]).content["value"]
+        content = RecipeDocument("the command line", {}).overridden([f"value={value}"]).content["value"]
         if any(content == other and type(content) is type(other) for other in read):
             raise RecipeError(f"{key} has the value {value} twice; leave one of them out")
         read.append(content)

@@ -79,7 +79,7 @@ def compare(recipe: str, assignments: list[str], runs: Path, name: str | None = 
     varied, fixed = axes(assignments)
     keys = [axis.key for axis in varied]
     heads = short_keys(keys)
-    name = name or plain("-".join((Path(recipe).stem, "compare", *heads)))
+    name = name or as_slug("-".join((Path(recipe).stem, "compare", *heads)))
     if not re.fullmatch(r"\w[\w.-]*", name):
         raise RecipeError(f"the name {name!r} is not valid for a folder; use letters, digits, '.', '-' and '_'")
     combinations = list(product(*(axis.values for axis in varied)))
@@ -125,10 +125,10 @@ def _short(key: str, others: Sequence[str]) -> str:
     return next((end for end in ends if not any(f".{other}".endswith(f".{end}") for other in others)), key)
 
 
-def plain(text: str) -> str:
+def as_slug(text: str) -> str:
     """Letters, digits, dots and hyphens of a text.
 
-    >>> plain("{score: dot, align: local_p}"), plain("-1.5"), plain("'a/b'")
+    >>> as_slug("{score: dot, align: local_p}"), as_slug("-1.5"), as_slug("'a/b'")
     ('score-dot-align-local_p', '-1.5', 'a-b')
     """
     return re.sub(r"[^\w.-]+", "-", text.strip("[]{}\"' ").replace(": ", "-")).rstrip("-.")
@@ -144,7 +144,7 @@ def slugs(keys: Sequence[str], combinations: Sequence[tuple[str, ...]]) -> list[
     """
     heads = short_keys(keys)
     names = [
-        "_".join(f"{plain(head)}-{plain(value)}" for head, value in zip(heads, values, strict=True))
+        "_".join(f"{as_slug(head)}-{as_slug(value)}" for head, value in zip(heads, values, strict=True))
         for values in combinations
     ]
     often = Counter(name[:_LONGEST].lower() for name in names)  # some file systems do not tell a from A

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from regard.compare.comparison import Comparison
-from regard.compare.result import Row, Spread, higher_is_better, measured
+from regard.compare.result import ResultRow, Spread, higher_is_better, measured
 from regard.compare.table import number
-from regard.runs.files import written
+from regard.runs.files import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ class _Look(NamedTuple):
     marker: str
 
 
-def draw(comparison: Comparison, rows: Sequence[Row], path: Path) -> None:
+def draw(comparison: Comparison, rows: Sequence[ResultRow], path: Path) -> None:
     """Write a PNG: for each measure the validation curves with bands of ± a standard deviation, and a dot per row.
 
     The measure that selects the model comes first, then the metrics that the recipe asks for.
@@ -57,12 +57,12 @@ def draw(comparison: Comparison, rows: Sequence[Row], path: Path) -> None:
         left.set(xlabel="step", ylabel=f"valid {name}", title=comparison.folder.name)
         _dots(right, [row.measure(split, name) for row in rows], looks)
         right.set(xlabel=f"{split} {name} ({_way(name)})", title=f"by {', '.join(comparison.heads.values()) or 'seed'}")
-    with written(path) as draft:
+    with atomic_path(path) as draft:
         figure.savefig(draft, format="png", dpi=150)
     pyplot.close(figure)
 
 
-def _measures(comparison: Comparison, rows: Sequence[Row]) -> list[str]:
+def _measures(comparison: Comparison, rows: Sequence[ResultRow]) -> list[str]:
     """Return the measures to draw: the selecting one, then the metrics."""
     recipe = comparison.trials[0].recipe
     known = {name for _, name in measured(rows)}
@@ -108,7 +108,7 @@ def _dots(axis: Axes, spreads: Sequence[Spread | None], looks: Sequence[_Look]) 
     axis.margins(x=0.12)
 
 
-def _look(comparison: Comparison, row: Row, place: int) -> _Look:
+def _look(comparison: Comparison, row: ResultRow, place: int) -> _Look:
     """Ten colours, and another marker after every ten; the values for a name, long ones without their middle."""
     values = list(row.values.values()) or [comparison.folder.name]
     spare = _LABEL - sum(map(len, values))

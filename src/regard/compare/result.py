@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from regard.compare.pool import Pool
 from regard.compare.trial import Clock, Trial
-from regard.evaluate.metrics import named
+from regard.evaluate.metrics import metric_of_column
 from regard.predictor import load
 from regard.runs.metrics_log import AVERAGED
 from regard.runs.run import Run
-from regard.train.early_stopping import kept
+from regard.train.early_stopping import last_kept
 
 _LOWER = ("loss", "perplexity", "bits_per_character")
 
@@ -63,7 +63,7 @@ class Result:
         """Return the spread of numbers; None of no numbers."""
         rows = list(Run(trial.folder).metrics)
         curve = [(row["step"], _values(row)) for row in rows if row["split"] == "valid"]
-        best = kept(trial.recipe.select, [values for _, values in curve])
+        best = last_kept(trial.recipe.select, [values for _, values in curve])
         ends = {row["split"]: _values(row) for row in rows if row["split"] in (AVERAGED, "test")}
         found = {"valid": ends.get(AVERAGED, best), "test": ends.get("test", {})}
         measures = {(split, name): value for split, values in found.items() for name, value in values.items()}
@@ -72,7 +72,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Row:
+class ResultRow:
     """Runs that differ only in the seed.
 
     Attributes:
@@ -101,7 +101,7 @@ class Row:
         return {step: spread for step in sorted(found) if (spread := Spread.of(found[step]))}
 
 
-def rows(pool: Pool) -> list[Row]:
+def rows(pool: Pool) -> list[ResultRow]:
     """Return the rows of the table, in the order of the trials."""
     members: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for number, trial in enumerate(pool.trials):
@@ -109,11 +109,11 @@ def rows(pool: Pool) -> list[Row]:
     found = []
     for group, numbers in members.items():
         results = tuple(Result.of(pool.trials[number]) for number in numbers if pool.states[number] == "done")
-        found.append(Row(dict(group), len(numbers), results, _problem(pool, numbers)))
+        found.append(ResultRow(dict(group), len(numbers), results, _problem(pool, numbers)))
     return found
 
 
-def measured(found: Sequence[Row]) -> list[tuple[str, str]]:
+def measured(found: Sequence[ResultRow]) -> list[tuple[str, str]]:
     """(split, name) of everything that was measured, in the order in which it was written."""
     return list(dict.fromkeys(key for row in found for result in row.results for key in result.measures))
 
@@ -122,7 +122,7 @@ def higher_is_better(name: str) -> bool | None:
     """Return True for a metric that grows as a model improves; None for an unknown measure."""
     if name in _LOWER:
         return False
-    metric = named(name)
+    metric = metric_of_column(name)
     return None if metric is None else metric.higher_is_better
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.compare.result import Row
-from regard.evaluate.bootstrap import Comparison, paired_bootstrap
+from regard.compare.result import ResultRow
+from regard.evaluate.bootstrap import PairedComparison, paired_bootstrap
 from regard.evaluate.metrics import Metric
 from regard.evaluate.tally import Tally
 from regard.report.answers import Answers
@@ -39,12 +39,12 @@ class OverSeeds:
 class Difference(NamedTuple):
     """Difference between a row and the first, in one metric."""
 
-    row: Row
+    row: ResultRow
     metric: Metric
-    found: Comparison
+    found: PairedComparison
 
 
-def differences(rows: Sequence[Row], metrics: Sequence[Metric]) -> tuple[list[Difference], str]:
+def differences(rows: Sequence[ResultRow], metrics: Sequence[Metric]) -> tuple[list[Difference], str]:
     """Return the difference of each row to the first in each metric, and why there are none.
 
     Args:

@@ -13,31 +13,32 @@ from rich.markup import escape
 from rich.table import Table
 
 from regard.compare.comparison import Comparison
-from regard.compare.result import Row, Spread, higher_is_better, measured
+from regard.compare.result import ResultRow, Spread, higher_is_better, measured
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """Text of a cell; `best` marks the best of its column."""
 
     text: str
     best: bool = False
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """Heading with a cell per row; numbers are right-aligned."""
 
     heading: str
-    cells: list[Cell]
+    cells: list[TableCell]
     number: bool = True
 
 
-def columns(comparison: Comparison, rows: Sequence[Row]) -> list[Column]:
+def columns(comparison: Comparison, rows: Sequence[ResultRow]) -> list[TableColumn]:
     """Return the columns: values of the axes, cost of each model, measures, and reasons of failures."""
     found = [
-        Column(head, [Cell(row.values[key]) for row in rows], number=False) for key, head in comparison.heads.items()
+        TableColumn(head, [TableCell(row.values[key]) for row in rows], number=False)
+        for key, head in comparison.heads.items()
     ]
     if any(row.trials > 1 for row in rows):
-        found.append(Column("runs", [Cell(_count(row)) for row in rows]))
+        found.append(TableColumn("runs", [TableCell(_count(row)) for row in rows]))
     found.append(_counts("parameters", [Spread.of(result.parameters for result in row.results) for row in rows]))
     found.append(_counts("steps", [Spread.of(result.step for result in row.results) for row in rows]))
     for split, name in measured(rows):
@@ -45,11 +46,11 @@ def columns(comparison: Comparison, rows: Sequence[Row]) -> list[Column]:
         found.append(_measures(f"{split} {name.replace('_', ' ')}", values, higher_is_better(name)))
     found.append(_counts("seconds", [Spread.of(result.seconds for result in row.results) for row in rows]))
     if any(row.problem for row in rows):
-        found.append(Column("failed", [Cell(row.problem) for row in rows], number=False))
+        found.append(TableColumn("failed", [TableCell(row.problem) for row in rows], number=False))
     return found
 
 
-def on_screen(comparison: Comparison, found: Sequence[Column]) -> Table:
+def on_screen(comparison: Comparison, found: Sequence[TableColumn]) -> Table:
     """For the terminal; the best of each column is bold."""
     table = Table(title=escape(str(comparison.folder)), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for column in found:
@@ -59,7 +60,7 @@ def on_screen(comparison: Comparison, found: Sequence[Column]) -> Table:
     return table
 
 
-def markdown(comparison: Comparison, found: Sequence[Column]) -> str:
+def markdown(comparison: Comparison, found: Sequence[TableColumn]) -> str:
     """Return a page with the command, the table and the picture."""
     lines = [
         f"# {comparison.folder.name}",
@@ -82,7 +83,7 @@ def markdown(comparison: Comparison, found: Sequence[Column]) -> str:
     return "\n".join([*lines, "![validation by step, and the result of each row](comparison.png)", ""])
 
 
-def as_csv(comparison: Comparison, rows: Sequence[Row]) -> str:
+def as_csv(comparison: Comparison, rows: Sequence[ResultRow]) -> str:
     """Return a line per finished run, seeds one by one, with unrounded numbers."""
     names = measured(rows)
     keys = [axis.key for axis in comparison.axes]
@@ -115,22 +116,24 @@ def _with_deviation(spread: Spread, form: str) -> str:
     return f"{mean:{form}}" if deviation is None else f"{mean:{form}} ± {deviation:{form}}"
 
 
-def _measures(heading: str, values: Sequence[Spread | None], higher: bool | None) -> Column:
+def _measures(heading: str, values: Sequence[Spread | None], higher: bool | None) -> TableColumn:
     means = [value.mean for value in values if value is not None and not math.isnan(value.mean)]
     best = None if higher is None or len(values) < 2 or not means else (max if higher else min)(means)
-    return Column(heading, [Cell(number(value), value is not None and value.mean == best) for value in values])
+    return TableColumn(
+        heading, [TableCell(number(value), value is not None and value.mean == best) for value in values]
+    )
 
 
-def _counts(heading: str, values: Sequence[Spread | None]) -> Column:
+def _counts(heading: str, values: Sequence[Spread | None]) -> TableColumn:
     """Return whole numbers, with a deviation only where there is one."""
     texts = [
         "–" if value is None else _with_deviation(value if value.deviation else Spread(value.mean, None), ",.0f")
         for value in values
     ]
-    return Column(heading, [Cell(text) for text in texts])
+    return TableColumn(heading, [TableCell(text) for text in texts])
 
 
-def _count(row: Row) -> str:
+def _count(row: ResultRow) -> str:
     done = len(row.results)
     return str(done) if done == row.trials else f"{done} of {row.trials}"
 

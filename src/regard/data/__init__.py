@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from regard.data.batching.batches import Batches
     from regard.data.batching.corpus import Corpus
     from regard.data.batching.mixture import Mixture
-    from regard.data.batching.stream import Stream, Window
-    from regard.data.example import Example, Examples, Reader
+    from regard.data.batching.stream import Stream, StreamWindow
+    from regard.data.example import DataReader, Example, Examples
     from regard.data.fields.field import Field
     from regard.data.fields.graph import GraphField
     from regard.data.fields.label_sets import LabelSetField, LabelSets
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from regard.data.formats.columns import Columns
     from regard.data.formats.conllu import Conllu
     from regard.data.formats.hub import Hub
-    from regard.data.formats.joined import Joined
+    from regard.data.formats.joined_texts import JoinedTexts
     from regard.data.formats.jsonl import Jsonl
-    from regard.data.formats.labelled import Labelled
+    from regard.data.formats.labelled_lines import LabelledLines
     from regard.data.formats.pairs import Pairs
-    from regard.data.formats.spans import Spans, Squad
+    from regard.data.formats.spans import SpanTable, Squad
     from regard.data.formats.stories import Stories
     from regard.data.formats.table import Table
     from regard.data.formats.text import Text
-    from regard.data.problems import DataError, Skipped
-    from regard.data.split import Slice, Split
+    from regard.data.hash_split import HashSplit, OrderedSlice
+    from regard.data.problems import DataError, SkippedLines
     from regard.specials import BOS, EOS, IGNORE, PAD, SPECIALS, UNK
 
 __all__ = [
@@ -56,42 +56,42 @@ __all__ = [
     "Conllu",
     "Corpus",
     "DataError",
+    "DataReader",
     "Example",
     "Examples",
     "Field",
     "GraphField",
+    "HashSplit",
     "Hub",
-    "Joined",
+    "JoinedTexts",
     "Jsonl",
     "LabelField",
     "LabelSetField",
     "LabelSets",
-    "Labelled",
+    "LabelledLines",
     "Labels",
     "Mixture",
     "NumberField",
     "Numbers",
+    "OrderedSlice",
     "Pairs",
-    "Reader",
     "RecordField",
     "Sentences",
-    "Skipped",
-    "Slice",
+    "SkippedLines",
     "SpanField",
-    "Spans",
+    "SpanTable",
     "SpellingField",
-    "Split",
     "Squad",
     "Stories",
     "StoryField",
     "Stream",
+    "StreamWindow",
     "Table",
     "TagsField",
     "Text",
     "Tokenizer",
     "TokensField",
     "VectorsField",
-    "Window",
 ]
 
 __getattr__ = lazy(
@@ -126,27 +126,27 @@ __getattr__ = lazy(
         "TokensField": "regard.data.fields.tokens",
         "VectorsField": "regard.data.fields.vectors",
         "Hub": "regard.data.formats.hub",
-        "Joined": "regard.data.formats.joined",
+        "JoinedTexts": "regard.data.formats.joined_texts",
         "Mixture": "regard.data.batching.mixture",
         "Jsonl": "regard.data.formats.jsonl",
-        "Labelled": "regard.data.formats.labelled",
+        "LabelledLines": "regard.data.formats.labelled_lines",
         "LabelSets": "regard.data.fields.label_sets",
         "Labels": "regard.data.fields.labels",
         "Numbers": "regard.data.fields.numbers",
         "Pairs": "regard.data.formats.pairs",
-        "Reader": "regard.data.example",
+        "DataReader": "regard.data.example",
         "Sentences": "regard.data.fields.sentences",
-        "Skipped": "regard.data.problems",
-        "Slice": "regard.data.split",
-        "Spans": "regard.data.formats.spans",
-        "Split": "regard.data.split",
+        "SkippedLines": "regard.data.problems",
+        "OrderedSlice": "regard.data.hash_split",
+        "SpanTable": "regard.data.formats.spans",
+        "HashSplit": "regard.data.hash_split",
         "Squad": "regard.data.formats.spans",
         "Stories": "regard.data.formats.stories",
         "Stream": "regard.data.batching.stream",
         "Table": "regard.data.formats.table",
         "Text": "regard.data.formats.text",
         "Tokenizer": "regard.data.fields.tokenizer",
-        "Window": "regard.data.batching.stream",
+        "StreamWindow": "regard.data.batching.stream",
     },
 )
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, runtime_c
 from regard.data.fields.target_kinds import ONE_LABEL, TargetKind
 from regard.data.formats.encodings import lone_surrogate
 from regard.data.formats.lines import LONGEST, Line, lines
-from regard.data.problems import DataError, Skipped, shortened
+from regard.data.problems import DataError, SkippedLines, shortened
 
 Value = str | list[str]
 """A field that is read as text; a kind of field may take other values, as arrays."""
@@ -31,7 +31,7 @@ class Example(NamedTuple):
         return line_number(self.where)
 
 
-class Bad(NamedTuple):
+class BadLine(NamedTuple):
     """A line that is no example, and why."""
 
     where: str
@@ -63,7 +63,7 @@ class Examples(Protocol):
         """The files that are read; none for generated data."""
 
     @property
-    def skipped(self) -> Skipped:
+    def skipped(self) -> SkippedLines:
         """Lines that the last iteration left out."""
 
     def settings(self) -> str:
@@ -81,7 +81,7 @@ class Checksummed(Protocol):
 
 
 @dataclass(frozen=True)
-class Wrapped:
+class WrappedExamples:
     """Base of examples that are made of others: their files and bad lines are those of the others.
 
     Attributes:
@@ -96,13 +96,13 @@ class Wrapped:
         return self.examples.files
 
     @property
-    def skipped(self) -> Skipped:
+    def skipped(self) -> SkippedLines:
         """Bad lines of the wrapped examples."""
         return self.examples.skipped
 
 
 @dataclass(frozen=True)
-class Reader(ABC):
+class DataReader(ABC):
     """Examples from files. A subclass names its path fields in `PATHS` and gives examples and bad lines in order.
 
     Args:
@@ -121,10 +121,10 @@ class Reader(ABC):
     bad_lines: Literal["refuse", "skip"] = field(default="refuse", kw_only=True)
     questions: bool = field(default=False, kw_only=True, repr=False)
     target_kind: TargetKind = field(default=ONE_LABEL, kw_only=True, repr=False)
-    skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
+    skipped: SkippedLines = field(default_factory=SkippedLines, init=False, repr=False, compare=False)
 
     @abstractmethod
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         """The examples and the bad lines in the order of the file."""
 
     @property
@@ -159,7 +159,7 @@ class Reader(ABC):
         """
         return replace(self, questions=True)
 
-    def items(self) -> Iterator[Example | Bad]:
+    def items(self) -> Iterator[Example | BadLine]:
         """Return the examples and the bad lines in the order of the file, whatever `bad_lines` says."""
         return map(self._agreeing, self.read())
 
@@ -183,17 +183,17 @@ class Reader(ABC):
     def _emptiness(self) -> str:
         return f"every line is bad ({self.skipped})" if self.skipped.count else "the file has no examples"
 
-    def _agreeing(self, item: Example | Bad) -> Example | Bad:
+    def _agreeing(self, item: Example | BadLine) -> Example | BadLine:
         """Return the example with its label in normal form; one whose label or tags are no such thing is bad."""
-        if isinstance(item, Bad):
+        if isinstance(item, BadLine):
             return item
         if (label := item.fields.get("label")) is not None and not self.questions:
             try:
                 item = item._replace(fields=item.fields | {"label": self.target_kind.read(label)})
             except ValueError as problem:
-                return Bad(item.where, str(problem))
+                return BadLine(item.where, str(problem))
         why = _unwritable(item.fields) or disagreement(item.fields)
-        return item if why is None else Bad(item.where, why)
+        return item if why is None else BadLine(item.where, why)
 
 
 def _unwritable(values: Mapping[str, Any]) -> str | None:
@@ -205,10 +205,10 @@ def _unwritable(values: Mapping[str, Any]) -> str | None:
     return None
 
 
-def good_lines(path: Path, encoding: str, longest: int = LONGEST) -> Iterator[Line | Bad]:
-    """The lines of a file; those that are too long or cannot be decoded as `Bad`."""
+def good_lines(path: Path, encoding: str, longest: int = LONGEST) -> Iterator[Line | BadLine]:
+    """The lines of a file; those that are too long or cannot be decoded as `BadLine`."""
     for line in lines(path, encoding, longest):
-        yield line if line.problem is None else Bad(f"{path}:{line.number}", line.problem)
+        yield line if line.problem is None else BadLine(f"{path}:{line.number}", line.problem)
 
 
 def disagreement(fields: Mapping[str, Any]) -> str | None:

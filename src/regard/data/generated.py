@@ -10,10 +10,10 @@ from typing import get_args
 
 import numpy as np
 
-from regard.data.batching.order import mixed
+from regard.data.batching.order import splitmix64
 from regard.data.example import Example
-from regard.data.problems import DataError, Skipped
-from regard.data.split import Part, share
+from regard.data.hash_split import Part, hash_fraction
+from regard.data.problems import DataError, SkippedLines
 
 SYLLABLES = tuple(f"{consonant}{vowel}" for consonant in "bdfgklmnprstvz" for vowel in "aeiou")
 """Of invented words."""
@@ -47,9 +47,9 @@ class Generated(abc.ABC):
         return ()
 
     @property
-    def skipped(self) -> Skipped:
+    def skipped(self) -> SkippedLines:
         """Nothing."""
-        return Skipped()
+        return SkippedLines()
 
     def settings(self) -> str:
         """All of it."""
@@ -77,7 +77,7 @@ class Generated(abc.ABC):
 
     def is_here(self, text: str) -> bool:
         """Return whether a text is in this split: 80% of all are in "train", 10% each in the others, by their hash."""
-        place = share(text, self.kind)
+        place = hash_fraction(text, self.kind)
         return self.split == ("valid" if place < 0.1 else "test" if place < 0.2 else "train")
 
 
@@ -85,5 +85,5 @@ class Generated(abc.ABC):
 def adjectives() -> tuple[str, ...]:
     """Return all words of two syllables in a fixed order: those at odd places praise, the others blame."""
     words = [first + second for first in SYLLABLES for second in SYLLABLES]
-    order = np.argsort(mixed(np.arange(len(words), dtype=np.uint64), 7), kind="stable")
+    order = np.argsort(splitmix64(np.arange(len(words), dtype=np.uint64), 7), kind="stable")
     return tuple(words[place] for place in order.tolist())

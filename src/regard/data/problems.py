@@ -25,10 +25,10 @@ def shortened(text: str, most: int = 60) -> str:
 
 
 @dataclass
-class Skipped:
+class SkippedLines:
     """Number of lines that a reader left out, and the first few by name.
 
-    >>> skipped = Skipped()
+    >>> skipped = SkippedLines()
     >>> skipped.add("train.tsv:3: 1 column")
     >>> print(skipped)
     1 line skipped: train.tsv:3: 1 column

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from regard.lazy import lazy
 
 if TYPE_CHECKING:
-    from regard.decode.constraint import Constrained, Constraint, Prefix, Trie
-    from regard.decode.ctc import LanguageModel, Transcript, ctc_beam_search, ctc_greedy
+    from regard.decode.constraint import ConstrainedModel, Constraint, PrefixConstraint, Trie
+    from regard.decode.ctc import FusionLanguageModel, Transcript, ctc_beam_search, ctc_greedy
     from regard.decode.ctc_viterbi import ctc_frames
     from regard.decode.ensemble import Ensemble
     from regard.decode.follow import score
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from regard.protocol import Generates, Selectable, Step
 
 __all__ = [
-    "Constrained",
+    "ConstrainedModel",
     "Constraint",
     "Ensemble",
+    "FusionLanguageModel",
     "Generates",
     "Hypothesis",
     "JointCTC",
-    "LanguageModel",
     "Penalty",
-    "Prefix",
+    "PrefixConstraint",
     "Search",
     "Selectable",
     "Step",
@@ -44,15 +44,15 @@ __all__ = [
 __getattr__ = lazy(
     __name__,
     {
-        "Constrained": "regard.decode.constraint",
+        "ConstrainedModel": "regard.decode.constraint",
         "Constraint": "regard.decode.constraint",
         "Ensemble": "regard.decode.ensemble",
         "Generates": "regard.protocol",
         "Hypothesis": "regard.decode.hypothesis",
         "JointCTC": "regard.decode.joint_ctc",
-        "LanguageModel": "regard.decode.ctc",
+        "FusionLanguageModel": "regard.decode.ctc",
         "Penalty": "regard.decode.penalties",
-        "Prefix": "regard.decode.constraint",
+        "PrefixConstraint": "regard.decode.constraint",
         "Search": "regard.decode.search",
         "Selectable": "regard.protocol",
         "Step": "regard.protocol",

@@ -23,12 +23,12 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from regard.decode.candidates import Candidates, best, expand
+from regard.decode.candidates import Candidates, expand, stable_topk
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.penalties import Penalty
-from regard.decode.request import Limits, Request
+from regard.decode.request import Request, SearchLimits
 from regard.decode.search import Search
-from regard.decode.trace import Choice, Leaf, Trace
+from regard.decode.trace import Trace, TraceLeaf, TraceStep
 from regard.protocol import Generates, Selectable, Step, attention
 from regard.specials import BOS, EOS
 
@@ -44,7 +44,7 @@ def beam_search(model: Generates, request: Request, search: Search) -> list[list
         return []
     finished = _Finished(request, search)
     beam: _Beam | None = _Beam.first(model, request, search)
-    limits, trace, n = Limits.of(search, request), Trace(), 0
+    limits, trace, n = SearchLimits.of(search, request), Trace(), 0
     while beam is not None:
         step, n = model.step(beam.token, beam.state), n + 1
         beam = _advance(beam, step, n, limits, trace, finished, search)
@@ -84,7 +84,7 @@ class _Beam:
         """One empty hypothesis in every group."""
         rows, groups = request.rows(), search.groups
         sums = torch.zeros(len(rows), groups, 1, dtype=torch.float64, device=rows.device)
-        longest = Limits.of(search, request).longest.tolist()
+        longest = SearchLimits.of(search, request).longest.tolist()
         return _Beam(
             rows=rows,
             sums=sums,
@@ -99,7 +99,7 @@ class _Beam:
 
 
 def _advance(
-    beam: _Beam, step: Step, n: int, limits: Limits, trace: Trace, finished: _Finished, search: Search
+    beam: _Beam, step: Step, n: int, limits: SearchLimits, trace: Trace, finished: _Finished, search: Search
 ) -> _Beam | None:
     """The n-th token: continue, finish, keep, and let the rows go that are done."""
     b, groups, before = beam.sums.shape
@@ -107,7 +107,7 @@ def _advance(
     count, width = found.token.shape[-1], min(search.width, found.token.shape[-1])
     offset = torch.arange(b * groups, device=beam.rows.device).view(b, groups, 1)
     row = (offset * before + found.beam).flatten()
-    trace.add(Choice(beam.came, row, found.token.flatten(), found.log_prob.flatten()), step.attended)
+    trace.add(TraceStep(beam.came, row, found.token.flatten(), found.log_prob.flatten()), step.attended)
 
     covered = None if beam.covered is None else _cover(beam.covered, attention(step))
     ends = found.token == EOS
@@ -119,7 +119,7 @@ def _advance(
         accepted &= ~beam.closed.unsqueeze(-1)
         score = _score(found.total, row, covered, n, search.penalty).masked_fill(~accepted, -torch.inf)
         finished.add(beam.rows, accepted, score, n)
-        scores = best(torch.cat((beam.scores, score), -1), search.width)[0]
+        scores = stable_topk(torch.cat((beam.scores, score), -1), search.width)[0]
         keep = ends.long().sort(dim=-1, stable=True).indices[..., :width]
         node = (offset * count + keep).flatten()
         sums = found.total.gather(-1, keep).masked_fill(ends.gather(-1, keep), -torch.inf)  # [b, G, w]
@@ -167,10 +167,10 @@ class _Finished:
     """The ends of all hypotheses that were found, by input and group."""
 
     def __init__(self, request: Request, search: Search) -> None:
-        self._ended: list[list[list[tuple[float, Leaf]]]] = [
+        self._ended: list[list[list[tuple[float, TraceLeaf]]]] = [
             [[] for _ in range(search.groups)] for _ in range(request.batch)
         ]
-        self._cut: list[list[Leaf]] = [[] for _ in range(request.batch)]
+        self._cut: list[list[TraceLeaf]] = [[] for _ in range(request.batch)]
 
     def add(self, rows: Tensor, accepted: Tensor, score: Tensor, n: int) -> None:
         """Finished at step n: where `accepted` [b, G, c], with `score` [b, G, c]."""
@@ -178,7 +178,7 @@ class _Finished:
         scores, inputs = score[accepted].tolist(), rows.tolist() if positions else []
         _, groups, count = accepted.shape
         for (position, group, rank), value in zip(positions, scores, strict=True):
-            leaf = Leaf(inputs[position], n, (position * groups + group) * count + rank, True)
+            leaf = TraceLeaf(inputs[position], n, (position * groups + group) * count + rank, True)
             self._ended[leaf.row][group].append((value, leaf))
 
     def cut(self, beam: _Beam, rows: Tensor, n: int) -> None:
@@ -187,7 +187,9 @@ class _Finished:
             nodes = beam.came.view(len(beam.rows), -1)[position].tolist()
             open_ = beam.sums[position].isfinite().flatten().tolist()
             row = int(beam.rows[position])
-            self._cut[row] += [Leaf(row, n, node, False) for node, there in zip(nodes, open_, strict=True) if there]
+            self._cut[row] += [
+                TraceLeaf(row, n, node, False) for node, there in zip(nodes, open_, strict=True) if there
+            ]
 
     def ranked(self, trace: Trace, request: Request, search: Search) -> list[list[Hypothesis]]:
         """The best of each input, as many as are wanted."""
@@ -206,7 +208,7 @@ def _rank(made: Hypothesis) -> tuple[bool, float, int, tuple[int, ...]]:
     return (not made.finished, -made.score, len(made.tokens), made.tokens)
 
 
-def _found(beam: _Beam, log_probs: Tensor, n: int, limits: Limits, search: Search) -> Candidates:
+def _found(beam: _Beam, log_probs: Tensor, n: int, limits: SearchLimits, search: Search) -> Candidates:
     """The best continuations of log-probabilities [b, G, w, V] among those that may be."""
     size = log_probs.shape[3]
 

@@ -25,13 +25,13 @@ class Candidates(NamedTuple):
     total: Tensor
 
 
-def best(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
+def stable_topk(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest values of the last dimension, largest first, with their indices; of equals the smaller index first.
 
     `Tensor.topk` leaves open which of several equals it takes, and in what order. Here they are put in order only where
     there are some, and a full sort is done only of the rows where equals lie across the border.
 
-    >>> best(torch.tensor([1.0, 3.0, 3.0, 2.0, 3.0]), 2)
+    >>> stable_topk(torch.tensor([1.0, 3.0, 3.0, 2.0, 3.0]), 2)
     (tensor([3., 3.]), tensor([1, 2]))
     """
     size = values.shape[-1]
@@ -112,9 +112,9 @@ def _expand(
     """The same for one group: [b, w] sums, [b, w, V] log-probabilities, [b, 1, V] to be subtracted for the ranking."""
     ranked = log_probs if avoid is None else log_probs - avoid
     # The best of all are among the best of each: V is looked through once, in float32, and never copied.
-    value, token = best(ranked, min(count + at_most, log_probs.shape[-1]))
+    value, token = stable_topk(ranked, min(count + at_most, log_probs.shape[-1]))
     value = value.masked_fill(barred(token), -torch.inf)
-    _, position = best((sums.unsqueeze(-1) + value.double()).flatten(1), min(count, value[0].numel()))
+    _, position = stable_topk((sums.unsqueeze(-1) + value.double()).flatten(1), min(count, value[0].numel()))
     beam = position // value.shape[-1]
     token = token.flatten(1).gather(1, position)  # [b, c]
     log_prob = value.flatten(1).gather(1, position)  # [b, c]

@@ -103,7 +103,7 @@ class Trie:
         return mask
 
 
-class Prefix:
+class PrefixConstraint:
     """Outputs that begin as given: the prompts of a language model, or the part of a translation that a person fixed.
 
     Args:
@@ -139,19 +139,19 @@ class Prefix:
 
 
 @dataclass(frozen=True)
-class Bound:
+class ConstrainedState:
     """The state of a model and of its constraint; `begun` once BOS was read, which the constraint does not see."""
 
     inner: Selectable
     said: Tensor
     begun: bool
 
-    def select(self, rows: Tensor) -> Bound:
+    def select(self, rows: Tensor) -> ConstrainedState:
         """Keep, repeat or reorder the rows of both; `rows`: [B'] indices."""
-        return Bound(self.inner.select(rows), self.said.index_select(0, rows), self.begun)
+        return ConstrainedState(self.inner.select(rows), self.said.index_select(0, rows), self.begun)
 
 
-class Constrained:
+class ConstrainedModel:
     """A model under a constraint; itself a model that generates, so that any search and any ensemble can use it.
 
     What is not allowed has log-probability -inf. What is allowed keeps the model's own, so that scores can be compared
@@ -162,7 +162,7 @@ class Constrained:
     ...     def start(self, source, lengths, *, batch=None): return self
     ...     def select(self, rows): return self
     ...     def step(self, token, state): return Step(torch.full((len(token), 8), 1 / 8).log(), self)
-    >>> model = Constrained(Uniform(), Trie([[5, 7], [5, 6, 7], [4, 4]]))
+    >>> model = ConstrainedModel(Uniform(), Trie([[5, 7], [5, 6, 7], [4, 4]]))
     >>> [hypothesis.output for hypothesis in generate(model, batch=1, search=Search(n_best=3))[0]]
     [(4, 4), (5, 7), (5, 6, 7)]
     """
@@ -180,17 +180,21 @@ class Constrained:
         """Those of the model."""
         return iter(getattr(self.model, "parameters", tuple)())
 
-    def start(self, source: Tensor | None, lengths: Tensor | None, *, batch: int | None = None) -> Bound:
+    def start(self, source: Tensor | None, lengths: Tensor | None, *, batch: int | None = None) -> ConstrainedState:
         """The first states of both."""
         rows = (batch or 0) if source is None else len(source)
         device = device_of(self.model) if source is None else source.device
-        return Bound(self.model.start(source, lengths, batch=batch), self.constraint.start(rows, device), begun=False)
+        return ConstrainedState(
+            self.model.start(source, lengths, batch=batch), self.constraint.start(rows, device), begun=False
+        )
 
-    def step(self, token: Tensor, state: Bound) -> Step:
+    def step(self, token: Tensor, state: ConstrainedState) -> Step:
         """One step of the model, with -inf for what is not allowed."""
         step = self.model.step(token, state.inner)
         said = self.constraint.advance(state.said, token) if state.begun else state.said
         allowed = self.constraint.allowed(said, step.log_probs.shape[-1])
         return Step(
-            step.log_probs.masked_fill(~allowed, -torch.inf), Bound(step.state, said, begun=True), step.attended
+            step.log_probs.masked_fill(~allowed, -torch.inf),
+            ConstrainedState(step.state, said, begun=True),
+            step.attended,
         )

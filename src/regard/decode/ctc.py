@@ -34,7 +34,7 @@ class Transcript:
 
 
 @dataclass(frozen=True)
-class LanguageModel:
+class FusionLanguageModel:
     """A language model over the symbols of a CTC model ("shallow fusion").
 
     Attributes:
@@ -88,7 +88,7 @@ def ctc_beam_search(
     blank: int = 0,
     beam_size: int = 16,
     n_best: int = 1,
-    language_model: LanguageModel | None = None,
+    language_model: FusionLanguageModel | None = None,
 ) -> list[list[Transcript]]:
     r"""Search for the likeliest transcripts, each the sum of its alignments (prefix beam search).
 
@@ -108,7 +108,7 @@ def ctc_beam_search(
         blank: the number of the blank.
         beam_size: prefixes kept per frame.
         n_best: transcripts returned per row, at most `beam_size`.
-        language_model: see `LanguageModel`; None for the CTC model alone.
+        language_model: see `FusionLanguageModel`; None for the CTC model alone.
 
     Returns:
         For each row its transcripts, best first. With a beam that keeps every prefix, `log_prob` is the log-likelihood
@@ -178,7 +178,7 @@ class _Search:
     """
 
     def __init__(
-        self, emission: Floats, frames: Integers, blank: int, beam_size: int, language_model: LanguageModel | None
+        self, emission: Floats, frames: Integers, blank: int, beam_size: int, language_model: FusionLanguageModel | None
     ) -> None:
         self.emission, self.frames, self.blank = emission, frames, blank
         batch, _, self.symbols = emission.shape
@@ -282,7 +282,7 @@ def _largest(values: Floats, count: int) -> Integers:
 class _Fusion:
     """A language model that has read prefixes: its state and its next log-probabilities for each node."""
 
-    def __init__(self, language_model: LanguageModel, batch: int, symbols: int) -> None:
+    def __init__(self, language_model: FusionLanguageModel, batch: int, symbols: int) -> None:
         self._model, self._alpha, self._beta = language_model.model, language_model.alpha, language_model.beta
         if getattr(self._model, "training", False):
             raise ValueError("decoding needs a language model without dropout; call model.eval() first")

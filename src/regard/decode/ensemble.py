@@ -18,14 +18,14 @@ Average = Literal["probabilities", "log_probabilities"]
 
 
 @dataclass(frozen=True)
-class Joint:
+class EnsembleState:
     """The states of all models of an ensemble."""
 
     parts: tuple[Selectable, ...]
 
-    def select(self, rows: Tensor) -> Joint:
+    def select(self, rows: Tensor) -> EnsembleState:
         """Keep, repeat or reorder the rows of all; `rows`: [B'] indices."""
-        return Joint(tuple(part.select(rows) for part in self.parts))
+        return EnsembleState(tuple(part.select(rows) for part in self.parts))
 
 
 class Ensemble:
@@ -58,11 +58,11 @@ class Ensemble:
         """Those of all models."""
         return chain.from_iterable(getattr(model, "parameters", tuple)() for model in self.models)
 
-    def start(self, source: Tensor | None, lengths: Tensor | None, *, batch: int | None = None) -> Joint:
+    def start(self, source: Tensor | None, lengths: Tensor | None, *, batch: int | None = None) -> EnsembleState:
         """The first states of all models."""
-        return Joint(tuple(model.start(source, lengths, batch=batch) for model in self.models))
+        return EnsembleState(tuple(model.start(source, lengths, batch=batch) for model in self.models))
 
-    def step(self, token: Tensor, state: Joint) -> Step:
+    def step(self, token: Tensor, state: EnsembleState) -> Step:
         """One step of all models, averaged."""
         steps = [model.step(token, part) for model, part in zip(self.models, state.parts, strict=True)]
         sizes = {step.log_probs.shape[-1] for step in steps}
@@ -70,8 +70,8 @@ class Ensemble:
             raise ValueError(f"the models of an ensemble need one vocabulary; theirs have {sorted(sizes)} tokens")
         return Step(
             self.mean([step.log_probs.float() for step in steps]),
-            Joint(tuple(step.state for step in steps)),
-            averaged([weights[:, None] for step in steps if (weights := attention(step)) is not None]),
+            EnsembleState(tuple(step.state for step in steps)),
+            mean_attended([weights[:, None] for step in steps if (weights := attention(step)) is not None]),
         )
 
     def mean(self, log_probs: Sequence[Tensor]) -> Tensor:
@@ -84,7 +84,7 @@ class Ensemble:
         return mean - mean.logsumexp(-1, keepdim=True).clamp(min=torch.finfo(mean.dtype).min)
 
 
-def averaged(weights: Sequence[Tensor]) -> Weights | None:
+def mean_attended(weights: Sequence[Tensor]) -> Weights | None:
     """The mean of the models' weights, each [B, T, S]; None of none, or where some read oftener than others (hops)."""
     if len({each.shape[-1] for each in weights}) > 1:
         sizes = ", ".join(str(each.shape[-1]) for each in weights)

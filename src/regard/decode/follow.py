@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.penalties import Penalty
 from regard.decode.request import Request
-from regard.decode.trace import Choice, Leaf, Trace
+from regard.decode.trace import Trace, TraceLeaf, TraceStep
 from regard.protocol import Generates
 from regard.specials import BOS, EOS, PAD
 
@@ -34,20 +34,20 @@ def follow(
     origin, limits = request.rows(copies).tolist(), longest.repeat_interleave(copies).tolist()
     walkers = nodes = came = torch.arange(len(origin), device=request.device)
     names, before = list(range(len(origin))), list(range(len(origin)))
-    trace, leaves, n = Trace(), [Leaf(row, 0, 0, False) for row in origin], 0
+    trace, leaves, n = Trace(), [TraceLeaf(row, 0, 0, False) for row in origin], 0
     token = torch.full_like(walkers, BOS)
     state = request.start(model, copies) if names else None
     while names:
         step, n = model.step(token, state), n + 1
         (token, likely), state = choose(step.log_probs, walkers, n), step.state
-        trace.add(Choice(came, nodes, token, likely), step.attended)
+        trace.add(TraceStep(came, nodes, token, likely), step.attended)
         came, going = nodes, []
         for node, (walker, said) in enumerate(zip(names, token.tolist(), strict=True)):
             if said >= 0 and said != EOS and n < limits[walker]:
                 going.append(node)
                 continue
             end = (n, node) if said >= 0 else (n - 1, before[node])
-            leaves[walker] = Leaf(origin[walker], *end, said == EOS)
+            leaves[walker] = TraceLeaf(origin[walker], *end, said == EOS)
         if len(going) < len(names):
             came = torch.tensor(going, dtype=torch.long, device=request.device)
             names = [names[node] for node in going]

@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.decode.beam import beam_search
 from regard.decode.follow import follow
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.request import Limits, Request
+from regard.decode.request import Request, SearchLimits
 from regard.decode.sampling import sample
 from regard.decode.search import Search
 from regard.protocol import Generates
@@ -28,7 +28,7 @@ class Engine(Protocol):
 @torch.no_grad()
 def greedy_search(model: Generates, request: Request, search: Search) -> list[list[Hypothesis]]:
     """y_t = argmax_y p(y | y_<t), of equals the smallest id; one hypothesis an input."""
-    limits = Limits.of(search, request)
+    limits = SearchLimits.of(search, request)
 
     def choose(log_probs: Tensor, rows: Tensor, n: int) -> tuple[Tensor, Tensor]:
         best, token = limits.restrict(log_probs, rows, n).max(-1)

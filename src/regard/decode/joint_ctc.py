@@ -102,16 +102,16 @@ class PrefixScores:
 
 
 @dataclass(frozen=True)
-class Scored:
+class JointCTCState:
     """The state of a model and the CTC scores of its output so far; `begun` once BOS was read."""
 
     inner: Selectable
     prefixes: PrefixScores
     begun: bool
 
-    def select(self, rows: Tensor) -> Scored:
+    def select(self, rows: Tensor) -> JointCTCState:
         """Keep, repeat or reorder the rows of both; `rows`: [B'] indices."""
-        return Scored(self.inner.select(rows), self.prefixes.select(rows), self.begun)
+        return JointCTCState(self.inner.select(rows), self.prefixes.select(rows), self.begun)
 
 
 class JointCTC:
@@ -166,7 +166,7 @@ class JointCTC:
         """Those of the model."""
         return iter(getattr(self.model, "parameters", tuple)())
 
-    def start(self, source: Tensor | None, lengths: Tensor | None, *, batch: int | None = None) -> Scored:
+    def start(self, source: Tensor | None, lengths: Tensor | None, *, batch: int | None = None) -> JointCTCState:
         """The first states of both."""
         if source is None:
             raise ValueError("joint CTC: there are no frames without a source")
@@ -176,16 +176,16 @@ class JointCTC:
                 f"joint CTC: emissions must be [B, T, V] with B = {len(source)}; got {list(log_probs.shape)}"
             )
         prefixes = PrefixScores.empty(log_probs, frames, self.blank)
-        return Scored(self.model.start(source, lengths, batch=batch), prefixes, begun=False)
+        return JointCTCState(self.model.start(source, lengths, batch=batch), prefixes, begun=False)
 
-    def step(self, token: Tensor, state: Scored) -> Step:
+    def step(self, token: Tensor, state: JointCTCState) -> Step:
         """One step of the model, with the scores of both."""
         step = self.model.step(token, state.inner)
         prefixes = state.prefixes.extend(token, self.blank) if state.begun else state.prefixes
         size, known = step.log_probs.shape[-1], prefixes.emission.shape[-1]
         if size != known:
             raise ValueError(f"joint CTC: the models need one vocabulary; theirs have {size} and {known} tokens")
-        after = Scored(step.state, prefixes, begun=True)
+        after = JointCTCState(step.state, prefixes, begun=True)
         return Step(self._mixed(step.log_probs, prefixes), after, step.attended)
 
     def _mixed(self, log_probs: Tensor, prefixes: PrefixScores) -> Tensor:

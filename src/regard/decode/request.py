@@ -71,7 +71,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Limits:
+class SearchLimits:
     """Limits of a search: outputs too short, too long or with forbidden tokens.
 
     Attributes:
@@ -84,7 +84,7 @@ class Limits:
     forbid: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, search: Search, request: Request) -> Limits:
+    def of(cls, search: Search, request: Request) -> SearchLimits:
         """The limits of each row: absolute ones and those that follow from its source, whichever is tighter."""
         lengths = request.lengths
         shortest, longest = [search.min_length] * request.batch, [search.max_length] * request.batch
@@ -97,7 +97,7 @@ class Limits:
                 longest = [max(1, min(search.max_length, math.ceil(search.max_ratio * length))) for length in lengths]
         # A source so long that its least length is beyond the greatest: the greatest holds.
         shortest = [min(least, most) for least, most in zip(shortest, longest, strict=True)]
-        return Limits(
+        return SearchLimits(
             torch.tensor(shortest, dtype=torch.long, device=request.device),
             torch.tensor(longest, dtype=torch.long, device=request.device),
             search.forbid,

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.decode.follow import follow, log_prob
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.request import Limits, Request
+from regard.decode.request import Request, SearchLimits
 from regard.decode.search import Search
 from regard.protocol import Generates
 
@@ -22,7 +22,7 @@ def sample(model: Generates, request: Request, search: Search) -> list[list[Hypo
     number. So a source gets the same samples in any batch, at any position in it, with any padding; a language model
     has no source, and the row's number takes its position.
     """
-    limits = Limits.of(search, request)
+    limits = SearchLimits.of(search, request)
     copies, origin = search.n_best, request.rows(search.n_best)
     draws = _draws(request, search, limits)
 
@@ -70,7 +70,7 @@ def _draw(probs: Tensor, uniform: Tensor) -> Tensor:
     return torch.where(total.squeeze(1) > 0, token, -1)
 
 
-def _draws(request: Request, search: Search, limits: Limits) -> Tensor:
+def _draws(request: Request, search: Search, limits: SearchLimits) -> Tensor:
     """Uniform numbers in [0, 1) for every sample and step, [B * n_best, longest]; each row its own stream."""
     longest = limits.longest.tolist()
     draws = torch.zeros(request.batch * search.n_best, max(longest, default=0), dtype=torch.float64, device="cpu")

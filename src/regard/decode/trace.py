@@ -14,7 +14,7 @@ from regard.decode.request import Request
 from regard.ops.weights import Weights
 
 
-class Leaf(NamedTuple):
+class TraceLeaf(NamedTuple):
     """End of a hypothesis: node `node` among the choices of step `step`; step 0 is the empty hypothesis."""
 
     row: int
@@ -23,7 +23,7 @@ class Leaf(NamedTuple):
     finished: bool
 
 
-class Choice(NamedTuple):
+class TraceStep(NamedTuple):
     """The choices of one step. N rows went through the model, M nodes came out.
 
     Attributes:
@@ -46,11 +46,11 @@ class Trace:
     """
 
     def __init__(self) -> None:
-        self._choices: list[Choice] = []
+        self._choices: list[TraceStep] = []
         self._seen: list[Tensor] = []
         self._recent: list[Tensor] = []
 
-    def add(self, choice: Choice, attended: Weights | None) -> None:
+    def add(self, choice: TraceStep, attended: Weights | None) -> None:
         """One more step, with its weights over the source, [N, (H,) 1, S], if it has any."""
         self._choices.append(choice)
         if attended is not None:
@@ -58,9 +58,9 @@ class Trace:
             if len(self._recent) == _TOGETHER:
                 self._average()
 
-    def hypotheses(self, leaves: Sequence[Leaf], request: Request, penalty: Penalty) -> list[Hypothesis]:
+    def hypotheses(self, leaves: Sequence[TraceLeaf], request: Request, penalty: Penalty) -> list[Hypothesis]:
         """The hypothesis of each leaf."""
-        steps = [_Listed(*(column.tolist() for column in choice)) for choice in self._choices]
+        steps = [_TraceStepLists(*(column.tolist() for column in choice)) for choice in self._choices]
         attention, first = self._attention()
         made = []
         for leaf in leaves:
@@ -96,8 +96,8 @@ class Trace:
 _TOGETHER = 16  # steps whose weights are averaged together
 
 
-class _Listed(NamedTuple):
-    """A `Choice` as lists."""
+class _TraceStepLists(NamedTuple):
+    """A `TraceStep` as lists."""
 
     came: list[int]
     row: list[int]
@@ -105,7 +105,7 @@ class _Listed(NamedTuple):
     log_probs: list[float]
 
 
-def _path(steps: Sequence[_Listed], leaf: Leaf) -> list[tuple[int, float, int]]:
+def _path(steps: Sequence[_TraceStepLists], leaf: TraceLeaf) -> list[tuple[int, float, int]]:
     """Token, log-probability and row of the model's batch at each step on the way to a leaf."""
     path, node = [], leaf.node
     for step in reversed(steps[: leaf.step]):

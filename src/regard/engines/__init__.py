@@ -2,6 +2,6 @@
 
 from regard.engines.choice import EngineName, make_engine
 from regard.engines.ctranslate2 import CTranslate2
-from regard.engines.layout import Layout
+from regard.engines.layout import TransformerLayout
 
-__all__ = ["CTranslate2", "EngineName", "Layout", "make_engine"]
+__all__ = ["CTranslate2", "EngineName", "TransformerLayout", "make_engine"]

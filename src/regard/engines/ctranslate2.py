@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.penalties import Penalty
-from regard.decode.request import Limits, Request
+from regard.decode.request import Request, SearchLimits
 from regard.decode.search import Search
-from regard.engines.layout import Layout
+from regard.engines.layout import TransformerLayout
 from regard.specials import BOS, EOS, UNK
 
 PATIENCE = 2
@@ -93,13 +93,13 @@ class CTranslate2:
     """
 
     def __init__(self, model: nn.Module, *, compute: str = "float32", device: str | torch.device | None = None) -> None:
-        layout = Layout.of(model)
+        layout = TransformerLayout.of(model)
         self._program = _program(layout, compute, device)
         self._places, self._size = layout.places, layout.sizes[1]
 
     def search(self, request: Request, search: Search) -> list[list[Hypothesis]]:
         """Up to `n_best` hypotheses for each source, best first."""
-        sources, limits = self._sources(request), Limits.of(search, request).longest.tolist()
+        sources, limits = self._sources(request), SearchLimits.of(search, request).longest.tolist()
         if any(number >= self._size for number in search.forbid):
             raise ValueError(f"forbid has the id {max(search.forbid)}; the model knows {self._size} ids from 0 on")
         found: list[list[Hypothesis]] = [[] for _ in sources]
@@ -169,7 +169,7 @@ def _hypothesis(
     return Hypothesis.of(tokens, log_probs, penalty, finished=tokens[-1] == EOS, alignment=alignment)
 
 
-def _program(layout: Layout, compute: str, device: str | torch.device | None) -> Any:
+def _program(layout: TransformerLayout, compute: str, device: str | torch.device | None) -> Any:
     """CTranslate2 with the model in it."""
     if importlib.util.find_spec("ctranslate2") is None:
         raise ValueError(
@@ -196,7 +196,7 @@ def _program(layout: Layout, compute: str, device: str | torch.device | None) ->
         )
 
 
-def _specification(layout: Layout) -> Any:
+def _specification(layout: TransformerLayout) -> Any:
     from ctranslate2 import specs
 
     kind = {"relu": specs.Activation.RELU, "gelu": specs.Activation.GELU}[layout.activation]

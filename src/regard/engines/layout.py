@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.models.transformer import Transformer
-from regard.models.transformer_encoder import PlacedWords, TransformerEncoder
+from regard.models.transformer_encoder import PositionedEmbeddings, TransformerEncoder
 from regard.nn.multi_head import MultiHead
-from regard.nn.positions import Learned
+from regard.nn.positions import LearnedPositions
 from regard.nn.rotary import Rotary
 from regard.nn.scores.base import Score
 from regard.nn.scores.dot import ScaledDot
@@ -24,7 +24,7 @@ PLACES = 4096
 
 
 @dataclass(frozen=True)
-class Layout:
+class TransformerLayout:
     """Options of CTranslate2's specification of a Transformer.
 
     Attributes:
@@ -39,8 +39,8 @@ class Layout:
         weights: by name. W^Q, W^K and W^V of attention to itself are one matrix [3C, C], W^K and W^V of attention to
             the source one [2C, C]. Embeddings come without their scale, sqrt(C), which the specification implies.
 
-    >>> from regard.nn.transformer_layer import Blocks
-    >>> layout = Layout.of(Transformer(11, 13, Blocks(dim=6, num_heads=2), num_layers=1))
+    >>> from regard.nn.transformer_layer import LayerConfig
+    >>> layout = TransformerLayout.of(Transformer(11, 13, LayerConfig(dim=6, num_heads=2), num_layers=1))
     >>> layout.weights["decoder/layer_0/attention/linear_1/weight"].shape
     torch.Size([12, 6])
     """
@@ -57,7 +57,7 @@ class Layout:
 
     @classmethod
     @torch.no_grad()
-    def of(cls, model: nn.Module) -> Layout:
+    def of(cls, model: nn.Module) -> TransformerLayout:
         """The layout of a model; its weights on the CPU, in float32.
 
         Raises:
@@ -72,7 +72,7 @@ class Layout:
         score, layer = _score(encoder), _layers(encoder.layers)[0]
         weights = {name: weight.detach().float().cpu() for name, weight in _weights(model)}
         tables = [weights[name] for name in weights if name.endswith("position_encodings/encodings")]
-        return Layout(
+        return TransformerLayout(
             num_layers=len(encoder.layers),
             num_heads=score.num_heads,
             pre_norm=not layer.post,
@@ -134,11 +134,11 @@ def _weights(model: Transformer) -> Iterator[tuple[str, Tensor]]:
     yield from _linear("decoder/projection", model.output_map)
 
 
-def _words(side: str, embeddings: str, words: PlacedWords) -> Iterator[tuple[str, Tensor]]:
+def _words(side: str, embeddings: str, words: PositionedEmbeddings) -> Iterator[tuple[str, Tensor]]:
     yield f"{side}/{embeddings}/weight", words.table.weight
     if words.places is None:
         return
-    if isinstance(words.places, Learned):
+    if isinstance(words.places, LearnedPositions):
         table: Tensor = words.places.table
     else:
         table = sinusoidal_positions(PLACES, words.table.embedding_dim, base=words.places.base)

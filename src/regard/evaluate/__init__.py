@@ -2,7 +2,7 @@
 
 from regard.evaluate.accuracy import accuracy, accuracy_tally, exact_match, exact_match_tally
 from regard.evaluate.alignment_error import alignment_error_rate, alignment_scores, alignment_tally
-from regard.evaluate.bootstrap import Comparison, Recounted, paired_bootstrap
+from regard.evaluate.bootstrap import PairedComparison, RecomputedMetric, paired_bootstrap
 from regard.evaluate.calibration import Bin, calibration_error, calibration_tally, reliability
 from regard.evaluate.captions import caption_bleu, caption_bleu_tally, caption_words, cider, cider_tally
 from regard.evaluate.class_metrics import (
@@ -30,7 +30,8 @@ from regard.evaluate.error_rate import (
     string_error_tally,
 )
 from regard.evaluate.label_sets import label_set_f1, label_set_f1_per_label, label_set_f1_tally
-from regard.evaluate.meteor import Weighing, meteor, meteor_tally
+from regard.evaluate.meteor import MeteorParameters, meteor, meteor_tally
+from regard.evaluate.metric_result import MetricResult
 from regard.evaluate.metrics import METRICS, Metric, metric
 from regard.evaluate.note_bleu import brevity_penalty, note_bleu, note_bleu_tally
 from regard.evaluate.numbers import mae, mae_tally, pearson, pearson_tally, rmse, rmse_tally, spearman, spearman_tally
@@ -38,7 +39,6 @@ from regard.evaluate.perplexity import bits_per_character, bits_per_sequence, na
 from regard.evaluate.porter import porter_stem
 from regard.evaluate.rouge import rouge, rouge_tally
 from regard.evaluate.sacre import bleu, bleu_tally, chrf, chrf_tally, ter, ter_tally
-from regard.evaluate.score import Score
 from regard.evaluate.slot_error import SlotErrors, slot_error_rate, slot_error_tally, slot_errors
 from regard.evaluate.spans import Span, span_f1, span_f1_per_kind, span_f1_tally, spans
 from regard.evaluate.squad import squad_exact, squad_f1
@@ -50,16 +50,16 @@ __all__ = [
     "METRICS",
     "Bin",
     "ClassF1",
-    "Comparison",
     "Confusion",
     "Edits",
+    "MeteorParameters",
     "Metric",
-    "Recounted",
-    "Score",
+    "MetricResult",
+    "PairedComparison",
+    "RecomputedMetric",
     "SlotErrors",
     "Span",
     "Tally",
-    "Weighing",
     "WordNet",
     "accuracy",
     "accuracy_tally",

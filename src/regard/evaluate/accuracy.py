@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regard.evaluate.score import Score, signature
-from regard.evaluate.tally import Floats, Tally, share
+from regard.evaluate.metric_result import MetricResult, signature
+from regard.evaluate.tally import Floats, Tally, safe_ratio
 from regard.evaluate.texts import References, paired_texts, single_reference, text_signature
 
 
 def ratio(summed: Floats) -> float:
     """The first count over the second."""
-    return share(summed[0], summed[1])
+    return safe_ratio(summed[0], summed[1])
 
 
 def matches(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, lowercase: bool) -> list[float]:
@@ -29,7 +29,7 @@ def exact_match_tally(hypotheses: Sequence[str], references: References, *, lowe
     return Tally.of("exact match", rows, ratio, text_signature(grouped, lowercase=lowercase, space="collapsed"))
 
 
-def exact_match(hypotheses: Sequence[str], references: References, *, lowercase: bool = False) -> Score:
+def exact_match(hypotheses: Sequence[str], references: References, *, lowercase: bool = False) -> MetricResult:
     """The share of texts that are equal to one of their references, runs of spaces counted as one.
 
     Args:
@@ -53,7 +53,7 @@ def accuracy_tally(hypotheses: Sequence[str], references: References, *, whole: 
     return Tally.of("accuracy", rows, ratio, signature(unit="label"))
 
 
-def accuracy(hypotheses: Sequence[str], references: References, *, whole: bool = False) -> Score:
+def accuracy(hypotheses: Sequence[str], references: References, *, whole: bool = False) -> MetricResult:
     """The share of right labels; a text may have one label or, separated by spaces, one for each of its tokens.
 
     Args:

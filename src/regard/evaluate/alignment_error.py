@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from regard.evaluate.score import Score, signature
-from regard.evaluate.tally import Floats, Tally, share
+from regard.evaluate.metric_result import MetricResult, signature
+from regard.evaluate.tally import Floats, Tally, safe_ratio
 
 LinkSet = Collection[tuple[int, int]]
 
@@ -24,7 +24,9 @@ def alignment_tally(
     return Tally.of(score.upper() if score == "aer" else score, rows, _VALUES[score], how)
 
 
-def alignment_error_rate(found: Sequence[LinkSet], sure: Sequence[LinkSet], possible: Sequence[LinkSet]) -> Score:
+def alignment_error_rate(
+    found: Sequence[LinkSet], sure: Sequence[LinkSet], possible: Sequence[LinkSet]
+) -> MetricResult:
     r"""Alignment error rate of a corpus. Lower is better.
 
     .. math:: \mathrm{AER} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}
@@ -48,7 +50,7 @@ def alignment_error_rate(found: Sequence[LinkSet], sure: Sequence[LinkSet], poss
 
 def alignment_scores(
     found: Sequence[LinkSet], sure: Sequence[LinkSet], possible: Sequence[LinkSet]
-) -> dict[str, Score]:
+) -> dict[str, MetricResult]:
     """AER, precision |A ∩ P| / |A|, recall |A ∩ S| / |S| and F1, their harmonic mean, by name.
 
     >>> scores = alignment_scores([{(0, 0), (1, 1), (2, 1)}], [{(0, 0), (2, 2)}], [{(1, 1)}])
@@ -63,20 +65,20 @@ def _counts(found: set[tuple[int, int]], sure: set[tuple[int, int]], possible: s
 
 
 def _error_rate(summed: Floats) -> float:
-    return 1 - share(summed[0] + summed[1], summed[2] + summed[3])
+    return 1 - safe_ratio(summed[0] + summed[1], summed[2] + summed[3])
 
 
 def _precision(summed: Floats) -> float:
-    return share(summed[1], summed[2])
+    return safe_ratio(summed[1], summed[2])
 
 
 def _recall(summed: Floats) -> float:
-    return share(summed[0], summed[3])
+    return safe_ratio(summed[0], summed[3])
 
 
 def _f1(summed: Floats) -> float:
     precision, recall = _precision(summed), _recall(summed)
-    return share(2 * precision * recall, precision + recall)
+    return safe_ratio(2 * precision * recall, precision + recall)
 
 
 _VALUES: dict[str, Callable[[Floats], float]] = {

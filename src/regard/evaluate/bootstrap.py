@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from regard.evaluate.score import Score
+from regard.evaluate.metric_result import MetricResult
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Resamples(Protocol):
-    """A metric that can be scored on any choice of its sentences: a `Tally`, or a `Recounted` metric."""
+    """A metric that can be scored on any choice of its sentences: a `Tally`, or a `RecomputedMetric` metric."""
 
     def __len__(self) -> int: ...
 
@@ -23,16 +23,16 @@ class Resamples(Protocol):
 
 
 @dataclass(frozen=True)
-class Recounted:
+class RecomputedMetric:
     """Any metric over lists of texts as something to resample: computed anew for each resample, so slow and general.
 
     >>> import numpy as np
-    >>> words = Recounted(lambda texts, _: sum(len(text.split()) for text in texts), ["a b", "c"], [["x"], ["y"]])
+    >>> words = RecomputedMetric(lambda texts, _: sum(len(text.split()) for text in texts), ["a b", "c"], [["x"], ["y"]])
     >>> words.resampled(np.array([0, 0, 1]))
     5.0
     """
 
-    metric: Callable[[list[str], list[Sequence[str]]], float | Score]
+    metric: Callable[[list[str], list[Sequence[str]]], float | MetricResult]
     hypotheses: Sequence[str]
     references: Sequence[Sequence[str]]
 
@@ -42,10 +42,10 @@ class Recounted:
     def resampled(self, picks: NDArray[np.int64]) -> float:
         """The metric over these sentences."""
         found = self.metric([self.hypotheses[at] for at in picks], [self.references[at] for at in picks])
-        return float(found.value if isinstance(found, Score) else found)
+        return float(found.value if isinstance(found, MetricResult) else found)
 
 
-class Comparison(NamedTuple):
+class PairedComparison(NamedTuple):
     """Two systems on the same sentences.
 
     Attributes:
@@ -109,7 +109,7 @@ def bootstrap_interval(
     r"""Return the percentile interval of a metric over resamples of its sentences (Koehn 2004).
 
     Args:
-        counted: the tally of a system, or a `Recounted` metric.
+        counted: the tally of a system, or a `RecomputedMetric` metric.
         among: the sentences that are resampled, by number; None for all.
         samples: B.
         level: of the interval.
@@ -136,7 +136,7 @@ def bootstrap_interval(
 
 def paired_bootstrap(
     first: Resamples, second: Resamples, *, samples: int = 1000, level: float = 0.95, seed: int = 0
-) -> Comparison:
+) -> PairedComparison:
     r"""Draws as many sentences as there are, with replacement, again and again, the same ones for both systems.
 
     .. math:: p = \frac{1 + \#\{b : |\Delta_b - \bar\Delta| \ge |\Delta|\}}{1 + B}
@@ -144,7 +144,7 @@ def paired_bootstrap(
     with Δ the difference on the whole set, :math:`\Delta_b` that on resample b of B and :math:`\bar\Delta` its mean.
 
     Args:
-        first: the tally of one system (`bleu_tally`, ...), or a `Recounted` metric.
+        first: the tally of one system (`bleu_tally`, ...), or a `RecomputedMetric` metric.
         second: that of the other, over the same sentences in the same order.
         samples: B.
         level: of the interval, whose ends are percentiles of the :math:`\Delta_b`.
@@ -198,4 +198,4 @@ def paired_bootstrap(
     sizes = np.abs(differences)
     larger = int((sizes - sizes.mean() > abs(difference)).sum())
     p_values = (1 + extreme) / (1 + samples), (1 + larger) / (1 + samples)
-    return Comparison(*whole, difference, float(mean), float(low), float(high), *p_values, samples, level, seed)
+    return PairedComparison(*whole, difference, float(mean), float(low), float(high), *p_values, samples, level, seed)

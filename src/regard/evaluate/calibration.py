@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.evaluate.score import Score, signature
-from regard.evaluate.tally import Floats, Tally, share
+from regard.evaluate.metric_result import MetricResult, signature
+from regard.evaluate.tally import Floats, Tally, safe_ratio
 
 
 class Bin(NamedTuple):
@@ -38,13 +38,13 @@ def calibration_tally(confidences: Sequence[float], right: Sequence[bool], *, bi
 
     def value(summed: Floats) -> float:
         gap = np.abs(summed[:bins] - summed[bins:-1]).sum()
-        return share(float(gap), float(summed[-1]))
+        return safe_ratio(float(gap), float(summed[-1]))
 
     how = signature(bins=bins, width="equal")
     return Tally("ECE", np.concatenate((rows.reshape(len(place), -1), count), 1), value, how)
 
 
-def calibration_error(confidences: Sequence[float], right: Sequence[bool], *, bins: int = 15) -> Score:
+def calibration_error(confidences: Sequence[float], right: Sequence[bool], *, bins: int = 15) -> MetricResult:
     r"""Expected calibration error, between 0 and 1; lower is better.
 
     .. math:: \mathrm{ECE} = \sum_{m=1}^{M} \frac{|B_m|}{N} \, \big|\mathrm{acc}(B_m) - \mathrm{conf}(B_m)\big|
@@ -79,7 +79,7 @@ def reliability(confidences: Sequence[float], right: Sequence[bool], *, bins: in
     for number in range(bins):
         inside = place == number
         count = int(inside.sum())
-        means = (share(float(values[inside].sum()), count) for values in (confidence, outcome))
+        means = (safe_ratio(float(values[inside].sum()), count) for values in (confidence, outcome))
         found.append(Bin(number / bins, (number + 1) / bins, count, *means))
     return found
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.evaluate.accuracy import ratio
+from regard.evaluate.metric_result import MetricResult
 from regard.evaluate.note_bleu import note_bleu_tally
 from regard.evaluate.sacre import splitter
-from regard.evaluate.score import Score
 from regard.evaluate.tally import Floats, Tally
 from regard.evaluate.texts import References, paired_texts, text_signature
 
@@ -61,7 +61,9 @@ def cider_tally(
     return Tally("CIDEr-D", np.stack((each, np.ones(len(each))), 1), ratio, how)
 
 
-def cider(hypotheses: Sequence[str], references: References, *, sigma: float = 6.0, tokenize: str = "caption") -> Score:
+def cider(
+    hypotheses: Sequence[str], references: References, *, sigma: float = 6.0, tokenize: str = "caption"
+) -> MetricResult:
     r"""CIDEr-D of a set of captions, between 0 and 10: cosines of TF-IDF vectors of n-grams, with clipped counts.
 
     .. math:: \mathrm{CIDEr\text{-}D}(h, R) = \frac{10}{4 |R|} \sum_{n=1}^4 \sum_{r \in R}
@@ -122,7 +124,7 @@ def caption_bleu(
     order: int = 4,
     brevity: str = "exponential",
     tokenize: str = "caption",
-) -> Score:
+) -> MetricResult:
     """BLEU-n of captions, between 0 and 1: `note_bleu` over `caption_words`.
 
     Args:

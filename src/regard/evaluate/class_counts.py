@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.evaluate.accuracy import label_pairs
-from regard.evaluate.score import signature
-from regard.evaluate.tally import Floats, Tally, share
+from regard.evaluate.metric_result import signature
+from regard.evaluate.tally import Floats, Tally, safe_ratio
 from regard.evaluate.texts import References, unknown
 
 AVERAGES = ("macro", "micro", "weighted")
@@ -83,4 +83,4 @@ def averaged(counts: Floats, measure: Measure, average: str) -> float:
     seen = counts[counts.sum(1) > 0]  # a class that a resample does not have is no class of it
     weights = np.ones(len(seen)) if average == "macro" else seen[:, 2]
     values = [measure(*row) for row in seen.tolist()]
-    return share(float(weights @ np.asarray(values)), float(weights.sum())) if values else 0.0
+    return safe_ratio(float(weights @ np.asarray(values)), float(weights.sum())) if values else 0.0

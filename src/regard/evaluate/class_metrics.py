@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from regard.evaluate.class_counts import class_counts, class_tally
-from regard.evaluate.score import Score, signature
-from regard.evaluate.tally import Floats, Tally, share
+from regard.evaluate.metric_result import MetricResult, signature
+from regard.evaluate.tally import Floats, Tally, safe_ratio
 from regard.evaluate.texts import References
 
 
@@ -23,12 +23,12 @@ class ClassF1(NamedTuple):
 
 def f1_of(found: float, claimed: float, true: float) -> float:
     """2PR / (P + R) with P = found / claimed and R = found / true, as one fraction: 2 found / (claimed + true)."""
-    return share(2 * found, claimed + true)
+    return safe_ratio(2 * found, claimed + true)
 
 
 def class_f1(found: float, claimed: float, true: float) -> ClassF1:
     """Precision, recall and F1 from counts."""
-    return ClassF1(share(found, claimed), share(found, true), f1_of(found, claimed, true), int(true))
+    return ClassF1(safe_ratio(found, claimed), safe_ratio(found, true), f1_of(found, claimed, true), int(true))
 
 
 def f1_tally(
@@ -38,7 +38,9 @@ def f1_tally(
     return class_tally("F1", "f1", f1_of, hypotheses, references, average=average, whole=whole)
 
 
-def f1(hypotheses: Sequence[str], references: References, *, average: str = "macro", whole: bool = False) -> Score:
+def f1(
+    hypotheses: Sequence[str], references: References, *, average: str = "macro", whole: bool = False
+) -> MetricResult:
     """F1 over classes; a text may have one label or, separated by spaces, one for each of its tokens.
 
     Args:
@@ -74,14 +76,14 @@ def precision_tally(
     """Counts of each class in every text, for `precision` and for the bootstrap."""
 
     def found_of_claimed(found: float, claimed: float, true: float) -> float:
-        return share(found, claimed)
+        return safe_ratio(found, claimed)
 
     return class_tally("precision", "precision", found_of_claimed, hypotheses, references, average=average, whole=whole)
 
 
 def precision(
     hypotheses: Sequence[str], references: References, *, average: str = "macro", whole: bool = False
-) -> Score:
+) -> MetricResult:
     """The share of right ones among the claims of each class, averaged over classes as in `f1`.
 
     A class that is never claimed has precision 0.
@@ -98,12 +100,14 @@ def recall_tally(
     """Counts of each class in every text, for `recall` and for the bootstrap."""
 
     def found_of_true(found: float, claimed: float, true: float) -> float:
-        return share(found, true)
+        return safe_ratio(found, true)
 
     return class_tally("recall", "recall", found_of_true, hypotheses, references, average=average, whole=whole)
 
 
-def recall(hypotheses: Sequence[str], references: References, *, average: str = "macro", whole: bool = False) -> Score:
+def recall(
+    hypotheses: Sequence[str], references: References, *, average: str = "macro", whole: bool = False
+) -> MetricResult:
     """The share of each class that is found, averaged over classes as in `f1`.
 
     Macro counts a class that is claimed and never true with 0; `balanced_accuracy` leaves it out.
@@ -120,7 +124,7 @@ def balanced_accuracy_tally(hypotheses: Sequence[str], references: References, *
     return Tally("balanced accuracy", rows, _mean_recall, signature(unit="label"))
 
 
-def balanced_accuracy(hypotheses: Sequence[str], references: References, *, whole: bool = False) -> Score:
+def balanced_accuracy(hypotheses: Sequence[str], references: References, *, whole: bool = False) -> MetricResult:
     """The mean over the classes that are true anywhere of the share of them that is found.
 
     Always claiming the most frequent of C classes has 1 / C.
@@ -143,7 +147,7 @@ def mcc_tally(hypotheses: Sequence[str], references: References, *, whole: bool 
     return Tally("MCC", rows, _correlation, signature(unit="label"))
 
 
-def mcc(hypotheses: Sequence[str], references: References, *, whole: bool = False) -> Score:
+def mcc(hypotheses: Sequence[str], references: References, *, whole: bool = False) -> MetricResult:
     r"""Matthews' correlation coefficient, for any number of classes.
 
     .. math:: \frac{c s - \sum_k p_k t_k}{\sqrt{(s^2 - \sum_k p_k^2)(s^2 - \sum_k t_k^2)}}
@@ -173,4 +177,4 @@ def _correlation(summed: Floats) -> float:
     decisions = float(true.sum())
     covariance = float(right.sum()) * decisions - float(claimed @ true)
     spread = (decisions**2 - float(claimed @ claimed)) * (decisions**2 - float(true @ true))
-    return share(covariance, math.sqrt(max(spread, 0.0)))
+    return safe_ratio(covariance, math.sqrt(max(spread, 0.0)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from regard.evaluate.class_counts import AVERAGES, Measure, averaged
 from regard.evaluate.class_metrics import ClassF1, class_f1, f1_of
-from regard.evaluate.tally import Floats, share
+from regard.evaluate.tally import Floats, safe_ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +49,8 @@ class ClassScores:
 
 
 def _precision(found: float, claimed: float, true: float) -> float:
-    return share(found, claimed)
+    return safe_ratio(found, claimed)
 
 
 def _recall(found: float, claimed: float, true: float) -> float:
-    return share(found, true)
+    return safe_ratio(found, true)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from regard.evaluate.accuracy import ratio
+from regard.evaluate.metric_result import MetricResult, signature
 from regard.evaluate.sacre import splitter
-from regard.evaluate.score import Score, signature
-from regard.evaluate.tally import Tally, share
+from regard.evaluate.tally import Tally, safe_ratio
 from regard.evaluate.texts import References, paired_texts
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ class DistinctTally(Tally):
     first: NDArray[np.int64]
     kinds: int
 
-    def score(self) -> Score:
+    def score(self) -> MetricResult:
         """The share over all texts."""
-        return Score(self.name, share(self.kinds, len(self.grams)), self.signature, len(self))
+        return MetricResult(self.name, safe_ratio(self.kinds, len(self.grams)), self.signature, len(self))
 
     def resampled(self, picks: NDArray[np.int64]) -> float:
         """The share over these texts; a text drawn twice has its n-grams twice, but no more distinct ones."""
@@ -43,7 +43,7 @@ class DistinctTally(Tally):
         chosen = np.zeros(len(self), dtype=bool)
         chosen[picks] = True
         there[self.grams[np.repeat(chosen, np.diff(self.first))]] = True
-        return share(int(there.sum()), float(self.rows[picks].sum()))
+        return safe_ratio(int(there.sum()), float(self.rows[picks].sum()))
 
 
 def distinct_tally(
@@ -66,7 +66,7 @@ def distinct_tally(
 
 def distinct(
     hypotheses: Sequence[str], references: References, *, n: int = 1, lowercase: bool = True, tokenize: str = "13a"
-) -> Score:
+) -> MetricResult:
     """Distinct-n, between 0 and 1: different n-grams of all texts over their number. Higher is more diverse.
 
     Args:
@@ -93,14 +93,14 @@ def repetition_tally(
 ) -> Tally:
     """The share of repeated n-grams of every text, for `repetition` and for the bootstrap."""
     texts = _grams("repetition", hypotheses, references, n, lowercase, tokenize)
-    rows = [(share(len(grams) - len(set(grams)), len(grams)), 1.0) for grams in texts]
+    rows = [(safe_ratio(len(grams) - len(set(grams)), len(grams)), 1.0) for grams in texts]
     how = signature(n=n, case="lc" if lowercase else "mixed", tok=tokenize, over="text")
     return Tally.of(f"repetition-{n}", rows, ratio, how)
 
 
 def repetition(
     hypotheses: Sequence[str], references: References, *, n: int = 4, lowercase: bool = True, tokenize: str = "13a"
-) -> Score:
+) -> MetricResult:
     r"""The mean share of the n-grams of a text that occurred in it before, between 0 and 1; lower is better.
 
     .. math:: \mathrm{rep}_n = \frac{1}{N} \sum_h \Big(1 - \frac{|\text{different } n\text{-grams of } h|}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from regard.evaluate.accuracy import matches, ratio
-from regard.evaluate.score import Score
+from regard.evaluate.metric_result import MetricResult
 from regard.evaluate.tally import Floats, Tally
 from regard.evaluate.texts import References, paired_texts, text_signature, unknown
 
@@ -43,7 +43,7 @@ def error_rate_tally(
 
 def error_rate(
     hypotheses: Sequence[str], references: References, *, unit: str = "word", lowercase: bool = False
-) -> Score:
+) -> MetricResult:
     r"""Edits over reference length, of the whole corpus: WER, PER or CER. Lower is better.
 
     .. math:: \mathrm{ER} = \frac{\sum_n d(h_n, r_n)}{\sum_n |r_n|}
@@ -73,7 +73,7 @@ def string_error_tally(hypotheses: Sequence[str], references: References, *, low
     return Tally.of("string error rate", wrong, ratio, how)
 
 
-def string_error_rate(hypotheses: Sequence[str], references: References, *, lowercase: bool = False) -> Score:
+def string_error_rate(hypotheses: Sequence[str], references: References, *, lowercase: bool = False) -> MetricResult:
     """The share of texts that equal none of their references: what papers on pronunciation call WER.
 
     There a "word" is a whole pronunciation: right if it is any of the word's pronunciations, wrong by a single phoneme.

@@ -8,7 +8,7 @@ import numpy as np
 
 from regard.evaluate.class_counts import AVERAGES, ClassCounts, averaged
 from regard.evaluate.class_metrics import ClassF1, class_f1, f1_of
-from regard.evaluate.score import Score, signature
+from regard.evaluate.metric_result import MetricResult, signature
 from regard.evaluate.tally import Floats, Tally
 from regard.evaluate.texts import References, paired_texts, single_reference, unknown
 
@@ -51,7 +51,7 @@ def label_set_f1_tally(
 
 def label_set_f1(
     hypotheses: Sequence[str], references: References, *, average: str = "micro", separator: str = ","
-) -> Score:
+) -> MetricResult:
     """F1 of texts that have any number of labels each.
 
     Args:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from regard.evaluate.metric_result import MetricResult
 from regard.evaluate.porter import porter_stem
 from regard.evaluate.sacre import splitter
-from regard.evaluate.score import Score
-from regard.evaluate.tally import Floats, Tally, share
+from regard.evaluate.tally import Floats, Tally, safe_ratio
 from regard.evaluate.texts import References, paired_texts, text_signature, unknown
 from regard.evaluate.word_alignment import align_words
 from regard.evaluate.wordnet import WordNet, read_wordnet
@@ -17,7 +17,7 @@ from regard.evaluate.wordnet import WordNet, read_wordnet
 STAGES = ("exact", "stem", "synonym")
 
 
-class Weighing(NamedTuple):
+class MeteorParameters(NamedTuple):
     """Parameters of METEOR: `alpha` weighs precision against recall, `beta` and `gamma` shape the chunk penalty."""
 
     alpha: float = 0.9
@@ -29,11 +29,11 @@ class Weighing(NamedTuple):
         if matches == 0:
             return 0.0
         precision, recall = matches / system, matches / reference
-        mean = share(precision * recall, self.alpha * precision + (1 - self.alpha) * recall)
+        mean = safe_ratio(precision * recall, self.alpha * precision + (1 - self.alpha) * recall)
         return float(mean * (1 - self.gamma * (chunks / matches) ** self.beta))
 
 
-ORIGINAL = Weighing()
+ORIGINAL = MeteorParameters()
 
 
 def meteor_tally(
@@ -49,7 +49,7 @@ def meteor_tally(
     """Matches, lengths and chunks of every sentence, for `meteor` and for the bootstrap."""
     if len(weighing) != 3:
         raise ValueError(f"meteor: weighing must be (alpha, beta, gamma); got {list(weighing)}")
-    weigh = Weighing(*weighing)
+    weigh = MeteorParameters(*weighing)
     senses = None if wordnet is None else wordnet if isinstance(wordnet, WordNet) else read_wordnet(str(wordnet))
     stages = _stages(stages, senses)
     words = splitter("meteor", tokenize, lowercase=lowercase)
@@ -92,7 +92,7 @@ def meteor(
     weighing: Sequence[float] = ORIGINAL,
     tokenize: str = "13a",
     lowercase: bool = True,
-) -> Score:
+) -> MetricResult:
     r"""METEOR of a corpus, between 0 and 1: a recall-heavy mean of word matches, less a penalty for broken order.
 
     .. math:: F = \frac{P R}{\alpha P + (1 - \alpha) R}, \qquad
@@ -148,6 +148,6 @@ def _stages(asked: Sequence[str] | None, wordnet: WordNet | None) -> tuple[str, 
     return tuple(stage for stage in STAGES if stage in asked)
 
 
-def _best(counts: list[tuple[int, int, int, int]], weigh: Weighing) -> tuple[int, int, int, int]:
+def _best(counts: list[tuple[int, int, int, int]], weigh: MeteorParameters) -> tuple[int, int, int, int]:
     """The counts of the best reference; of equals, those of the one closest in length."""
     return max(counts, key=lambda row: (weigh(*row), -abs(row[1] - row[2])))

@@ -9,19 +9,19 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from regard.evaluate.accuracy import accuracy_tally, exact_match_tally
-from regard.evaluate.bootstrap import Comparison, paired_bootstrap
+from regard.evaluate.bootstrap import PairedComparison, paired_bootstrap
 from regard.evaluate.captions import caption_bleu_tally, cider_tally
 from regard.evaluate.class_metrics import balanced_accuracy_tally, f1_tally, mcc_tally, precision_tally, recall_tally
 from regard.evaluate.diversity import distinct_tally, repetition_tally
 from regard.evaluate.error_rate import error_rate_tally, string_error_tally
 from regard.evaluate.label_sets import label_set_f1_tally
 from regard.evaluate.meteor import meteor_tally
+from regard.evaluate.metric_result import MetricResult
 from regard.evaluate.note_bleu import note_bleu_tally
 from regard.evaluate.numbers import mae_tally, pearson_tally, rmse_tally, spearman_tally
 from regard.evaluate.rankings import gain_tally, recall_at_tally, reciprocal_rank_tally
 from regard.evaluate.rouge import rouge_tally
 from regard.evaluate.sacre import bleu_tally, chrf_tally, ter_tally
-from regard.evaluate.score import Score
 from regard.evaluate.slot_error import slot_error_tally
 from regard.evaluate.spans import span_f1_tally
 from regard.evaluate.squad import span_match_tally, span_overlap_tally
@@ -35,7 +35,7 @@ Hypotheses = Sequence[str] | Sequence[Sequence[str]]
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric over texts: call it with hypotheses and references for a `Score`.
+    """A metric over texts: call it with hypotheses and references for a `MetricResult`.
 
     Attributes:
         name: as a recipe writes it.
@@ -46,7 +46,7 @@ class Metric:
         compares: what it takes answers for: free texts, labels (one per text or per token), chunks of BIO tags,
             sets of labels, numbers, texts with the records that they were generated from, or rankings, each a
             sequence of texts.
-        apart: what tells it from another of the same name; see `told_apart`.
+        apart: what tells it from another of the same name; see `disambiguate`.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Metric:
         """Key in a row of metrics: its name, and its options where the name stands there twice."""
         return self.name if self.apart is None else f"{self.name}:{self.apart}"
 
-    def __call__(self, hypotheses: Hypotheses, references: References) -> Score:
+    def __call__(self, hypotheses: Hypotheses, references: References) -> MetricResult:
         """The score of a corpus; references hold for every sentence one text or several."""
         return self.count(hypotheses, references).score()
 
@@ -72,7 +72,7 @@ class Metric:
 
     def compare(
         self, first: Hypotheses, second: Hypotheses, references: References, *, samples: int = 1000, seed: int = 0
-    ) -> Comparison:
+    ) -> PairedComparison:
         """Paired bootstrap between the outputs of two systems; see `paired_bootstrap`."""
         tallies = self.count(first, references), self.count(second, references)
         return paired_bootstrap(*tallies, samples=samples, seed=seed)
@@ -170,7 +170,7 @@ def metric(name: str, **options: Any) -> Metric:
     Traceback (most recent call last):
     ValueError: evaluate: there is no metric 'blue'; did you mean 'bleu'? There are accuracy, balanced_accuracy, ...
     """
-    found = named(name)
+    found = metric_of_column(name)
     if found is None:
         raise unknown("evaluate", "metric", name, [*METRICS, *registered("metric")])
     for option in options:
@@ -179,13 +179,13 @@ def metric(name: str, **options: Any) -> Metric:
     return replace(found, options={**found.options, **options})
 
 
-def told_apart(metrics: Sequence[Metric]) -> list[Metric]:
+def disambiguate(metrics: Sequence[Metric]) -> list[Metric]:
     """The same metrics; those that share a name are called by their options too.
 
     Raises:
         ValueError: two are the same.
 
-    >>> both = told_apart([metric("note_bleu", order=1), metric("note_bleu", order=2), metric("wer")])
+    >>> both = disambiguate([metric("note_bleu", order=1), metric("note_bleu", order=2), metric("wer")])
     >>> [one.label for one in both]
     ['note_bleu:order=1', 'note_bleu:order=2', 'wer']
     """
@@ -198,7 +198,7 @@ def told_apart(metrics: Sequence[Metric]) -> list[Metric]:
     return found
 
 
-def named(label: str) -> Metric | None:
+def metric_of_column(label: str) -> Metric | None:
     """The metric that a number in a row is of, ours or of a plug-in; None if it is of none."""
     name = label.partition(":")[0]
     if name in METRICS or name not in (of_plugins := registered("metric")):

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from regard.evaluate.score import Score
+from regard.evaluate.metric_result import MetricResult
 from regard.evaluate.tally import Floats, Tally
 from regard.evaluate.texts import References, paired_texts, text_signature, unknown
 
@@ -70,7 +70,7 @@ def note_bleu(
     order: int = 4,
     brevity: str = "linear",
     lowercase: bool = False,
-) -> Score:
+) -> MetricResult:
     r"""BLEU-n between 0 and 1: geometric mean of the clipped precisions up to n, times the brevity penalty.
 
     .. math:: \text{BLEU-}n = \mathrm{brevity} \cdot \Big(\prod_{k=1}^n p_k\Big)^{1/n}

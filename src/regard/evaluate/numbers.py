@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.evaluate.score import Score, signature
+from regard.evaluate.metric_result import MetricResult, signature
 from regard.evaluate.tally import Floats, Tally
 from regard.evaluate.texts import References, paired_texts, single_reference
 
@@ -19,7 +19,7 @@ def pearson_tally(hypotheses: Sequence[str], references: References) -> Tally:
     return Tally("Pearson", _moments(*_pairs("pearson", hypotheses, references)), _correlation, _SIGNATURE)
 
 
-def pearson(hypotheses: Sequence[str], references: References) -> Score:
+def pearson(hypotheses: Sequence[str], references: References) -> MetricResult:
     r"""Pearson's correlation of predicted and true numbers.
 
     .. math:: r = \frac{\sum_i (x_i - \bar x)(y_i - \bar y)}
@@ -44,7 +44,7 @@ def spearman_tally(hypotheses: Sequence[str], references: References) -> Tally:
     return RankTally("Spearman", np.stack((x, y), axis=1), _correlation, f"{_SIGNATURE}|ties:mean")
 
 
-def spearman(hypotheses: Sequence[str], references: References) -> Score:
+def spearman(hypotheses: Sequence[str], references: References) -> MetricResult:
     """Spearman's correlation: Pearson's of the ranks, equal numbers having the mean of their ranks.
 
     Args:
@@ -65,7 +65,7 @@ def mae_tally(hypotheses: Sequence[str], references: References) -> Tally:
     return _error_tally("MAE", "mae", np.abs, lambda mean: mean, hypotheses, references)
 
 
-def mae(hypotheses: Sequence[str], references: References) -> Score:
+def mae(hypotheses: Sequence[str], references: References) -> MetricResult:
     """The mean absolute error of predicted numbers, in their own unit.
 
     >>> print(mae(["1", "5"], ["2", "2"]))
@@ -79,7 +79,7 @@ def rmse_tally(hypotheses: Sequence[str], references: References) -> Tally:
     return _error_tally("RMSE", "rmse", np.square, math.sqrt, hypotheses, references)
 
 
-def rmse(hypotheses: Sequence[str], references: References) -> Score:
+def rmse(hypotheses: Sequence[str], references: References) -> MetricResult:
     """The root of the mean squared error of predicted numbers, in their own unit.
 
     >>> print(rmse(["1", "5"], ["2", "2"]))                                   # √((1 + 9) / 2)
@@ -92,9 +92,9 @@ def rmse(hypotheses: Sequence[str], references: References) -> Score:
 class RankTally(Tally):
     """A metric of the ranks of pairs: rows [N, 2] are ranked within the corpus, or within each resample of it."""
 
-    def score(self) -> Score:
+    def score(self) -> MetricResult:
         """The metric of the whole corpus."""
-        return Score(self.name, self.resampled(np.arange(len(self))), self.signature, len(self))
+        return MetricResult(self.name, self.resampled(np.arange(len(self))), self.signature, len(self))
 
     def resampled(self, picks: NDArray[np.int64]) -> float:
         """The metric of the pairs at these places."""

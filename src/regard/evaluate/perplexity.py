@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from regard.evaluate.score import Score, signature
+from regard.evaluate.metric_result import MetricResult, signature
 
 
-def perplexity(negative_log_likelihood: float, count: int, *, unit: str = "token") -> Score:
+def perplexity(negative_log_likelihood: float, count: int, *, unit: str = "token") -> MetricResult:
     r"""The inverse probability of a text, a geometric mean over its tokens: the branching factor of an equal guess.
 
     .. math:: \mathrm{PP}(W) = P(w_1 \dots w_N)^{-1/N} = \exp\Big(-\frac{1}{N} \sum_i \ln P(w_i \mid w_{<i})\Big)
@@ -30,7 +30,7 @@ def perplexity(negative_log_likelihood: float, count: int, *, unit: str = "token
     """
     nats = nats_per_token(negative_log_likelihood, count)
     value = math.exp(nats) if nats < 700 else math.inf
-    return Score("perplexity", value, signature(unit=unit, context="true"), count)
+    return MetricResult("perplexity", value, signature(unit=unit, context="true"), count)
 
 
 def nats_per_token(negative_log_likelihood: float, count: int) -> float:
@@ -49,7 +49,7 @@ def nats_per_token(negative_log_likelihood: float, count: int) -> float:
     return negative_log_likelihood / count
 
 
-def bits_per_character(negative_log_likelihood: float, characters: int) -> Score:
+def bits_per_character(negative_log_likelihood: float, characters: int) -> MetricResult:
     """−Σ log₂ P over the number of characters: comparable whatever the model's tokens are.
 
     Args:
@@ -63,10 +63,10 @@ def bits_per_character(negative_log_likelihood: float, characters: int) -> Score
     bits per character 2.135 (unit:character|context:true)
     """
     bits = nats_per_token(negative_log_likelihood, characters) / math.log(2)
-    return Score("bits per character", bits, signature(unit="character", context="true"), characters)
+    return MetricResult("bits per character", bits, signature(unit="character", context="true"), characters)
 
 
-def bits_per_sequence(negative_log_likelihood: float, sequences: int) -> Score:
+def bits_per_sequence(negative_log_likelihood: float, sequences: int) -> MetricResult:
     """−Σ log₂ P over the number of sequences: what Graves, Wayne & Danihelka 2014 call the cost.
 
     Args:
@@ -80,4 +80,4 @@ def bits_per_sequence(negative_log_likelihood: float, sequences: int) -> Score:
     bits per sequence 20.00 (unit:sequence)
     """
     bits = nats_per_token(negative_log_likelihood, sequences) / math.log(2)
-    return Score("bits per sequence", bits, signature(unit="sequence"), sequences)
+    return MetricResult("bits per sequence", bits, signature(unit="sequence"), sequences)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from regard.evaluate.accuracy import ratio
-from regard.evaluate.score import signature
+from regard.evaluate.metric_result import signature
 from regard.evaluate.tally import Tally
 from regard.evaluate.texts import References, reference_count
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from itertools import chain, pairwise
 from typing import Literal, NamedTuple, get_args
 
+from regard.evaluate.metric_result import MetricResult
 from regard.evaluate.porter import porter_stem
 from regard.evaluate.sacre import splitter
-from regard.evaluate.score import Score
-from regard.evaluate.tally import Floats, Tally, share
+from regard.evaluate.tally import Floats, Tally, safe_ratio
 from regard.evaluate.texts import References, paired_texts, text_signature, unknown
 
-Kind = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
+RougeVariant = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
 Part = Literal["precision", "recall", "f"]
 
 _NAMES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "rougeLsum": "ROUGE-Lsum"}
@@ -32,15 +32,15 @@ class Overlap(NamedTuple):
     @classmethod
     def of(cls, hits: int, system: int, reference: int) -> Overlap:
         """From the number of matches and the two lengths."""
-        precision, recall = share(hits, system), share(hits, reference)
-        return cls(precision, recall, share(2 * precision * recall, precision + recall))
+        precision, recall = safe_ratio(hits, system), safe_ratio(hits, reference)
+        return cls(precision, recall, safe_ratio(2 * precision * recall, precision + recall))
 
 
 def rouge_tally(
     hypotheses: Sequence[str],
     references: References,
     *,
-    kind: Kind = "rougeL",
+    kind: RougeVariant = "rougeL",
     part: Part = "f",
     stem: bool = False,
     tokenize: str = "rouge",
@@ -61,7 +61,7 @@ def rouge_tally(
     place = get_args(Part).index(part)
 
     def value(summed: Floats) -> float:
-        return share(summed[place], summed[3])
+        return safe_ratio(summed[place], summed[3])
 
     stemmer = "porter1980" if stem else "none"
     how = text_signature(grouped, lowercase=True, part=part, stem=stemmer, tok=tokenize, against="best")
@@ -72,11 +72,11 @@ def rouge(
     hypotheses: Sequence[str],
     references: References,
     *,
-    kind: Kind = "rougeL",
+    kind: RougeVariant = "rougeL",
     part: Part = "f",
     stem: bool = False,
     tokenize: str = "rouge",
-) -> Score:
+) -> MetricResult:
     r"""ROUGE, between 0 and 1: the mean over texts of a precision, a recall or their harmonic mean.
 
     .. math:: R = \frac{m}{|r|}, \quad P = \frac{m}{|h|}, \quad F = \frac{2 P R}{P + R}

@@ -11,7 +11,7 @@ from regard.evaluate.texts import References, paired_texts, unknown
 
 if TYPE_CHECKING:  # sacrebleu is imported when a text is counted, not when a recipe names it
     from sacrebleu.metrics.base import Metric as SacreMetric
-from regard.evaluate.score import Score
+from regard.evaluate.metric_result import MetricResult
 
 
 def sacre_tally(name: str, metric: SacreMetric, hypotheses: Sequence[str], references: References) -> Tally:
@@ -59,7 +59,9 @@ def bleu_tally(
     return sacre_tally("BLEU", metric, hypotheses, references)
 
 
-def bleu(hypotheses: Sequence[str], references: References, *, tokenize: str = "13a", lowercase: bool = False) -> Score:
+def bleu(
+    hypotheses: Sequence[str], references: References, *, tokenize: str = "13a", lowercase: bool = False
+) -> MetricResult:
     r"""BLEU-4 of a corpus, between 0 and 100.
 
     .. math:: \mathrm{BLEU} = \min(1, e^{1 - r/c}) \prod_{n=1}^4 p_n^{1/4}
@@ -100,7 +102,7 @@ def chrf_tally(
 
 def chrf(
     hypotheses: Sequence[str], references: References, *, word_order: int = 0, beta: int = 2, lowercase: bool = False
-) -> Score:
+) -> MetricResult:
     r"""F-score of character n-grams up to 6, between 0 and 100: kind to languages with many word forms.
 
     .. math:: \mathrm{chrF}_\beta = (1 + \beta^2)\, \frac{P R}{\beta^2 P + R}
@@ -136,7 +138,7 @@ def ter_tally(
 
 def ter(
     hypotheses: Sequence[str], references: References, *, lowercase: bool = True, normalized: bool = False
-) -> Score:
+) -> MetricResult:
     """Edits (insert, delete, substitute, move a block) for every hundred reference words: lower is better.
 
     Args:

@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from regard.evaluate.score import Score, signature
-from regard.evaluate.tally import Floats, Tally, share
+from regard.evaluate.metric_result import MetricResult, signature
+from regard.evaluate.tally import Floats, Tally, safe_ratio
 from regard.evaluate.texts import paired_texts, single_reference
 
 Slot = tuple[str, str]  # the slot's name, and its value in lower case
@@ -41,7 +41,7 @@ class SlotErrors(NamedTuple):
     @property
     def rate(self) -> float:
         """Errors per fact."""
-        return share(self.missing + self.wrong + self.repeated, self.slots)
+        return safe_ratio(self.missing + self.wrong + self.repeated, self.slots)
 
 
 def read_record(text: str) -> list[Slot]:
@@ -102,7 +102,7 @@ def slot_error_tally(
     rows = slot_errors(hypotheses, references, phrases=phrases, placeholder=placeholder)
 
     def value(summed: Floats) -> float:
-        return share(float(summed[:3].sum()), float(summed[3]))
+        return safe_ratio(float(summed[:3].sum()), float(summed[3]))
 
     how = signature(case="lc", match="longest", phrases=_count(phrases), placeholder=placeholder)
     return Tally.of("slot error rate", rows, value, how)
@@ -114,7 +114,7 @@ def slot_error_rate(
     *,
     phrases: Phrases | None = None,
     placeholder: str = "<{slot}>",
-) -> Score:
+) -> MetricResult:
     r"""Slot error rate of texts that were generated from records; lower is better, and it can exceed 1.
 
     .. math:: \mathrm{SER} = \frac{\text{missing} + \text{wrong} + \text{repeated}}{\text{facts in the records}}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from regard.evaluate.accuracy import label_pairs
 from regard.evaluate.class_metrics import ClassF1, class_f1, f1_of
-from regard.evaluate.score import Score, signature
+from regard.evaluate.metric_result import MetricResult, signature
 from regard.evaluate.tally import Floats, Tally
 from regard.evaluate.texts import References
 
@@ -57,7 +57,7 @@ def span_f1_tally(hypotheses: Sequence[str], references: References) -> Tally:
     return Tally.of("span F1", rows, _f1, signature(unit="span", average="micro", tags="conlleval"))
 
 
-def span_f1(hypotheses: Sequence[str], references: References) -> Score:
+def span_f1(hypotheses: Sequence[str], references: References) -> MetricResult:
     """F1 of chunks: found only where kind, first and last token are all right.
 
     Args:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from regard.evaluate.accuracy import ratio
-from regard.evaluate.score import Score, signature
+from regard.evaluate.metric_result import MetricResult, signature
 from regard.evaluate.tally import Tally
 from regard.evaluate.texts import References, paired_texts, reference_count, unknown
 
@@ -29,7 +29,7 @@ def bare_words(answer: str) -> list[str]:
 def span_match_tally(hypotheses: Sequence[str], references: References, *, version: str | float = "1.1") -> Tally:
     """Right or wrong for every answer, for `squad_exact` and for the bootstrap."""
     version, grouped = _compared("squad_exact", hypotheses, references, version)
-    rows = [(float(same(answer, group)), 1.0) for answer, group in zip(hypotheses, grouped, strict=True)]
+    rows = [(float(same_words(answer, group)), 1.0) for answer, group in zip(hypotheses, grouped, strict=True)]
     return Tally.of("SQuAD exact match", rows, ratio, _signature(grouped, version))
 
 
@@ -43,7 +43,7 @@ def span_overlap_tally(hypotheses: Sequence[str], references: References, *, ver
     return Tally.of("SQuAD F1", rows, ratio, _signature(grouped, version))
 
 
-def squad_exact(hypotheses: Sequence[str], references: References, *, version: str = "1.1") -> Score:
+def squad_exact(hypotheses: Sequence[str], references: References, *, version: str = "1.1") -> MetricResult:
     """The share of answers whose words are those of a reference, case, punctuation and articles aside.
 
     Both versions of SQuAD's evaluation lower-case, drop ASCII punctuation and articles, and compare words. They differ
@@ -65,7 +65,7 @@ def squad_exact(hypotheses: Sequence[str], references: References, *, version: s
     return span_match_tally(hypotheses, references, version=version).score()
 
 
-def squad_f1(hypotheses: Sequence[str], references: References, *, version: str = "1.1") -> Score:
+def squad_f1(hypotheses: Sequence[str], references: References, *, version: str = "1.1") -> MetricResult:
     """The mean over answers of the F1 of their words with the nearest reference, case, punctuation and articles aside.
 
     Args:
@@ -82,7 +82,7 @@ def squad_f1(hypotheses: Sequence[str], references: References, *, version: str 
     return span_overlap_tally(hypotheses, references, version=version).score()
 
 
-def same(answer: str, references: Sequence[str]) -> bool:
+def same_words(answer: str, references: Sequence[str]) -> bool:
     """Return whether the words of an answer are those of a reference."""
     return bare_words(answer) in [bare_words(right) for right in references]
 

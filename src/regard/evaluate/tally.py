@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from regard.evaluate.score import Score
+from regard.evaluate.metric_result import MetricResult
 
 if TYPE_CHECKING:  # numpy takes a tenth of a second to import, and recipes are checked by the names of metrics alone
     import numpy as np
@@ -26,7 +26,7 @@ class Tally:
         name: of the metric, as it is printed.
         rows: [N, K], the K counts of each of N sentences.
         value: from the summed counts [K] to the metric.
-        signature: see `Score`.
+        signature: see `MetricResult`.
 
     >>> import numpy as np
     >>> errors = Tally("WER", np.array([[1.0, 4.0], [0.0, 6.0]]), lambda s: s[0] / s[1], "unit:word")
@@ -51,15 +51,15 @@ class Tally:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def score(self) -> Score:
+    def score(self) -> MetricResult:
         """The metric of the whole corpus."""
-        return Score(self.name, float(self.value(self.rows.sum(0))), self.signature, len(self))
+        return MetricResult(self.name, float(self.value(self.rows.sum(0))), self.signature, len(self))
 
     def resampled(self, picks: NDArray[np.int64]) -> float:
         """The metric of the corpus made of these sentences, some of them more than once: picks [M]."""
         return float(self.value(self.rows[picks].sum(0)))
 
 
-def share(part: float, whole: float) -> float:
+def safe_ratio(part: float, whole: float) -> float:
     """part / whole, and 0 where there is nothing."""
     return float(part / whole) if whole else 0.0

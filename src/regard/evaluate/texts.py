@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-from regard.evaluate.score import signature
+from regard.evaluate.metric_result import signature
 
 References = Sequence[str] | Sequence[Sequence[str]]
 

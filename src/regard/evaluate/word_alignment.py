@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 
-class Matched(NamedTuple):
+class WordMatches(NamedTuple):
     """An alignment: `links` (hypothesis position, reference position, stage), and the number of `chunks`."""
 
     links: tuple[tuple[int, int, str], ...]
@@ -100,7 +100,7 @@ def align_words(
     stem: Callable[[str], str] | None = None,
     senses: Callable[[str], Collection[str]] | None = None,
     beam: int = 64,
-) -> Matched:
+) -> WordMatches:
     """Links the words of two sentences one to one: equal words first, then equal stems, then synonyms.
 
     Each stage makes as many links as it can with what the stages before it left. Among all alignments that do so, one
@@ -133,7 +133,7 @@ def align_words(
                     best[key] = grown
         paths = sorted(best.values(), key=_promise)[:beam]
     chosen = min(paths, key=lambda path: (-len(path.links), path.chunks))
-    return Matched(chosen.links, chosen.chunks)
+    return WordMatches(chosen.links, chosen.chunks)
 
 
 def _promise(path: _Path) -> float:

@@ -1,19 +1,19 @@
 """Captures of attention, and whether it explains: importance of words, other weights, erasure."""
 
 from regard.explain.agreement import divergence, kendall, overlap, variation
-from regard.explain.capture import Seen, capture
+from regard.explain.capture import Captured, capture
 from regard.explain.erasure import erasure
 from regard.explain.importance import gradient, input_gradient, integrated_gradients, leave_one_out
 from regard.explain.interventions import adversary, permuted, uniform
 from regard.explain.rollout import flow, rollout, weighted_norms
 from regard.explain.study import Study, study
-from regard.explain.subject import Subject, Texts
+from regard.explain.subject import Subject, SubjectBatch
 
 __all__ = [
-    "Seen",
+    "Captured",
     "Study",
     "Subject",
-    "Texts",
+    "SubjectBatch",
     "adversary",
     "capture",
     "divergence",

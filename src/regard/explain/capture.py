@@ -11,12 +11,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.explain.foreign import watched
-from regard.nn.reader import Watched
+from regard.explain.foreign_models import watch_attention
+from regard.nn.attention_module import CapturableModule
 from regard.ops.weights import Index, Weights
 
 
-class Seen(Mapping[str, list[Weights]]):
+class Captured(Mapping[str, list[Weights]]):
     """Captured attention: for the name of each chosen module, the weights of each of its calls.
 
     `seen["decoder.cross"][0].entropy()` is of the first call; `seen.weights("decoder.cross")` joins all calls, as
@@ -70,7 +70,7 @@ def capture(
     heads: Index = None,
     rows: Index = None,
     grad: bool = False,
-) -> Iterator[Seen]:
+) -> Iterator[Captured]:
     """Gather attention weights from inside any model, without changing what it computes or which path it takes.
 
     The weights are rebuilt beside the computation, for the chosen heads and rows only, so that one head of a long
@@ -99,12 +99,12 @@ def capture(
     >>> seen.weights("1").shape
     torch.Size([1, 1, 2, 5])
     """
-    if not any(isinstance(module, Watched) for module in model.modules()):
+    if not any(isinstance(module, CapturableModule) for module in model.modules()):
         with _foreign(model, names, layers, heads=heads, rows=rows, grad=grad) as found:
             yield found
         return
     chosen = _choose(model, names, layers)
-    seen = Seen(list(chosen))
+    seen = Captured(list(chosen))
     handles = [
         module.watch(partial(_keep, name=name, seen=seen, heads=heads, rows=rows, grad=grad))
         for name, module in chosen.items()
@@ -125,16 +125,16 @@ def _foreign(
     heads: Index,
     rows: Index,
     grad: bool,
-) -> Iterator[Seen]:
+) -> Iterator[Captured]:
     """Gather the weights of a model that is not made of `regard.nn`."""
-    every = Seen(())
+    every = Captured(())
 
     def keep(name: str, weights: Tensor) -> None:
         every.add(name, ())
         _keep(Weights.of(weights), name=name, seen=every, heads=heads, rows=rows, grad=grad)
 
-    seen = Seen(())
-    with watched(model, keep, grad=grad):
+    seen = Captured(())
+    with watch_attention(model, keep, grad=grad):
         yield seen
     if not every:
         raise ValueError(
@@ -145,7 +145,7 @@ def _foreign(
         seen.add(name, every[name])
 
 
-def _keep(read: Weights, *, name: str, seen: Seen, heads: Index, rows: Index, grad: bool) -> None:
+def _keep(read: Weights, *, name: str, seen: Captured, heads: Index, rows: Index, grad: bool) -> None:
     with nullcontext() if grad else torch.no_grad():
         try:
             seen[name].append(read.pick(heads=heads, rows=rows))
@@ -158,8 +158,8 @@ def _keep(read: Weights, *, name: str, seen: Seen, heads: Index, rows: Index, gr
 
 def _choose(
     model: nn.Module, names: str | Sequence[str] | None, layers: int | Sequence[int] | None
-) -> dict[str, Watched]:
-    every = {name: module for name, module in model.named_modules() if isinstance(module, Watched)}
+) -> dict[str, CapturableModule]:
+    every = {name: module for name, module in model.named_modules() if isinstance(module, CapturableModule)}
     return {name: every[name] for name in _fitting(every, names, layers)}
 
 

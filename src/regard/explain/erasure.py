@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.explain.agreement import largest
 from regard.explain.importance import answers
-from regard.explain.subject import Subject, Texts
+from regard.explain.subject import Subject, SubjectBatch
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)
 """Parts of a text that are erased, as in ERASER."""
@@ -28,7 +28,7 @@ class Erasure(NamedTuple):
     sufficiency: Tensor
 
 
-def erasure(subject: Subject, texts: Texts, scores: Tensor, shares: Sequence[float] = SHARES) -> Erasure:
+def erasure(subject: Subject, texts: SubjectBatch, scores: Tensor, shares: Sequence[float] = SHARES) -> Erasure:
     """Erase the words with the largest `scores` [B, T], and the others.
 
     At least one word is erased, and at least one is left of a text that has two.

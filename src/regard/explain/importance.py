@@ -5,20 +5,20 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.explain.subject import Subject, Texts, embedded
+from regard.explain.subject import Subject, SubjectBatch, replace_embeddings
 
 STEPS = 32
 """Points between the zero vector and the embeddings, for integrated gradients."""
 _TOGETHER = 512  # changed texts in a batch
 
 
-def answers(subject: Subject, texts: Texts) -> Tensor:
+def answers(subject: Subject, texts: SubjectBatch) -> Tensor:
     """The likeliest answer of each text, [B]."""
     with torch.no_grad():
         return subject.probabilities(texts).argmax(1)
 
 
-def gradient(subject: Subject, texts: Texts, *, detach: bool = True) -> Tensor:
+def gradient(subject: Subject, texts: SubjectBatch, *, detach: bool = True) -> Tensor:
     """Length of the gradient of the answer's probability by each embedding, [B, T]: ‖∂p/∂x_t‖.
 
     Args:
@@ -31,7 +31,7 @@ def gradient(subject: Subject, texts: Texts, *, detach: bool = True) -> Tensor:
     return slopes.square().sum(2).sqrt()
 
 
-def input_gradient(subject: Subject, texts: Texts, *, detach: bool = True) -> Tensor:
+def input_gradient(subject: Subject, texts: SubjectBatch, *, detach: bool = True) -> Tensor:
     r"""Input times gradient, the measure of Jain & Wallace 2019: |Σ_d ∂p/∂x_td · x_td|, [B, T].
 
     It is the gradient by the one-hot vector of the word. Arguments as in `gradient`.
@@ -40,7 +40,7 @@ def input_gradient(subject: Subject, texts: Texts, *, detach: bool = True) -> Te
     return (embeddings * slopes).sum(2).abs()
 
 
-def integrated_gradients(subject: Subject, texts: Texts, *, steps: int = STEPS) -> Tensor:
+def integrated_gradients(subject: Subject, texts: SubjectBatch, *, steps: int = STEPS) -> Tensor:
     r"""Integrated gradients from zero vectors, [B, T].
 
     .. math:: \Bigl|\sum_d x_{td} \int_0^1 \frac{\partial p(\alpha x)}{\partial x_{td}} d\alpha\Bigr|
@@ -52,7 +52,7 @@ def integrated_gradients(subject: Subject, texts: Texts, *, steps: int = STEPS) 
     return _integrated(subject, texts, steps).abs()
 
 
-def leave_one_out(subject: Subject, texts: Texts) -> Tensor:
+def leave_one_out(subject: Subject, texts: SubjectBatch) -> Tensor:
     """Mean change of the probabilities when a word is deleted, [B, T]; the words behind it move up."""
     batch, size = texts.ids.shape
     with torch.no_grad():
@@ -66,13 +66,13 @@ def leave_one_out(subject: Subject, texts: Texts) -> Tensor:
     return changes
 
 
-def attention(subject: Subject, texts: Texts) -> Tensor:
+def attention(subject: Subject, texts: SubjectBatch) -> Tensor:
     """Attention weights, [B, T]; the mean where a text is read several times."""
     with torch.no_grad():
         return subject.weights(texts)
 
 
-def chance(subject: Subject, texts: Texts, *, seed: int = 0) -> Tensor:
+def chance(subject: Subject, texts: SubjectBatch, *, seed: int = 0) -> Tensor:
     """Random numbers, [B, T]: the control that every other measure is held against."""
     generator = torch.Generator().manual_seed(seed)
     return torch.rand(texts.ids.shape, generator=generator).to(texts.ids.device)
@@ -89,7 +89,7 @@ MEASURES = {
 """Measures by name, as reports call them."""
 
 
-def _integrated(subject: Subject, texts: Texts, steps: int) -> Tensor:
+def _integrated(subject: Subject, texts: SubjectBatch, steps: int) -> Tensor:
     """The same with its sign."""
     chosen = answers(subject, texts)
     total: Tensor | None = None
@@ -102,7 +102,7 @@ def _integrated(subject: Subject, texts: Texts, steps: int) -> Tensor:
 
 
 def _slopes(
-    subject: Subject, texts: Texts, *, detach: bool, scale: float = 1.0, chosen: Tensor | None = None
+    subject: Subject, texts: SubjectBatch, *, detach: bool, scale: float = 1.0, chosen: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """Embeddings [B, T, C], and the gradients of the probability of the chosen answer at `scale` times them."""
     chosen = answers(subject, texts) if chosen is None else chosen
@@ -114,7 +114,7 @@ def _slopes(
         return put
 
     cudnn = torch.backends.cudnn.flags(enabled=False)  # whose recurrent layers have no gradient in evaluation mode
-    with cudnn, torch.enable_grad(), embedded(subject.embedding, change):
+    with cudnn, torch.enable_grad(), replace_embeddings(subject.embedding, change):
         encoded = subject.encode(texts)
         weights = subject.attend(encoded)
         found = subject.answer(encoded, weights.detach() if detach else weights)

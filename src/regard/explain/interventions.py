@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from regard.explain.agreement import divergence, variation
-from regard.explain.subject import Subject, Texts
+from regard.explain.subject import Subject, SubjectBatch
 
 
-def uniform(subject: Subject, texts: Texts) -> Tensor:
+def uniform(subject: Subject, texts: SubjectBatch) -> Tensor:
     """Change of the answer, as a total variation distance [B], with equal weights of all words."""
     with torch.no_grad():
         encoded = subject.encode(texts)
@@ -21,7 +21,7 @@ def uniform(subject: Subject, texts: Texts) -> Tensor:
         return variation(subject.answer(encoded, weights), even)
 
 
-def permuted(subject: Subject, texts: Texts, *, draws: int = 100, seed: int = 0) -> Tensor:
+def permuted(subject: Subject, texts: SubjectBatch, *, draws: int = 100, seed: int = 0) -> Tensor:
     """Median change of the answer [B], as a total variation distance, over random permutations of the weights.
 
     Jain & Wallace 2019, algorithm 2.
@@ -57,7 +57,7 @@ class Adversary(NamedTuple):
 
 def adversary(
     subject: Subject,
-    texts: Texts,
+    texts: SubjectBatch,
     *,
     starts: int = 5,
     steps: int = 500,

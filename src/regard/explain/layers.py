@@ -9,15 +9,15 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from regard.explain.capture import Seen
-from regard.explain.panel import Heads
+from regard.explain.capture import Captured
+from regard.explain.panel import HeadsPanel
 
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.|$)|^\d+(?=\.|$)")
 
 
-def groups(
-    seen: Seen, rows: Sequence[str] = (), columns: Sequence[str] | None = None, *, batch: int = 0
-) -> list[Heads]:
+def panels_by_kind(
+    seen: Captured, rows: Sequence[str] = (), columns: Sequence[str] | None = None, *, batch: int = 0
+) -> list[HeadsPanel]:
     """Return a panel for each kind of attention: modules whose names differ in their numbers are its layers.
 
     Args:
@@ -36,12 +36,12 @@ def groups(
     return [_panel(pattern, layers, rows, columns) for (pattern, _), layers in found.items()]
 
 
-def _panel(pattern: str, layers: dict[str, Tensor], rows: Sequence[str], columns: Sequence[str] | None) -> Heads:
+def _panel(pattern: str, layers: dict[str, Tensor], rows: Sequence[str], columns: Sequence[str] | None) -> HeadsPanel:
     weights = torch.stack(list(layers.values()))
     kind = kind_of(pattern, weights)
     down, along = _names(pattern, kind, weights, rows, columns)
     told = {"self": "self-attention", "causal": "causal self-attention", "cross": "cross-attention"}[kind]
-    return Heads(
+    return HeadsPanel(
         f"{pattern.replace('.*', '').replace('*.', '') or 'attention'}: {told}",
         weights.mean((0, 1)),
         "query",

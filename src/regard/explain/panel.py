@@ -11,7 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from regard.explain.rows import Rows
+from regard.explain.lazy_rows import LazyRows
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Heads(Panel):
+class HeadsPanel(Panel):
     """Attention of all layers and heads between the same rows and columns; `values` is what a single map of it shows.
 
     Attributes:
@@ -59,7 +59,7 @@ class Heads(Panel):
 
 
 @dataclass(frozen=True)
-class MarkedText(Panel):
+class TextPanel(Panel):
     """A text in lines, with weights on its words and on whole lines: `values` [R, C] are those of the words.
 
     Values behind the last word of a line are zero.
@@ -74,7 +74,7 @@ class MarkedText(Panel):
 
 
 @dataclass(frozen=True)
-class Regions(Panel):
+class RegionsPanel(Panel):
     """Words over a picture: `values` [T, S] are the weights of S regions for each of T words, which `rows` names.
 
     Attributes:
@@ -87,7 +87,7 @@ class Regions(Panel):
 
 
 @dataclass(frozen=True)
-class GlimpsePath(Panel):
+class GlimpsePanel(Panel):
     """Path of a retina over a picture: `values` [T, 2] are x and y of each step in [-1, 1].
 
     Attributes:
@@ -104,7 +104,7 @@ class GlimpsePath(Panel):
 
 
 @dataclass(frozen=True)
-class Frames(Panel):
+class FramesPanel(Panel):
     """Symbols over a spectrogram: `values` [U, T'] are the weights of frames for each of U symbols.
 
     Attributes:
@@ -117,7 +117,7 @@ class Frames(Panel):
 
 
 @dataclass(frozen=True)
-class Network(Panel):
+class GraphPanel(Panel):
     """Nodes that read each other: drawn as lines between them, as thick as `values` [N, N], row reads column.
 
     Attributes:
@@ -130,7 +130,7 @@ class Network(Panel):
 
 
 @dataclass(frozen=True)
-class Streamed(Panel):
+class StreamedPanel(Panel):
     """A table too large for memory: its rows are made while it is drawn, and `values` stays empty.
 
     Attributes:
@@ -140,18 +140,20 @@ class Streamed(Panel):
     """
 
     values: Tensor = field(default_factory=lambda: torch.zeros(0, 0, device="cpu"))
-    source: Rows = field(default_factory=lambda: Rows((0, 0), lambda first, last: torch.zeros(0, 0, device="cpu")))
+    source: LazyRows = field(
+        default_factory=lambda: LazyRows((0, 0), lambda first, last: torch.zeros(0, 0, device="cpu"))
+    )
     full: float = 1.0
     signed: bool = False
 
 
 @dataclass(frozen=True)
-class Curves(Panel):
+class CurvesPanel(Panel):
     """Numbers over time: `values` [R, C] are R curves of C steps, such as the gates of a recurrent network."""
 
 
 @dataclass(frozen=True)
-class Parameters(Panel):
+class ParametersPanel(Panel):
     """Parts of a model: `values` [N, 1] are the numbers of parameters of its parts, `rows` their names.
 
     Names with dots in them are parts of parts: `encoder.layers.0.cross`.

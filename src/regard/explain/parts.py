@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from regard.explain.panel import Parameters
+from regard.explain.panel import ParametersPanel
 
 
-def parts(model: nn.Module, *, title: str = "") -> Parameters:
+def parts(model: nn.Module, *, title: str = "") -> ParametersPanel:
     """Return a part for each module with parameters of its own; shared parameters count where they stand first.
 
     >>> panel = parts(nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 2).requires_grad_(False)))
@@ -30,7 +30,7 @@ def parts(model: nn.Module, *, title: str = "") -> Parameters:
         shapes.append(", ".join(f"{key} {' × '.join(map(str, one.shape))}" for key, one in own))
     trained = round(sum(size * share for size, share in zip(sizes, shares, strict=True)))
     told = f"{sum(sizes):,} parameters, {'all' if trained == sum(sizes) else f'{trained:,}'} of them trained"
-    return Parameters(
+    return ParametersPanel(
         f"{title}: {told}" if title else told,
         torch.tensor(sizes, dtype=torch.float64, device="cpu").unsqueeze(1),
         rows=tuple(names),

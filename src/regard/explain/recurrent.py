@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from regard.explain.panel import Curves, Panel
+from regard.explain.panel import CurvesPanel, Panel
 
 _UNITS = 48
 """Units that a picture has room for; of more, those that change most."""
@@ -53,7 +53,7 @@ def state_panels(reads: Read, steps: Sequence[str]) -> list[Panel]:
     """
     panels: list[Panel] = []
     for name, (module, inputs, state) in reads.items():
-        for layer, found in enumerate(walked(module, inputs[:1], state)):
+        for layer, found in enumerate(recurrent_trace(module, inputs[:1], state)):
             number, backward = divmod(layer, 2 if module.bidirectional else 1)
             place = f"{name}: layer {number + 1}" + (", from the end" if backward else "")
             panels += _panels(place, found, tuple(steps))
@@ -68,7 +68,9 @@ def _panels(place: str, found: dict[str, Tensor], steps: tuple[str, ...]) -> lis
     panels: list[Panel] = []
     if gates:
         means = torch.stack([found[name][0].mean(-1) for name in gates])
-        panels.append(Curves(f"{place}: gates, mean of {hidden.shape[1]} units", means, "", "", tuple(gates), names))
+        panels.append(
+            CurvesPanel(f"{place}: gates, mean of {hidden.shape[1]} units", means, "", "", tuple(gates), names)
+        )
     for name in ("hidden state", "cell"):
         if name in found:
             units = tuple(f"unit {unit + 1}" for unit in kept.tolist())
@@ -78,7 +80,7 @@ def _panels(place: str, found: dict[str, Tensor], steps: tuple[str, ...]) -> lis
 
 
 @torch.no_grad()
-def walked(module: nn.RNNBase, inputs: Tensor, state: Any = None) -> list[dict[str, Tensor]]:
+def recurrent_trace(module: nn.RNNBase, inputs: Tensor, state: Any = None) -> list[dict[str, Tensor]]:
     """Return gates and states [B, T, D] of each layer, of each direction where there are two, the lowest first.
 
     Args:
@@ -88,7 +90,7 @@ def walked(module: nn.RNNBase, inputs: Tensor, state: Any = None) -> list[dict[s
 
     >>> layer = nn.LSTM(3, 5, batch_first=True)
     >>> x = torch.randn(1, 7, 3)
-    >>> torch.allclose(walked(layer, x)[0]["hidden state"], layer(x)[0], atol=1e-6)
+    >>> torch.allclose(recurrent_trace(layer, x)[0]["hidden state"], layer(x)[0], atol=1e-6)
     True
     """
     hidden, cell = state if isinstance(state, tuple) else (state, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from regard.explain.findings import findings
 from regard.explain.panel import Panel
-from regard.explain.study import PAIRS, SIGNIFICANT, Shown, Study
+from regard.explain.study import PAIRS, SIGNIFICANT, ExampleScores, Study
 
 
 def ranks_rows(study: Study) -> list[tuple[str, ...]]:
@@ -69,7 +69,7 @@ def markdown(study: Study, title: str, controls: tuple[list[tuple[str, str]], st
     return "\n\n".join(parts) + "\n"
 
 
-def panel(shown: Shown) -> Panel:
+def panel(shown: ExampleScores) -> Panel:
     """One text as a table of measures by words, each row divided by its largest."""
     return Panel(f"→ {shown.answer}", shown.scores, down="", along="", rows=shown.measures, columns=shown.words)
 

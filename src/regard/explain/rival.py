@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.explain.agreement import divergence, relative_entropy, variation
-from regard.explain.guided import RATE, Labelled
-from regard.explain.subject import Subject, Texts
+from regard.explain.guided_mlp import RATE, LabelledTexts
+from regard.explain.subject import Subject, SubjectBatch
 
 
 class Rivalry(NamedTuple):
@@ -29,7 +29,7 @@ def train_rival(
     model: Subject,
     rival: Subject,
     parameters: Iterable[nn.Parameter],
-    train: Labelled,
+    train: LabelledTexts,
     *,
     strength: float = 1e-3,
     epochs: int = 8,
@@ -63,14 +63,14 @@ def train_rival(
         optimizer.step()
 
 
-def rivalry(model: Subject, rival: Subject, texts: Texts) -> Rivalry:
+def rivalry(model: Subject, rival: Subject, texts: SubjectBatch) -> Rivalry:
     """Compare the answers and the weights of two models on texts."""
     with torch.no_grad():
         (one, weights), (other, looked) = _both(model, texts), _both(rival, texts)
     return Rivalry(float(variation(one, other).mean()), float(divergence(looked, weights).mean()))
 
 
-def _both(subject: Subject, texts: Texts) -> tuple[Tensor, Tensor]:
+def _both(subject: Subject, texts: SubjectBatch) -> tuple[Tensor, Tensor]:
     """Answers [B, K] and weights [B, N, T]."""
     encoded = subject.encode(texts)
     weights = subject.attend(encoded)

@@ -13,7 +13,7 @@ from regard.explain.agreement import kendall, overlap
 from regard.explain.erasure import SHARES, erasure
 from regard.explain.importance import MEASURES, answers
 from regard.explain.interventions import adversary, permuted, uniform
-from regard.explain.subject import Subject, Texts
+from regard.explain.subject import Subject, SubjectBatch
 
 PAIRS = (
     ("attention", "gradient"),
@@ -32,7 +32,7 @@ SIGNIFICANT = 0.05
 _TOGETHER = 256  # texts in a batch
 
 
-class Ranks(NamedTuple):
+class RankAgreement(NamedTuple):
     """Agreement of two measures over all texts.
 
     Attributes:
@@ -48,7 +48,7 @@ class Ranks(NamedTuple):
     overlap: float
 
 
-class Erased(NamedTuple):
+class ErasureMeans(NamedTuple):
     """Mean falls of the answer's probability over all shares of erased words.
 
     Attributes:
@@ -60,7 +60,7 @@ class Erased(NamedTuple):
     sufficiency: float
 
 
-class Shown(NamedTuple):
+class ExampleScores(NamedTuple):
     """One text with the scores of its words by each measure, [measures, T], each divided by its largest."""
 
     words: tuple[str, ...]
@@ -85,13 +85,13 @@ class Study:
     """
 
     texts: int
-    ranks: dict[tuple[str, str], Ranks]
-    erased: dict[str, Erased]
+    ranks: dict[tuple[str, str], RankAgreement]
+    erased: dict[str, ErasureMeans]
     uniform: Tensor
     permuted: Tensor
     distance: Tensor
     allowed: float
-    examples: tuple[Shown, ...] = ()
+    examples: tuple[ExampleScores, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The numbers, for a file."""
@@ -106,7 +106,7 @@ class Study:
 
 
 @dataclass
-class _Gathered:
+class _BatchResults:
     """Results of batches, to be joined."""
 
     pairs: dict[tuple[str, str], list[tuple[Tensor, Tensor, Tensor]]] = field(default_factory=dict)
@@ -144,11 +144,11 @@ def study(
     if not len(usable):
         raise ValueError("no text has two words, so there is nothing to rank")
     order = usable[texts.lengths[usable].argsort(stable=True)]
-    gathered = _Gathered()
+    gathered = _BatchResults()
     for rows in order.split(_TOGETHER):
         part = texts.rows(rows)
         size = int(part.lengths.max())
-        part = Texts(part.ids[:, :size], part.lengths, part.padding)
+        part = SubjectBatch(part.ids[:, :size], part.lengths, part.padding)
         _measure(subject, part, gathered, allowed=allowed, starts=starts, steps=steps, draws=draws)
         progress(len(rows))
     even, shuffled, distance = (torch.cat(parts) for parts in zip(*gathered.changes, strict=True))
@@ -160,21 +160,28 @@ def study(
         shuffled,
         distance,
         allowed,
-        tuple(shown(subject, inputs[int(index)]) for index in usable[:examples]),
+        tuple(example_scores(subject, inputs[int(index)]) for index in usable[:examples]),
     )
 
 
-def shown(subject: Subject, given: str) -> Shown:
+def example_scores(subject: Subject, given: str) -> ExampleScores:
     """Scores of one text by all measures but chance."""
     texts = subject.read([given])
     names = tuple(name for name in MEASURES if name != "random")
     scores = torch.cat([MEASURES[name](subject, texts) for name in names])  # [measures, T]
     scores = scores / scores.amax(1, keepdim=True).clamp(min=1e-12)
-    return Shown(tuple(subject.words(given)), subject.names[int(answers(subject, texts))], names, scores)
+    return ExampleScores(tuple(subject.words(given)), subject.names[int(answers(subject, texts))], names, scores)
 
 
 def _measure(
-    subject: Subject, texts: Texts, gathered: _Gathered, *, allowed: float, starts: int, steps: int, draws: int
+    subject: Subject,
+    texts: SubjectBatch,
+    gathered: _BatchResults,
+    *,
+    allowed: float,
+    starts: int,
+    steps: int,
+    draws: int,
 ) -> None:
     """Add the results of a batch."""
     scores = {name: measure(subject, texts) for name, measure in MEASURES.items()}
@@ -190,16 +197,16 @@ def _measure(
     gathered.changes.append(changes)
 
 
-def _ranks(found: list[tuple[Tensor, Tensor, Tensor]]) -> Ranks:
+def _ranks(found: list[tuple[Tensor, Tensor, Tensor]]) -> RankAgreement:
     tau, p, shared = (torch.cat(parts) for parts in zip(*found, strict=True))
     known = ~tau.isnan()
     tau, p = tau[known], p[known]
     if not len(tau):
-        return Ranks(float("nan"), float("nan"), float("nan"), float(shared.mean()))
+        return RankAgreement(float("nan"), float("nan"), float("nan"), float(shared.mean()))
     significant = float((p < SIGNIFICANT).float().mean())
-    return Ranks(float(tau.mean()), float(tau.std(correction=0)), significant, float(shared.mean()))
+    return RankAgreement(float(tau.mean()), float(tau.std(correction=0)), significant, float(shared.mean()))
 
 
-def _erased(found: list[tuple[Tensor, Tensor]]) -> Erased:
+def _erased(found: list[tuple[Tensor, Tensor]]) -> ErasureMeans:
     without, alone = (torch.cat(parts) for parts in zip(*found, strict=True))
-    return Erased(float(without.mean()), float(alone.mean()))
+    return ErasureMeans(float(without.mean()), float(alone.mean()))

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 
-class Texts(NamedTuple):
+class SubjectBatch(NamedTuple):
     """A batch of texts.
 
     Attributes:
@@ -29,22 +29,22 @@ class Texts(NamedTuple):
         """[B, T], True at words."""
         return torch.arange(self.ids.shape[1], device=self.ids.device) < self.lengths.unsqueeze(1)
 
-    def keep(self, chosen: Tensor) -> Texts:
+    def keep(self, chosen: Tensor) -> SubjectBatch:
         """The texts with the `chosen` [B, T] words alone, moved together.
 
-        >>> Texts(torch.tensor([[5, 6, 7]]), torch.tensor([3])).keep(torch.tensor([[True, False, True]]))
-        Texts(ids=tensor([[5, 7, 0]]), lengths=tensor([2]), padding=0)
+        >>> SubjectBatch(torch.tensor([[5, 6, 7]]), torch.tensor([3])).keep(torch.tensor([[True, False, True]]))
+        SubjectBatch(ids=tensor([[5, 7, 0]]), lengths=tensor([2]), padding=0)
         """
         chosen = chosen & self.inside
         order = (~chosen).long().sort(dim=1, stable=True).indices
         lengths = chosen.sum(1)
         ids = self.ids.gather(1, order)
         behind = torch.arange(ids.shape[1], device=ids.device) >= lengths.unsqueeze(1)
-        return Texts(ids.masked_fill(behind, self.padding), lengths, self.padding)
+        return SubjectBatch(ids.masked_fill(behind, self.padding), lengths, self.padding)
 
-    def rows(self, index: Tensor) -> Texts:
+    def rows(self, index: Tensor) -> SubjectBatch:
         """Some of the texts, also more than once."""
-        return Texts(self.ids[index], self.lengths[index], self.padding)
+        return SubjectBatch(self.ids[index], self.lengths[index], self.padding)
 
 
 @dataclass(frozen=True)
@@ -69,26 +69,26 @@ class Subject:
     """
 
     embedding: nn.Module
-    encode: Callable[[Texts], Any]
+    encode: Callable[[SubjectBatch], Any]
     attend: Callable[[Any], Tensor]
     answer: Callable[[Any, Tensor], Tensor]
     repeat: Callable[[Any, Tensor], Any]
-    read: Callable[[Sequence[str]], Texts]
+    read: Callable[[Sequence[str]], SubjectBatch]
     words: Callable[[str], list[str]]
     names: tuple[str, ...]
 
-    def probabilities(self, texts: Texts) -> Tensor:
+    def probabilities(self, texts: SubjectBatch) -> Tensor:
         """Probabilities of the answers, [B, K]."""
         encoded = self.encode(texts)
         return self.answer(encoded, self.attend(encoded))
 
-    def weights(self, texts: Texts) -> Tensor:
+    def weights(self, texts: SubjectBatch) -> Tensor:
         """Mean weights over the words, [B, T]."""
         return self.attend(self.encode(texts)).mean(1)
 
 
 @contextmanager
-def embedded(module: nn.Module, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
+def replace_embeddings(module: nn.Module, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
     """Let a module embed by `change` of its embeddings, to look at them or to put others in their place."""
     handle = module.register_forward_hook(lambda _module, _inputs, output: change(output))
     try:

@@ -1,6 +1,6 @@
 """Masks: the keys that each query may attend to."""
 
-from regard.masks.mask import Blocks, Mask, Spans
+from regard.masks.mask import Mask, MaskBlocks, MaskSpans
 from regard.masks.node import MaskShapeError, Shape
 
-__all__ = ["Blocks", "Mask", "MaskShapeError", "Shape", "Spans"]
+__all__ = ["Mask", "MaskBlocks", "MaskShapeError", "MaskSpans", "Shape"]

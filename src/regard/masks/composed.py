@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.masks.leaves import Dense, Window
-from regard.masks.node import Edges, Grid, Node, Shape
+from regard.masks.node import BlockEdges, Grid, Node, Shape
 
 
 class Pair(Node):
@@ -46,7 +46,7 @@ class Pair(Node):
         left, right = (side.allowed(grid) for side in self._sides)
         return self.join(left, right)
 
-    def bounds(self, edges: Edges) -> tuple[Tensor, Tensor]:
+    def bounds(self, edges: BlockEdges) -> tuple[Tensor, Tensor]:
         (some_left, every_left), (some_right, every_right) = (side.bounds(edges) for side in self._sides)
         return self.join(some_left, some_right), self.join(every_left, every_right)
 
@@ -91,7 +91,7 @@ class Both(Pair):
         return left if right is None else right if left is None else torch.minimum(left, right)
 
 
-def both(left: Node, right: Node) -> Node:
+def intersection(left: Node, right: Node) -> Node:
     """Intersection in as few parts as possible: a memory that grows step by step keeps a mask of one size."""
     parts: list[Node] = []
     for part in (*conjuncts(left), *conjuncts(right)):
@@ -146,7 +146,7 @@ class Not(Node):
     def allowed(self, grid: Grid) -> Tensor:
         return ~self.inner.allowed(grid)
 
-    def bounds(self, edges: Edges) -> tuple[Tensor, Tensor]:
+    def bounds(self, edges: BlockEdges) -> tuple[Tensor, Tensor]:
         some, every = self.inner.bounds(edges)
         return ~every, ~some
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.masks.node import Edges, Grid, MaskShapeError, Node, Shape
+from regard.masks.node import BlockEdges, Grid, MaskShapeError, Node, Shape
 
 Comparison = Callable[[Tensor, Tensor], Tensor]
 
@@ -64,7 +64,7 @@ class Padding(Node):
             self._asked, self._answer = asked, compare(grid.cols, self._lengths.view(-1, 1, 1, 1))
         return self._answer
 
-    def bounds(self, edges: Edges) -> tuple[Tensor, Tensor]:
+    def bounds(self, edges: BlockEdges) -> tuple[Tensor, Tensor]:
         lengths = self._lengths[:, None, None, None]
         return edges.first_key < lengths, edges.last_key < lengths
 
@@ -134,7 +134,7 @@ class Window(Node):
             inside = inside & (grid.cols > last - self._width)
         return inside[None, None]
 
-    def bounds(self, edges: Edges) -> tuple[Tensor, Tensor]:
+    def bounds(self, edges: BlockEdges) -> tuple[Tensor, Tensor]:
         first, last = edges.first_place + self._ahead, edges.last_place + self._ahead
         some, every = edges.first_key <= last, edges.last_key <= first
         if self._width is not None:
@@ -205,7 +205,7 @@ class Dense(Node):
             pairs = pairs.index_select(3, grid.some_cols)
         return pairs
 
-    def bounds(self, edges: Edges) -> tuple[Tensor, Tensor]:
+    def bounds(self, edges: BlockEdges) -> tuple[Tensor, Tensor]:
         _, _, queries, keys = edges.shape
         height, width = edges.block
         pairs = self._pairs.expand(-1, -1, queries, keys)

@@ -18,13 +18,13 @@ import torch
 from torch import Tensor
 
 from regard.cuda_capture import is_recording
-from regard.masks.composed import Either, Not, both, conjuncts
+from regard.masks.composed import Either, Not, conjuncts, intersection
 from regard.masks.leaves import Dense, Padding, Window
-from regard.masks.node import Edges, Grid, MaskShapeError, Node, Shape
+from regard.masks.node import BlockEdges, Grid, MaskShapeError, Node, Shape
 from regard.memo import Memo
 
 
-class Blocks(NamedTuple):
+class MaskBlocks(NamedTuple):
     """Blocks of `block[0]` queries by `block[1]` keys under a mask, as booleans [B or 1, H or 1, t, s].
 
     Both are safe, not always sharp: a block of a composed mask may be left to the pairwise mask although it turns out
@@ -39,7 +39,7 @@ class Blocks(NamedTuple):
     full: Tensor
 
 
-class Spans(NamedTuple):
+class MaskSpans(NamedTuple):
     """A mask taken apart for a kernel: what arithmetic decides, and the rest. A pair must pass all of it.
 
     Attributes:
@@ -144,7 +144,7 @@ class Mask(Memo):
 
     def __and__(self, other: Mask) -> Mask:
         Mask.check(other)
-        return Mask(both(self._node, other._node))
+        return Mask(intersection(self._node, other._node))
 
     def __or__(self, other: Mask) -> Mask:
         Mask.check(other)
@@ -185,7 +185,7 @@ class Mask(Memo):
         self._node.check(shape)
         return self._node.to(device).forbidden(Grid(shape, device))
 
-    def blocks(self, shape: Shape, block: tuple[int, int], *, device: torch.device | None = None) -> Blocks:
+    def blocks(self, shape: Shape, block: tuple[int, int], *, device: torch.device | None = None) -> MaskBlocks:
         """Return the blocks of `block[0]` queries by `block[1]` keys that are ruled out, and those that are full."""
         self._node.check(shape)
         _, _, queries, keys = shape
@@ -194,28 +194,28 @@ class Mask(Memo):
         col = torch.arange(0, keys, block[1], device=device).unsqueeze(0)
         last_row = (row + block[0]).clamp(max=queries) - 1
         last_col = (col + block[1]).clamp(max=keys) - 1
-        edges = Edges(shape, block, row + shift, last_row + shift, col, last_col)
+        edges = BlockEdges(shape, block, row + shift, last_row + shift, col, last_col)
         some, every = self._node.to(device).bounds(edges)
         size = (-1, -1, row.shape[0], col.shape[1])
-        return Blocks(~some.expand(size), every.expand(size))
+        return MaskBlocks(~some.expand(size), every.expand(size))
 
-    def spans(self, shape: Shape) -> Spans:
+    def spans(self, shape: Shape) -> MaskSpans:
         """The mask as lengths, a window around each query's position, and what neither can say.
 
         >>> mask = Mask.causal() & Mask.window(3, ahead=1) & Mask.of(torch.tensor([True, False]))
         >>> mask.spans((1, 1, 2, 2))
-        Spans(lengths=None, first=-2, last=0, rest=Mask.of(<1x1x1x2, 1 allowed>))
+        MaskSpans(lengths=None, first=-2, last=0, rest=Mask.of(<1x1x1x2, 1 allowed>))
         """
         self._node.check(shape)
         parts = conjuncts(self._node)
         lengths = [part.lengths(shape[0], shape[3]) for part in parts if isinstance(part, Padding)]
         windows = [part for part in parts if isinstance(part, Window)]
         others = [part for part in parts if not isinstance(part, Padding | Window)]
-        return Spans(
+        return MaskSpans(
             functools.reduce(torch.minimum, lengths) if lengths else None,
             max((part.first for part in windows if part.first is not None), default=None),
             min((part.last for part in windows), default=None),
-            Mask(functools.reduce(both, others)) if others else None,
+            Mask(functools.reduce(intersection, others)) if others else None,
         )
 
     def lengths(self, batch: int, keys: int) -> Tensor | None:

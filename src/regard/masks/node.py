@@ -51,7 +51,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Edges:
+class BlockEdges:
     """First and last (inclusive) query position and key index of each block: [t, 1] and [1, s]."""
 
     shape: Shape
@@ -81,7 +81,7 @@ class Node(abc.ABC):
         return ~self.allowed(grid)
 
     @abc.abstractmethod
-    def bounds(self, edges: Edges) -> tuple[Tensor, Tensor]:
+    def bounds(self, edges: BlockEdges) -> tuple[Tensor, Tensor]:
         """(some pair of the block may be attended, every pair may be): an upper and a lower bound."""
 
     @abc.abstractmethod

@@ -1,22 +1,22 @@
 """Whole models: encoders, decoders and what is built of them."""
 
-from regard.models.attending import Attending
+from regard.models.attention_config import AttentionConfig
 from regard.models.bahdanau import Bahdanau
 from regard.models.bert import Bert, BertEncoder
 from regard.models.bidirectional import Bidirectional
-from regard.models.build import brought, build
+from regard.models.build import build, system_model
 from regard.models.char_rnn import CharRNN, CharState
 from regard.models.conv_encoder import ConvEncoder
 from regard.models.copying import Copying
 from regard.models.decoder_state import DecoderState
 from regard.models.encoded import Encoded
-from regard.models.encoder import Encoder
-from regard.models.generator import Advanced, AttendingDecoder, EncoderDecoder, Feed, Generator
+from regard.models.generator import AttendingDecoder, DecoderOutput, EncoderDecoder, Generator, NextInput
 from regard.models.language_model import LanguageModel
 from regard.models.lstmn import LSTMNSeq2Seq
 from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.models.luong import Luong
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
+from regard.models.recurrent_encoder import RecurrentEncoder
 from regard.models.seq2seq import Seq2Seq
 from regard.models.simple_attention import SimpleAttention
 from regard.models.text_cnn import TextCNN
@@ -25,9 +25,8 @@ from regard.models.transformer_encoder import TransformerEncoder
 from regard.models.word_encoder import WordEncoder
 
 __all__ = [
-    "Advanced",
-    "Attending",
     "AttendingDecoder",
+    "AttentionConfig",
     "Bahdanau",
     "Bert",
     "BertEncoder",
@@ -36,17 +35,18 @@ __all__ = [
     "CharState",
     "ConvEncoder",
     "Copying",
+    "DecoderOutput",
     "DecoderState",
     "Encoded",
-    "Encoder",
     "EncoderDecoder",
-    "Feed",
     "Generator",
     "LSTMNEncoder",
     "LSTMNSeq2Seq",
     "LanguageModel",
     "Luong",
-    "Predicted",
+    "ModelOutput",
+    "NextInput",
+    "RecurrentEncoder",
     "Seq2Seq",
     "SimpleAttention",
     "TextCNN",
@@ -58,4 +58,4 @@ __all__ = [
     "build",
 ]
 
-__getattr__ = brought
+__getattr__ = system_model

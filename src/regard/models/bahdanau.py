@@ -9,15 +9,15 @@ from regard.arguments import EmbeddingScale, Share, Size, checked
 from regard.constraints import directions_attended, no_letters, readout_ties, two_directions_are_own
 from regard.cuda_capture import is_recording
 from regard.masks import Mask
-from regard.models.attending import Attender, Attending, Factory, attender
-from regard.models.attending_loop import loop_fits, unroll_in_loop
+from regard.models.attention_config import AttentionConfig, AttentionFactory, AttentionLike, build_attention
 from regard.models.bridge import first_state
+from regard.models.decoder_loop import loop_fits, unroll_in_loop
 from regard.models.decoder_state import DecoderState
-from regard.models.embeddings import Words, is_word, output_layer, word_counts
+from regard.models.embeddings import WordEmbeddings, is_word, output_layer, word_counts
 from regard.models.encoded import AnyEncoder, Encoded, width_of
-from regard.models.encoder import Encoder
-from regard.models.generator import Advanced, AttendingDecoder, Feed
-from regard.models.outputs import Predicted
+from regard.models.generator import AttendingDecoder, DecoderOutput, NextInput
+from regard.models.model_output import ModelOutput
+from regard.models.recurrent_encoder import RecurrentEncoder
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
@@ -41,7 +41,7 @@ class Bahdanau(AttendingDecoder[DecoderState]):
         bidirectional: for its own encoder, encode in both directions, as in the paper, each `hidden_dim` wide.
         readout_dim: width of t after the maxout; None for `embedding_dim`.
         attention: attention to the source: a score by name or all options in a recipe, here also a reader, or (query
-            width D, key width C) -> reader, see `Attending`; None for the additive score of width D in the paper.
+            width D, key width C) -> reader, see `AttentionConfig`; None for the additive score of width D in the paper.
         cells: recurrent cells of the layers, by kind or with all their arguments; the query is the state of the top
             layer.
         dropout: dropout of the embeddings, the states of its own encoder and t.
@@ -71,7 +71,7 @@ class Bahdanau(AttendingDecoder[DecoderState]):
         hidden_dim: Size = 512,
         bidirectional: bool = True,
         readout_dim: Size | None = None,
-        attention: Attender | Factory | None = None,
+        attention: AttentionLike | AttentionFactory | None = None,
         cells: Cells | CellKind = "gru",
         dropout: Share = 0.0,
         tied: bool = False,
@@ -81,7 +81,7 @@ class Bahdanau(AttendingDecoder[DecoderState]):
         super().__init__()
         own = isinstance(encoder, int)
         if isinstance(encoder, int):
-            encoder = Encoder(
+            encoder = RecurrentEncoder(
                 encoder,
                 embedding_dim=embedding_dim,
                 hidden_dim=2 * hidden_dim if bidirectional else hidden_dim,
@@ -92,8 +92,10 @@ class Bahdanau(AttendingDecoder[DecoderState]):
             )
         self.encoder = encoder
         source_dim = width_of(self, encoder)
-        self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)
-        self.attention, context = attender(attention, hidden_dim, source_dim, Attending(hidden_dim=hidden_dim))
+        self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)
+        self.attention, context = build_attention(
+            attention, hidden_dim, source_dim, AttentionConfig(hidden_dim=hidden_dim)
+        )
         self.layers = Recurrent(embedding_dim + context, hidden_dim, cells)
         summary = hidden_dim if own else source_dim
         self.bridge = nn.Linear(summary, self.layers.cells.num_layers * hidden_dim)
@@ -111,8 +113,8 @@ class Bahdanau(AttendingDecoder[DecoderState]):
         return self._start(self.encode(source, lengths).without_full_mask())
 
     def forward(
-        self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: Feed | None = None
-    ) -> Predicted:
+        self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: NextInput | None = None
+    ) -> ModelOutput:
         encoded = self.encode(source, source_lengths)
         predicted = self.unroll(target, self._start(encoded), feed)
         if self.fertility is None or predicted.attended is None:
@@ -122,7 +124,7 @@ class Bahdanau(AttendingDecoder[DecoderState]):
         loss = self.fertility(coverage, encoded.states, _fertile(source, encoded))
         return predicted._replace(extras={**predicted.extras, "fertility": loss})
 
-    def unroll(self, tokens: Tensor, state: DecoderState, feed: Feed | None = None) -> Predicted:
+    def unroll(self, tokens: Tensor, state: DecoderState, feed: NextInput | None = None) -> ModelOutput:
         if feed is None and tokens.shape[1] and is_recording() and loop_fits(self):
             return unroll_in_loop(self, tokens, state)
         return super().unroll(tokens, state, feed)
@@ -131,11 +133,11 @@ class Bahdanau(AttendingDecoder[DecoderState]):
         words: Tensor = self.words(tokens)
         return words
 
-    def advance(self, words: Tensor, state: DecoderState) -> Advanced[DecoderState]:
+    def advance(self, words: Tensor, state: DecoderState) -> DecoderOutput[DecoderState]:
         attended = state.shared.read(self.attention, state.layers.top.unsqueeze(1), state.read)
         new, layers = self.layers.step(torch.cat((words, attended.context), dim=-1).squeeze(1), state.layers)
         features = (new.unsqueeze(1), words, attended.context)
-        return Advanced(features, DecoderState(layers, state.memory, attended.state), attended)
+        return DecoderOutput(features, DecoderState(layers, state.memory, attended.state), attended)
 
     def output(self, *features: Tensor) -> Tensor:
         pairs: Tensor = self.readout(torch.cat(features, dim=-1))

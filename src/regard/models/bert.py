@@ -14,10 +14,10 @@ from regard.constraints import heads_divide, sentences_need_pooling
 from regard.masks import Mask
 from regard.models.embeddings import check_ids
 from regard.models.encoded import Encoded
-from regard.models.outputs import NOTHING, Predicted
-from regard.nn.positions import Learned
-from regard.nn.rnn import inside
-from regard.nn.transformer_layer import Blocks, TransformerLayer
+from regard.models.model_output import NOTHING, ModelOutput
+from regard.nn.positions import LearnedPositions
+from regard.nn.rnn import token_mask
+from regard.nn.transformer_layer import LayerConfig, TransformerLayer
 from regard.specials import BOS, EOS, FRAME, PAD
 
 SEGMENTS = 2
@@ -25,7 +25,7 @@ SEGMENTS = 2
 _SPREAD, _WIDTH = 0.02, 768
 
 
-class BertWords(nn.Module):
+class BertEmbeddings(nn.Module):
     r"""Words, places and segments summed, then LayerNorm and dropout.
 
     .. math:: x_t = \mathrm{norm}(E_{w_t} + P_t + S_{g_t})
@@ -40,10 +40,10 @@ class BertWords(nn.Module):
     Shapes: ids [B, T] -> [B, T, C]. Devlin et al. 2019, figure 2.
     """
 
-    def __init__(self, size: int, blocks: Blocks, *, max_length: int) -> None:
+    def __init__(self, size: int, blocks: LayerConfig, *, max_length: int) -> None:
         super().__init__()
         self.table = nn.Embedding(size, blocks.dim, padding_idx=PAD)
-        self.places = Learned(max_length, blocks.dim)
+        self.places = LearnedPositions(max_length, blocks.dim)
         self.segments = nn.Embedding(SEGMENTS, blocks.dim)
         self.norm = nn.LayerNorm(blocks.dim, eps=blocks.epsilon)
         self.dropout = nn.Dropout(blocks.dropout)
@@ -56,7 +56,7 @@ class BertWords(nn.Module):
 
 @checked(heads_divide)
 @dataclass(frozen=True, kw_only=True)
-class BertBlocks(Blocks):
+class BertLayerConfig(LayerConfig):
     """The layers of BERT.
 
     Attributes:
@@ -82,11 +82,11 @@ class BertEncoder(nn.Module):
     Shapes: source [B, S], lengths [B] -> `Encoded` with the states [B, S, C] of the text's own words, zero at padding,
     and the summary [B, C]. Two texts have `</s>` between them. Weights begin normal with the standard deviation
     0.02 √(768 / C): the paper's 0.02 at its width of 768; as small as that, a narrow model would not begin to learn.
-    Places begin as sinusoids of that deviation (see `Learned`).
+    Places begin as sinusoids of that deviation (see `LearnedPositions`).
 
     Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding".
 
-    >>> encoder = BertEncoder(11, Blocks(dim=6, num_heads=2, norm="post"), num_layers=2)
+    >>> encoder = BertEncoder(11, LayerConfig(dim=6, num_heads=2, norm="post"), num_layers=2)
     >>> encoded = encoder(torch.full((2, 7), 5), torch.tensor([7, 4]))
     >>> encoded.states.shape, encoded.summary.shape, encoded.states[1, 4:].abs().sum().item()
     (torch.Size([2, 7, 6]), torch.Size([2, 6]), 0.0)
@@ -96,7 +96,7 @@ class BertEncoder(nn.Module):
     def __init__(
         self,
         size: int,
-        blocks: BertBlocks | Blocks | None = None,
+        blocks: BertLayerConfig | LayerConfig | None = None,
         *,
         num_layers: Size = 12,
         max_length: Size = 512,
@@ -104,19 +104,19 @@ class BertEncoder(nn.Module):
     ) -> None:
         super().__init__()
         if blocks is None:
-            blocks = BertBlocks(dim=768, num_heads=12)
+            blocks = BertLayerConfig(dim=768, num_heads=12)
         if blocks.norm != "post":
             raise ValueError(f"BertEncoder: BERT's norm is post; got {blocks.norm!r}")
         self.output_dim = blocks.dim
         self.blocks = blocks
-        self.words = BertWords(size, blocks, max_length=max_length)
+        self.words = BertEmbeddings(size, blocks, max_length=max_length)
         self.layers = nn.ModuleList(TransformerLayer(blocks) for _ in range(num_layers))
         self.pool_map = nn.Linear(blocks.dim, blocks.dim) if pooled else None
-        begin(self, blocks.dim)
+        init_bert_weights(self, blocks.dim)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
         """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
-        ids, ends = framed(check_ids(self, source), lengths)
+        ids, ends = add_special_tokens(check_ids(self, source), lengths)
         mask = None if ends is None else Mask.padding(ends)
         states: Tensor = self.words(ids)
         for layer in self.layers:
@@ -125,7 +125,7 @@ class BertEncoder(nn.Module):
         if lengths is None:
             return Encoded(own, self._summary(states[:, 0]), None)
         words = lengths.to(own.device)
-        own = own.masked_fill(~inside(words, source.shape[1]).unsqueeze(2), 0.0)
+        own = own.masked_fill(~token_mask(words, source.shape[1]).unsqueeze(2), 0.0)
         return Encoded(own, self._summary(states[:, 0]), Mask.padding(words))
 
     def _summary(self, first: Tensor) -> Tensor:
@@ -148,7 +148,7 @@ class Bert(nn.Module):
 
     Devlin et al. 2019, section 3.1.
 
-    >>> model = Bert(BertEncoder(11, Blocks(dim=6, num_heads=2, norm="post"), num_layers=1))
+    >>> model = Bert(BertEncoder(11, LayerConfig(dim=6, num_heads=2, norm="post"), num_layers=1))
     >>> text = torch.tensor([[5, 4, 7], [4, 8, 0]])                       # 4 is the mask
     >>> model(text, torch.tensor([3, 2])).logits.shape, model(text, torch.tensor([3, 2]), text == 4).logits.shape
     (torch.Size([2, 3, 11]), torch.Size([2, 11]))
@@ -167,22 +167,22 @@ class Bert(nn.Module):
         self.next_map = nn.Linear(width, 2) if next_sentence else None
         for part in (self.word_map, self.output_map, self.next_map):
             if part is not None:
-                begin(part, width)
+                init_bert_weights(part, width)
         self.output_map.weight = encoder.words.table.weight
 
-    def forward(self, text: Tensor, lengths: Tensor | None = None, chosen: Tensor | None = None) -> Predicted:
+    def forward(self, text: Tensor, lengths: Tensor | None = None, chosen: Tensor | None = None) -> ModelOutput:
         """Words [B, T] of true `lengths` [B] -> logits [B, T, V]; of those `chosen` [B, T] alone, N in all, [N, V]."""
         encoded: Encoded = self.encoder(text, lengths)
         states = encoded.states if chosen is None else encoded.states[chosen]
         logits: Tensor = self.output_map(self.word_norm(F.gelu(self.word_map(states))))
         extras = NOTHING if self.next_map is None else {"next": self.next_map(encoded.summary)}
-        return Predicted(logits, extras=extras)
+        return ModelOutput(logits, extras=extras)
 
 
-def framed(source: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
+def add_special_tokens(source: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """`<s>` before each text and `</s>` behind it.
 
-    >>> framed(torch.tensor([[5, 6], [7, 0]]), torch.tensor([2, 1]))[0].tolist()
+    >>> add_special_tokens(torch.tensor([[5, 6], [7, 0]]), torch.tensor([2, 1]))[0].tolist()
     [[2, 5, 6, 3], [2, 7, 3, 0]]
     """
     batch, size = source.shape
@@ -207,13 +207,13 @@ def segments(ids: Tensor) -> Tensor:
     return (ended.cumsum(1) - ended).clamp(max=SEGMENTS - 1)
 
 
-def begin(module: nn.Module, width: int) -> None:
+def init_bert_weights(module: nn.Module, width: int) -> None:
     """Weights as BERT begins with them, for a model of this width."""
     spread = _SPREAD * (_WIDTH / width) ** 0.5
     for part in module.modules():
         if isinstance(part, nn.Linear | nn.Embedding):
             nn.init.normal_(part.weight, std=spread)
-        if isinstance(part, Learned):
+        if isinstance(part, LearnedPositions):
             part.begin(spread)
         if isinstance(part, nn.Linear) and part.bias is not None:
             nn.init.zeros_(part.bias)

@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from regard.arguments import Choice, Factor, NotInRecipe, checked
 from regard.constraints import no_draws_in_both
 from regard.models.embeddings import word_counts
-from regard.models.generator import EncoderDecoder, Feed
-from regard.models.outputs import Predicted
+from regard.models.generator import EncoderDecoder, NextInput
+from regard.models.model_output import ModelOutput
 from regard.ops.softmax import statistics_dtype
 from regard.ops.symmetry import symmetry_bonus
 from regard.ops.weights import Weights
@@ -20,7 +20,7 @@ from regard.protocol import Selectable, Step
 from regard.specials import BOS, EOS, PAD
 
 
-class Turned(NamedTuple):
+class ReversedPair(NamedTuple):
     """A pair the other way round: what was the target as a source, what was the source as a target.
 
     Attributes:
@@ -80,14 +80,14 @@ class Bidirectional(nn.Module):
         self.gamma = gamma
 
     def forward(
-        self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: Feed | None = None
-    ) -> Predicted:
+        self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: NextInput | None = None
+    ) -> ModelOutput:
         """Teacher forcing in both directions, or what `feed` makes of it; see `EncoderDecoder.forward`."""
         if source_lengths is None:
             source_lengths = (source != PAD).sum(1)
-        pair = turned(source, source_lengths.to(source.device), target)
-        there: Predicted = self.forward_model(source, source_lengths, target, feed)
-        back: Predicted = self.backward_model(pair.source, pair.source_lengths, pair.target, feed)
+        pair = reverse_pair(source, source_lengths.to(source.device), target)
+        there: ModelOutput = self.forward_model(source, source_lengths, target, feed)
+        back: ModelOutput = self.backward_model(pair.source, pair.source_lengths, pair.target, feed)
         logits = back.logits.to(statistics_dtype(back.logits.dtype))
         loss = F.cross_entropy(logits.mT, pair.labels, ignore_index=PAD, reduction="none").sum(1)
         extras = {**there.extras, "backward": loss, "symmetry": -self.gamma * _agreement(there, back, pair)}
@@ -106,10 +106,10 @@ class Bidirectional(nn.Module):
         return f"gamma={self.gamma}"
 
 
-def turned(source: Tensor, lengths: Tensor, target: Tensor) -> Turned:
+def reverse_pair(source: Tensor, lengths: Tensor, target: Tensor) -> ReversedPair:
     """The pair (x, BOS y) as (y, BOS x): sources end with EOS where x did.
 
-    >>> pair = turned(torch.tensor([[5, 6, 3]]), torch.tensor([3]), torch.tensor([[2, 7, 8, 9]]))
+    >>> pair = reverse_pair(torch.tensor([[5, 6, 3]]), torch.tensor([3]), torch.tensor([[2, 7, 8, 9]]))
     >>> pair.source, pair.target, pair.labels
     (tensor([[7, 8, 9, 3]]), tensor([[2, 5, 6, 0]]), tensor([[5, 6, 3, 0]]))
     """
@@ -122,7 +122,7 @@ def turned(source: Tensor, lengths: Tensor, target: Tensor) -> Turned:
     labels = _followed(F.pad(source, (0, 1), value=PAD), back, torch.where(empty, PAD, EOS))
     new_target = torch.where(labels == EOS, PAD, labels).roll(1, dims=1)
     new_target[:, 0] = torch.where(empty, PAD, BOS)
-    return Turned(new_source, there + ends, new_target, labels, there, back)
+    return ReversedPair(new_source, there + ends, new_target, labels, there, back)
 
 
 def _followed(ids: Tensor, lengths: Tensor, after: Tensor) -> Tensor:
@@ -132,7 +132,7 @@ def _followed(ids: Tensor, lengths: Tensor, after: Tensor) -> Tensor:
     return torch.where(places < ends, ids, torch.where(places == ends, after.unsqueeze(1).to(ids.dtype), PAD))
 
 
-def _agreement(there: Predicted, back: Predicted, pair: Turned) -> Tensor:
+def _agreement(there: ModelOutput, back: ModelOutput, pair: ReversedPair) -> Tensor:
     """tr(A_{X→Y} A_{Y→X}) of each pair of sentences, [B], over words alone."""
     forward, backward = _alignment(there.attended), _alignment(back.attended)
     rows, columns = forward.shape[1] - 1, forward.shape[2]

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from regard.models.encoded import Encoded, width_of
-from regard.models.encoder import Encoder
+from regard.models.recurrent_encoder import RecurrentEncoder
 from regard.nn.rnn import Recurrent, RecurrentState
 
 
@@ -16,12 +16,12 @@ def bridge_to(layers: Recurrent, encoder: nn.Module) -> nn.Linear | None:
     It fits if it is of as many layers of the same cells and of the same width.
 
     >>> layers = Recurrent(3, 8, "gru")
-    >>> print(bridge_to(layers, Encoder(11, embedding_dim=3, hidden_dim=8, cells="gru")))
+    >>> print(bridge_to(layers, RecurrentEncoder(11, embedding_dim=3, hidden_dim=8, cells="gru")))
     None
-    >>> bridge_to(layers, Encoder(11, embedding_dim=3, hidden_dim=6, cells="gru"))
+    >>> bridge_to(layers, RecurrentEncoder(11, embedding_dim=3, hidden_dim=6, cells="gru"))
     Linear(in_features=6, out_features=8, bias=True)
     """
-    if isinstance(encoder, Encoder) and encoder.output_dim == layers.hidden_dim:
+    if isinstance(encoder, RecurrentEncoder) and encoder.output_dim == layers.hidden_dim:
         theirs, mine = encoder.layers.cells, layers.cells
         if (theirs.kind, theirs.num_layers) == (mine.kind, mine.num_layers):
             return None

@@ -11,7 +11,7 @@ from typing import Any
 from torch import nn
 
 from regard.arguments import Choice, InRecipe, NotInRecipe, alternatives, marker
-from regard.models.attending import Attending, mapping, nearest
+from regard.models.attention_config import AttentionConfig, mapping, unknown_name
 from regard.models.bert import Bert
 from regard.models.bidirectional import Bidirectional
 from regard.models.copying import Copying
@@ -48,11 +48,11 @@ def build(kind: str, source_size: int, target_size: int | None = None, **argumen
     """
     places = all_models()
     if kind not in places:
-        raise ValueError(nearest("model", kind, sorted(places)))
+        raise ValueError(unknown_name("model", kind, sorted(places)))
     return construct(kind, imported(places[kind]), source_size, target_size, arguments)
 
 
-def brought(name: str) -> Any:
+def system_model(name: str) -> Any:
     """Return the class of a model that a system brings, for `from regard.models import NAME`.
 
     Raises:
@@ -126,7 +126,7 @@ def _made(what: str, made: type[nn.Module], sizes: tuple[object, ...], arguments
     known = [name for name in parameters if name != "blocks"] + beside
     for name in given:
         if name not in known:
-            raise ValueError(nearest(f"argument of the {what} called", name, known))
+            raise ValueError(unknown_name(f"argument of the {what} called", name, known))
     if blocks is not None:
         ready["blocks"] = _record(what, blocks, {name: given.pop(name) for name in beside if name in given})
     for name, parameter in parameters.items():
@@ -154,7 +154,7 @@ def _record(what: str, made: type[Any], options: Mapping[str, Any]) -> Any:
     fields = [field.name for field in dataclasses.fields(made)]
     for option in options:
         if option not in fields:
-            raise ValueError(nearest(f"argument of {what} called", option, fields))
+            raise ValueError(unknown_name(f"argument of {what} called", option, fields))
     hints = typing.get_type_hints(made, include_extras=True)
     plain = {name: _part(name, value, hints[name], None) for name, value in options.items()}
     return made(**plain)
@@ -164,7 +164,7 @@ def _score_of_heads(spec: str | Mapping[str, Any]) -> Callable[[int, int], Any]:
     """The score of a Transformer's attention: (C, H) -> score, each head C / H wide inside."""
 
     def score(dim: int, num_heads: int) -> Any:
-        return Attending(score=spec, hidden_dim=dim // num_heads).make_score(dim, dim, num_heads=num_heads)
+        return AttentionConfig(score=spec, hidden_dim=dim // num_heads).make_score(dim, dim, num_heads=num_heads)
 
     return score
 
@@ -183,7 +183,7 @@ def _encoder(size: int, options: Mapping[str, Any]) -> nn.Module:
     arguments = dict(options)
     kind = str(arguments.pop("kind", "rnn"))
     if kind not in ENCODERS:
-        raise ValueError(nearest("encoder", kind, ENCODERS))
+        raise ValueError(unknown_name("encoder", kind, ENCODERS))
     return _made(f"encoder {kind!r}", ENCODERS[kind], (size,), arguments)
 
 
@@ -192,10 +192,10 @@ def _both(source_size: int, target_size: int, arguments: Mapping[str, Any]) -> n
     options = mapping("model", rest.pop("model", {}))
     kind = str(options.pop("kind", "bahdanau"))
     if kind not in ENCODER_DECODERS:
-        raise ValueError(nearest("encoder-decoder", kind, ENCODER_DECODERS))
+        raise ValueError(unknown_name("encoder-decoder", kind, ENCODER_DECODERS))
     for name in rest:
         if name != "gamma":
-            raise ValueError(nearest("argument of the model 'bidirectional' called", name, ("gamma", "model")))
+            raise ValueError(unknown_name("argument of the model 'bidirectional' called", name, ("gamma", "model")))
     wrong = next((name for name in COPYING if options.get(name)), None)
     if wrong is not None:
         raise ValueError(f"{wrong} is not for 'bidirectional', whose sources are targets too; leave it out")

@@ -12,14 +12,14 @@ from torch import Tensor, nn
 from regard.arguments import Scale, Share, Size, checked
 from regard.constraints import past_attended
 from regard.masks import Mask
-from regard.models.attending import Scoring
-from regard.models.embeddings import Words, output_layer
-from regard.models.generator import Advanced, Generator, needs_batch
-from regard.models.outputs import Predicted
-from regard.models.seq2seq import run
+from regard.models.attention_config import ScoreConfig
+from regard.models.embeddings import WordEmbeddings, output_layer
+from regard.models.generator import DecoderOutput, Generator, needs_batch
+from regard.models.model_output import ModelOutput
+from regard.models.seq2seq import run_layers
 from regard.nn.attention import Attention
 from regard.nn.cells import CellKind, Cells
-from regard.nn.cpu_decode.packing import mapped_then
+from regard.nn.cpu_decode.packing import linear_then
 from regard.nn.dropout import Dropout
 from regard.nn.memory import Memory
 from regard.nn.rnn import Recurrent, RecurrentState
@@ -80,7 +80,7 @@ class CharRNN(Generator[CharState]):
     Karpathy 2015, "char-rnn"; attention to one's own past states after Cheng, Dong & Lapata 2016 and Daniluk et al.
     2017, section 2.1.
 
-    >>> model = CharRNN(11, embedding_dim=3, hidden_dim=5, attention=Scoring(score="additive"))
+    >>> model = CharRNN(11, embedding_dim=3, hidden_dim=5, attention=ScoreConfig(score="additive"))
     >>> predicted = model(torch.ones(2, 7).long())
     >>> predicted.logits.shape, predicted.attended.weights().shape
     (torch.Size([2, 7, 11]), torch.Size([2, 7, 6]))
@@ -96,7 +96,7 @@ class CharRNN(Generator[CharState]):
         *,
         embedding_dim: Size = 64,
         hidden_dim: Size = 256,
-        attention: Scoring | SelfScore | None = None,
+        attention: ScoreConfig | SelfScore | None = None,
         window: Size | None = None,
         pairing: Pairing = "read",
         cells: Cells | CellKind = "lstm",
@@ -104,9 +104,9 @@ class CharRNN(Generator[CharState]):
         scale: Scale = 1.0,
     ) -> None:
         super().__init__()
-        self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)
+        self.words = WordEmbeddings(size, embedding_dim, dropout=dropout, scale=scale)
         self.layers = Recurrent(embedding_dim, hidden_dim, cells)
-        make_score = attention.make_score if isinstance(attention, Scoring) else attention
+        make_score = attention.make_score if isinstance(attention, ScoreConfig) else attention
         self.attention = None if make_score is None else Attention(make_score(hidden_dim, hidden_dim))
         self.attentional_map = None if attention is None else nn.Linear(2 * hidden_dim, hidden_dim)
         self.window = window
@@ -114,7 +114,7 @@ class CharRNN(Generator[CharState]):
         self.dropout = Dropout(dropout)
         self.output_map = output_layer(hidden_dim, self.words, tied=False)
 
-    def forward(self, text: Tensor, state: CharState | None = None) -> Predicted:
+    def forward(self, text: Tensor, state: CharState | None = None) -> ModelOutput:
         """Characters [B, T], and where an earlier text ended -> logits [B, T, V] of what follows each."""
         return self.unroll(text, self.start(None, batch=len(text)) if state is None else state)
 
@@ -136,10 +136,10 @@ class CharRNN(Generator[CharState]):
         words: Tensor = self.words(tokens)
         return words
 
-    def advance(self, words: Tensor, state: CharState) -> Advanced[CharState]:
-        outputs, layers = run(self.layers, words, state.layers)
+    def advance(self, words: Tensor, state: CharState) -> DecoderOutput[CharState]:
+        outputs, layers = run_layers(self.layers, words, state.layers)
         if self.attention is None or self.attentional_map is None or state.memory is None:
-            return Advanced((outputs,), CharState(layers))
+            return DecoderOutput((outputs,), CharState(layers))
         grown = state.memory.append(self.attention.remember(outputs))
         # Without the newest state as a key, the last query stands one before its own place: it sees the past only.
         reach = Mask.causal() if self.window is None else Mask.window(self.window)
@@ -147,8 +147,8 @@ class CharRNN(Generator[CharState]):
         past = Memory(grown.key[:, :, :-1], values, reach)
         attended = self.attention.read(outputs, past)
         together = torch.cat((attended.context, outputs), dim=-1)
-        attentional = mapped_then(self.attentional_map, together, torch.tanh)
-        return Advanced((attentional,), CharState(layers, _last(grown, self.window)), attended)
+        attentional = linear_then(self.attentional_map, together, torch.tanh)
+        return DecoderOutput((attentional,), CharState(layers, _last(grown, self.window)), attended)
 
     def step(self, token: Tensor, state: CharState) -> Step:
         """One character; what it attended to is its own past, no source, so the step carries no alignment."""

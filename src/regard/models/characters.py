@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from regard.arguments import NotInRecipe, Share, Size, checked
 from regard.constraints import two_directions_of_letters
-from regard.models.embeddings import Words
+from regard.models.embeddings import WordEmbeddings
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
 from regard.specials import PAD
@@ -19,7 +19,7 @@ from regard.specials import PAD
 
 @checked(two_directions_of_letters)
 @dataclass(frozen=True)
-class Characters:
+class CharacterConfig:
     """The make of a character encoder.
 
     Attributes:
@@ -40,7 +40,7 @@ class Characters:
     size: Annotated[Size, NotInRecipe()] = 256
 
 
-class Spelling(NamedTuple):
+class LetterIds(NamedTuple):
     """The letters of the words of a batch.
 
     Attributes:
@@ -58,23 +58,23 @@ class CharacterEncoder(nn.Module):
     Args:
         characters: what it is made of.
 
-    Shapes: `Spelling` -> [B, T, hidden_dim], zero where no word begins. A word is read once in a batch, however often
+    Shapes: `LetterIds` -> [B, T, hidden_dim], zero where no word begins. A word is read once in a batch, however often
     it stands there.
 
     Lample et al. 2016, "Neural Architectures for Named Entity Recognition", section 4.1; Ma & Hovy 2016, "End-to-end
     Sequence Labeling via Bi-directional LSTM-CNNs-CRF", section 2.1. Letters begin uniform in ±√(3 / embedding_dim).
 
-    >>> encoder = CharacterEncoder(Characters("cnn", hidden_dim=6, size=9))
+    >>> encoder = CharacterEncoder(CharacterConfig("cnn", hidden_dim=6, size=9))
     >>> letters, places = torch.tensor([[[5, 6], [7, 0]]]), torch.tensor([[True, False, True]])
-    >>> encoder(Spelling(letters, places)).abs().sum(-1) > 0
+    >>> encoder(LetterIds(letters, places)).abs().sum(-1) > 0
     tensor([[ True, False,  True]])
     """
 
-    def __init__(self, characters: Characters) -> None:
+    def __init__(self, characters: CharacterConfig) -> None:
         super().__init__()
         made, width = characters, characters.embedding_dim
         self.output_dim = made.hidden_dim
-        self.table = Words(made.size, width, dropout=0.0, scale=math.sqrt(3 / width))
+        self.table = WordEmbeddings(made.size, width, dropout=0.0, scale=math.sqrt(3 / width))
         self.dropout = Dropout(made.dropout)
         self.layers: Recurrent | nn.Conv1d
         if made.kind == "lstm":
@@ -82,7 +82,7 @@ class CharacterEncoder(nn.Module):
         else:
             self.layers = nn.Conv1d(width, made.hidden_dim, made.window, padding="same")
 
-    def forward(self, spelling: Spelling) -> Tensor:
+    def forward(self, spelling: LetterIds) -> Tensor:
         """Letters [B, W, L] of the words that stand at `places` [B, T] -> [B, T, C]."""
         letters, places = spelling
         there = letters[(letters != PAD).any(2)]  # [B, W, L] -> all words of the batch, one a row
@@ -105,7 +105,7 @@ class CharacterEncoder(nn.Module):
         return highest
 
 
-def spelt(encoder: CharacterEncoder, spelling: Spelling | None) -> Tensor:
+def letter_vectors(encoder: CharacterEncoder, spelling: LetterIds | None) -> Tensor:
     """Return what an encoder makes of the letters, which must be there."""
     if spelling is None:
         raise ValueError("characters: the model reads words by their letters too; give it their spelling")

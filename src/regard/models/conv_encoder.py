@@ -13,9 +13,9 @@ from regard.constraints import window_is_odd
 from regard.masks import Mask
 from regard.models.embeddings import check_ids
 from regard.models.encoded import Encoded
-from regard.models.transformer_encoder import PlacedWords
+from regard.models.transformer_encoder import PositionedEmbeddings
 from regard.nn.dropout import Dropout
-from regard.nn.rnn import inside
+from regard.nn.rnn import token_mask
 
 
 class ConvEncoder(nn.Module):
@@ -67,7 +67,7 @@ class ConvEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.output_dim = hidden_dim
-        self.words = PlacedWords(size, hidden_dim, dropout=dropout, positions=positions, max_length=max_length)
+        self.words = PositionedEmbeddings(size, hidden_dim, dropout=dropout, positions=positions, max_length=max_length)
         self.layers = nn.ModuleList(
             nn.Conv1d(hidden_dim, 2 * hidden_dim, window, padding=window // 2) for _ in range(num_layers)
         )
@@ -82,7 +82,7 @@ class ConvEncoder(nn.Module):
         """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
         states: Tensor = self.words(check_ids(self, source))
         batch, size, _ = states.shape
-        present = None if lengths is None else inside(lengths.to(states.device), size).unsqueeze(2)  # [B, S, 1]
+        present = None if lengths is None else token_mask(lengths.to(states.device), size).unsqueeze(2)  # [B, S, 1]
         if size:  # a convolution refuses a sequence without words
             for layer in self.layers:
                 # Masked before each convolution, whose bias and residuals fill padding that its neighbours would read.

@@ -11,11 +11,11 @@ from torch.nn import functional as F
 
 from regard.arguments import Factor, checked
 from regard.models.encoded import Encoded
-from regard.models.generator import Advanced, AttendingDecoder, EncoderDecoder, Feed
-from regard.models.outputs import Predicted
+from regard.models.generator import AttendingDecoder, DecoderOutput, EncoderDecoder, NextInput
+from regard.models.model_output import ModelOutput
 from regard.nn.aligners import Hard
+from regard.nn.attention_module import AttentionModule
 from regard.nn.key_value import KeyValue
-from regard.nn.reader import Reader
 from regard.nn.scores.additive import Additive
 from regard.nn.scores.covered import Covered
 from regard.nn.terms import Fertility
@@ -92,7 +92,7 @@ class Copying(EncoderDecoder[CopyState]):
         if getattr(model, "fertility", None) is not None:
             raise ValueError("fertility and copy or coverage cannot be combined; leave one of them out")
         if coverage:
-            cover(inner)
+            add_coverage_term(inner)
         self.gate = nn.Linear(model.feature_dim, 1) if copy else None
 
     @property
@@ -115,8 +115,8 @@ class Copying(EncoderDecoder[CopyState]):
         return CopyState(self.model.start(plain, lengths, batch=batch), copies)
 
     def forward(
-        self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: Feed | None = None
-    ) -> Predicted:
+        self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: NextInput | None = None
+    ) -> ModelOutput:
         predicted = super().forward(source, source_lengths, target, feed)
         if not self.coverage or predicted.attended is None:
             return predicted
@@ -127,14 +127,14 @@ class Copying(EncoderDecoder[CopyState]):
     def embed(self, tokens: Tensor, state: CopyState) -> Tensor:
         return self.model.embed(tokens.masked_fill(tokens >= self.size, UNK), state.inner)
 
-    def advance(self, words: Tensor, state: CopyState) -> Advanced[CopyState]:
+    def advance(self, words: Tensor, state: CopyState) -> DecoderOutput[CopyState]:
         advanced = self.model.advance(words, state.inner)
         after, features = CopyState(advanced.state, state.copies), advanced.features
         if state.copies is not None:
             assert advanced.attended is not None, "a decoder that copies attends to its source"
             weights = mean_weights(advanced.attended)  # [B, T, S]
             features = (*features, weights, state.copies.unsqueeze(1).expand_as(weights))
-        return Advanced(features, after, advanced.attended)
+        return DecoderOutput(features, after, advanced.attended)
 
     def output(self, *features: Tensor) -> Tensor:
         if self.gate is None:
@@ -193,7 +193,7 @@ def mean_weights(attended: Weights) -> Tensor:
     return weights if weights.dim() == 3 else weights.mean(1)
 
 
-def cover(reader: Reader) -> None:
+def add_coverage_term(reader: AttentionModule) -> None:
     """Give the score of a reader a coverage term: inside the tanh of an additive one, beside any other."""
     if reader.impl is not None:
         raise ValueError(f"coverage reads query after query, and impl={reader.impl!r} reads all at once; leave it out")

@@ -9,7 +9,7 @@ from torch import Tensor
 from regard.nn.memory import Memory
 from regard.nn.rnn import RecurrentState
 from regard.nn.shared_memory import SharedMemory
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class DecoderState:
 
     layers: RecurrentState
     memory: Memory | SharedMemory | None = None
-    read: State | None = None
+    read: AttentionState | None = None
     carried: Tensor | None = None
 
     def select(self, rows: Tensor) -> DecoderState:

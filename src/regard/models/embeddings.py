@@ -11,7 +11,7 @@ from regard.nn.dropout import Dropout
 from regard.specials import BOS, EOS, PAD, UNK
 
 
-class Words(nn.Module):
+class WordEmbeddings(nn.Module):
     """Embeddings with dropout; padding is the zero vector and stays it.
 
     Args:
@@ -24,7 +24,7 @@ class Words(nn.Module):
     recurrent models: a word that training shows once or twice keeps about the vector it began with, and if that is
     small it is little noise.
 
-    >>> Words(11, 3)(torch.tensor([[5, 0]]))[0, 1]
+    >>> WordEmbeddings(11, 3)(torch.tensor([[5, 0]]))[0, 1]
     tensor([0., 0., 0.], grad_fn=...)
     """
 
@@ -95,10 +95,10 @@ def drop_words(ids: Tensor, probability: float, *, keep: tuple[int, ...] = (PAD,
     tensor([[2, 1, 1]])
     """
     hit = torch.rand(ids.shape, device=ids.device) < probability
-    return ids.masked_fill(hit & ~among(ids, keep), UNK)
+    return ids.masked_fill(hit & ~is_among(ids, keep), UNK)
 
 
-def among(ids: Tensor, some: tuple[int, ...]) -> Tensor:
+def is_among(ids: Tensor, some: tuple[int, ...]) -> Tensor:
     """Return a mask of the ids that are among `some`, [B, T]."""
     found = torch.zeros_like(ids, dtype=torch.bool)
     for number in some:
@@ -122,7 +122,7 @@ class LockedDropout(nn.Module):
         return f"p={self.p}"
 
 
-def output_layer(dim: int, words: Words, *, tied: bool) -> nn.Linear:
+def output_layer(dim: int, words: WordEmbeddings, *, tied: bool) -> nn.Linear:
     """Features [..., dim] -> logits [..., V]; `tied` to the embeddings (Press & Wolf 2017; Inan et al. 2017)."""
     size, width = words.table.weight.shape
     layer = nn.Linear(dim, size)

@@ -67,7 +67,7 @@ AnyEncoder = Annotated[nn.Module, Choice("encoder")]
 """An encoder as an argument; a recipe gives it by `kind` and its arguments."""
 
 
-def last_of(states: Tensor, lengths: Tensor | None = None) -> Tensor:
+def last_states(states: Tensor, lengths: Tensor | None = None) -> Tensor:
     """Return the state at the end of each sequence [B, S, C] -> [B, C]; zero of one without words."""
     if lengths is None:
         return states[:, -1:].sum(1)

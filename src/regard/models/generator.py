@@ -10,19 +10,19 @@ import torch
 from torch import Tensor, nn
 
 from regard.models.encoded import Encoded
-from regard.models.outputs import Predicted, drawn, joined, log_softmax
+from regard.models.model_output import ModelOutput, concatenate_attended, hard_attention_extras, log_softmax
+from regard.nn.attention_module import AttentionModule
 from regard.nn.key_value import KeyValue
-from regard.nn.reader import Reader
 from regard.ops.attended import Attended
 from regard.protocol import Selectable, Step
 
 S = TypeVar("S", bound=Selectable)
 
-Feed = Callable[[Tensor, Tensor], Tensor]
+NextInput = Callable[[Tensor, Tensor], Tensor]
 """(logits [B, 1, V] of the next token, the one that was given [B, 1]) -> the one to go on with [B, 1]."""
 
 
-class Advanced(NamedTuple, Generic[S]):
+class DecoderOutput(NamedTuple, Generic[S]):
     """Parts [B, T, F] that the output layer reads, the state after them, and the read of the source if any."""
 
     features: tuple[Tensor, ...]
@@ -56,7 +56,7 @@ class Generator(nn.Module, abc.ABC, Generic[S]):
         """Tokens [B, T], the first of which follows `state` -> vectors [B, T, E]."""
 
     @abc.abstractmethod
-    def advance(self, words: Tensor, state: S) -> Advanced[S]:
+    def advance(self, words: Tensor, state: S) -> DecoderOutput[S]:
         """Go on by vectors [B, T, E], T = 1 unless `at_once`."""
 
     @abc.abstractmethod
@@ -69,7 +69,7 @@ class Generator(nn.Module, abc.ABC, Generic[S]):
         log_probs = log_softmax(self.output(*advanced.features).squeeze(1))
         return Step(log_probs, advanced.state, advanced.attended)
 
-    def unroll(self, tokens: Tensor, state: S, feed: Feed | None = None) -> Predicted:
+    def unroll(self, tokens: Tensor, state: S, feed: NextInput | None = None) -> ModelOutput:
         """All tokens [B, T], each after those before it: teacher forcing, unless `feed` chooses other tokens.
 
         The first token is never changed; every later one is what `feed` makes of it, given what the model has just
@@ -80,7 +80,7 @@ class Generator(nn.Module, abc.ABC, Generic[S]):
                 f"{type(self).__name__}: tokens must be [B, T] with at least one step; got {list(tokens.shape)}"
             )
         inputs = self.embed(tokens, state) if feed is None else tokens
-        steps: list[Advanced[S]] = []
+        steps: list[DecoderOutput[S]] = []
         said: list[Tensor] = []
         for part in [inputs] if self.at_once and feed is None else inputs.split(1, dim=1):
             words = part if feed is None else self.embed(feed(said[-1], part) if said else part, state)
@@ -90,7 +90,7 @@ class Generator(nn.Module, abc.ABC, Generic[S]):
                 said.append(self.output(*steps[-1].features))
         logits = torch.cat(said, dim=1) if said else self.output(*_in_time(steps))
         reads = [step.attended for step in steps if step.attended is not None]
-        return Predicted(logits, state, joined(reads), drawn(reads))
+        return ModelOutput(logits, state, concatenate_attended(reads), hard_attention_extras(reads))
 
 
 class EncoderDecoder(Generator[S]):
@@ -110,8 +110,8 @@ class EncoderDecoder(Generator[S]):
         return encoded
 
     def forward(
-        self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: Feed | None = None
-    ) -> Predicted:
+        self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: NextInput | None = None
+    ) -> ModelOutput:
         """Teacher forcing.
 
         Args:
@@ -127,7 +127,7 @@ class EncoderDecoder(Generator[S]):
 
 
 class AttendingDecoder(EncoderDecoder[S]):
-    """An encoder-decoder whose every step attends to the source: `Advanced.attended` is never None.
+    """An encoder-decoder whose every step attends to the source: `DecoderOutput.attended` is never None.
 
     That is all that copying and coverage need (`regard.models.copying.Copying`); so recipes of each of these models
     have the keys `copy` and `coverage`.
@@ -141,10 +141,10 @@ class AttendingDecoder(EncoderDecoder[S]):
         return layer
 
     @property
-    def source_reader(self) -> Reader | KeyValue:
-        """The module that reads the source in the steps that `Advanced.attended` is of."""
+    def source_reader(self) -> AttentionModule | KeyValue:
+        """The module that reads the source in the steps that `DecoderOutput.attended` is of."""
         reader = getattr(self, "attention", None)
-        if not isinstance(reader, Reader | KeyValue):
+        if not isinstance(reader, AttentionModule | KeyValue):
             raise TypeError(f"{type(self).__name__} has no attention; it should say which module is its source_reader")
         return reader
 
@@ -154,7 +154,7 @@ class AttendingDecoder(EncoderDecoder[S]):
         return self.output_layer.in_features
 
 
-def _in_time(steps: Sequence[Advanced[S]]) -> list[Tensor]:
+def _in_time(steps: Sequence[DecoderOutput[S]]) -> list[Tensor]:
     """The features of all steps one after the other, part by part."""
     return [torch.cat(parts, dim=1) for parts in zip(*(step.features for step in steps), strict=True)]
 

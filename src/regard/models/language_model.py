@@ -9,10 +9,10 @@ from torch import Tensor, nn
 
 from regard.arguments import EmbeddingScale, Share, Size, checked
 from regard.constraints import states_tie
-from regard.models.embeddings import LockedDropout, Words, output_layer
-from regard.models.generator import Advanced, Generator, needs_batch
-from regard.models.outputs import Predicted
-from regard.models.seq2seq import run
+from regard.models.embeddings import LockedDropout, WordEmbeddings, output_layer
+from regard.models.generator import DecoderOutput, Generator, needs_batch
+from regard.models.model_output import ModelOutput
+from regard.models.seq2seq import run_layers
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState
@@ -59,13 +59,13 @@ class LanguageModel(Generator[RecurrentState]):
         scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
-        self.words = Words(size, embedding_dim, scale=scale)
+        self.words = WordEmbeddings(size, embedding_dim, scale=scale)
         self.layers = Recurrent(embedding_dim, hidden_dim, cells)
         locked = self.layers.cells.variational
         self.dropout: nn.Module = LockedDropout(dropout) if locked else Dropout(dropout)
         self.output_map = output_layer(hidden_dim, self.words, tied=tied)
 
-    def forward(self, text: Tensor, state: RecurrentState | None = None) -> Predicted:
+    def forward(self, text: Tensor, state: RecurrentState | None = None) -> ModelOutput:
         """Words [B, T], and where an earlier text ended -> logits [B, T, V] of what follows each word."""
         return self.unroll(text, self.start(None, batch=len(text)) if state is None else state)
 
@@ -82,9 +82,9 @@ class LanguageModel(Generator[RecurrentState]):
         words: Tensor = self.dropout(self.words(tokens))
         return words
 
-    def advance(self, words: Tensor, state: RecurrentState) -> Advanced[RecurrentState]:
-        outputs, after = run(self.layers, words, state)
-        return Advanced((outputs,), after)
+    def advance(self, words: Tensor, state: RecurrentState) -> DecoderOutput[RecurrentState]:
+        outputs, after = run_layers(self.layers, words, state)
+        return DecoderOutput((outputs,), after)
 
     def output(self, *features: Tensor) -> Tensor:
         (outputs,) = features

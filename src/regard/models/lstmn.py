@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from regard.arguments import EmbeddingScale, Share, Size, checked
 from regard.constraints import fusion_ties, no_letters
-from regard.models.embeddings import Words, output_layer
+from regard.models.embeddings import WordEmbeddings, output_layer
 from regard.models.encoded import AnyEncoder, width_of
-from regard.models.generator import Advanced, EncoderDecoder
+from regard.models.generator import DecoderOutput, EncoderDecoder
 from regard.models.lstmn_encoder import LSTMNEncoder
 from regard.nn.deep_lstmn import DeepLSTMNState
 from regard.nn.dropout import Dropout
@@ -72,7 +72,7 @@ class LSTMNSeq2Seq(EncoderDecoder[FusionState]):
             )
         self.encoder = encoder
         source_dim = width_of(self, encoder)
-        self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)
+        self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.decoder: DeepFusion | ShallowFusion = (
             DeepFusion(embedding_dim, hidden_dim)
             if fusion == "deep"
@@ -98,11 +98,11 @@ class LSTMNSeq2Seq(EncoderDecoder[FusionState]):
         words: Tensor = self.words(tokens)
         return words
 
-    def advance(self, words: Tensor, state: FusionState) -> Advanced[FusionState]:
+    def advance(self, words: Tensor, state: FusionState) -> DecoderOutput[FusionState]:
         if isinstance(self.decoder, ShallowFusion):
             words = torch.cat((words, state.summary.unsqueeze(1)), dim=-1)
         step: FusionStep = self.decoder(words, state)
-        return Advanced((step.output,), step.state, step.inter)
+        return DecoderOutput((step.output,), step.state, step.inter)
 
     def output(self, *features: Tensor) -> Tensor:
         (outputs,) = features

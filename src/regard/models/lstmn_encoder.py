@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 from regard.arguments import EmbeddingScale, Share, Size, checked
 from regard.masks import Mask
-from regard.models.characters import CharacterEncoder, Characters, Spelling, spelt
-from regard.models.embeddings import Words, check_ids
-from regard.models.encoded import Encoded, last_of
+from regard.models.characters import CharacterConfig, CharacterEncoder, LetterIds, letter_vectors
+from regard.models.embeddings import WordEmbeddings, check_ids
+from regard.models.encoded import Encoded, last_states
 from regard.nn.deep_lstmn import DeepLSTMN, DeepLSTMNStep
 from regard.nn.dropout import Dropout
 
@@ -48,21 +48,21 @@ class LSTMNEncoder(nn.Module):
         distances: Size | None = None,
         dropout: Share = 0.0,
         scale: EmbeddingScale = 0.1,
-        characters: Characters | None = None,
+        characters: CharacterConfig | None = None,
     ) -> None:
         super().__init__()
         self.output_dim = hidden_dim
-        self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)
+        self.words = WordEmbeddings(size, embedding_dim, dropout=dropout, scale=scale)
         self.characters = None if characters is None else CharacterEncoder(characters)
         input_dim = embedding_dim + (0 if characters is None else characters.hidden_dim)
         self.layers = DeepLSTMN(input_dim, hidden_dim, num_layers=num_layers, dropout=dropout, distances=distances)
         self.dropout = Dropout(dropout)
 
-    def forward(self, source: Tensor, lengths: Tensor | None = None, spelling: Spelling | None = None) -> Encoded:
+    def forward(self, source: Tensor, lengths: Tensor | None = None, spelling: LetterIds | None = None) -> Encoded:
         """Encode source ids [B, S] of true `lengths` [B]; None where there is no padding."""
         mask = None if lengths is None else Mask.padding(lengths)
         words = self.words(check_ids(self, source))
         if self.characters is not None:
-            words = torch.cat((words, self.dropout(spelt(self.characters, spelling))), dim=2)
+            words = torch.cat((words, self.dropout(letter_vectors(self.characters, spelling))), dim=2)
         step: DeepLSTMNStep = self.layers(words, mask)
-        return Encoded(self.dropout(step.output), last_of(step.output, lengths), mask, step.state)
+        return Encoded(self.dropout(step.output), last_states(step.output, lengths), mask, step.state)

@@ -7,16 +7,16 @@ from torch import Tensor, nn
 
 from regard.arguments import EmbeddingScale, Share, Size, checked
 from regard.constraints import no_letters, one_direction_is_own, source_attended, states_tie, two_directions
-from regard.models.attending import Attender, Attending, Factory, attender
+from regard.models.attention_config import AttentionConfig, AttentionFactory, AttentionLike, build_attention
 from regard.models.bridge import bridge_to, first_state
 from regard.models.decoder_state import DecoderState
-from regard.models.embeddings import Words, output_layer
+from regard.models.embeddings import WordEmbeddings, output_layer
 from regard.models.encoded import AnyEncoder, width_of
-from regard.models.encoder import Encoder
-from regard.models.generator import Advanced, AttendingDecoder
-from regard.models.seq2seq import run
+from regard.models.generator import AttendingDecoder, DecoderOutput
+from regard.models.recurrent_encoder import RecurrentEncoder
+from regard.models.seq2seq import run_layers
 from regard.nn.cells import CellKind, Cells
-from regard.nn.cpu_decode.packing import mapped_then
+from regard.nn.cpu_decode.packing import linear_then
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
 from regard.nn.shared_memory import SharedMemory
@@ -38,7 +38,7 @@ class Luong(AttendingDecoder[DecoderState]):
         embedding_dim: width of the embeddings.
         hidden_dim: width D of the decoder, and of its own encoder.
         attention: attention to the source: a score by name or all options in a recipe, here also a reader, or (query
-            width D, key width C) -> reader, see `Attending`; None for the general score. Its aligner makes it global,
+            width D, key width C) -> reader, see `AttentionConfig`; None for the general score. Its aligner makes it global,
             local-m or local-p.
         feeding: feed s̃ to the next step (input feeding).
         cells: recurrent cells of the decoder and its own encoder, by kind or with all their arguments.
@@ -51,7 +51,7 @@ class Luong(AttendingDecoder[DecoderState]):
     Luong, Pham & Manning 2015, sections 3.1 to 3.3; the decoder starts from the encoder's last state where that fits,
     and otherwise from tanh(W h) of its summary h.
 
-    >>> model = Luong(11, 13, embedding_dim=3, hidden_dim=5, attention=Attending(score="dot", align="local_m"))
+    >>> model = Luong(11, 13, embedding_dim=3, hidden_dim=5, attention=AttentionConfig(score="dot", align="local_m"))
     >>> predicted = model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 6).long())
     >>> predicted.logits.shape, predicted.attended.weights().shape
     (torch.Size([2, 6, 13]), torch.Size([2, 6, 7]))
@@ -65,7 +65,7 @@ class Luong(AttendingDecoder[DecoderState]):
         *,
         embedding_dim: Size = 256,
         hidden_dim: Size = 512,
-        attention: Attender | Factory | None = None,
+        attention: AttentionLike | AttentionFactory | None = None,
         feeding: bool = True,
         cells: Cells | CellKind = "lstm",
         bidirectional: bool = False,
@@ -77,7 +77,7 @@ class Luong(AttendingDecoder[DecoderState]):
         self.feeding = feeding
         self.at_once = not feeding
         if isinstance(encoder, int):
-            encoder = Encoder(
+            encoder = RecurrentEncoder(
                 encoder,
                 embedding_dim=embedding_dim,
                 hidden_dim=hidden_dim,
@@ -87,10 +87,12 @@ class Luong(AttendingDecoder[DecoderState]):
                 scale=scale,
             )
         self.encoder = encoder
-        self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)
+        self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.layers = Recurrent(embedding_dim + (hidden_dim if feeding else 0), hidden_dim, cells)
         self.bridge = bridge_to(self.layers, encoder)
-        self.attention, context = attender(attention, hidden_dim, width_of(self, encoder), Attending(score="general"))
+        self.attention, context = build_attention(
+            attention, hidden_dim, width_of(self, encoder), AttentionConfig(score="general")
+        )
         self.attentional_map = nn.Linear(context + hidden_dim, hidden_dim, bias=False)
         self.dropout = Dropout(dropout)
         self.output_map = output_layer(hidden_dim, self.words, tied=tied)
@@ -106,15 +108,15 @@ class Luong(AttendingDecoder[DecoderState]):
         words: Tensor = self.words(tokens)
         return words
 
-    def advance(self, words: Tensor, state: DecoderState) -> Advanced[DecoderState]:
+    def advance(self, words: Tensor, state: DecoderState) -> DecoderOutput[DecoderState]:
         if state.carried is not None:
             words = torch.cat((words, state.carried.unsqueeze(1)), dim=-1)
-        outputs, layers = run(self.layers, words, state.layers)
+        outputs, layers = run_layers(self.layers, words, state.layers)
         attended = state.shared.read(self.attention, outputs, state.read)
         together = torch.cat((attended.context, outputs), dim=-1)
-        attentional = mapped_then(self.attentional_map, together, torch.tanh)
+        attentional = linear_then(self.attentional_map, together, torch.tanh)
         carried = attentional[:, -1] if self.feeding else None
-        return Advanced((attentional,), DecoderState(layers, state.memory, attended.state, carried), attended)
+        return DecoderOutput((attentional,), DecoderState(layers, state.memory, attended.state, carried), attended)
 
     def output(self, *features: Tensor) -> Tensor:
         (attentional,) = features

@@ -11,10 +11,10 @@ from regard.arguments import EmbeddingScale, Share, Size, checked
 from regard.constraints import no_letters, one_direction_is_own, order_is_own, two_directions
 from regard.models.bridge import bridge_to, first_state
 from regard.models.decoder_state import DecoderState
-from regard.models.embeddings import Words, output_layer
+from regard.models.embeddings import WordEmbeddings, output_layer
 from regard.models.encoded import AnyEncoder, width_of
-from regard.models.encoder import Encoder
-from regard.models.generator import Advanced, EncoderDecoder
+from regard.models.generator import DecoderOutput, EncoderDecoder
+from regard.models.recurrent_encoder import RecurrentEncoder
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState
@@ -75,7 +75,7 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
         super().__init__()
         self.context = context
         if isinstance(encoder, int):
-            encoder = Encoder(
+            encoder = RecurrentEncoder(
                 encoder,
                 embedding_dim=embedding_dim,
                 hidden_dim=hidden_dim,
@@ -88,7 +88,7 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
         self.encoder = encoder
         source_dim = width_of(self, encoder)
         every_step = source_dim if context == "input" else 0
-        self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)
+        self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.layers = Recurrent(embedding_dim + every_step, hidden_dim, cells)
         self.bridge = bridge_to(self.layers, encoder)
         if self.bridge is None and context != "state":
@@ -106,20 +106,20 @@ class Seq2Seq(EncoderDecoder[DecoderState]):
         words: Tensor = self.words(tokens)
         return words
 
-    def advance(self, words: Tensor, state: DecoderState) -> Advanced[DecoderState]:
+    def advance(self, words: Tensor, state: DecoderState) -> DecoderOutput[DecoderState]:
         if state.carried is None:
-            outputs, layers = run(self.layers, words, state.layers)
-            return Advanced((outputs,), DecoderState(layers))
+            outputs, layers = run_layers(self.layers, words, state.layers)
+            return DecoderOutput((outputs,), DecoderState(layers))
         context = state.carried.unsqueeze(1).expand(-1, words.shape[1], -1)
-        outputs, layers = run(self.layers, torch.cat((words, context), dim=-1), state.layers)
-        return Advanced((outputs, words, context), DecoderState(layers, carried=state.carried))
+        outputs, layers = run_layers(self.layers, torch.cat((words, context), dim=-1), state.layers)
+        return DecoderOutput((outputs, words, context), DecoderState(layers, carried=state.carried))
 
     def output(self, *features: Tensor) -> Tensor:
         logits: Tensor = self.output_map(self.dropout(torch.cat(features, dim=-1)))
         return logits
 
 
-def run(layers: Recurrent, x: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
+def run_layers(layers: Recurrent, x: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
     """Layers over x [B, T, C]: one step by itself, which keeps to the state's dropout, or all at once."""
     if x.shape[1] != 1:
         outputs, after = layers(x, None, state)

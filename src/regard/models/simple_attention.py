@@ -7,13 +7,13 @@ from torch import Tensor
 
 from regard.arguments import EmbeddingScale, Share, Size, checked
 from regard.constraints import no_draws, no_letters, source_attended
-from regard.models.attending import Attender, Attending, Factory, attender
+from regard.models.attention_config import AttentionConfig, AttentionFactory, AttentionLike, build_attention
 from regard.models.bridge import bridge_to, first_state
 from regard.models.decoder_state import DecoderState
-from regard.models.embeddings import Words, output_layer
+from regard.models.embeddings import WordEmbeddings, output_layer
 from regard.models.encoded import AnyEncoder, width_of
-from regard.models.encoder import Encoder
-from regard.models.generator import Advanced, AttendingDecoder
+from regard.models.generator import AttendingDecoder, DecoderOutput
+from regard.models.recurrent_encoder import RecurrentEncoder
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
@@ -59,14 +59,14 @@ class SimpleAttention(AttendingDecoder[DecoderState]):
         *,
         embedding_dim: Size = 256,
         hidden_dim: Size = 512,
-        attention: Attender | Factory | None = None,
+        attention: AttentionLike | AttentionFactory | None = None,
         cells: Cells | CellKind = "elman",
         dropout: Share = 0.0,
         scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
         if isinstance(encoder, int):
-            encoder = Encoder(
+            encoder = RecurrentEncoder(
                 encoder,
                 embedding_dim=embedding_dim,
                 hidden_dim=hidden_dim,
@@ -75,9 +75,9 @@ class SimpleAttention(AttendingDecoder[DecoderState]):
                 scale=scale,
             )
         self.encoder = encoder
-        self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)
-        default = Attending(score="dot", hidden_dim=hidden_dim)
-        self.attention, context = attender(attention, hidden_dim, width_of(self, encoder), default)
+        self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)
+        default = AttentionConfig(score="dot", hidden_dim=hidden_dim)
+        self.attention, context = build_attention(attention, hidden_dim, width_of(self, encoder), default)
         self.layers = Recurrent(embedding_dim + context, hidden_dim, cells)
         self.bridge = bridge_to(self.layers, encoder)
         self.dropout = Dropout(dropout)
@@ -94,13 +94,13 @@ class SimpleAttention(AttendingDecoder[DecoderState]):
         words: Tensor = self.words(tokens)
         return words
 
-    def advance(self, words: Tensor, state: DecoderState) -> Advanced[DecoderState]:
+    def advance(self, words: Tensor, state: DecoderState) -> DecoderOutput[DecoderState]:
         assert state.carried is not None
         new, layers = self.layers.step(torch.cat((words.squeeze(1), state.carried), dim=-1), state.layers)
         query = new.unsqueeze(1)
         attended = self.attention.read(query, state.source, state.read)
         after = DecoderState(layers, state.memory, attended.state, attended.context.squeeze(1))
-        return Advanced((query, attended.context), after, attended)
+        return DecoderOutput((query, attended.context), after, attended)
 
     def output(self, *features: Tensor) -> Tensor:
         logits: Tensor = self.output_map(self.dropout(torch.cat(features, dim=-1)))

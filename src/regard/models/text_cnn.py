@@ -11,9 +11,9 @@ from torch.nn import functional as F
 from regard.arguments import EmbeddingScale, Share, Size, checked
 from regard.constraints import windows_have_filters
 from regard.masks import Mask
-from regard.models.embeddings import Words, check_ids
+from regard.models.embeddings import WordEmbeddings, check_ids
 from regard.models.encoded import Encoded
-from regard.nn.rnn import inside
+from regard.nn.rnn import token_mask
 
 
 class TextCNN(nn.Module):
@@ -63,7 +63,7 @@ class TextCNN(nn.Module):
         super().__init__()
         self.output_dim = hidden_dim
         self.windows = tuple(windows)
-        self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)
+        self.words = WordEmbeddings(size, embedding_dim, dropout=dropout, scale=scale)
         share, rest = divmod(hidden_dim, len(self.windows))
         self.layers = nn.ModuleList(
             nn.Conv1d(embedding_dim, share + (place < rest), window) for place, window in enumerate(self.windows)
@@ -73,7 +73,7 @@ class TextCNN(nn.Module):
         """Encode ids [B, S] of true `lengths` [B]; None where there is no padding."""
         words: Tensor = self.words(check_ids(self, source))
         batch, size, _ = words.shape
-        present = None if lengths is None else inside(lengths.to(words.device), size).unsqueeze(2)  # [B, S, 1]
+        present = None if lengths is None else token_mask(lengths.to(words.device), size).unsqueeze(2)  # [B, S, 1]
         if not size:  # a convolution refuses a sequence without words
             nothing = words.new_zeros(batch, 0, self.output_dim)
             return Encoded(nothing, nothing.sum(1), None)

@@ -10,11 +10,17 @@ from torch import Tensor, nn
 from regard.arguments import Size, checked
 from regard.constraints import embeddings_are_own, heads_attend, no_letters, rotary_scores
 from regard.models.encoded import AnyEncoder, Encoded, width_of
-from regard.models.generator import Advanced, AttendingDecoder, Generator, needs_batch
-from regard.models.outputs import Predicted
-from regard.models.transformer_encoder import PlacedWords, Positions, TransformerEncoder, last_norm, placed
+from regard.models.generator import AttendingDecoder, DecoderOutput, Generator, needs_batch
+from regard.models.model_output import ModelOutput
+from regard.models.transformer_encoder import (
+    PositionedEmbeddings,
+    Positions,
+    TransformerEncoder,
+    last_norm,
+    with_rotary_positions,
+)
 from regard.nn.multi_head import MultiHead
-from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
+from regard.nn.transformer_layer import LayerConfig, LayerState, TransformerLayer
 from regard.ops.attended import Attended
 
 Ties = Literal["none", "output", "all"]
@@ -42,7 +48,7 @@ class TransformerState:
         return TransformerState(tuple(layer.detach() for layer in self.layers))
 
 
-class Decoded(NamedTuple):
+class TransformerOutput(NamedTuple):
     """States [B, T, C], the caches after them, and the last layer's read of the source."""
 
     output: Tensor
@@ -54,7 +60,7 @@ class TransformerDecoder(nn.Module):
     """Decoder layers: each token sees those before it, and with `cross` the source."""
 
     @checked()
-    def __init__(self, blocks: Blocks, num_layers: Size, *, cross: bool) -> None:
+    def __init__(self, blocks: LayerConfig, num_layers: Size, *, cross: bool) -> None:
         super().__init__()
         self.layers = nn.ModuleList(TransformerLayer(blocks, cross=cross) for _ in range(num_layers))
         self.norm = last_norm(blocks)
@@ -67,13 +73,13 @@ class TransformerDecoder(nn.Module):
         """The state before the first token of a decoder without a source."""
         return TransformerState(tuple(LayerState() for _ in self.layers))
 
-    def forward(self, x: Tensor, state: TransformerState) -> Decoded:
+    def forward(self, x: Tensor, state: TransformerState) -> TransformerOutput:
         """Go on with x [B, T, C]."""
         after, attended = [], None
         for layer, mine in zip(self._layers(), state.layers, strict=True):
             x, new, attended = layer.extend(x, mine)
             after.append(new)
-        return Decoded(self.norm(x), TransformerState(tuple(after)), attended)
+        return TransformerOutput(self.norm(x), TransformerState(tuple(after)), attended)
 
     def _layers(self) -> list[TransformerLayer]:
         return [layer for layer in self.layers if isinstance(layer, TransformerLayer)]
@@ -102,7 +108,7 @@ class Transformer(AttendingDecoder[TransformerState]):
     Vaswani et al. 2017, section 3; the output layer has a bias.
 
     >>> import torch
-    >>> model = Transformer(11, 11, Blocks(dim=6, num_heads=2), num_layers=2, tied="all")
+    >>> model = Transformer(11, 11, LayerConfig(dim=6, num_heads=2), num_layers=2, tied="all")
     >>> predicted = model(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 5).long())
     >>> predicted.logits.shape, predicted.attended.weights().shape
     (torch.Size([2, 5, 11]), torch.Size([2, 2, 5, 7]))
@@ -115,7 +121,7 @@ class Transformer(AttendingDecoder[TransformerState]):
         self,
         encoder: AnyEncoder | int,
         target_size: int,
-        blocks: Blocks | None = None,
+        blocks: LayerConfig | None = None,
         *,
         num_layers: Size = 6,
         positions: Positions = "sinusoidal",
@@ -123,14 +129,14 @@ class Transformer(AttendingDecoder[TransformerState]):
         tied: Ties = "output",
     ) -> None:
         super().__init__()
-        blocks = placed(Blocks() if blocks is None else blocks, positions)
+        blocks = with_rotary_positions(LayerConfig() if blocks is None else blocks, positions)
         source_size = encoder if isinstance(encoder, int) else None
         if isinstance(encoder, int):
             encoder = TransformerEncoder(
                 encoder, blocks, num_layers=num_layers, positions=positions, max_length=max_length
             )
         self.encoder = encoder
-        self.words = PlacedWords(
+        self.words = PositionedEmbeddings(
             target_size, blocks.dim, dropout=blocks.dropout, positions=positions, max_length=max_length
         )
         self.decoder = TransformerDecoder(blocks, num_layers, cross=True)
@@ -165,9 +171,9 @@ class Transformer(AttendingDecoder[TransformerState]):
         words: Tensor = self.words(tokens, state.place)
         return words
 
-    def advance(self, words: Tensor, state: TransformerState) -> Advanced[TransformerState]:
-        decoded: Decoded = self.decoder(words, state)
-        return Advanced((decoded.output,), decoded.state, decoded.attended)
+    def advance(self, words: Tensor, state: TransformerState) -> DecoderOutput[TransformerState]:
+        decoded: TransformerOutput = self.decoder(words, state)
+        return DecoderOutput((decoded.output,), decoded.state, decoded.attended)
 
     def output(self, *features: Tensor) -> Tensor:
         (states,) = features
@@ -191,7 +197,7 @@ class TransformerLM(Generator[TransformerState]):
     full by the next text, and places are counted on.
 
     >>> import torch
-    >>> model = TransformerLM(11, Blocks(dim=8, num_heads=2), num_layers=2, positions="rotary")
+    >>> model = TransformerLM(11, LayerConfig(dim=8, num_heads=2), num_layers=2, positions="rotary")
     >>> model(torch.ones(2, 7).long()).logits.shape
     torch.Size([2, 7, 11])
     """
@@ -203,7 +209,7 @@ class TransformerLM(Generator[TransformerState]):
     def __init__(
         self,
         size: int,
-        blocks: Blocks | None = None,
+        blocks: LayerConfig | None = None,
         *,
         num_layers: Size = 6,
         positions: Positions = "sinusoidal",
@@ -211,12 +217,14 @@ class TransformerLM(Generator[TransformerState]):
         tied: bool = True,
     ) -> None:
         super().__init__()
-        blocks = placed(Blocks() if blocks is None else blocks, positions)
-        self.words = PlacedWords(size, blocks.dim, dropout=blocks.dropout, positions=positions, max_length=max_length)
+        blocks = with_rotary_positions(LayerConfig() if blocks is None else blocks, positions)
+        self.words = PositionedEmbeddings(
+            size, blocks.dim, dropout=blocks.dropout, positions=positions, max_length=max_length
+        )
         self.decoder = TransformerDecoder(blocks, num_layers, cross=False)
         self.output_map = _output(blocks, self.words, tied=tied)
 
-    def forward(self, text: Tensor, state: TransformerState | None = None) -> Predicted:
+    def forward(self, text: Tensor, state: TransformerState | None = None) -> ModelOutput:
         """Words [B, T], and where an earlier text ended -> logits [B, T, V] of what follows each word."""
         return self.unroll(text, self.decoder.start() if state is None else state)
 
@@ -230,9 +238,9 @@ class TransformerLM(Generator[TransformerState]):
         words: Tensor = self.words(tokens, state.place)
         return words
 
-    def advance(self, words: Tensor, state: TransformerState) -> Advanced[TransformerState]:
-        decoded: Decoded = self.decoder(words, state)
-        return Advanced((decoded.output,), decoded.state)
+    def advance(self, words: Tensor, state: TransformerState) -> DecoderOutput[TransformerState]:
+        decoded: TransformerOutput = self.decoder(words, state)
+        return DecoderOutput((decoded.output,), decoded.state)
 
     def output(self, *features: Tensor) -> Tensor:
         (states,) = features
@@ -240,7 +248,7 @@ class TransformerLM(Generator[TransformerState]):
         return logits
 
 
-def _output(blocks: Blocks, words: PlacedWords, *, tied: bool) -> nn.Linear:
+def _output(blocks: LayerConfig, words: PositionedEmbeddings, *, tied: bool) -> nn.Linear:
     layer = nn.Linear(blocks.dim, words.table.num_embeddings)
     nn.init.normal_(layer.weight, std=blocks.dim**-0.5)
     nn.init.zeros_(layer.bias)

@@ -13,17 +13,17 @@ from regard.arguments import Share, Size, checked
 from regard.constraints import heads_attend, rotary_scores
 from regard.masks import Mask
 from regard.models.embeddings import check_ids
-from regard.models.encoded import Encoded, last_of
+from regard.models.encoded import Encoded, last_states
 from regard.nn.dropout import Dropout
-from regard.nn.positions import Learned, Sinusoidal
-from regard.nn.rnn import inside
-from regard.nn.transformer_layer import Blocks, TransformerLayer
+from regard.nn.positions import LearnedPositions, SinusoidalPositions
+from regard.nn.rnn import token_mask
+from regard.nn.transformer_layer import LayerConfig, TransformerLayer
 from regard.specials import PAD
 
 Positions = Literal["sinusoidal", "learned", "rotary", "none"]
 
 
-class PlacedWords(nn.Module):
+class PositionedEmbeddings(nn.Module):
     """Embeddings times sqrt(C), plus positions, then dropout.
 
     Args:
@@ -48,11 +48,11 @@ class PlacedWords(nn.Module):
         nn.init.normal_(self.table.weight, std=dim**-0.5)
         with torch.no_grad():
             self.table.weight[PAD].zero_()
-        self.places: Sinusoidal | Learned | None = None
+        self.places: SinusoidalPositions | LearnedPositions | None = None
         if positions == "sinusoidal":
-            self.places = Sinusoidal(dim)
+            self.places = SinusoidalPositions(dim)
         elif positions == "learned":
-            self.places = Learned(max_length, dim)
+            self.places = LearnedPositions(max_length, dim)
         self.dropout = Dropout(dropout)
 
     def forward(self, ids: Tensor, start: int = 0) -> Tensor:
@@ -79,7 +79,7 @@ class TransformerEncoder(nn.Module):
     Shapes: source [B, S], lengths [B] -> `Encoded` with states [B, S, C], zero at padding; its summary is the state of
     the last word. Vaswani et al. 2017, section 3.1; with pre-norm a LayerNorm follows the last layer.
 
-    >>> encoder = TransformerEncoder(11, Blocks(dim=6, num_heads=2), num_layers=2)
+    >>> encoder = TransformerEncoder(11, LayerConfig(dim=6, num_heads=2), num_layers=2)
     >>> encoder(torch.ones(2, 7).long(), torch.tensor([7, 4])).states.shape
     torch.Size([2, 7, 6])
     """
@@ -88,16 +88,18 @@ class TransformerEncoder(nn.Module):
     def __init__(
         self,
         size: int,
-        blocks: Blocks | None = None,
+        blocks: LayerConfig | None = None,
         *,
         num_layers: Size = 6,
         positions: Positions = "sinusoidal",
         max_length: Size = 1024,
     ) -> None:
         super().__init__()
-        blocks = placed(Blocks() if blocks is None else blocks, positions)
+        blocks = with_rotary_positions(LayerConfig() if blocks is None else blocks, positions)
         self.output_dim = blocks.dim
-        self.words = PlacedWords(size, blocks.dim, dropout=blocks.dropout, positions=positions, max_length=max_length)
+        self.words = PositionedEmbeddings(
+            size, blocks.dim, dropout=blocks.dropout, positions=positions, max_length=max_length
+        )
         self.layers = nn.ModuleList(TransformerLayer(blocks) for _ in range(num_layers))
         self.norm = last_norm(blocks)
 
@@ -109,17 +111,17 @@ class TransformerEncoder(nn.Module):
             states = layer(states, mask)
         states = self.norm(states)
         if lengths is None:
-            return Encoded(states, last_of(states), mask)
+            return Encoded(states, last_states(states), mask)
         ends = lengths.to(states.device)
-        states = states.masked_fill(~inside(ends, states.shape[1]).unsqueeze(2), 0.0)
-        return Encoded(states, last_of(states, ends), mask)
+        states = states.masked_fill(~token_mask(ends, states.shape[1]).unsqueeze(2), 0.0)
+        return Encoded(states, last_states(states, ends), mask)
 
 
-def placed(blocks: Blocks, positions: str) -> Blocks:
+def with_rotary_positions(blocks: LayerConfig, positions: str) -> LayerConfig:
     """The blocks with rotary positions switched on where `positions` says so."""
     return replace(blocks, rotary=positions == "rotary")
 
 
-def last_norm(blocks: Blocks) -> nn.Module:
+def last_norm(blocks: LayerConfig) -> nn.Module:
     """Return the norm after the last layer: pre-norm layers leave their sum unnormalised."""
     return nn.LayerNorm(blocks.dim, eps=blocks.epsilon) if blocks.norm == "pre" else nn.Identity()

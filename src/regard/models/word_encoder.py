@@ -6,9 +6,9 @@ from torch import Tensor, nn
 
 from regard.arguments import EmbeddingScale, Share, Size, checked
 from regard.masks import Mask
-from regard.models.embeddings import Words, check_ids
+from regard.models.embeddings import WordEmbeddings, check_ids
 from regard.models.encoded import Encoded
-from regard.nn.rnn import inside
+from regard.nn.rnn import token_mask
 
 
 class WordEncoder(nn.Module):
@@ -46,7 +46,7 @@ class WordEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.output_dim = hidden_dim
-        self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)
+        self.words = WordEmbeddings(size, embedding_dim, dropout=dropout, scale=scale)
         self.output_map = nn.Linear(embedding_dim, hidden_dim, bias=False)
 
     def forward(self, source: Tensor, lengths: Tensor | None = None) -> Encoded:
@@ -55,5 +55,5 @@ class WordEncoder(nn.Module):
         if lengths is None:
             return Encoded(states, states.sum(1) / max(1, states.shape[1]), None)
         counts = lengths.to(states.device)
-        states = states.masked_fill(~inside(counts, states.shape[1]).unsqueeze(2), 0.0)
+        states = states.masked_fill(~token_mask(counts, states.shape[1]).unsqueeze(2), 0.0)
         return Encoded(states, states.sum(1) / counts.clamp(min=1).unsqueeze(1), Mask.padding(lengths))

@@ -1,7 +1,8 @@
 """Modules with parameters, built from `regard.ops`."""
 
-from regard.nn.aligners import Addressing, Aligned, Aligner, Hard, LinearAligner, LocalM, LocalP, Slots, Softmax
+from regard.nn.aligners import Addressing, Aligned, Aligner, Hard, LinearAligner, LocalM, LocalP, SlotSoftmax, Softmax
 from regard.nn.attention import Attention
+from regard.nn.attention_module import AttentionModule, CapturableModule
 from regard.nn.cells import Cells
 from regard.nn.checkpointing import checkpoint_gradients
 from regard.nn.coattention import Coattention
@@ -9,29 +10,28 @@ from regard.nn.cpu_decode.pack import pack, packed_copy
 from regard.nn.crf import CRF, LabelOrder
 from regard.nn.ctc import CTC
 from regard.nn.deep_lstmn import DeepLSTMN, DeepLSTMNState
-from regard.nn.external import ExternalMemory
+from regard.nn.external_memory import ExternalMemory
 from regard.nn.fusion import DeepFusion, FusionState, FusionStep, ShallowFusion
-from regard.nn.glimpse import Glimpse, Located, LocationPolicy, StateBaseline, location_loss
+from regard.nn.glimpse import Glimpse, LocationPolicy, LocationSample, StateBaseline, location_loss
 from regard.nn.graph import GraphAttention
 from regard.nn.hops import MemoryHops, SentenceEncoder, StoryEncoder
 from regard.nn.key_value import KeyValue
 from regard.nn.lstmn import LSTMN, LSTMNCell, LSTMNState, LSTMNStep
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
+from regard.nn.ntm_memory import HeadsOutput, NTMHeads, NTMMemory
 from regard.nn.pointers import AttentionOverAttention, PointerSentinel
-from regard.nn.positions import Learned, Sinusoidal
-from regard.nn.reader import Reader, Watched
+from regard.nn.positions import LearnedPositions, SinusoidalPositions
 from regard.nn.reinforce import MovingBaseline, Reinforce
 from regard.nn.rnn import Recurrent, RecurrentState, reverse_sequences
 from regard.nn.rotary import Rotary, rotate
 from regard.nn.scores import Additive, Bilinear, Concat, Cosine, Dot, Location, ScaledDot, Score
 from regard.nn.sparse_rows import SparseRows
-from regard.nn.state import Past, State
+from regard.nn.state import AttentionState, Past
 from regard.nn.structure_losses import DoublyStochastic, GlobalFertility, Symmetry
-from regard.nn.structured import Factored, Pruned, StructuredSelfAttention
-from regard.nn.tape import Heads, Tape, Touched
+from regard.nn.structured import PairFactors, RowColumnLayer, StructuredSelfAttention
 from regard.nn.terms import Fertility, History, LocationFeatures, Markov, Position, RecurrentTerm, Term
-from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
+from regard.nn.transformer_layer import LayerConfig, LayerState, TransformerLayer
 
 __all__ = [
     "CRF",
@@ -42,9 +42,11 @@ __all__ = [
     "Aligned",
     "Aligner",
     "Attention",
+    "AttentionModule",
     "AttentionOverAttention",
+    "AttentionState",
     "Bilinear",
-    "Blocks",
+    "CapturableModule",
     "Cells",
     "Coattention",
     "Concat",
@@ -55,7 +57,6 @@ __all__ = [
     "Dot",
     "DoublyStochastic",
     "ExternalMemory",
-    "Factored",
     "Fertility",
     "FusionState",
     "FusionStep",
@@ -63,55 +64,54 @@ __all__ = [
     "GlobalFertility",
     "GraphAttention",
     "Hard",
-    "Heads",
+    "HeadsOutput",
     "History",
     "KeyValue",
     "LSTMNCell",
     "LSTMNState",
     "LSTMNStep",
     "LabelOrder",
+    "LayerConfig",
     "LayerState",
-    "Learned",
+    "LearnedPositions",
     "LinearAligner",
     "LocalM",
     "LocalP",
-    "Located",
     "Location",
     "LocationFeatures",
     "LocationPolicy",
+    "LocationSample",
     "Markov",
     "Memory",
     "MemoryHops",
     "MovingBaseline",
     "MultiHead",
+    "NTMHeads",
+    "NTMMemory",
+    "PairFactors",
     "Past",
     "PointerSentinel",
     "Position",
-    "Pruned",
-    "Reader",
     "Recurrent",
     "RecurrentState",
     "RecurrentTerm",
     "Reinforce",
     "Rotary",
+    "RowColumnLayer",
     "ScaledDot",
     "Score",
     "SentenceEncoder",
     "ShallowFusion",
-    "Sinusoidal",
-    "Slots",
+    "SinusoidalPositions",
+    "SlotSoftmax",
     "Softmax",
     "SparseRows",
-    "State",
     "StateBaseline",
     "StoryEncoder",
     "StructuredSelfAttention",
     "Symmetry",
-    "Tape",
     "Term",
-    "Touched",
     "TransformerLayer",
-    "Watched",
     "checkpoint_gradients",
     "location_loss",
     "pack",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from torch import Tensor
 
 from regard.nn.aligners.base import Aligner
-from regard.nn.reader import Reader
+from regard.nn.attention_module import AttentionModule
 from regard.nn.scores.base import Score
 
 
-class Attention(Reader):
+class Attention(AttentionModule):
     """A query reads a memory: any score, any aligner, the values as they are.
 
         e_ts = score(query_t, key_s)      a_t = align(e_t)      c_t = sum_s a_ts value_s

@@ -125,7 +125,7 @@ _HELD = {"gru": (0.0, _SHUT, 0.0), "lstm": (-_SHUT, _SHUT, 0.0, 0.0)}
 """Bias of each gate at padding: a GRU's update gate keeps h; an LSTM's input and forget gates keep c."""
 
 
-def holding(kind: str, x: Tensor, inside: Tensor, weights: CellWeights) -> tuple[Tensor, CellWeights]:
+def hold_at_padding(kind: str, x: Tensor, inside: Tensor, weights: CellWeights) -> tuple[Tensor, CellWeights]:
     """A GRU that keeps h, or an LSTM that keeps c, as it is wherever `inside` [B, T] is False.
 
     A further input, 1 at padding, sets the gates. So the state at the end is that of each sequence's own end, and a
@@ -133,7 +133,7 @@ def holding(kind: str, x: Tensor, inside: Tensor, weights: CellWeights) -> tuple
 
     >>> one = CellWeights(torch.ones(4, 1), torch.ones(4, 1), torch.zeros(4), torch.zeros(4))
     >>> x, some = torch.ones(1, 3, 1), torch.tensor([[True, False, False]])
-    >>> x, weights = holding("lstm", x, some, one)
+    >>> x, weights = hold_at_padding("lstm", x, some, one)
     >>> _, (end,) = layer_run("lstm", x, [CellState(torch.zeros(1, 1), torch.zeros(1, 1))], [weights])
     >>> end.cell, torch.sigmoid(torch.ones(())) * torch.tanh(torch.ones(()))
     (tensor([[0.5568]]), tensor(0.5568))

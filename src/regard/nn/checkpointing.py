@@ -40,8 +40,8 @@ def checkpoint_gradients(model: nn.Module) -> int:
     Training then takes a third to a half longer, and holds the input of each layer in place of all that is inside it.
 
     >>> from regard.models import TransformerLM
-    >>> from regard.nn import Blocks
-    >>> checkpoint_gradients(TransformerLM(11, Blocks(dim=8, num_heads=2), num_layers=3))
+    >>> from regard.nn import LayerConfig
+    >>> checkpoint_gradients(TransformerLM(11, LayerConfig(dim=8, num_heads=2), num_layers=3))
     3
     """
     layers = [module for module in model.modules() if isinstance(module, Checkpointed)]

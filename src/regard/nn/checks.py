@@ -11,12 +11,12 @@ def mapped(owner: nn.Module, linear: nn.Linear | None, vectors: Tensor, what: st
     """The vectors through a linear map; as they are where there is none."""
     if linear is None:
         return vectors
-    fits(owner, vectors, linear.in_features, what)
+    check_width(owner, vectors, linear.in_features, what)
     result: Tensor = linear(vectors)
     return result
 
 
-def fits(owner: nn.Module, vectors: Tensor | SparseRows, width: int, what: str) -> None:
+def check_width(owner: nn.Module, vectors: Tensor | SparseRows, width: int, what: str) -> None:
     """The vectors have the width that the module was made for."""
     if vectors.shape[-1] != width:
         raise ValueError(f"{type(owner).__name__} was made for {what} of width {width}; got {list(vectors.shape)}")

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.nn.attention_module import CapturableModule
 from regard.nn.checks import mapped
-from regard.nn.reader import Watched
 from regard.ops.attended import Attended
 from regard.ops.coattention import Coattended, coattention
 
@@ -66,7 +66,7 @@ class Coattention(nn.Module):
         return Coattended(self.document_read(out.document), self.question_read(out.question))
 
 
-class _Read(Watched):
+class _Read(CapturableModule):
     """One of the two reads, to be seen."""
 
     def forward(self, attended: Attended) -> Attended:

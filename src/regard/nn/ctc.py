@@ -6,14 +6,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.nn.attention_module import CapturableModule
 from regard.nn.checks import mapped
-from regard.nn.reader import Watched
 from regard.ops.attended import Attended
 from regard.ops.ctc import CTCAlignment, ctc_alignment, ctc_attention, ctc_lengths, ctc_losses
 from regard.ops.softmax import statistics_dtype
 
 
-class CTC(Watched):
+class CTC(CapturableModule):
     r"""Frames to symbols by a linear map, trained on transcripts without alignments; then each label reads its frames.
 
     .. math:: p(v \mid x_t) = \mathrm{softmax}(W x_t + b)_v, \quad

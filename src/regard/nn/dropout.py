@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from regard.ops.dropout import dropped
+from regard.ops.dropout import scaled_dropout
 
 
 class Dropout(nn.Dropout):
@@ -31,4 +31,4 @@ class Dropout(nn.Dropout):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        return dropped(x, self.p) if self.training else x
+        return scaled_dropout(x, self.p) if self.training else x

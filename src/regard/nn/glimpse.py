@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.nn.checks import fits, positive
+from regard.nn.checks import check_width, positive
 from regard.ops.glimpse import glimpse
 from regard.ops.hard import Sample
 
@@ -74,7 +74,7 @@ class Glimpse(nn.Module):
         return f"size={self.size}, scales={self.scales}, differentiable={self.differentiable}"
 
 
-class Located(NamedTuple):
+class LocationSample(NamedTuple):
     """The next location that a policy chose.
 
     Attributes:
@@ -88,7 +88,7 @@ class Located(NamedTuple):
     entropy: Tensor
 
     @staticmethod
-    def join(steps: Sequence[Located]) -> Sample:
+    def join(steps: Sequence[LocationSample]) -> Sample:
         """Consecutive locations as the `Sample` that `regard.ops.reinforce_loss` takes; no keys were drawn."""
         log_prob, entropy = (torch.stack(parts, 1).unsqueeze(1) for parts in list(zip(*steps, strict=True))[1:])
         return Sample(torch.full_like(log_prob, -1, dtype=torch.long), log_prob, entropy)  # [B, 1, T] each
@@ -112,7 +112,7 @@ class LocationPolicy(nn.Module):
             the state too.
 
     Parameters: `mean_map` W, b; `log_deviation` if it is learned.
-    Shapes: state [B, D] -> `Located`.
+    Shapes: state [B, D] -> `LocationSample`.
 
     Mnih et al. 2014, section 4, "Location network"; Williams 1992.
 
@@ -135,17 +135,17 @@ class LocationPolicy(nn.Module):
         else:
             self.register_buffer("log_deviation", start, persistent=False)
 
-    def forward(self, state: Tensor, generator: torch.Generator | None = None) -> Located:
+    def forward(self, state: Tensor, generator: torch.Generator | None = None) -> LocationSample:
         """Choose a location for each state [B, D]; `generator` None is PyTorch's own."""
-        fits(self, state, self.mean_map.in_features, "states")
+        check_width(self, state, self.mean_map.in_features, "states")
         mean = torch.tanh(self.mean_map(state.detach() if self.detach else state))  # [B, 2]
         spread = self.log_deviation.to(mean.dtype)
         entropy = (1.0 + math.log(2.0 * math.pi) + 2.0 * spread).expand(len(mean))  # of two coordinates
         if not self.training:
-            return Located(mean.detach(), mean.new_zeros(len(mean)), entropy)
+            return LocationSample(mean.detach(), mean.new_zeros(len(mean)), entropy)
         noise = torch.empty_like(mean).normal_(generator=generator)
         drawn = (mean + spread.exp() * noise).detach()
-        return Located(drawn.clamp(-1.0, 1.0), self.log_prob(drawn, mean), entropy)
+        return LocationSample(drawn.clamp(-1.0, 1.0), self.log_prob(drawn, mean), entropy)
 
     def log_prob(self, drawn: Tensor, mean: Tensor) -> Tensor:
         """The log-density [B] of draws [B, 2] that were not clipped yet."""
@@ -178,7 +178,7 @@ class StateBaseline(nn.Module):
 
     def forward(self, state: Tensor) -> Tensor:
         """Expected rewards of states [..., D]."""
-        fits(self, state, self.map.in_features, "states")
+        check_width(self, state, self.map.in_features, "states")
         expected: Tensor = self.map(state.detach())
         return expected.squeeze(-1)
 

@@ -7,16 +7,16 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from regard.nn.checks import fits, mapped
-from regard.nn.reader import Watched
+from regard.nn.attention_module import CapturableModule
+from regard.nn.checks import check_width, mapped
 from regard.nn.sparse_rows import SparseRows
-from regard.ops.dropout import dropped
+from regard.ops.dropout import scaled_dropout
 from regard.ops.graph import Edges, GraphAttended, KnownEdges, graph_attention
 
 Join = Literal["concat", "mean"]
 
 
-class GraphAttention(Watched):
+class GraphAttention(CapturableModule):
     r"""A layer of a graph attention network: every node reads its neighbours and itself, with H heads.
 
     .. math:: e_{ij} = \mathrm{LeakyReLU}(a_\mathrm{dst}^\top W h_i + a_\mathrm{src}^\top W h_j), \quad
@@ -102,11 +102,11 @@ class GraphAttention(Watched):
     def _mapped(self, node: Tensor | SparseRows) -> Tensor:
         """W h of each head, [N, H, D]."""
         if self.training and self.input_dropout:
-            fits(self, node, self.node_map.in_features, "nodes")
+            check_width(self, node, self.node_map.in_features, "nodes")
             weights = self.node_map.weight.chunk(self.num_heads)
             return torch.stack([self._map(self._dropped(node), weight) for weight in weights], dim=1)  # [N, H, D]
         if isinstance(node, SparseRows):
-            fits(self, node, self.node_map.in_features, "nodes")
+            check_width(self, node, self.node_map.in_features, "nodes")
             found = self._map(node, self.node_map.weight)
         else:
             found = mapped(self, self.node_map, node, "nodes")
@@ -114,7 +114,7 @@ class GraphAttention(Watched):
 
     def _dropped(self, node: Tensor | SparseRows) -> Tensor | SparseRows:
         share = self.input_dropout
-        return node.dropout(share) if isinstance(node, SparseRows) else dropped(node, share)
+        return node.dropout(share) if isinstance(node, SparseRows) else scaled_dropout(node, share)
 
     @staticmethod
     def _map(node: Tensor | SparseRows, weight: Tensor) -> Tensor:

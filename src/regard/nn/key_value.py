@@ -5,9 +5,9 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.nn.attention_module import AttentionModule
 from regard.nn.memory import Memory
-from regard.nn.reader import Reader
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.ops.attended import Attended
 from regard.ops.key_value import split_key_value
 
@@ -35,7 +35,7 @@ class KeyValue(nn.Module):
     torch.Size([2, 7, 6])
     """
 
-    def __init__(self, attention: Reader, key_dim: int) -> None:
+    def __init__(self, attention: AttentionModule, key_dim: int) -> None:
         super().__init__()
         self.attention = attention
         self.key_dim = key_dim
@@ -48,11 +48,11 @@ class KeyValue(nn.Module):
         """Split and project a memory [B, S, C] once, to be read often."""
         return self.attention.remember(*split_key_value(memory, self.key_dim), mask)
 
-    def start(self, memory: Memory) -> State:
+    def start(self, memory: Memory) -> AttentionState:
         """The state before the first query."""
         return self.attention.start(memory)
 
-    def read(self, query: Tensor, memory: Memory, state: State | None = None) -> Attended:
+    def read(self, query: Tensor, memory: Memory, state: AttentionState | None = None) -> Attended:
         """Read `memory` with queries [B, T, Cq]; the outcome's `state` goes into the next read."""
         return self.attention.read(query, memory, state)
 

@@ -14,7 +14,7 @@ from regard.masks import Mask
 from regard.nn.attention import Attention
 from regard.nn.checks import positive
 from regard.nn.memory import Memory
-from regard.nn.rnn import inside
+from regard.nn.rnn import token_mask
 from regard.nn.scores.additive import Additive
 from regard.ops.additive import additive_attention, additive_score
 from regard.ops.attended import Attended
@@ -62,7 +62,7 @@ class LSTMNStep(NamedTuple):
     attended: Attended
 
 
-class Heard(NamedTuple):
+class InputProjections(NamedTuple):
     """Inputs of a step that do not depend on the steps before it, computed for all words at once.
 
     Attributes:
@@ -139,16 +139,16 @@ class LSTMNCell(nn.Module):
         (heard,) = self.hear(word)
         return self.step(heard, state, fused=fused)
 
-    def hear(self, words: Tensor) -> list[Heard]:
+    def hear(self, words: Tensor) -> list[InputProjections]:
         """Words [B, T, C] -> what each of T steps begins with."""
         asks, gates = self._score.query_map, self.gates
         assert asks is not None
         queries = F.linear(words, asks.weight[:, : self.input_dim])
         pushed = F.linear(words, gates.weight[:, self.hidden_dim :], gates.bias)
         maps = asks.weight[:, self.input_dim :], gates.weight[:, : self.hidden_dim]
-        return [Heard(*parts, *maps) for parts in zip(queries.unbind(1), pushed.unbind(1), strict=True)]
+        return [InputProjections(*parts, *maps) for parts in zip(queries.unbind(1), pushed.unbind(1), strict=True)]
 
-    def step(self, heard: Heard, state: LSTMNState, *, fused: Tensor | None = None) -> LSTMNStep:
+    def step(self, heard: InputProjections, state: LSTMNState, *, fused: Tensor | None = None) -> LSTMNStep:
         """One step from a word that was heard; `forward` for one, a layer for many."""
         query = (heard.query + F.linear(state.summary, heard.query_map))[:, None, None]
         memory = state.memory
@@ -228,7 +228,7 @@ class LSTMN(nn.Module):
         if self.cell.window is not None:
             raise ValueError(f"LSTMN: tapes of {self.cell.window} words have no padding; leave mask or window out")
         lengths = mask.true_lengths(batch, length).to(words.device)
-        outside = ~inside(lengths, length)
+        outside = ~token_mask(lengths, length)
         step = self._run(words.masked_fill(outside.unsqueeze(2), 0.0), before, outside)
         return step._replace(state=_ends(step, before, mask, lengths))
 
@@ -244,14 +244,16 @@ class LSTMN(nn.Module):
         if outside is not None:
             output, context = (part.masked_fill(outside.unsqueeze(2), 0.0) for part in (output, context))
         old = before.memory.size
-        weigh = _Placed([step.attended for step in steps], old, words.new_zeros(batch, 0, old + length), outside)
+        weigh = _GrowingWeights(
+            [step.attended for step in steps], old, words.new_zeros(batch, 0, old + length), outside
+        )
         impl = steps[-1].attended.impl if steps else "reference"
         shape = (batch, 1, length, old + length)
         attended = Attended(context, weigh, shape, has_heads=False, state=state, impl=impl)
         return LSTMNStep(output, state, attended)
 
 
-class _Placed:
+class _GrowingWeights:
     """The weights of reads of a growing tape, each word in its place, made when they are asked for.
 
     Args:

@@ -18,7 +18,7 @@ class Memory(Memo):
 
     Read-only as it stands (encoder states). `append` returns a longer one: the growing memory of a decoder that
     attends to its own past, a KV cache. Without gradient there is room behind the entries, so that one more is written
-    and not all copied; a memory that was appended to stays what it was. One that is written to is `regard.nn.Tape`.
+    and not all copied; a memory that was appended to stays what it was. One that is written to is `regard.nn.NTMMemory`.
 
     Attributes:
         key: [B, H, S, D], projected.
@@ -36,7 +36,7 @@ class Memory(Memo):
     key: Tensor
     value: Tensor
     mask: Mask | None = None
-    _room: _Room | None = field(default=None, repr=False)
+    _room: _KeyValueBuffer | None = field(default=None, repr=False)
 
     @property
     def size(self) -> int:
@@ -72,7 +72,7 @@ class Memory(Memo):
             return Memory(torch.cat((self.key, more.key), 2), torch.cat((self.value, more.value), 2), mask)
         room = self._room
         if room is None or not room.fits(self.size, more.size):
-            room = _Room.of(self.key, self.value, more.size)
+            room = _KeyValueBuffer.of(self.key, self.value, more.size)
         return Memory(*room.write(more.key, more.value), mask, room)
 
     def select(self, rows: Tensor) -> Memory:
@@ -84,7 +84,7 @@ class Memory(Memo):
         return Memory(*room.entries(), mask, room)
 
 
-class _Room:
+class _KeyValueBuffer:
     """Keys and values with free places behind them.
 
     Of all memories that share it only the longest may write, into what none of them sees: so a memory never changes.
@@ -99,11 +99,11 @@ class _Room:
         self.used = used
 
     @staticmethod
-    def of(key: Tensor, value: Tensor, more: int) -> _Room:
+    def of(key: Tensor, value: Tensor, more: int) -> _KeyValueBuffer:
         """A copy of keys and values with room for `more` entries, and for some after them."""
         size = key.shape[2]
         places = size + more + max(_SPARE, size // 4)
-        room = _Room(_empty(key, places), _empty(value, places), 0)
+        room = _KeyValueBuffer(_empty(key, places), _empty(value, places), 0)
         room.write(key, value)
         return room
 
@@ -122,9 +122,9 @@ class _Room:
         """The keys and values in the places that are taken."""
         return self._key.narrow(2, 0, self.used), self._value.narrow(2, 0, self.used)
 
-    def select(self, rows: Tensor, size: int) -> _Room:
+    def select(self, rows: Tensor, size: int) -> _KeyValueBuffer:
         """A copy of these rows, with the first `size` places taken."""
-        return _Room(_rows(self._key, rows), _rows(self._value, rows), size)
+        return _KeyValueBuffer(_rows(self._key, rows), _rows(self._value, rows), size)
 
 
 _SPARE = 8

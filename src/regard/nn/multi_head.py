@@ -5,13 +5,13 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from regard.nn.aligners.base import Aligner
-from regard.nn.checks import fits, mapped, positive
-from regard.nn.reader import Reader
+from regard.nn.attention_module import AttentionModule
+from regard.nn.checks import check_width, mapped, positive
 from regard.nn.scores.base import Score
 from regard.ops.heads import merge_heads, split_heads
 
 
-class MultiHead(Reader):
+class MultiHead(AttentionModule):
     r"""Several reads side by side, each with its own score, and their contexts joined.
 
     .. math:: \mathrm{head}_h = \mathrm{attend}(Q, K, V W^V_h), \quad [\mathrm{head}_1; \dots; \mathrm{head}_H]\, W^O
@@ -65,7 +65,7 @@ class MultiHead(Reader):
 
     def _values(self, value: Tensor) -> Tensor:
         if self.value_map is None:
-            fits(self, value, self.value_dim, "values")
+            check_width(self, value, self.value_dim, "values")
             return value.unsqueeze(1).expand(-1, self.score.num_heads, -1, -1)
         return split_heads(mapped(self, self.value_map, value, "values"), self.score.num_heads)
 

@@ -6,14 +6,14 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.nn.attention_module import CapturableModule
 from regard.nn.checks import mapped
-from regard.nn.reader import Watched
 from regard.ops.attention_over_attention import AttendedOver, attention_over_attention
-from regard.ops.pointer_sentinel import Pointed, pointer_sentinel
+from regard.ops.pointer_sentinel import PointerMixture, pointer_sentinel
 from regard.ops.pointer_sum import pointer_candidates
 
 
-class AttentionOverAttention(Watched):
+class AttentionOverAttention(CapturableModule):
     """Cui's reader: query words point into the document, and the document says how much each of them counts.
 
     It has no parameters. `forward` gives s, a distribution over the document's positions, and `candidates` the
@@ -49,7 +49,7 @@ class AttentionOverAttention(Watched):
         return pointer_candidates(weights, ids, candidates)
 
 
-class PointerSentinel(Watched):
+class PointerSentinel(CapturableModule):
     r"""Merity's pointer over the last states, with a sentinel that says how much to trust the vocabulary.
 
     .. math:: q_t = \tanh(W h_t + b), \quad [a_t; g_t] = \mathrm{softmax}([q_t^\top h_1, \dots;\; q_t^\top s]), \quad
@@ -82,7 +82,7 @@ class PointerSentinel(Watched):
 
     def forward(
         self, hidden: Tensor, memory: Tensor, ids: Tensor, vocab_log_probs: Tensor, mask: Mask | None = None
-    ) -> Pointed:
+    ) -> PointerMixture:
         """Mix the vocabulary with the words seen.
 
         Args:

@@ -12,7 +12,7 @@ from regard.ops.sinusoidal import sinusoidal_positions
 _KEPT = 1024  # positions
 
 
-class Sinusoidal(nn.Module):
+class SinusoidalPositions(nn.Module):
     """Adds sinusoidal positions: x_t + PE_{start + t}.
 
     No parameters and no longest sequence. The first positions are cached, since a decoder asks for them one by one;
@@ -26,7 +26,7 @@ class Sinusoidal(nn.Module):
 
     Vaswani et al. 2017, section 3.5. There the embeddings are first multiplied by sqrt(C): the caller's to do.
 
-    >>> Sinusoidal(4)(torch.zeros(1, 1, 4), start=1)    # the second word of a decoder that has said one
+    >>> SinusoidalPositions(4)(torch.zeros(1, 1, 4), start=1)    # the second word of a decoder that has said one
     tensor([[[0.8415, 0.5403, 0.0100, 0.9999]]])
     """
 
@@ -54,7 +54,7 @@ class Sinusoidal(nn.Module):
         return f"{self.dim}, base={self.base:g}"
 
 
-class Learned(nn.Module):
+class LearnedPositions(nn.Module):
     """Adds learned positions: x_t + P_{start + t}.
 
     Args:
@@ -68,7 +68,7 @@ class Learned(nn.Module):
 
     Gehring et al. 2017, section 3.1; see `regard.ops.learned_positions`.
 
-    >>> positions = Learned(max_length=9, dim=4)
+    >>> positions = LearnedPositions(max_length=9, dim=4)
     >>> positions(torch.zeros(2, 3, 4), start=6).shape
     torch.Size([2, 3, 4])
     """

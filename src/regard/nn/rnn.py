@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.cuda_capture import is_recording
-from regard.nn.cells import LAYERS, CellKind, Cells, CellState, CellWeights, cell_step, holding, layer_run
+from regard.nn.cells import LAYERS, CellKind, Cells, CellState, CellWeights, cell_step, hold_at_padding, layer_run
 from regard.nn.cpu_decode.cell import PackedCell
 
 
@@ -212,7 +212,7 @@ class Recurrent(nn.Module):
     def _loop(self, x: Tensor, lengths: Tensor | None, state: RecurrentState, index: int) -> tuple[Tensor, CellState]:
         """One layer in one direction, step by step."""
         now, weights, outputs = state.layer(index), self.weights(index), []
-        here = None if lengths is None else inside(lengths, x.shape[1])
+        here = None if lengths is None else token_mask(lengths, x.shape[1])
         for t, word in enumerate(x.unbind(1)):
             new = cell_step(self.cells.kind, word, self._forgetful(now, state.noise, index), weights)
             if here is None:
@@ -234,9 +234,9 @@ class Recurrent(nn.Module):
     def _whole(self, x: Tensor, lengths: Tensor | None, state: RecurrentState, index: int) -> tuple[Tensor, CellState]:
         """One layer in one direction at once, padding included: packing would ask for the lengths on the CPU."""
         kind, before, weights = self.cells.kind, state.layer(index), self.weights(index)
-        here = None if lengths is None else inside(lengths, x.shape[1])
+        here = None if lengths is None else token_mask(lengths, x.shape[1])
         if here is not None and kind == "lstm":
-            x, weights = holding(kind, x, here, weights)
+            x, weights = hold_at_padding(kind, x, here, weights)
         outputs, (end,) = layer_run(kind, x, [before], [weights])
         if here is None or lengths is None:
             return outputs, end
@@ -250,8 +250,8 @@ class Recurrent(nn.Module):
         weights = [self.weights(2 * layer), self.weights(2 * layer + 1)]
         if lengths is None:
             return layer_run(self.cells.kind, x, before, weights)
-        here = inside(lengths, x.shape[1])
-        (longer, first), (_, second) = (holding(self.cells.kind, x, here, one) for one in weights)
+        here = token_mask(lengths, x.shape[1])
+        (longer, first), (_, second) = (hold_at_padding(self.cells.kind, x, here, one) for one in weights)
         outputs, ends = layer_run(self.cells.kind, longer, before, [first, second])
         ends[0] = _last(outputs[..., : self.hidden_dim], lengths, before[0], ends[0])
         return outputs.masked_fill(~here.unsqueeze(2), 0.0), ends
@@ -347,7 +347,7 @@ def _without_empty(
     return outputs.masked_fill(empty, 0.0), RecurrentState(hidden, cell)
 
 
-def inside(lengths: Tensor, size: int) -> Tensor:
+def token_mask(lengths: Tensor, size: int) -> Tensor:
     """[B, T], True at words, False at padding."""
     return torch.arange(size, device=lengths.device) < lengths.unsqueeze(1)
 

@@ -9,7 +9,7 @@ from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
 from regard.nn.scores.cosine import Cosine
 from regard.nn.scores.dot import Dot, ScaledDot
-from regard.nn.state import Past, State
+from regard.nn.state import AttentionState, Past
 from regard.ops.attended import Attended
 
 
@@ -83,10 +83,12 @@ class Rotary(Score):
     def keys(self, key: Tensor) -> Tensor:
         return self.score.keys(key)
 
-    def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
+    def energy(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
         return self.score.energy(*self._turned(query, memory), state)
 
-    def attend(self, query: Tensor, memory: Memory, state: State, *, dropout: float, impl: str | None) -> Attended:
+    def attend(
+        self, query: Tensor, memory: Memory, state: AttentionState, *, dropout: float, impl: str | None
+    ) -> Attended:
         return self.score.attend(*self._turned(query, memory), state, dropout=dropout, impl=impl)
 
     def start(self, memory: Memory) -> Past:

@@ -12,14 +12,14 @@ from torch import Tensor
 
 from regard.nn.aligners.softmax import Softmax
 from regard.nn.attention import Attention
+from regard.nn.attention_module import AttentionModule
 from regard.nn.cpu_decode.packing import PackedLinear
 from regard.nn.key_value import KeyValue
 from regard.nn.memory import Memory
-from regard.nn.reader import Reader
 from regard.nn.scores.additive import Additive
 from regard.nn.scores.bilinear import Bilinear
 from regard.nn.scores.dot import Dot, ScaledDot
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.ops.additive.cpu_sigmoid import relative_score
 from regard.ops.attended import Attended
 from regard.ops.softmax import masked_softmax
@@ -64,7 +64,7 @@ class SharedMemory:
             return SharedMemory(self.memory, copies)
         return SharedMemory(self.memory.select(torch.tensor(kept, dtype=torch.long, device=rows.device)), copies)
 
-    def read(self, attention: Reader | KeyValue, query: Tensor, state: State | None) -> Attended:
+    def read(self, attention: AttentionModule | KeyValue, query: Tensor, state: AttentionState | None) -> Attended:
         """Read it with queries [B, T, C]."""
         if isinstance(attention, Attention) and self._quick(attention, query):
             return self._read_additive(attention, query, state)
@@ -75,7 +75,7 @@ class SharedMemory:
             rows = torch.arange(self.memory.key.shape[0], device=query.device).repeat_interleave(self.copies)
             return attention.read(query, self.memory.select(rows), state)
         together = attention.read(query.view(-1, self.copies, query.shape[2]), self.memory, state)
-        after = State(1 if state is None else state.step + 1)
+        after = AttentionState(1 if state is None else state.step + 1)
         return _apart(together, self.copies, after, has_heads=reader._has_heads)
 
     def _quick(self, attention: Attention, query: Tensor) -> bool:
@@ -86,7 +86,7 @@ class SharedMemory:
         packed = isinstance(score, Additive) and isinstance(score.query_map, PackedLinear) and attention.impl is None
         return packed and query.shape[1] == 1 and self._together(attention)
 
-    def _read_additive(self, attention: Attention, query: Tensor, state: State | None) -> Attended:
+    def _read_additive(self, attention: Attention, query: Tensor, state: AttentionState | None) -> Attended:
         """The copies of a row are its queries; by sigmoids, whatever the size."""
         score, memory = attention.score, self.memory
         assert isinstance(score, Additive)
@@ -96,25 +96,25 @@ class SharedMemory:
         energy = relative_score(queries, memory.key, score.weight).squeeze(1)
         weights = energy.softmax(-1) if memory.bias is None else masked_softmax(energy + memory.bias)
         context = torch.bmm(weights, memory.value.squeeze(1)).flatten(0, 1).unsqueeze(1)
-        after = State(1 if state is None else state.step + 1)
+        after = AttentionState(1 if state is None else state.step + 1)
         return Attended.from_weights(
             context, weights.view(-1, 1, 1, size), has_heads=False, state=after, impl="cpu_sigmoid"
         )
 
-    def _together(self, reader: Reader) -> bool:
+    def _together(self, reader: AttentionModule) -> bool:
         """Return whether reads differ by the query alone, and no watcher expects each sequence's own read."""
         mask = self.memory.mask
-        return side_by_side(reader) and not reader._watchers and (mask is None or not mask.by_position)
+        return is_pairwise_score(reader) and not reader._watchers and (mask is None or not mask.by_position)
 
 
-def side_by_side(reader: Reader) -> bool:
+def is_pairwise_score(reader: AttentionModule) -> bool:
     """Return whether an energy is of a query and a key alone, and its weight of nothing but energies."""
     score = reader.score
     plain = type(score) in _SIDE_BY_SIDE and not (isinstance(score, Additive) and len(score.terms))
     return plain and type(reader.align) is Softmax
 
 
-def _apart(together: Attended, copies: int, after: State, *, has_heads: bool) -> Attended:
+def _apart(together: Attended, copies: int, after: AttentionState, *, has_heads: bool) -> Attended:
     """Split the read of [B / copies, copies, C] queries into reads of B sequences with one query each."""
     rows, heads, _, keys = together.shape
 

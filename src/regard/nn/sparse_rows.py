@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from regard.ops.dropout import dropped
+from regard.ops.dropout import scaled_dropout
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class SparseRows:
 
     def dropout(self, share: float) -> SparseRows:
         """Each entry dropped with a probability; zeros stay what they are."""
-        return replace(self, values=dropped(self.values, share))
+        return replace(self, values=scaled_dropout(self.values, share))
 
     def map(self, weight: Tensor) -> Tensor:
         """X Wᵀ: [N, D] for a weight [D, C]."""

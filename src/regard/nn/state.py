@@ -11,7 +11,7 @@ Past = tuple["Tensor | Past", ...]
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class AttentionState:
     """State of a reader: the number of queries it has answered, and the states of its parts.
 
     A value that is passed in and returned; nothing is kept on a module. `select` reorders it with a beam.
@@ -26,11 +26,11 @@ class State:
     score: Past = field(default=())
     align: Past = field(default=())
 
-    def select(self, rows: Tensor) -> State:
+    def select(self, rows: Tensor) -> AttentionState:
         """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
-        return State(self.step, select_past(self.score, rows), select_past(self.align, rows))
+        return AttentionState(self.step, select_past(self.score, rows), select_past(self.align, rows))
 
 
 def select_past(past: Past, rows: Tensor) -> Past:
-    """`State.select` for one part's memory."""
+    """`AttentionState.select` for one part's memory."""
     return tuple(part.index_select(0, rows) if isinstance(part, Tensor) else select_past(part, rows) for part in past)

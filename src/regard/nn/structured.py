@@ -6,14 +6,14 @@ import torch
 from torch import Tensor, nn
 
 from regard.masks import Mask
+from regard.nn.attention_module import CapturableModule
 from regard.nn.checks import positive
-from regard.nn.reader import Watched
 from regard.ops.attended import Attended
-from regard.ops.checks import present
+from regard.ops.checks import token_positions
 from regard.ops.structured import structured_attention
 
 
-class StructuredSelfAttention(Watched):
+class StructuredSelfAttention(CapturableModule):
     """Lin's sentence embedding: r learned hops over the states of a sentence, A = softmax(W₂ tanh(W₁ Hᵀ)), M = A H.
 
     Args:
@@ -50,7 +50,7 @@ class StructuredSelfAttention(Watched):
         """Read the states [B, S, C] of each sentence r times; `mask` says which tokens are there."""
         dropout = self.dropout if self.training else 0.0
         tokens = (
-            None if mask is None else Mask.keys(present(hidden, mask))
+            None if mask is None else Mask.keys(token_positions(hidden, mask))
         )  # hops are no positions: a mask speaks of tokens
         inner, outer = self.inner_map, self.outer_map
         return self.show(
@@ -58,7 +58,7 @@ class StructuredSelfAttention(Watched):
         )
 
 
-class Factored(nn.Module):
+class PairFactors(nn.Module):
     r"""Relation of two texts: each row of their embeddings as factors, multiplied.
 
     .. math:: F_i = (m_i W_i) \odot (m'_i W'_i)
@@ -76,7 +76,7 @@ class Factored(nn.Module):
 
     Lin et al. 2017, section 4.3, after the gated auto-encoder of Memisevic 2013, "Learning to Relate Images".
 
-    >>> Factored(3, 5, factors=2)(torch.randn(7, 3, 5), torch.randn(7, 3, 5)).shape
+    >>> PairFactors(3, 5, factors=2)(torch.randn(7, 3, 5), torch.randn(7, 3, 5)).shape
     torch.Size([7, 3, 2])
     """
 
@@ -99,7 +99,7 @@ class Factored(nn.Module):
         return f"{rows}, {columns}, factors={factors}"
 
 
-class Pruned(nn.Module):
+class RowColumnLayer(nn.Module):
     r"""A hidden layer over a matrix M whose units see one row of it, or one column.
 
     .. math:: M^v_i = m_i V_i + b_i, \quad M^h_j = M_{\cdot j}^\top U_j + d_j
@@ -118,7 +118,7 @@ class Pruned(nn.Module):
 
     Lin et al. 2017, appendix A.
 
-    >>> Pruned(3, 5, row_units=2, column_units=1)(torch.randn(7, 3, 5)).shape
+    >>> RowColumnLayer(3, 5, row_units=2, column_units=1)(torch.randn(7, 3, 5)).shape
     torch.Size([7, 11])
     """
 

@@ -16,14 +16,14 @@ from regard.masks import Mask
 from regard.nn.checkpointing import Checkpointed
 from regard.nn.cpu_decode.layer import PackedLayer
 from regard.nn.dropout import Dropout
-from regard.nn.external import ExternalMemory
+from regard.nn.external_memory import ExternalMemory
 from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
 from regard.nn.rotary import Rotary
 from regard.nn.scores.base import Score
 from regard.nn.scores.dot import ScaledDot
 from regard.nn.shared_memory import SharedMemory
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.ops.attended import Attended
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.
 
 @checked(heads_divide, rotary_pairs)
 @dataclass(frozen=True, kw_only=True)
-class Blocks:
+class LayerConfig:
     """Configuration of the layers of a Transformer.
 
     Attributes:
@@ -96,9 +96,9 @@ class LayerState:
     """
 
     past: Memory | None = None
-    past_read: State | None = None
+    past_read: AttentionState | None = None
     source: SharedMemory | ExternalMemory | None = None
-    source_read: State | None = None
+    source_read: AttentionState | None = None
 
     def select(self, rows: Tensor, numbers: Sequence[int] | None = None) -> LayerState:
         """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices, `numbers` the same as a list."""
@@ -144,7 +144,7 @@ class TransformerLayer(Checkpointed):
     `TransformerDecoderLayer` with the same weights.
 
     >>> import torch
-    >>> layer = TransformerLayer(Blocks(dim=6, num_heads=2))
+    >>> layer = TransformerLayer(LayerConfig(dim=6, num_heads=2))
     >>> layer(torch.randn(2, 7, 6), Mask.padding([7, 4])).shape
     torch.Size([2, 7, 6])
     >>> step = layer.extend(torch.randn(2, 1, 6), LayerState())
@@ -152,7 +152,7 @@ class TransformerLayer(Checkpointed):
     2
     """
 
-    def __init__(self, blocks: Blocks, *, cross: bool = False) -> None:
+    def __init__(self, blocks: LayerConfig, *, cross: bool = False) -> None:
         super().__init__()
         hidden = 4 * blocks.dim if blocks.hidden_dim is None else blocks.hidden_dim
         self.post = blocks.norm == "post"
@@ -234,7 +234,7 @@ class TransformerLayer(Checkpointed):
         assert not isinstance(state.source, ExternalMemory), "a packed step reads sources alone"
         output, past, attended = packed.step(x, state.past, state.source)
         read = None if attended is None else attended.state
-        return LayerStep(output, LayerState(past, State(past.size), state.source, read), attended)
+        return LayerStep(output, LayerState(past, AttentionState(past.size), state.source, read), attended)
 
     def _initialise(self) -> None:
         attentions = [self.attention] if self.cross is None else [self.attention, self.cross]

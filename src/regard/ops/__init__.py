@@ -18,7 +18,7 @@ from regard.ops.graph import Edges, GraphAttended, add_self_loops, graph_attenti
 from regard.ops.hard import Sample, hard_weights, reinforce_loss
 from regard.ops.heads import merge_heads, split_heads
 from regard.ops.history_term import history_features
-from regard.ops.intra_attention import Cell, deep_fusion, intra_attention, lstmn_cell, lstmn_step
+from regard.ops.intra_attention import CellOutput, deep_fusion, intra_attention, lstmn_cell, lstmn_step
 from regard.ops.key_value import split_key_value
 from regard.ops.learned_positions import learned_positions
 from regard.ops.linear import linear_weights
@@ -40,7 +40,7 @@ from regard.ops.memory_hops import (
 )
 from regard.ops.ntm_addressing import circular_shift, interpolate, ntm_address, sharpen
 from regard.ops.ntm_memory import ntm_read, ntm_write
-from regard.ops.pointer_sentinel import Pointed, pointer_sentinel
+from regard.ops.pointer_sentinel import PointerMixture, pointer_sentinel
 from regard.ops.pointer_sum import pointer_candidates, pointer_sum
 from regard.ops.position_term import position_features
 from regard.ops.scaled_dot import scaled_dot_attention, scaled_dot_score
@@ -56,13 +56,13 @@ __all__ = [
     "BestPath",
     "CTCAlignment",
     "Card",
-    "Cell",
+    "CellOutput",
     "Coattended",
     "Edges",
     "GraphAttended",
     "Hops",
     "LinearChain",
-    "Pointed",
+    "PointerMixture",
     "Sample",
     "Story",
     "TopK",

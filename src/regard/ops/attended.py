@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from regard.ops.weights import Held, Weigh, Weights, sizes
+from regard.ops.weights import StoredWeights, Weigh, Weights, sizes
 
 if TYPE_CHECKING:
     from regard.ops.hard import Sample
@@ -21,7 +21,7 @@ class Attended(Weights):
 
     Attributes:
         context: [B, H, T, Dv] from an op, [B, T, C] from a module.
-        state: what the next step needs (see `regard.nn.State`); None from ops.
+        state: what the next step needs (see `regard.nn.AttentionState`); None from ops.
         sample: the drawn positions with their log-probability, from hard attention only.
         impl: the implementation that ran, by the name that `impl=` takes; `"packed"` from a packed model, `"pieces"` or
             `"nearest"` from an external memory.
@@ -61,7 +61,7 @@ class Attended(Weights):
     @classmethod
     def from_weights(cls, context: Tensor, weights: Tensor, *, has_heads: bool = True, **rest: Any) -> Attended:
         """A read whose weights [B, H, T, S] were made on the way."""
-        return Attended(context, Held(weights), sizes(weights), has_heads=has_heads, **rest)
+        return Attended(context, StoredWeights(weights), sizes(weights), has_heads=has_heads, **rest)
 
     def replace(self, *, context: Tensor, has_heads: bool, state: Any) -> Attended:
         """The same read with its context laid out anew: how a module turns an op's outcome into its own."""

@@ -9,7 +9,7 @@ from torch import Tensor
 from regard.masks import Mask
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.ops.checks import both, present
+from regard.ops.checks import pair_mask, token_positions
 from regard.ops.softmax import full_precision, masked_softmax, statistics_dtype
 
 CARD = Card(
@@ -78,12 +78,12 @@ def attention_over_attention(
     """
     _check(document, query)
     statistics = statistics_dtype(document.dtype)
-    here, there = present(document, document_mask), present(query, query_mask)
+    here, there = token_positions(document, document_mask), token_positions(query, query_mask)
     states = document.to(statistics)
     with full_precision(document):
         matching = (states @ query.to(statistics).mT).unsqueeze(1)  # M, [b, 1, d, q]
-        alpha = masked_softmax(matching.mT, both(there, here)).squeeze(1)
-        beta = masked_softmax(matching, both(here, there)).squeeze(1)
+        alpha = masked_softmax(matching.mT, pair_mask(there, here)).squeeze(1)
+        beta = masked_softmax(matching, pair_mask(here, there)).squeeze(1)
         importance = beta.sum(dim=1) / here.sum(dim=1, keepdim=True).clamp(min=1)
         weights = (importance.unsqueeze(1) @ alpha).squeeze(1)
         context = (weights.unsqueeze(1) @ states).to(document.dtype)

@@ -53,14 +53,14 @@ class Card:
         return "".join(part + ", ".join(names) for part, names in zip(parts, kinds, strict=True) if names)
 
 
-class Entry(NamedTuple):
+class CatalogueEntry(NamedTuple):
     """A card and the file or folder, relative to the package, that defines the mechanism."""
 
     card: Card
     source: str
 
 
-def catalogue() -> list[Entry]:
+def catalogue() -> list[CatalogueEntry]:
     """Every mechanism, family by family in the order of `Family`, by name within.
 
     >>> [entry.card.name for entry in catalogue() if entry.card.family == "score"][:3]
@@ -72,6 +72,6 @@ def catalogue() -> list[Entry]:
     for module in pkgutil.iter_modules(ops.__path__):
         card = getattr(importlib.import_module(f"{ops.__name__}.{module.name}"), "CARD", None)
         if isinstance(card, Card):
-            entries.append(Entry(card, f"ops/{module.name}/" if module.ispkg else f"ops/{module.name}.py"))
+            entries.append(CatalogueEntry(card, f"ops/{module.name}/" if module.ispkg else f"ops/{module.name}.py"))
     families = get_args(Family)
     return sorted(entries, key=lambda entry: (families.index(entry.card.family), entry.card.name))

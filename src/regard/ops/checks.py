@@ -16,10 +16,10 @@ def check_impl(mechanism: str, implementations: tuple[str, ...], impl: str | Non
         raise ValueError(f"{mechanism}: no implementation {impl!r}; there are {', '.join(implementations)}")
 
 
-def refuse(mechanism: str, impl: str, reason: str) -> NoReturn:
+def raise_unsupported(mechanism: str, impl: str, reason: str) -> NoReturn:
     """Raise ValueError: this implementation cannot do what is asked. `reason` is the end of the sentence.
 
-    >>> refuse("dot", "banded", "needs a window")
+    >>> raise_unsupported("dot", "banded", "needs a window")
     Traceback (most recent call last):
     ValueError: dot: impl='banded' needs a window; leave impl out, or use impl="reference"
     """
@@ -71,12 +71,12 @@ def check_reading(mechanism: str, query: Tensor, key: Tensor, value: Tensor, *, 
         raise ValueError(f"{mechanism}: query has width {query.shape[3]}, but the score's weight has {width}")
 
 
-def present(sequence: Tensor, mask: Mask | None) -> Tensor:
+def token_positions(sequence: Tensor, mask: Mask | None) -> Tensor:
     """The positions of `sequence` [B, L, C] that are not padding, as booleans [B, L].
 
     The mask speaks of positions alone (`Mask.padding(lengths)`); one that differs by query is refused.
 
-    >>> present(torch.zeros(2, 3, 5), Mask.padding([3, 1])).int().tolist()
+    >>> token_positions(torch.zeros(2, 3, 5), Mask.padding([3, 1])).int().tolist()
     [[1, 1, 1], [1, 0, 0]]
     """
     Mask.check(mask)
@@ -90,6 +90,6 @@ def present(sequence: Tensor, mask: Mask | None) -> Tensor:
     return mask.allowed((batch, 1, 1, length), device=sequence.device)[:, 0, 0].expand(batch, length)
 
 
-def both(rows: Tensor, cols: Tensor) -> Mask:
+def pair_mask(rows: Tensor, cols: Tensor) -> Mask:
     """The pairs whose two positions are there: [B, T], [B, S] -> a mask of [B, 1, T, S]."""
     return Mask.of(rows.unsqueeze(2) & cols.unsqueeze(1))

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from regard.masks import Mask
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.ops.checks import both, present
+from regard.ops.checks import pair_mask, token_positions
 from regard.ops.softmax import masked_softmax, statistics_dtype
 
 CARD = Card(
@@ -88,12 +88,12 @@ def coattention(
     """
     _check(document, question, document_sentinel, question_sentinel)
     # The sentinels are there for everybody: one more True at the end.
-    here = F.pad(present(document, document_mask), (0, 1), value=True)  # [b, m + 1]
-    there = F.pad(present(question, question_mask), (0, 1), value=True)  # [b, n + 1]
+    here = F.pad(token_positions(document, document_mask), (0, 1), value=True)  # [b, m + 1]
+    there = F.pad(token_positions(question, question_mask), (0, 1), value=True)  # [b, n + 1]
     d, q = _closed(document, document_sentinel), _closed(question, question_sentinel)
     affinity = (d @ q.mT).unsqueeze(1)  # [b, 1, m + 1, n + 1]
-    question_weights = masked_softmax(affinity.mT, both(there, here))
-    document_weights = masked_softmax(affinity, both(here, there))
+    question_weights = masked_softmax(affinity.mT, pair_mask(there, here))
+    document_weights = masked_softmax(affinity, pair_mask(here, there))
     read = question_weights.squeeze(1) @ d  # C^Q, [b, n + 1, l]
     brought = document_weights.squeeze(1) @ torch.cat((q, read), dim=2)  # C^D, [b, m + 1, 2l]
     return Coattended(

@@ -9,7 +9,7 @@ from regard.masks import Mask
 from regard.ops.additive import WITHOUT_DROPOUT, additive_attention, additive_score
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.ops.checks import check_impl, check_weight, refuse
+from regard.ops.checks import check_impl, check_weight, raise_unsupported
 from regard.ops.softmax import full_precision, softmax_attention, statistics_dtype
 
 CARD = Card(
@@ -98,7 +98,7 @@ def concat_attention(
     if impl == "reference":
         return softmax_attention(_definition(query, key, weight, v), value, mask, dropout=dropout)
     if dropout and impl in WITHOUT_DROPOUT:
-        refuse("concat", impl, f"has no dropout; got {dropout}")
+        raise_unsupported("concat", impl, f"has no dropout; got {dropout}")
     queries, keys = _project(query, key, weight)
     inner = "reference" if impl == "projected" else impl
     attended = additive_attention(queries, keys, value, v.to(queries.dtype), mask, dropout=dropout, impl=inner)

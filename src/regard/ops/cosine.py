@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from regard.masks import Mask
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.ops.checks import check_impl, check_reading, check_weight, refuse
+from regard.ops.checks import check_impl, check_reading, check_weight, raise_unsupported
 from regard.ops.inner_product import (
     CONDITIONAL,
     IMPLEMENTATIONS,
@@ -20,7 +20,7 @@ from regard.ops.inner_product import (
 )
 from regard.ops.softmax import finite_softmax, full_precision, statistics_dtype
 from regard.ops.unit_vectors import unit_vectors
-from regard.ops.weights import Held
+from regard.ops.weights import StoredWeights
 
 CARD = Card(
     name="cosine",
@@ -109,7 +109,7 @@ def cosine_attention(
     if strength is not None and strength.shape != query.shape[:3]:
         raise ValueError(f"cosine: strength must be [B, H, T] = {list(query.shape[:3])}; got {list(strength.shape)}")
     if impl == "one_query" and (reason := _no_single_query(query, key, value)):
-        refuse("cosine", impl, reason)
+        raise_unsupported("cosine", impl, reason)
     if impl == "one_query" or (impl is None and _no_single_query(query, key, value) is None):
         return _one_query(_aim(query, strength), key, value, mask, dropout=dropout)
     with full_precision(query):
@@ -142,7 +142,7 @@ def _one_query(aimed: Tensor, key: Tensor, value: Tensor, mask: Mask | None, *, 
     weights = finite_softmax(energy, mask, shape)
     given = F.dropout(weights, dropout) if dropout else weights
     context = torch.bmm(given.flatten(0, 1), value.flatten(0, 1))
-    return Attended(context.view(*shape[:3], -1), Held(weights), shape, impl="one_query")
+    return Attended(context.view(*shape[:3], -1), StoredWeights(weights), shape, impl="one_query")
 
 
 def _aim(query: Tensor, strength: Tensor | None) -> Tensor:

@@ -9,11 +9,11 @@ from torch.nn import functional as F
 _STEPS = 1 << 16
 
 
-def dropped(x: Tensor, share: float) -> Tensor:
+def scaled_dropout(x: Tensor, share: float) -> Tensor:
     """x_i / (1 - share) with probability 1 - share, else 0; see `regard.nn.Dropout`.
 
     >>> _ = torch.manual_seed(0)
-    >>> dropped(torch.ones(8), 0.5).unique().tolist()
+    >>> scaled_dropout(torch.ones(8), 0.5).unique().tolist()
     [0.0, 2.0]
     """
     if share == 0.0:

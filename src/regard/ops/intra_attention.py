@@ -32,7 +32,7 @@ CARD = Card(
 )
 
 
-class Cell(NamedTuple):
+class CellOutput(NamedTuple):
     """The hidden state h_t and the memory cell c_t after a step, both [B, D]."""
 
     hidden: Tensor
@@ -91,7 +91,7 @@ def lstmn_step(
     bias: Tensor | None = None,
     *,
     fused: Tensor | None = None,
-) -> Cell:
+) -> CellOutput:
     r"""One step of an LSTM whose last state and cell are those that were read from the tapes.
 
     .. math:: [i; f; o; \hat c] = [\sigma; \sigma; \sigma; \tanh]\, W [\tilde h_t; x_t], \quad
@@ -127,7 +127,7 @@ def lstmn_step(
     return lstmn_cell(F.linear(torch.cat((hidden, word), dim=1), weight, bias), memory, fused=fused)
 
 
-def lstmn_cell(gates: Tensor, memory: Tensor, *, fused: Tensor | None = None) -> Cell:
+def lstmn_cell(gates: Tensor, memory: Tensor, *, fused: Tensor | None = None) -> CellOutput:
     """The second half of `lstmn_step`: gates [B, 4D] before σ and tanh, in the order i, f, o, ĉ, and c̃_t [B, D].
 
     >>> lstmn_cell(torch.zeros(1, 4), torch.tensor([[2.0]])).memory
@@ -138,7 +138,7 @@ def lstmn_cell(gates: Tensor, memory: Tensor, *, fused: Tensor | None = None) ->
     cell = forget * memory + admit * gates[:, 3 * width :].tanh()
     if fused is not None:
         cell = cell + fused
-    return Cell(emit * cell.tanh(), cell)
+    return CellOutput(emit * cell.tanh(), cell)
 
 
 def deep_fusion(word: Tensor, hidden: Tensor, memory: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

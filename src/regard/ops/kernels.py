@@ -15,10 +15,10 @@ DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 """Dtypes that the kernels read."""
 
 
-def runnable(*tensors: Tensor) -> bool:
+def kernels_supported(*tensors: Tensor) -> bool:
     """Return whether kernels can read all of these here: on a GPU, in a dtype they have, where Triton is installed.
 
-    >>> runnable(torch.ones(2))
+    >>> kernels_supported(torch.ones(2))
     False
     """
     if torch.compiler.is_compiling():  # which fuses plain operations itself, and cannot look into our kernels
@@ -33,15 +33,15 @@ def _installed() -> bool:
     return importlib.util.find_spec("triton") is not None
 
 
-def no_kernels(device: torch.device, dtype: torch.dtype, dtypes: tuple[torch.dtype, ...]) -> str | None:
+def kernel_obstacle(device: torch.device, dtype: torch.dtype, dtypes: tuple[torch.dtype, ...]) -> str | None:
     """The reason why kernels cannot run, as the end of a sentence; None if they can, be it in Triton's interpreter.
 
-    >>> no_kernels(torch.device("cpu"), torch.float64, DTYPES) is None
+    >>> kernel_obstacle(torch.device("cpu"), torch.float64, DTYPES) is None
     False
     """
     if not _installed():
         return "needs Triton, which is not installed"
-    if device.type != "cuda" and not interpreted():
+    if device.type != "cuda" and not uses_interpreter():
         return f"needs a CUDA device; got tensors on {device}"
     if dtype not in dtypes:
         *names, last = (str(one).removeprefix("torch.") for one in dtypes)
@@ -49,7 +49,7 @@ def no_kernels(device: torch.device, dtype: torch.dtype, dtypes: tuple[torch.dty
     return None
 
 
-def interpreted() -> bool:
+def uses_interpreter() -> bool:
     """Return whether Triton interprets its kernels, with numpy on a CPU, as TRITON_INTERPRET=1 has it."""
     import triton
 
@@ -63,13 +63,13 @@ def check_kernels(
 
     `what` is a mechanism and its implementation, as in "additive: the fused implementation".
     """
-    reason = no_kernels(device, dtype, dtypes)
+    reason = kernel_obstacle(device, dtype, dtypes)
     if reason is not None:
         raise ValueError(f"{what} {reason}; {other}")
-    return interpreted()
+    return uses_interpreter()
 
 
-def apply_once(what: str, function: type[torch.autograd.Function], *operands: Any) -> Any:
+def apply_first_order(what: str, function: type[torch.autograd.Function], *operands: Any) -> Any:
     """The function, without autocast; under torch.func, whose transforms cannot see into it, one clear sentence.
 
     `what` is a mechanism and its implementation, as in "additive: the fused implementation".
@@ -83,12 +83,12 @@ def apply_once(what: str, function: type[torch.autograd.Function], *operands: An
         raise RuntimeError(f'{what} cannot be transformed by torch.func; use impl="reference"') from error
 
 
-def only_once(what: str) -> None:
+def no_double_backward(what: str) -> None:
     """Tiles are made again by hand, which autograd cannot see into: a gradient of the gradient would be wrong."""
     if torch.is_grad_enabled():
         raise RuntimeError(f'{what} has no second derivative; use impl="reference"')
 
 
-def narrow(grads: tuple[Tensor | None, ...], like: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+def cast_gradients(grads: tuple[Tensor | None, ...], like: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
     """Gradients in the dtypes of what they are gradients of."""
     return tuple(None if g is None or t is None else g.to(t.dtype) for g, t in zip(grads, like, strict=True))

@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.masks import Mask, Shape
 
 
-class Limits(NamedTuple):
+class MaskLimits(NamedTuple):
     """A mask of padding and windows: keys before a length, and between two bounds that move with the query.
 
     Attributes:
@@ -18,8 +18,8 @@ class Limits(NamedTuple):
         after: query t sees keys after t + after; None for no limit.
         until: query t sees keys up to and with t + until; None for no limit.
 
-    >>> Limits.of(Mask.causal() & Mask.padding([3]), (1, 1, 2, 5), torch.device("cpu"))
-    Limits(lengths=tensor([3]), after=None, until=3)
+    >>> MaskLimits.of(Mask.causal() & Mask.padding([3]), (1, 1, 2, 5), torch.device("cpu"))
+    MaskLimits(lengths=tensor([3]), after=None, until=3)
     """
 
     lengths: Tensor | None = None
@@ -27,21 +27,21 @@ class Limits(NamedTuple):
     until: int | None = None
 
     @staticmethod
-    def of(mask: Mask, shape: Shape, device: torch.device) -> Limits:
+    def of(mask: Mask, shape: Shape, device: torch.device) -> MaskLimits:
         """Return the limits of a mask that is nothing else; the last query stands at the last key."""
         lengths, first, last, _ = mask.spans(shape)
         shift = shape[3] - shape[2]
-        return Limits(
+        return MaskLimits(
             None if lengths is None else lengths.to(device),
             None if first is None else first + shift,
             None if last is None else last + shift,
         )
 
 
-def in_spans(mask: Mask | None, shape: Shape) -> bool:
+def expressible_as_limits(mask: Mask | None, shape: Shape) -> bool:
     """Return whether limits can say all of a mask.
 
-    >>> in_spans(Mask.causal(), (1, 1, 2, 2)), in_spans(Mask.of(torch.eye(2).bool()), (1, 1, 2, 2))
+    >>> expressible_as_limits(Mask.causal(), (1, 1, 2, 2)), expressible_as_limits(Mask.of(torch.eye(2).bool()), (1, 1, 2, 2))
     (True, False)
     """
     return mask is None or mask.spans(shape).rest is None

@@ -87,7 +87,7 @@ def linear_chain(
     tensor([[[0.8571, 0.1429],
              [0.5714, 0.4286]]])
     """
-    given = _Given.of(emissions, transitions, start, end, mask)
+    given = _Arguments.of(emissions, transitions, start, end, mask)
     alphas, last = _forward(given)
     betas = _backward(given)
     log_partition = torch.where(given.real.any(1), (last + given.end).logsumexp(1), 0.0)
@@ -132,7 +132,7 @@ def linear_chain_conditionals(
     tensor([[[0.8571, 0.1429],
              [0.5000, 0.5000]]])
     """
-    given = _Given.of(emissions, transitions, start, end, mask)
+    given = _Arguments.of(emissions, transitions, start, end, mask)
     if labels.shape != given.real.shape:
         raise ValueError(f"linear_chain: labels must be [B, T] = {list(given.real.shape)}; got {list(labels.shape)}")
     if not given.emissions.shape[1]:
@@ -164,7 +164,7 @@ def linear_chain_path(
     >>> linear_chain_path(emissions.log(), transitions.log())             # 00: 3, 01: 1.2, 10: 1, 11: 4
     BestPath(labels=tensor([[1, 1]]), score=tensor([1.3863]))
     """
-    given = _Given.of(emissions, transitions, start, end, mask)
+    given = _Arguments.of(emissions, transitions, start, end, mask)
     best = given.emissions.new_zeros(len(emissions), emissions.shape[2])
     begun = given.real.new_zeros(len(emissions), 1)
     pointers = []
@@ -179,7 +179,7 @@ def linear_chain_path(
     return BestPath(labels, torch.where(begun.squeeze(1), score, 0.0))
 
 
-class _Given(NamedTuple):
+class _Arguments(NamedTuple):
     """Checked arguments: emissions [B, T, K], transitions [K, K], start and end [K], and `real` [B, T]."""
 
     emissions: Tensor
@@ -196,7 +196,7 @@ class _Given(NamedTuple):
     @staticmethod
     def of(
         emissions: Tensor, transitions: Tensor, start: Tensor | None, end: Tensor | None, mask: Mask | None
-    ) -> _Given:
+    ) -> _Arguments:
         if emissions.dim() != 3 or not emissions.is_floating_point():
             raise ValueError(f"linear_chain: emissions must be numbers [B, T, K]; got {list(emissions.shape)}")
         batch, size, count = emissions.shape
@@ -212,7 +212,7 @@ class _Given(NamedTuple):
             ends.append(emissions.new_zeros(count) if given is None else given)
         dtype = statistics_dtype(emissions.dtype)
         scores = [part.to(dtype).clamp(min=_LOG_ZERO) for part in (emissions, transitions, *ends)]
-        return _Given(scores[0], scores[1], scores[2], scores[3], _places(mask, batch, size, emissions.device))
+        return _Arguments(scores[0], scores[1], scores[2], scores[3], _places(mask, batch, size, emissions.device))
 
 
 def _places(mask: Mask | None, batch: int, size: int, device: torch.device) -> Tensor:
@@ -223,7 +223,7 @@ def _places(mask: Mask | None, batch: int, size: int, device: torch.device) -> T
     return allowed.expand(batch, 1, 1, size).reshape(batch, size)
 
 
-def _forward(given: _Given) -> tuple[list[Tensor], Tensor]:
+def _forward(given: _Arguments) -> tuple[list[Tensor], Tensor]:
     """The log-sum-exp of the scores up to each position by its label, T of [B, K]; and that of the last position."""
     alpha = given.emissions.new_zeros(len(given.emissions), given.emissions.shape[2])
     begun = given.real.new_zeros(len(alpha), 1)
@@ -237,7 +237,7 @@ def _forward(given: _Given) -> tuple[list[Tensor], Tensor]:
     return alphas, alpha
 
 
-def _backward(given: _Given) -> list[Tensor]:
+def _backward(given: _Arguments) -> list[Tensor]:
     """The log-sum-exp of the scores of all that follows each position by its label, T of [B, K]."""
     beta = given.end.expand(len(given.emissions), -1)
     betas = []

@@ -25,7 +25,7 @@ CARD = Card(
 )
 
 
-class Pointed(NamedTuple):
+class PointerMixture(NamedTuple):
     """A mixture of a vocabulary and of the words just seen.
 
     Attributes:
@@ -53,7 +53,7 @@ def pointer_sentinel(
     ids: Tensor,
     vocab_log_probs: Tensor,
     mask: Mask | None = None,
-) -> Pointed:
+) -> PointerMixture:
     r"""Point at a word seen before, and leave to the vocabulary what the sentinel draws.
 
     .. math:: [a_t; g_t] = \mathrm{softmax}\bigl([q_t^\top h_1, \dots, q_t^\top h_S;\; q_t^\top s]\bigr), \quad
@@ -92,7 +92,7 @@ def pointer_sentinel(
     log_probs = _mix(log_gate + vocab_log_probs.to(log_gate.dtype), log_weights, ids)
     weights = log_weights.exp()
     pointer = pointer_sum(weights, ids, vocab_log_probs.shape[2])
-    return Pointed(
+    return PointerMixture(
         log_probs, Attended.from_weights(pointer, weights.unsqueeze(1), has_heads=False), log_gate.squeeze(2)
     )
 

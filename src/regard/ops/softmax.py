@@ -34,10 +34,10 @@ def statistics_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
-def widened(tensor: Tensor) -> Tensor:
+def to_statistics_dtype(tensor: Tensor) -> Tensor:
     """The tensor in the dtype of the statistics: itself where that is its own, without an operation.
 
-    >>> widened(torch.ones(2, dtype=torch.bfloat16)).dtype
+    >>> to_statistics_dtype(torch.ones(2, dtype=torch.bfloat16)).dtype
     torch.float32
     """
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
@@ -92,7 +92,7 @@ def masked_softmax(energy: Tensor, mask: Mask | None = None) -> Tensor:
 def restrict(energy: Tensor, mask: Mask | None) -> Tensor:
     """Energies in the dtype of the statistics, -inf where the mask forbids."""
     Mask.check(mask)
-    energy = widened(energy)
+    energy = to_statistics_dtype(energy)
     if mask is None:
         return energy
     batch, heads, queries, keys = energy.shape
@@ -128,12 +128,12 @@ def finite_softmax(energy: Tensor, mask: Mask | None, shape: Shape) -> Tensor:
     """
     if mask is None:
         return energy.softmax(dim=-1)
-    forbidden, empty = known_rows(mask, shape, energy.device)
+    forbidden, empty = cached_forbidden_pairs(mask, shape, energy.device)
     weights = energy.masked_fill_(forbidden, -torch.inf).softmax(dim=-1)
     return weights if empty is None else weights.masked_fill(empty, 0.0)
 
 
-def whole_rows(mask: Mask, shape: Shape, device: torch.device) -> tuple[Tensor, Tensor | None]:
+def forbidden_pairs(mask: Mask, shape: Shape, device: torch.device) -> tuple[Tensor, Tensor | None]:
     """Pairs that may not attend, and the rows with nothing to attend to; None if there are surely none.
 
     Such a row is left to attend to everything, for the caller to erase: no kernel sees an empty row, and what is
@@ -146,15 +146,15 @@ def whole_rows(mask: Mask, shape: Shape, device: torch.device) -> tuple[Tensor, 
     return forbidden & ~empty, empty
 
 
-def known_rows(mask: Mask, shape: Shape, device: torch.device) -> tuple[Tensor, Tensor | None]:
-    """`whole_rows`, made once for the layers and steps that read by one mask.
+def cached_forbidden_pairs(mask: Mask, shape: Shape, device: torch.device) -> tuple[Tensor, Tensor | None]:
+    """`forbidden_pairs`, made once for the layers and steps that read by one mask.
 
     Not while a CUDA graph is captured, where tensors belong to the graph, nor for so many pairs that they weigh more
     than the operation saved.
     """
     if is_recording() or shape[0] * shape[2] * shape[3] > HELD_PAIRS:
-        return whole_rows(mask, shape, device)
-    return mask.latest(whole_rows, (shape, device), lambda: whole_rows(mask, shape, device))
+        return forbidden_pairs(mask, shape, device)
+    return mask.latest(forbidden_pairs, (shape, device), lambda: forbidden_pairs(mask, shape, device))
 
 
 HELD_PAIRS = 1 << 22

@@ -48,7 +48,7 @@ class Weights:
     @classmethod
     def of(cls, weights: Tensor, *, has_heads: bool = True) -> Weights:
         """From a tensor [B, H, T, S]."""
-        return Weights(Held(weights), sizes(weights), weights.device, has_heads=has_heads)
+        return Weights(StoredWeights(weights), sizes(weights), weights.device, has_heads=has_heads)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -62,7 +62,7 @@ class Weights:
             rows: the queries wanted: a slice, indices or one index (the axis stays); None for all.
             heads: likewise for the heads.
         """
-        if rows is None and heads is None and isinstance(self.weigh, Held):
+        if rows is None and heads is None and isinstance(self.weigh, StoredWeights):
             return self._squeeze(self.weigh.weights)
         _, num_heads, queries, _ = self._shape
         return self._squeeze(self.weigh(self._indices(heads, num_heads), self._indices(rows, queries)))
@@ -142,7 +142,7 @@ def entropy(weights: Tensor) -> Tensor:
     return -(weights * weights.clamp(min=torch.finfo(weights.dtype).tiny).log()).sum(-1)
 
 
-class Held:
+class StoredWeights:
     """A `Weigh` of weights [B, H, T, S] that exist."""
 
     def __init__(self, weights: Tensor) -> None:

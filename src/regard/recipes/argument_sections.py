@@ -23,7 +23,7 @@ from pydantic_core import (
 
 from regard.arguments import Choice, InRecipe, NotInRecipe, PartKind, Rule, Size, alternatives, apply_rules, marker
 from regard.parts import PARTS
-from regard.recipes.plugins import belongs
+from regard.recipes.plugins import is_in_scope
 from regard.recipes.section import Model, Section
 from regard.recipes.source import Argument, ClassSource, Unimported, Unknown, class_source
 from regard.registry import registered
@@ -83,7 +83,7 @@ class OneOf:
         if self.kind not in ("score", "aligner"):
             return {}
         known = registered(self.kind).items()
-        return {name: f"{one.module}:{one.made.__name__}" for name, one in known if belongs(one.module)}
+        return {name: f"{one.module}:{one.made.__name__}" for name, one in known if is_in_scope(one.module)}
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         as_it_is = core_schema.wrap_serializer_function_ser_schema(
@@ -109,7 +109,7 @@ class OneOf:
         try:
             return section.model_validate(given)
         except ValidationError as problem:
-            raise under(name, problem, section) from None
+            raise nest_errors(name, problem, section) from None
 
 
 def section_of(place: str, kind: PartKind, name: str) -> type[Section]:
@@ -310,7 +310,7 @@ def _records(annotation: Any) -> list[ClassSource]:
     return [one.source for one in classes if one.source.is_record]
 
 
-def under(name: str, problem: ValidationError, section: type[Section]) -> ValidationError:
+def nest_errors(name: str, problem: ValidationError, section: type[Section]) -> ValidationError:
     """Return the errors of a section as those of a key of this name, as pydantic reports them of a union."""
     return ValidationError.from_exception_data(section.__name__, [_below(name, one) for one in problem.errors()])
 

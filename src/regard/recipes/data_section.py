@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from regard.data.example import Examples
     from regard.data.fields.target_kinds import TargetKind
 
-Split = Literal["train", "valid", "test"]
+SplitName = Literal["train", "valid", "test"]
 Column = TypeVar("Column", str, int, str | int)
 
 
 @dataclass(frozen=True)
-class Reading:
+class FieldLayout:
     """Fields that a task reads from the examples of a format.
 
     Attributes:
@@ -54,7 +54,7 @@ class DataSection(Section, abc.ABC):
             """The name of the format."""
 
     @abc.abstractmethod
-    def examples(self, split: Split, reading: Reading) -> Examples | None:
+    def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         """Return the examples of a split; None where the section names none."""
 
     def check(self) -> None:

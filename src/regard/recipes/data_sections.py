@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from regard.data.formats.lines import LONGEST
-from regard.recipes.data_section import DataSection, Reading, Split
+from regard.recipes.data_section import DataSection, FieldLayout, SplitName
 from regard.recipes.files import DataFile, DataFolder
 from regard.recipes.section import Section
 
 if TYPE_CHECKING:
-    from regard.data.example import Examples, Reader
+    from regard.data.example import DataReader, Examples
 
 Weight = Annotated[float, Field(gt=0, le=1000)]
 _SMALL = 2**23
@@ -48,17 +48,16 @@ class SplitSection(Section):
             )
         return self
 
-    def part(self, everything: Examples, split: Split, reading: Reading) -> Examples:
+    def part(self, everything: Examples, split: SplitName, reading: FieldLayout) -> Examples:
         """Return a split of data that come in one piece."""
-        from regard.data import Slice
-        from regard.data import Split as HashSplit
+        from regard.data import HashSplit, OrderedSlice
 
         if self.by != "order":
             by = (reading.answer or reading.question) if self.by == "target" else reading.group
             return HashSplit(everything, split, by=by, valid=self.valid, test=self.test, salt=self.salt, fold=self.fold)
         learned, validated = 1 - self.valid - self.test, 1 - self.test
         begin, end = {"train": (0.0, learned), "valid": (learned, validated), "test": (validated, 1.0)}[split]
-        return Slice(everything, begin, end)
+        return OrderedSlice(everything, begin, end)
 
 
 class Files(DataSection):
@@ -88,14 +87,14 @@ class Files(DataSection):
         return self.model_dump(include={"encoding", "max_line", "bad_lines"})
 
 
-class Divided(Files):
+class SplittableFiles(Files):
     """Files per split, or files that are split."""
 
     split: SplitSection | None = None
     """Split of `train`, for `valid` and `test` without files of their own."""
 
     @model_validator(mode="after")
-    def _divided(self) -> Divided:
+    def _divided(self) -> SplittableFiles:
         valid, test = (getattr(self, name) for name in ("valid", "test"))
         if (valid is None) == (self.split is None):
             raise ValueError("set valid, what to validate on, or split, to divide train; one of them")
@@ -103,11 +102,11 @@ class Divided(Files):
             raise ValueError("test is a file and split.test a share; set one of them")
         return self
 
-    def reader(self, named: Any, reading: Reading) -> Reader:
+    def reader(self, named: Any, reading: FieldLayout) -> DataReader:
         """Return the reader of a file, or of a pair of files, that a key of this section names."""
         raise NotImplementedError
 
-    def examples(self, split: Split, reading: Reading) -> Examples | None:
+    def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         named, train = getattr(self, split), getattr(self, "train")  # noqa: B009, of the classes below
         if named is not None and (split != "train" or self.split is None):
             return self._read(named, reading)
@@ -120,7 +119,7 @@ class Divided(Files):
             return everything.each(lambda part: division.part(part, split, reading))  # each keeps weight and end
         return division.part(everything, split, reading)
 
-    def _read(self, named: Any, reading: Reading) -> Examples:
+    def _read(self, named: Any, reading: FieldLayout) -> Examples:
         """Examples of a file or a pair of files, or of several with weights."""
         if not isinstance(named, tuple):
             return self._adapted(named, reading)
@@ -129,7 +128,7 @@ class Divided(Files):
         parts = tuple(self._adapted(one.named, reading) for one in named)
         return Mixture(parts, tuple(one.weight for one in named))
 
-    def _adapted(self, named: Any, reading: Reading) -> Examples:
+    def _adapted(self, named: Any, reading: FieldLayout) -> Examples:
         return reading.adapt(self.reader(named, reading))
 
     def _path(self, named: str) -> Path:
@@ -181,7 +180,7 @@ def _spelled(given: Any) -> Any:
     return [{"file": one} if isinstance(one, str) else one for one in given] if isinstance(given, list) else given
 
 
-class SplitFiles(Divided):
+class SplitFiles(SplittableFiles):
     """Data with one file per split, or one file that is split; `train` may be several files."""
 
     train: Annotated[
@@ -197,7 +196,7 @@ class SplitFiles(Divided):
     """Test file; None for no test."""
 
 
-class PairsData(Divided):
+class PairsData(SplittableFiles):
     """Pairs of text files, line by line; `.gz` is decompressed."""
 
     format: Literal["pairs"]
@@ -218,7 +217,7 @@ class PairsData(Divided):
         named = (one for one in (*train, self.valid, self.test) if one is not None)
         return [(root / one.source, root / one.target) for one in named]
 
-    def reader(self, named: PairFiles, reading: Reading) -> Reader:
+    def reader(self, named: PairFiles, reading: FieldLayout) -> DataReader:
         from regard.data import Pairs
 
         return Pairs(self._path(named.source), self._path(named.target), **self.reading())
@@ -261,7 +260,7 @@ class TableData(SplitFiles):
             raise ValueError(f"column '{named}' is named, so set header to true, or give its number")
         return self
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.data import Table
 
         delimiter = None if self.delimiter is None else {"tab": "\t", "comma": ","}[self.delimiter]
@@ -286,7 +285,7 @@ class JsonlData(SplitFiles):
     target: str = "target"
     """Key of the target: a text, a label, or a list of tags. Language models have none."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.data import Jsonl
 
         columns = reading.columns(self.source, self.target)
@@ -315,7 +314,7 @@ class HubData(DataSection):
     bad_lines: Literal["refuse", "skip"] = "refuse"
     """Bad rows: `refuse` stops and names the row, `skip` leaves it out and counts it."""
 
-    def examples(self, split: Split, reading: Reading) -> Examples | None:
+    def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         from regard.data import Hub
 
         named = getattr(self, split)
@@ -341,7 +340,7 @@ class CmudictData(SplitFiles):
     stress: bool = False
     """Keep the stress of vowels: AH0, AH1, AH2."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.data import Cmudict
 
         return Cmudict(self._path(named), stress=self.stress, **self.reading())
@@ -357,7 +356,7 @@ class TextData(SplitFiles):
     ends: bool = False
     """Line ends are part of the text, blank lines too, as character models need."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.data import Text
 
         return Text(self._path(named), blank=self.blank, ends=self.ends, **self.reading())
@@ -373,10 +372,10 @@ class LabelledData(SplitFiles):
     separator: str | None = Field(None, min_length=1)
     """Separator of label and text; None for white space."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
-        from regard.data import Labelled
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
+        from regard.data import LabelledLines
 
-        return Labelled(
+        return LabelledLines(
             self._path(named), self.label, separator=self.separator, target_kind=reading.target_kind, **self.reading()
         )
 
@@ -393,12 +392,12 @@ class FolderData(Files):
     split: SplitSection = SplitSection()
     """Split of `train`."""
 
-    def examples(self, split: Split, reading: Reading) -> Examples | None:
-        from regard.data import Labelled
+    def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
+        from regard.data import LabelledLines
 
         apart = split == "test" and self.test is not None
         folder = (self.root or Path()) / (str(self.test) if apart else self.train)
-        found = Labelled(folder, "file", **self.reading())
+        found = LabelledLines(folder, "file", **self.reading())
         if apart:
             return found
         return None if split == "test" and not self.split.test else self.split.part(found, split, reading)
@@ -418,7 +417,7 @@ class ColumnsData(SplitFiles):
     comment: str | None = None
     """Prefix of comment lines, which are skipped."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.data import Columns
 
         columns = reading.columns(self.source, self.target)
@@ -435,7 +434,7 @@ class ConlluData(SplitFiles):
     target: Literal["upos", "xpos", "feats", "deprel", "lemma", "form"] = "upos"
     """Column of the tag."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.data import Conllu
 
         return Conllu(self._path(named), reading.columns(self.source, self.target), **self.reading())

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from regard.recipes.data_sections import FolderData, JsonlData, PairsData, SplitFiles, TableData
 from regard.recipes.errors import RecipeError
-from regard.recipes.plugin_sections import Plugged
+from regard.recipes.plugin_sections import PluginUnion
 from regard.recipes.system import System
 
 LINES = "lines"
@@ -31,7 +31,7 @@ _TABULAR = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson")  # files whose lines ar
 
 
 @dataclass(frozen=True)
-class Layout:
+class FileLayout:
     """Options of the command line for a file; None for those of the recipe.
 
     Attributes:
@@ -61,7 +61,7 @@ class Layout:
         return bool(self.source) or self.target is not None or self.header is not None
 
 
-def format_of(own: BaseModel, path: Path, layout: Layout, allowed: Collection[str]) -> str | None:
+def format_of(own: BaseModel, path: Path, layout: FileLayout, allowed: Collection[str]) -> str | None:
     """Return the format of a file: as it is told, or by its name; None where neither says.
 
     Args:
@@ -93,7 +93,7 @@ def tabular(path: Path) -> bool:
 def file_formats(system: System) -> dict[str, type[SplitFiles]]:
     """Return the formats with one file per split that a system learns from, those of plug-ins among them."""
     ours = {form: one for form, one in system.formats.items() if issubclass(one, SplitFiles)}
-    plugged = Plugged().sections() if ours else {}
+    plugged = PluginUnion().sections() if ours else {}
     return ours | {form: one for form, one in plugged.items() if issubclass(one, SplitFiles)}
 
 
@@ -103,7 +103,7 @@ def input_formats(system: System) -> dict[str, type[SplitFiles]]:
 
 
 def file_section(
-    own: BaseModel, system: System, form: str, path: Path, layout: Layout, fields: Sequence[str], answer: str | None
+    own: BaseModel, system: System, form: str, path: Path, layout: FileLayout, fields: Sequence[str], answer: str | None
 ) -> dict[str, Any]:
     """Return a section `data` whose every split is one file; what the recipe says and the format knows is kept.
 
@@ -141,7 +141,7 @@ def file_section(
 
 
 def measured_section(
-    own: BaseModel, system: System, paths: Sequence[Path], layout: Layout, fields: Sequence[str], answer: str | None
+    own: BaseModel, system: System, paths: Sequence[Path], layout: FileLayout, fields: Sequence[str], answer: str | None
 ) -> dict[str, Any]:
     """Return the section `data` of what a model is measured on: a file, a folder, or source and target of pairs.
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel
 
 from regard.recipes.errors import RecipeError
-from regard.recipes.yaml_document import Document, Where
+from regard.recipes.yaml_document import RecipeDocument, Where
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ DataFolder = Annotated[str, IsFolder()]
 """The name of a folder likewise."""
 
 
-def find_files(content: BaseModel, document: Document, *, section: str = "data") -> None:
+def find_files(content: BaseModel, document: RecipeDocument, *, section: str = "data") -> None:
     """See that every file which a section names is there.
 
     Args:
@@ -73,7 +73,7 @@ def named_files(section: BaseModel, where: Where = ()) -> Iterator[tuple[Where, 
     return _named(section, where, IsFile)
 
 
-def find_run(folder: Path | None, document: Document) -> None:
+def find_run(folder: Path | None, document: RecipeDocument) -> None:
     """See that the run that a recipe begins with is there.
 
     Raises:

@@ -17,15 +17,15 @@ from regard.recipes.data_sections import PairsData
 from regard.recipes.errors import RecipeError
 from regard.recipes.files import find_files, find_run
 from regard.recipes.library import find_recipe
-from regard.recipes.messages import guilty, sentence_of
-from regard.recipes.plugins import belongs, plugins_of
-from regard.recipes.renamed import renamed
+from regard.recipes.messages import key_of_message, sentence_of
+from regard.recipes.plugins import is_in_scope, plugins_of
+from regard.recipes.renamed_keys import current_name
 from regard.recipes.schema import recipe_class
 from regard.recipes.sections import Recipe
 from regard.recipes.shared_keys import check_shared_keys, without_foreign
 from regard.recipes.system import System, default_task, systems
-from regard.recipes.yaml_document import Document
-from regard.registry import Kind, registered
+from regard.recipes.yaml_document import RecipeDocument
+from regard.registry import RegisteredKind, registered
 
 _CHECKS: dict[str, tuple[Callable[[Recipe], None], ...]] = {
     "data": (check_data,),
@@ -37,15 +37,15 @@ _CHECKS: dict[str, tuple[Callable[[Recipe], None], ...]] = {
 """Checks of sections that must fit together, in this order; each is followed by those of the system."""
 
 
-class Loaded(NamedTuple):
+class LoadedRecipe(NamedTuple):
     """A recipe, the document it came from, and what its author should know of it."""
 
     recipe: Recipe
-    document: Document
+    document: RecipeDocument
     notes: tuple[str, ...] = ()
 
 
-def load(name: str, overrides: list[str] | None = None, *, model: bool = True) -> Loaded:
+def load(name: str, overrides: list[str] | None = None, *, model: bool = True) -> LoadedRecipe:
     """Read and check a recipe that is to be trained: the files it learns from must be there.
 
     Args:
@@ -59,10 +59,10 @@ def load(name: str, overrides: list[str] | None = None, *, model: bool = True) -
     >>> load("dates", ["train.steps=7"]).recipe.train.steps
     7
     """
-    return check(Document.read(find_recipe(name)).overridden(overrides or []), files=True, model=model)
+    return check(RecipeDocument.read(find_recipe(name)).overridden(overrides or []), files=True, model=model)
 
 
-def check(document: Document, *, files: bool = False, model: bool = True) -> Loaded:
+def check(document: RecipeDocument, *, files: bool = False, model: bool = True) -> LoadedRecipe:
     """Check a document against the schema; the first thing that is wrong is the error.
 
     The model is made last, which needs PyTorch, whose import takes longer than everything else here; what can be wrong
@@ -73,13 +73,13 @@ def check(document: Document, *, files: bool = False, model: bool = True) -> Loa
         files: whether the files of the data must be there; a run that was trained may have outlived them.
         model: whether the model is outlined; `check_model` does that later where PyTorch is not to be imported yet.
     """
-    document, notes = renamed(_one_length(document))
+    document, notes = current_name(_one_length(document))
     with plugins_of(document):
         _check_names(document)
         return _checked(document, notes, files=files, model=model)
 
 
-def _checked(document: Document, notes: tuple[str, ...], *, files: bool, model: bool) -> Loaded:
+def _checked(document: RecipeDocument, notes: tuple[str, ...], *, files: bool, model: bool) -> LoadedRecipe:
     system = _system(document)
     document = without_foreign(_with_defaults(document, system), system)
     _check_kind(document, system)
@@ -102,18 +102,18 @@ def _checked(document: Document, notes: tuple[str, ...], *, files: bool, model: 
         find_files(recipe.tokenizer, document, section="tokenizer")
         _attempt("train", _find_trackers, recipe, document)
     _attempt("evaluate", check_evaluation, recipe, document)
-    loaded = Loaded(recipe, document, notes)
+    loaded = LoadedRecipe(recipe, document, notes)
     if model:
         check_model(loaded)
     return loaded
 
 
-def check_model(loaded: Loaded) -> None:
+def check_model(loaded: LoadedRecipe) -> None:
     """Check that the model of a recipe can be made."""
     _attempt("model", _make_model, loaded.recipe, loaded.document)
 
 
-def _system(document: Document) -> System:
+def _system(document: RecipeDocument) -> System:
     """The system of the task that a document names."""
     found, task = systems(), document.content.get("task", default_task())
     if isinstance(task, str) and task in found:
@@ -124,7 +124,7 @@ def _system(document: Document) -> System:
     raise RecipeError(f"{place}: task is {given}: {hint}it can be {', '.join(found)}")
 
 
-def _with_defaults(document: Document, system: System) -> Document:
+def _with_defaults(document: RecipeDocument, system: System) -> RecipeDocument:
     """A document with the defaults of the section `tokenizer` that are the system's own."""
     given = document.content.get("tokenizer", {})
     if not system.tokenizer or not isinstance(given, dict):
@@ -140,7 +140,7 @@ def _check_pairs(recipe: Recipe) -> None:
         recipe.data.check_files()
 
 
-def _check_names(document: Document) -> None:
+def _check_names(document: RecipeDocument) -> None:
     """No plug-in takes the name of something that is there already."""
     if not document.content.get("plugins"):
         return
@@ -148,9 +148,9 @@ def _check_names(document: Document) -> None:
 
     formats = {name for system in systems().values() for name in system.formats}
     ours = {"score": PARTS["score"], "aligner": PARTS["aligner"], "reader": formats, "metric": METRICS}
-    for kind in get_args(Kind):
+    for kind in get_args(RegisteredKind):
         for name, one in registered(kind).items():
-            if name in ours[kind] and belongs(one.module):
+            if name in ours[kind] and is_in_scope(one.module):
                 place = document.place(("plugins",))
                 raise RecipeError(f"{place}: plugins: {one.module} registers a {kind} {name!r}, which is there already")
 
@@ -165,7 +165,7 @@ def _find_trackers(recipe: Recipe) -> None:
             )
 
 
-def _one_length(document: Document) -> Document:
+def _one_length(document: RecipeDocument) -> RecipeDocument:
     """`train.minutes` on the command line takes the place of `train.steps` in a file, and the other way round."""
     train = document.content.get("train")
     given = [key for key in ("steps", "minutes") if isinstance(train, dict) and train.get(key) is not None]
@@ -176,7 +176,7 @@ def _one_length(document: Document) -> Document:
     return document
 
 
-def _check_kind(document: Document, system: System) -> None:
+def _check_kind(document: RecipeDocument, system: System) -> None:
     """The model is one that the task is learned by; this comes first, since all its other keys depend on it."""
     model, kinds = document.content.get("model"), system.models
     if isinstance(model, dict) and (kind := model.get("kind")) not in kinds:
@@ -187,13 +187,13 @@ def _check_kind(document: Document, system: System) -> None:
         raise RecipeError(f"{place}: model.kind is {given}: {hint}of the task {system.name} it can be {known}")
 
 
-def _attempt(section: str, make: Callable[[Recipe], None], recipe: Recipe, document: Document) -> None:
+def _attempt(section: str, make: Callable[[Recipe], None], recipe: Recipe, document: RecipeDocument) -> None:
     """Make what a section describes; what is wrong with it is said with its line."""
     try:
         make(recipe)
     except (ValueError, TypeError, RuntimeError, OverflowError) as problem:
         sentence = str(problem).partition("\n")[0].removeprefix(f"{section}: ")
-        place = document.place(guilty((section,), sentence, document))
+        place = document.place(key_of_message((section,), sentence, document))
         raise RecipeError(f"{place}: {section}: {shortened(sentence, 600)}") from None
 
 

@@ -12,13 +12,13 @@ from pydantic.fields import FieldInfo
 from regard.data.problems import shortened
 from regard.nearest import nearest
 from regard.recipes.argument_sections import OneOf
-from regard.recipes.plugin_sections import Plugged
-from regard.recipes.yaml_document import Document, Where
+from regard.recipes.plugin_sections import PluginUnion
+from regard.recipes.yaml_document import RecipeDocument, Where
 
 _QUOTED, _LONGEST = 200, 600  # characters of a value, of what is wrong with it
 
 
-def sentence_of(problem: ValidationError, document: Document, schema: type[BaseModel]) -> str:
+def sentence_of(problem: ValidationError, document: RecipeDocument, schema: type[BaseModel]) -> str:
     """Return the sentence of the first problem that pydantic found with a document of this schema."""
     error = problem.errors()[0]
     where, candidates = _resolved(error["loc"], schema)
@@ -54,7 +54,7 @@ def sentence_of(problem: ValidationError, document: Document, schema: type[BaseM
     message = f"{message[:1].lower()}{message[1:]}".replace("tuple", "list")  # as YAML calls it
     message = shortened(message, _LONGEST)
     if isinstance(given, dict):  # what its keys hold together is wrong
-        return f"{document.place(guilty(where, message, document))}: {key}: {message}"
+        return f"{document.place(key_of_message(where, message, document))}: {key}: {message}"
     return f"{place}: {key} is {_quoted(given)}: {message}"
 
 
@@ -63,7 +63,7 @@ def _quoted(value: object) -> str:
     return shortened(repr(value), _QUOTED)
 
 
-def guilty(section: Where, sentence: str, document: Document) -> Where:
+def key_of_message(section: Where, sentence: str, document: RecipeDocument) -> Where:
     """Return the key that a sentence about a section is about: quoted, by its value, or mentioned.
 
     Among several of these it is what the command line says, else what stands highest, else what the sentence has first.
@@ -87,7 +87,7 @@ def guilty(section: Where, sentence: str, document: Document) -> Where:
     return min(found)[-1] if found else section
 
 
-def _written(where: Where, document: Document) -> Where:
+def _written(where: Where, document: RecipeDocument) -> Where:
     """As far as the document goes: `attention: dot` is said of `attention`, though it means `attention.score.name`."""
     content: Any = document.content
     for length, key in enumerate(where):
@@ -143,7 +143,7 @@ def candidates_of(field: FieldInfo) -> list[Candidate]:
     def walk(annotation: Any) -> None:
         if isinstance(annotation, OneOf):
             found.append(annotation)
-        if isinstance(annotation, Plugged):
+        if isinstance(annotation, PluginUnion):
             found.extend(annotation.sections().values())
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             found.append(annotation)

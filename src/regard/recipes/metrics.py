@@ -17,7 +17,7 @@ def chosen_metrics(recipe: Recipe) -> list[Metric]:
     Raises:
         ValueError: a metric or an option that there is not, or `evaluate.select` names none of them.
     """
-    from regard.evaluate.metrics import metric, told_apart  # imports NumPy, which a recipe with a typo does not need
+    from regard.evaluate.metrics import disambiguate, metric  # imports NumPy, which a recipe with a typo does not need
 
     system, given = recipe.system, recipe.evaluate.metrics
     if given and system.compares is None:
@@ -30,7 +30,7 @@ def chosen_metrics(recipe: Recipe) -> list[Metric]:
                 raise ValueError(f"the options of {name!r} are a mapping, such as {{tokenize: none}}; got {chosen!r}")
             usual = system.metric_options(recipe, metric(name, **(chosen or {})))
             found.append(metric(name, **{**usual, **(chosen or {})}))
-    found = told_apart(found)
+    found = disambiguate(found)
     names = ("loss", *(one.label for one in found))
     wanted = recipe.evaluate.wanted
     if wanted is not None and (not wanted or any(one not in names for one in wanted)):

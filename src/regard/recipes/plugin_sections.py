@@ -10,8 +10,8 @@ from typing import Any, Literal
 from pydantic import Field, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
-from regard.recipes.argument_sections import section_with, under
-from regard.recipes.plugins import belongs
+from regard.recipes.argument_sections import nest_errors, section_with
+from regard.recipes.plugins import is_in_scope
 from regard.recipes.section import Section
 from regard.recipes.source import class_source
 from regard.registry import Registered, registered
@@ -21,12 +21,12 @@ _GIVEN = frozenset(("path", "encoding", "max_line", "bad_lines", "questions", "t
 
 
 @dataclass(frozen=True)
-class Plugged:
+class PluginUnion:
     """Metadata of the union of sections `data` that opens it to those of plug-ins."""
 
     def sections(self) -> dict[str, type[Section]]:
         """Return those of the plug-ins that the recipe at hand names, by their names."""
-        return {name: section_of(one) for name, one in registered("reader").items() if belongs(one.module)}
+        return {name: section_of(one) for name, one in registered("reader").items() if is_in_scope(one.module)}
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         as_it_is = core_schema.wrap_serializer_function_ser_schema(  # the union does not know sections of plug-ins
@@ -42,7 +42,7 @@ class Plugged:
         try:
             return found.model_validate({"format": given} if isinstance(given, str) else given)
         except ValidationError as problem:
-            raise under(str(name), problem, found) from None
+            raise nest_errors(str(name), problem, found) from None
 
 
 @lru_cache
@@ -52,7 +52,7 @@ def section_of(one: Registered) -> type[Section]:
     Raises:
         ValueError: an argument that no recipe could hold.
     """
-    from regard.recipes.plugin_files import PluggedFiles
+    from regard.recipes.plugin_files import PluginFiles
 
     if one.made.PATHS != ("path",):
         raise ValueError(
@@ -60,4 +60,4 @@ def section_of(one: Registered) -> type[Section]:
         )
     source = class_source(f"{one.module}:{one.made.__qualname__}")
     tag = {"format": (Literal[one.name], Field(description="Selects this kind of data."))}
-    return section_with(source, tag, [key for key in source.arguments() if key.name not in _GIVEN], base=PluggedFiles)
+    return section_with(source, tag, [key for key in source.arguments() if key.name not in _GIVEN], base=PluginFiles)

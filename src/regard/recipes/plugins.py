@@ -16,7 +16,7 @@ from typing import Any
 from regard.data.fingerprint import fingerprint
 from regard.nearest import nearest
 from regard.recipes.errors import RecipeError
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 
 RECORD = "plugins.json"
 """In a run's folder: where each plug-in was, and the hash of its source."""
@@ -26,7 +26,7 @@ _named: ContextVar[tuple[str, ...] | None] = ContextVar("plugins that the recipe
 
 
 @contextmanager
-def plugins_of(document: Document) -> Iterator[None]:
+def plugins_of(document: RecipeDocument) -> Iterator[None]:
     """Import the plug-ins of a recipe; inside, what they registered belongs to the schema.
 
     They are looked for in the folder of the recipe, in the working directory, where the run was begun with them, and
@@ -51,13 +51,13 @@ def plugins_of(document: Document) -> Iterator[None]:
         _named.reset(token)
 
 
-def belongs(module: str) -> bool:
+def is_in_scope(module: str) -> bool:
     """Return whether what this module registered can be named in the recipe at hand."""
     names = _named.get()
     return names is None or any(module == name or module.startswith(f"{name}.") for name in names)
 
 
-def plugged(attribute: str) -> Iterator[tuple[str, Any]]:
+def plugin_attributes(attribute: str) -> Iterator[tuple[str, Any]]:
     """Yield an attribute of plug-ins, where they have it, with the module's name.
 
     While a recipe is checked these are the plug-ins that it names, afterwards all that were imported.
@@ -69,7 +69,7 @@ def plugged(attribute: str) -> Iterator[tuple[str, Any]]:
             yield name, found
 
 
-def described(names: tuple[str, ...]) -> dict[str, dict[str, str]]:
+def plugin_sources(names: tuple[str, ...]) -> dict[str, dict[str, str]]:
     """Return where each plug-in is, and the hash of its source."""
     found = {}
     for name in names:
@@ -78,7 +78,7 @@ def described(names: tuple[str, ...]) -> dict[str, dict[str, str]]:
     return found
 
 
-def recorded(folder: Path) -> dict[str, dict[str, str]]:
+def recorded_plugins(folder: Path) -> dict[str, dict[str, str]]:
     """Return the same as it was when a run was begun; nothing where it had none."""
     try:
         content = json.loads((folder / RECORD).read_text(encoding="utf-8"))
@@ -95,7 +95,7 @@ class _PluginError(Exception):
 def _places(home: Path | None, name: str) -> list[Path]:
     """The folders that a plug-in may be in, before those of `sys.path`."""
     places = [Path.cwd()] if home is None else [home.resolve(), Path.cwd()]
-    if home is not None and name in (before := recorded(home)):
+    if home is not None and name in (before := recorded_plugins(home)):
         file = Path(before[name]["file"])
         up = name.count(".") + (file.name == "__init__.py")
         places += [file.parents[up]] if len(file.parents) > up else []

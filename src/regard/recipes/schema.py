@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 from pydantic import Field, create_model
 
 from regard.recipes.argument_sections import OneOf
-from regard.recipes.plugin_sections import Plugged
+from regard.recipes.plugin_sections import PluginUnion
 from regard.recipes.section import Section
 from regard.recipes.sections import EvaluateSection, Recipe, TrainSection, decode_section
 
@@ -22,7 +22,7 @@ def recipe_class(system: System) -> type[Recipe]:
     decode: Any = decode_section(system.decode)
     fields: dict[str, Any] = {
         "task": (str, system.name),
-        "data": (Annotated[_union(system.data, "format"), Plugged()], ...),
+        "data": (Annotated[_union(system.data, "format"), PluginUnion()], ...),
         "model": (Annotated[Any, OneOf("model", system.models)], ...),
         "train": (_extended("TrainSection", TrainSection, system.train), ...),
         "decode": (decode, Field(default_factory=decode)),

@@ -10,10 +10,10 @@ from pydantic import BaseModel
 from regard.recipes.errors import RecipeError
 from regard.recipes.sections import Recipe
 from regard.recipes.system import SharedKey, System, systems
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 
 
-def check_shared_keys(recipe: Recipe, document: Document) -> None:
+def check_shared_keys(recipe: Recipe, document: RecipeDocument) -> None:
     """Check that shared keys which mean nothing to the system of a recipe have their defaults.
 
     Raises:
@@ -57,7 +57,7 @@ def _is_default(recipe: Recipe, key: str) -> bool:
     return bool(getattr(section, leaf) == default)
 
 
-def without_foreign(document: Document, system: System) -> Document:
+def without_foreign(document: RecipeDocument, system: System) -> RecipeDocument:
     """Return a document without keys of other systems that have their defaults, as the files of older runs do.
 
     Raises:
@@ -79,7 +79,7 @@ def without_foreign(document: Document, system: System) -> Document:
     return _without_target_kind(document, system)
 
 
-def _without_target_kind(document: Document, system: System) -> Document:
+def _without_target_kind(document: RecipeDocument, system: System) -> RecipeDocument:
     """A document without keys of `data` that only another system's form of the same format has, with their defaults."""
     data = document.content.get("data")
     form = data.get("format") if isinstance(data, dict) else None

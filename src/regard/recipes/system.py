@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from regard.parts import system_modules
-from regard.recipes.plugins import plugged
+from regard.recipes.plugins import plugin_attributes
 from regard.recipes.section import Section
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def systems() -> dict[str, System]:
         ValueError: two systems have one name.
     """
     found = dict(_installed())
-    for module, system in plugged("SYSTEM"):
+    for module, system in plugin_attributes("SYSTEM"):
         if not isinstance(system, System):
             raise ValueError(f"{module}.SYSTEM is a {type(system).__name__}; it should be a regard.System")
         if found.setdefault(system.name, system) is not system:

@@ -12,7 +12,7 @@ from regard.data.problems import DataError, shortened
 from regard.recipes.errors import RecipeError
 from regard.recipes.yaml_values import Where, read_values
 
-__all__ = ["Document", "Where"]
+__all__ = ["RecipeDocument", "Where"]
 
 LARGEST = 2**17
 """Bytes of a recipe."""
@@ -21,7 +21,7 @@ _MARKS = frozenset(",|#-?:&*!>%@` \t")
 
 
 @dataclass(frozen=True)
-class Document:
+class RecipeDocument:
     """The content of a recipe and where it came from.
 
     Attributes:
@@ -30,7 +30,7 @@ class Document:
         lines: the line of each key.
         assigned: the keys that came from the command line.
 
-    >>> document = Document.parse("train:\\n  steps: 100\\n", "mine.yaml")
+    >>> document = RecipeDocument.parse("train:\\n  steps: 100\\n", "mine.yaml")
     >>> document.content, document.lines["train", "steps"]
     ({'train': {'steps': 100}}, 2)
     """
@@ -41,7 +41,7 @@ class Document:
     assigned: frozenset[Where] = frozenset()
 
     @staticmethod
-    def read(path: Path) -> Document:
+    def read(path: Path) -> RecipeDocument:
         """Read a file; what is not YAML, or not a mapping, is one sentence."""
         try:
             check_regular(path)
@@ -56,21 +56,21 @@ class Document:
             raise RecipeError(f"{path}: cannot be read ({problem.strerror})") from None
         if len(raw) > LARGEST:
             raise RecipeError(f"{path}: a recipe has at most {LARGEST:,} bytes; this file is larger")
-        return Document.parse(text, str(path))
+        return RecipeDocument.parse(text, str(path))
 
     @staticmethod
-    def parse(text: str, name: str) -> Document:
+    def parse(text: str, name: str) -> RecipeDocument:
         """From YAML text."""
         lines: dict[Where, int] = {}
         content = read_values(text, name, lines)
         if not isinstance(content, dict):
             raise RecipeError(f"{name}: a recipe is a mapping of keys to values, not a {type(content).__name__}")
-        return Document(name, content, lines)
+        return RecipeDocument(name, content, lines)
 
-    def overridden(self, assignments: list[str]) -> Document:
+    def overridden(self, assignments: list[str]) -> RecipeDocument:
         """With `a.b=value` assignments from the command line; values are read as YAML.
 
-        >>> Document.parse("train: {steps: 100}", "mine.yaml").overridden(["train.steps=7", "run=x"]).content
+        >>> RecipeDocument.parse("train: {steps: 100}", "mine.yaml").overridden(["train.steps=7", "run=x"]).content
         {'train': {'steps': 7}, 'run': 'x'}
         """
         content, assigned = _copy(self.content), set(self.assigned)
@@ -81,12 +81,12 @@ class Document:
             keys = key.strip().split(".")
             _assign(content, keys, _literal(text, assignment), assignment)
             assigned.add(tuple(keys))
-        return Document(self.name, content, self.lines, frozenset(assigned))
+        return RecipeDocument(self.name, content, self.lines, frozenset(assigned))
 
-    def without(self, where: Where) -> Document:
+    def without(self, where: Where) -> RecipeDocument:
         """All but one key.
 
-        >>> Document.parse("train: {steps: 100, seed: 1}", "mine.yaml").without(("train", "steps")).content
+        >>> RecipeDocument.parse("train: {steps: 100, seed: 1}", "mine.yaml").without(("train", "steps")).content
         {'train': {'seed': 1}}
         """
         content = _copy(self.content)
@@ -96,18 +96,18 @@ class Document:
         del inner[where[-1]]
         return replace(self, content=content)
 
-    def with_section(self, name: str, keys: dict[str, Any]) -> Document:
+    def with_section(self, name: str, keys: dict[str, Any]) -> RecipeDocument:
         """Return the document with another value of a section.
 
-        >>> Document.parse("run: mine", "mine.yaml").with_section("train", {"steps": 7}).content
+        >>> RecipeDocument.parse("run: mine", "mine.yaml").with_section("train", {"steps": 7}).content
         {'run': 'mine', 'train': {'steps': 7}}
         """
         return replace(self, content={**_copy(self.content), name: keys})
 
-    def moved(self, old: Where, new: Where, value: Any) -> Document:
+    def moved(self, old: Where, new: Where, value: Any) -> RecipeDocument:
         """With a value under a new key of the same section, which stands where the old one stood.
 
-        >>> document = Document.parse("data: {file: a.tsv}", "my.yaml").moved(("data", "file"), ("data", "train"), "b")
+        >>> document = RecipeDocument.parse("data: {file: a.tsv}", "my.yaml").moved(("data", "file"), ("data", "train"), "b")
         >>> document.content, document.place(("data", "train"))
         ({'data': {'train': 'b'}}, 'my.yaml, line 1')
         """
@@ -137,7 +137,7 @@ def _literal(text: str, assignment: str) -> Any:
     if lone_surrogate(assignment) is not None:
         raise RecipeError(f"{shortened(assignment)!r} has a byte that is not UTF-8; write it in UTF-8")
     try:
-        return Document.parse(f"value: {text}", "").content["value"]
+        return RecipeDocument.parse(f"value: {text}", "").content["value"]
     except RecipeError as problem:
         why = str(problem).partition(": ")[2]
         said = why if "; " in why else f"the value is not YAML ({why}); put it in quotes"

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from regard.evaluate.metrics import Metric
 from regard.evaluate.tally import Tally
-from regard.report.material import Material
+from regard.report.material import ReportData
 from regard.runs.files import read_json, write_json
 from regard.runs.folder import RunError
 
@@ -33,7 +33,7 @@ class Answers:
     records: list[str] = field(default_factory=list)
 
     @staticmethod
-    def made(found: Material) -> Answers | None:
+    def made(found: ReportData) -> Answers | None:
         """Return the answers of a run that was measured; None of a language model, which has none."""
         asked = found.questions
         if found.measured is None or found.predictor is None or asked is None:

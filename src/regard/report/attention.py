@@ -11,11 +11,11 @@ from pathlib import Path
 from torch import nn
 
 from regard.decode.search import Search
-from regard.explain.panel import Frames, GlimpsePath, MarkedText, Network, Panel, Regions
-from regard.report.examples import Row
+from regard.explain.panel import FramesPanel, GlimpsePanel, GraphPanel, Panel, RegionsPanel, TextPanel
+from regard.report.examples import ExampleRow
 from regard.report.figure import figure
-from regard.report.heat_map import cropped, heat_map
-from regard.report.markup import Markup, element, joined, text
+from regard.report.heat_map import crop_note, heat_map
+from regard.report.markup import Markup, element, join_markup, text
 from regard.report.network import network_map
 from regard.report.page import paragraph
 from regard.report.table import numbers_behind
@@ -29,7 +29,7 @@ _PANELS = 8  # of all examples together, where one has several
 _TITLE = 160  # letters of a title that are shown
 
 
-def attention(model: nn.Module, task: Task, search: Search, chosen: Sequence[Row]) -> Markup:
+def attention(model: nn.Module, task: Task, search: Search, chosen: Sequence[ExampleRow]) -> Markup:
     """Return what a model looks at while it answers some inputs.
 
     Where it attends to nothing, answers are drawn as in a terminal, such as tags under words; or a sentence says why
@@ -52,7 +52,7 @@ def attention(model: nn.Module, task: Task, search: Search, chosen: Sequence[Row
         figures = [view(panel, key, heading=said) for panel, key in zip(panels, keys, strict=True)]
         parts.append(_article(task, row, figures, wide=len(panels) > 1 or wide(panels[0])))
     why = [paragraph(text(f"{reason[:1].upper()}{reason[1:]}."), kind="soft") for reason in dict.fromkeys(reasons)]
-    return joined(why, element("div", parts, class_="looks"))
+    return join_markup(why, element("div", parts, class_="looks"))
 
 
 def view(panel: Panel, key: str, *, heading: str = "") -> Markup:
@@ -67,19 +67,19 @@ def view(panel: Panel, key: str, *, heading: str = "") -> Markup:
     return element("div", Markup(section([panel], key=key)), still, class_="wide" if wide(panel) else None)
 
 
-def _article(task: Task, row: Row, figures: Sequence[Markup], *, wide: bool) -> Markup:
+def _article(task: Task, row: ExampleRow, figures: Sequence[Markup], *, wide: bool) -> Markup:
     inside = element("div", figures, class_="figures")
     return element("article", _heading(task, row), inside, class_="wide" if wide else None)
 
 
 def wide(panel: Panel) -> bool:
     """Return whether a panel takes the whole width of a page."""
-    return isinstance(panel, MarkedText | Regions | GlimpsePath | Frames) or (
-        not isinstance(panel, Network) and panel.values.shape[-1] > _WIDE
+    return isinstance(panel, TextPanel | RegionsPanel | GlimpsePanel | FramesPanel) or (
+        not isinstance(panel, GraphPanel) and panel.values.shape[-1] > _WIDE
     )
 
 
-def _heading(task: Task, row: Row) -> Markup:
+def _heading(task: Task, row: ExampleRow) -> Markup:
     """Return input and answer, and the right one beside a wrong one."""
     asked, said = _cut(task.shown_input(row.prediction)), _cut(row.prediction.said())
     right = _cut(" / ".join(row.references))
@@ -94,21 +94,21 @@ def panel_figure(panel: Panel, *, heading: str = "") -> Markup:
         panel: what is drawn.
         heading: what stands above it, and is not said again.
     """
-    title = "" if plain(panel.title) == plain(heading) else panel.title
-    if isinstance(panel, MarkedText):
+    title = "" if plain_title(panel.title) == plain_title(heading) else panel.title
+    if isinstance(panel, TextPanel):
         return figure(_marked_lines(panel), _caption(title), wide=wide(panel))
-    if isinstance(panel, Network):
+    if isinstance(panel, GraphPanel):
         return figure(network_map(panel), _caption(title))
-    if isinstance(panel, Regions | GlimpsePath | Frames):
+    if isinstance(panel, RegionsPanel | GlimpsePanel | FramesPanel):
         return figure(_image(panel, _cut(panel.title or heading)), _caption(title), wide=wide(panel))
     values: list[list[float]] = panel.values.detach().float().cpu().tolist()
     across = max(map(len, values), default=0)
     said = _cut(panel.title) or "Weights"
     drawn = heat_map(values, panel.rows, panel.columns, said, down=panel.down, along=panel.along)
-    return figure(drawn, _caption(title, cropped(len(values), across)), _behind(panel, values), wide=wide(panel))
+    return figure(drawn, _caption(title, crop_note(len(values), across)), _behind(panel, values), wide=wide(panel))
 
 
-def plain(title: str) -> str:
+def plain_title(title: str) -> str:
     """Return a title without isolates of direction, with single spaces and bars for tabs."""
     return " ".join(re.sub("[\u2066-\u2069]", "", title.replace("|", " ")).split())
 
@@ -116,7 +116,7 @@ def plain(title: str) -> str:
 def _caption(title: str, more: str = "") -> Markup:
     lines = [text(_cut(line)) for line in title.splitlines() if line.strip()]
     shown = [part for one in lines for part in (Markup(" · "), one)][1:]
-    return joined(element("b", shown), f" {more}" if more else None) if shown or more else Markup("")
+    return join_markup(element("b", shown), f" {more}" if more else None) if shown or more else Markup("")
 
 
 def _behind(panel: Panel, values: Sequence[Sequence[float]]) -> Markup:
@@ -130,7 +130,7 @@ def _behind(panel: Panel, values: Sequence[Sequence[float]]) -> Markup:
     return numbers_behind([panel.down or "row", "largest weights"], found)
 
 
-def _marked_lines(panel: MarkedText) -> Markup:
+def _marked_lines(panel: TextPanel) -> Markup:
     """Return a text with its words marked, the weight of each line before it."""
     values: list[list[float]] = panel.values.detach().float().cpu().tolist()
     largest = max((value for row in values for value in row), default=0.0) or 1.0
@@ -144,7 +144,7 @@ def _marked_lines(panel: MarkedText) -> Markup:
 
 def _words(words: Sequence[str], values: Sequence[float], largest: float) -> Markup:
     marked = (_mark(word, value / largest, value) for word, value in zip(words, values, strict=False))
-    return joined(joined(" ", one) for one in marked)
+    return join_markup(join_markup(" ", one) for one in marked)
 
 
 def _mark(word: str, share: float, value: float) -> Markup:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from regard.report.figure import label, line
-from regard.report.markup import Markup, joined
-from regard.report.scale import Scale, short
+from regard.report.markup import Markup, join_markup
+from regard.report.scale import Scale, tick_label
 
 WIDTH, HEIGHT = 420.0, 250.0
 _NAME, _LETTER = 26.0, 6.4  # width of the name of the heights, and of a letter of their numbers
@@ -42,7 +42,7 @@ class Axes:
         """
         found = [*values, 0.0] if zero else list(values)
         up = Scale.over(found, HEIGHT - _BOTTOM, _TOP, logarithmic=False if zero else logarithmic)
-        left = _NAME + _LETTER * max(len(short(at)) for at in up.ticks())
+        left = _NAME + _LETTER * max(len(tick_label(at)) for at in up.ticks())
         return Axes(Scale.over(steps, left, WIDTH - _RIGHT, logarithmic=False), up)
 
     @staticmethod
@@ -53,9 +53,12 @@ class Axes:
 
     def grid(self, along_name: str, up_name: str) -> Markup:
         """Return the lines and numbers of both axes, with their names."""
-        return joined(
+        return join_markup(
             self._heights(up_name),
-            [label(short(at), self.along.place(at), self._floor + 16, anchor="middle") for at in self.along.ticks()],
+            [
+                label(tick_label(at), self.along.place(at), self._floor + 16, anchor="middle")
+                for at in self.along.ticks()
+            ],
             self._name(along_name),
         )
 
@@ -65,7 +68,7 @@ class Axes:
             label(name, self.along.place(place + 0.5), self._floor + 16, anchor="middle")
             for place, name in enumerate(names)
         ]
-        return joined(self._heights(up_name), below, self._name(along_name))
+        return join_markup(self._heights(up_name), below, self._name(along_name))
 
     def _heights(self, name: str) -> Markup:
         lines = []
@@ -73,11 +76,11 @@ class Axes:
             y = self.up.place(at)
             lines += [
                 line(self.along.start, y, self.width - _RIGHT, y, "grid"),
-                label(short(at), self.along.start - 7, y + 4, anchor="end"),
+                label(tick_label(at), self.along.start - 7, y + 4, anchor="end"),
             ]
         scale = " (log)" if self.up.logarithmic else ""
         middle = (_TOP + self._floor) / 2
-        return joined(lines, label(f"{name}{scale}", 12, middle, kind="axis", anchor="middle", turned=True))
+        return join_markup(lines, label(f"{name}{scale}", 12, middle, kind="axis", anchor="middle", turned=True))
 
     def _name(self, name: str) -> Markup:
         middle = (self.along.start + self.along.end) / 2

@@ -12,9 +12,9 @@ from regard.data.fields.labels import Labels
 from regard.data.generated import ENDLESS
 from regard.report.bars import Bar, bars_figure
 from regard.report.breakdown import histogram
-from regard.report.markup import Markup, element, joined, text
-from regard.report.material import Material
-from regard.report.page import Section, paragraph
+from regard.report.markup import Markup, element, join_markup, text
+from regard.report.material import ReportData
+from regard.report.page import PageSection, paragraph
 from regard.report.table import table
 from regard.tasks.splits import Split
 
@@ -23,7 +23,7 @@ _SHOWN = 3  # examples of the training data
 _LETTERS = 300
 
 
-def data(found: Material) -> Section:
+def data(found: ReportData) -> PageSection:
     """Return sizes of the splits, lengths and labels of the training split, and some of its examples."""
     rows = list(_sizes(found))
     parts = [table(["split", "examples", "left out"], rows, numbers=[1, 2])] if rows else []
@@ -32,17 +32,17 @@ def data(found: Material) -> Section:
     charts = [] if train is None else [*_lengths(train), *_labels(train)]
     parts += [element("div", charts, class_="figures")] if charts else []
     parts += _first_examples(train) if train is not None else []
-    return Section("data", "Data", joined(parts) if parts else paragraph("The data of the run were not read."))
+    return PageSection("data", "Data", join_markup(parts) if parts else paragraph("The data of the run were not read."))
 
 
-def training(found: Material) -> Section:
+def training(found: ReportData) -> PageSection:
     """Return warnings, time, versions and machine, as far as the training recorded them."""
     record, parts = found.record, [paragraph(text(one), kind="note") for one in found.missing]
     if record is None:
         sentence = (
             "The run has no record of warnings, time and versions: it was stopped, or is older than these reports."
         )
-        return Section("training", "Training", joined(parts, paragraph(sentence)))
+        return PageSection("training", "Training", join_markup(parts, paragraph(sentence)))
     warnings = [element("li", text(one)) for one in record.warnings]
     parts.append(element("h3", "Warnings"))
     parts.append(element("ul", warnings) if warnings else paragraph("None."))
@@ -55,10 +55,10 @@ def training(found: Material) -> Section:
     parts.append(element("h3", "Versions and machine"))
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
     parts.append(paragraph(text(f"{versions}; {record.machine}")))
-    return Section("training", "Training", joined(parts))
+    return PageSection("training", "Training", join_markup(parts))
 
 
-def recipe(found: Material) -> Section:
+def recipe(found: ReportData) -> PageSection:
     """Return the resolved recipe, and the commands that train it again and go on from it."""
     folder = found.run.folder
     again = shlex.join(["regard", "train", str(folder / "recipe.yaml"), f"run={found.recipe.run}-again"])
@@ -68,17 +68,17 @@ def recipe(found: Material) -> Section:
     parts.append(element("pre", text(again)))
     written = yaml.safe_dump(found.recipe.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
     parts += [element("h3", "Recipe, with all defaults"), element("pre", text(written), tabindex=0)]
-    return Section("recipe", "Recipe", joined(parts))
+    return PageSection("recipe", "Recipe", join_markup(parts))
 
 
-def _sizes(found: Material) -> Iterator[tuple[str, str, str]]:
+def _sizes(found: ReportData) -> Iterator[tuple[str, str, str]]:
     for name, split in found.splits.items():
         if split is not None:
             skipped = 0 if split.encoded is None else split.encoded.skipped.count
             yield name, "drawn without end" if len(split) >= ENDLESS else f"{len(split):,}", f"{skipped:,}"
 
 
-def _encoders(found: Material) -> list[Markup]:
+def _encoders(found: ReportData) -> list[Markup]:
     if found.predictor is None or not found.predictor.task.encoders:
         return []
     rows = [

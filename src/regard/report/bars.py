@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from regard.report.axes import Axes
 from regard.report.figure import figure, line, svg
-from regard.report.markup import Markup, element, joined
-from regard.report.scale import short
+from regard.report.markup import Markup, element, join_markup
+from regard.report.scale import tick_label
 from regard.report.table import numbers_behind
 
 
@@ -32,7 +32,7 @@ class Bar:
     @property
     def interval(self) -> str:
         """The interval in words; nothing without one."""
-        return "" if self.low is None or self.high is None else f"{short(self.low)} to {short(self.high)}"
+        return "" if self.low is None or self.high is None else f"{tick_label(self.low)} to {tick_label(self.high)}"
 
 
 def bars_figure(
@@ -51,7 +51,7 @@ def bars_figure(
     """
     tops = [top for bar in bars for top in (bar.value, bar.high or bar.value)]
     axes = Axes.for_bars(len(bars), tops)
-    said = ", ".join(f"{bar.name}: {short(bar.value)}" for bar in bars[:12])
+    said = ", ".join(f"{bar.name}: {tick_label(bar.value)}" for bar in bars[:12])
     chart = svg(
         axes.width,
         axes.height,
@@ -61,16 +61,17 @@ def bars_figure(
     )
     heads = [along, of, *(["interval"] if any(bar.interval for bar in bars) else []), counted]
     rows = [
-        (bar.name, short(bar.value), *([bar.interval] if "interval" in heads else []), f"{bar.count:,}") for bar in bars
+        (bar.name, tick_label(bar.value), *([bar.interval] if "interval" in heads else []), f"{bar.count:,}")
+        for bar in bars
     ]
-    described = joined(element("b", title), element("span", f" {caption}") if caption else None)
+    described = join_markup(element("b", title), element("span", f" {caption}") if caption else None)
     return figure(chart, described, numbers_behind(heads, rows, numbers=range(1, len(heads))))
 
 
 def _drawn(axes: Axes, place: int, bar: Bar, counted: str) -> Markup:
     left, right = axes.along.place(place + 0.12), axes.along.place(place + 0.88)
     floor, top = axes.up.place(0.0), axes.up.place(bar.value)
-    said = f"{bar.name}: {short(bar.value)}{f' [{bar.interval}]' if bar.interval else ''}, {bar.count:,} {counted}"
+    said = f"{bar.name}: {tick_label(bar.value)}{f' [{bar.interval}]' if bar.interval else ''}, {bar.count:,} {counted}"
     box = element(
         "rect",
         element("title", said),
@@ -82,7 +83,7 @@ def _drawn(axes: Axes, place: int, bar: Bar, counted: str) -> Markup:
     if bar.low is None or bar.high is None:
         return box
     middle = (left + right) / 2
-    return joined(box, line(middle, axes.up.place(bar.low), middle, axes.up.place(bar.high), "whisker"))
+    return join_markup(box, line(middle, axes.up.place(bar.low), middle, axes.up.place(bar.high), "whisker"))
 
 
 def _thinned(names: Sequence[str]) -> list[str]:

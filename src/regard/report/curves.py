@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from regard.report.axes import Axes
 from regard.report.figure import figure, label, line, svg
-from regard.report.markup import Markup, element, joined, text
-from regard.report.scale import short
+from regard.report.markup import Markup, element, join_markup, text
+from regard.report.scale import tick_label
 from regard.report.table import numbers_behind
 
 _DOTS = 40  # points of a curve that are marked one by one
@@ -67,7 +67,7 @@ def curves_figure(
     lost = sum(len(curve.points) for curve in curves) - sum(map(len, (curve.points for curve in shown)))
     notes = [caption] if caption else []
     notes += [f"{lost:,} values that are not finite are left out."] if lost else []
-    title = joined(element("b", of), _legend(shown), *(element("span", f" {note}") for note in notes))
+    title = join_markup(element("b", of), _legend(shown), *(element("span", f" {note}") for note in notes))
     return figure(chart, title, _behind(shown, of, along))
 
 
@@ -79,13 +79,13 @@ def _finite(curve: Curve) -> Curve:
 
 
 def _said(curve: Curve) -> str:
-    return f"{curve.name} from {short(curve.points[0].value)} to {short(curve.points[-1].value)}"
+    return f"{curve.name} from {tick_label(curve.points[0].value)} to {tick_label(curve.points[-1].value)}"
 
 
 def _mark(axes: Axes, step: float, name: str) -> Markup:
     x = axes.along.place(step)
     near = x > axes.width * 0.75
-    return joined(
+    return join_markup(
         line(x, axes.up.end, x, axes.up.start, "marked"),
         label(name, x - 4 if near else x + 4, axes.up.end + 9, kind="tick mark", anchor="end" if near else None),
     )
@@ -101,8 +101,8 @@ def _drawn(axes: Axes, curve: Curve) -> Markup:
 
 
 def _dot(place: tuple[float, float], curve: Curve, point: Point) -> Markup:
-    spread = f" ± {short(point.deviation)}" if point.deviation else ""
-    said = element("title", f"{curve.name}, {point.step:,g}: {short(point.value)}{spread}")
+    spread = f" ± {tick_label(point.deviation)}" if point.deviation else ""
+    said = element("title", f"{curve.name}, {point.step:,g}: {tick_label(point.value)}{spread}")
     return element("circle", said, cx=f"{place[0]:.1f}", cy=f"{place[1]:.1f}", r="3")
 
 

@@ -10,8 +10,8 @@ from rich.cells import cell_len
 
 from regard.report.curves import COLOURS
 from regard.report.figure import figure, label, line, svg
-from regard.report.markup import Markup, element, joined
-from regard.report.scale import Scale, short
+from regard.report.markup import Markup, element, join_markup
+from regard.report.scale import Scale, tick_label
 from regard.report.table import numbers_behind
 from regard.view.text import isolated
 
@@ -39,20 +39,20 @@ def dots_figure(rows: Sequence[Dots], *, of: str, caption: str = "") -> Markup |
     height = _TOP + _ROW * len(shown) + _BOTTOM
     floor = _TOP + _ROW * len(shown)
     ticks = [
-        joined(line(x, _TOP, x, floor, "grid"), label(short(at), x, floor + 16, anchor="middle"))
+        join_markup(line(x, _TOP, x, floor, "grid"), label(tick_label(at), x, floor + 16, anchor="middle"))
         for at in scale.ticks()
         for x in [scale.place(at)]
     ]
     drawn = [
-        joined(label(name, left - 8, _TOP + _ROW * (place + 0.5) + 4, anchor="end"), _row(row, place, scale))
+        join_markup(label(name, left - 8, _TOP + _ROW * (place + 0.5) + 4, anchor="end"), _row(row, place, scale))
         for place, (name, row) in enumerate(zip(names, shown, strict=True))
     ]
     log = " (log)" if scale.logarithmic else ""
     title = label(f"{of}{log}", (left + _WIDTH - 14) / 2, height - 5, kind="axis", anchor="middle")
-    said = ", ".join(f"{row.name}: {short(statistics.fmean(row.values))}" for row in shown)
-    chart = svg(_WIDTH, height, f"{of}. {said}", joined(ticks), joined(drawn), title)
+    said = ", ".join(f"{row.name}: {tick_label(statistics.fmean(row.values))}" for row in shown)
+    chart = svg(_WIDTH, height, f"{of}. {said}", join_markup(ticks), join_markup(drawn), title)
     table = [(row.name, f"{value:.5g}") for row in shown for value in row.values]
-    words = joined(element("b", of), element("span", f" {caption}") if caption else None)
+    words = join_markup(element("b", of), element("span", f" {caption}") if caption else None)
     return figure(chart, words, numbers_behind(["row", of], table, numbers=[1]))
 
 
@@ -62,7 +62,11 @@ def _row(row: Dots, place: int, scale: Scale) -> Markup:
     at = f"{y:.1f}"
     dots = [
         element(
-            "circle", element("title", f"{row.name}: {short(value)}"), cx=f"{scale.place(value):.1f}", cy=at, r="4.5"
+            "circle",
+            element("title", f"{row.name}: {tick_label(value)}"),
+            cx=f"{scale.place(value):.1f}",
+            cy=at,
+            r="4.5",
         )
         for value in row.values
     ]

@@ -9,12 +9,12 @@ from regard.evaluate.confusion import Confusion
 from regard.report.attention import attention
 from regard.report.bars import bars_figure
 from regard.report.breakdown import by_frequency, by_length, by_position
-from regard.report.examples import Row, shown
+from regard.report.examples import ExampleRow, sample_examples
 from regard.report.figure import figure
 from regard.report.heat_map import heat_map
-from regard.report.markup import Markup, element, joined, text
-from regard.report.material import Material
-from regard.report.page import Section, paragraph
+from regard.report.markup import Markup, element, join_markup, text
+from regard.report.material import ReportData
+from regard.report.page import PageSection, paragraph
 from regard.report.table import numbers_behind, table
 from regard.tasks.input_output import InputOutput
 from regard.tasks.prediction import Prediction
@@ -25,21 +25,23 @@ _MISTAKES = 20
 _LETTERS = 400  # of a text in the table of examples
 
 
-def looks(found: Material) -> Section:
+def attention_of_examples(found: ReportData) -> PageSection:
     """Return the attention of some examples, from the hardest to the easiest."""
     if found.predictor is None or not found.examples:
-        return Section("attention", "Attention", paragraph("There is no trained model to look into, or no example."))
-    predictor, chosen = found.predictor, shown(found.examples, _DRAWN)
+        return PageSection(
+            "attention", "Attention", paragraph("There is no trained model to look into, or no example.")
+        )
+    predictor, chosen = found.predictor, sample_examples(found.examples, _DRAWN)
     ordered = any(row.loss is not None for row in found.examples)
     note = "From the example with the largest loss to that with the smallest." if ordered else "Evenly chosen examples."
     body = attention(predictor.model, predictor.task, predictor.search, chosen)
-    return Section("attention", "Attention", joined(paragraph(note, kind="soft"), body))
+    return PageSection("attention", "Attention", join_markup(paragraph(note, kind="soft"), body))
 
 
-def examples(found: Material) -> Section:
+def examples(found: ReportData) -> PageSection:
     """Return the table of examples, which a script makes sortable."""
     if found.predictor is None or not found.examples:
-        return Section("examples", "Examples", paragraph("There are no answers to show."))
+        return PageSection("examples", "Examples", paragraph("There are no answers to show."))
     rows, task, total = found.examples, found.predictor.task, len(found.measured.predictions) if found.measured else 0
     losses, known = any(row.loss is not None for row in rows), any(row.references for row in rows)
     heads = [*(["loss"] if losses else []), *(["right"] if _judged(rows) else []), "input", "answer"]
@@ -50,10 +52,10 @@ def examples(found: Material) -> Section:
     plural = "example" if len(rows) == 1 else "examples"
     note = f"{len(rows):,} {plural} of the split {found.split}{spread}{order}. Headings sort the table."
     box = element("div", element("div", shown_rows, class_="examples sortable"), class_="tall")
-    return Section("examples", "Examples", joined(paragraph(note, kind="soft"), box))
+    return PageSection("examples", "Examples", join_markup(paragraph(note, kind="soft"), box))
 
 
-def breakdowns(found: Material) -> Section | None:
+def breakdowns(found: ReportData) -> PageSection | None:
     """Return charts of the errors by length, frequency and position; None where none of them says anything."""
     asked = found.questions
     if found.predictor is None or found.measured is None or not found.tallies or asked is None:
@@ -81,10 +83,10 @@ def breakdowns(found: Material) -> Section | None:
         ),
     )  # fmt: skip
     charts = [bars_figure(bars, **settings) for bars, settings in kinds if bars]
-    return Section("errors", "Errors", element("div", charts, class_="figures")) if charts else None
+    return PageSection("errors", "Errors", element("div", charts, class_="figures")) if charts else None
 
 
-def classes(found: Material) -> Section | None:
+def classes(found: ReportData) -> PageSection | None:
     """Return scores of each class and the confusion matrix; None where answers name no classes."""
     measured = found.measured
     if measured is None or measured.classes is None:
@@ -92,7 +94,7 @@ def classes(found: Material) -> Section | None:
     parts = [_class_table(measured.classes)]
     if measured.confusion is not None:
         parts.append(_confusion(measured.confusion))
-    return Section("classes", "Classes", joined(parts))
+    return PageSection("classes", "Classes", join_markup(parts))
 
 
 def _class_table(scores: ClassScores) -> Markup:
@@ -102,7 +104,7 @@ def _class_table(scores: ClassScores) -> Markup:
     left = len(per_class) - len(listed)
     heads = ["class", "precision", "recall", "F1", "count"]
     shown_rows = table(heads, rows, numbers=range(1, 5))
-    return joined(shown_rows, paragraph(f"And {left:,} rarer classes.", kind="soft") if left > 0 else None)
+    return join_markup(shown_rows, paragraph(f"And {left:,} rarer classes.", kind="soft") if left > 0 else None)
 
 
 def _confusion(confusion: Confusion) -> Markup:
@@ -113,17 +115,17 @@ def _confusion(confusion: Confusion) -> Markup:
     shares = [[count / totals[name] for count in row] for name, row in zip(part.names, counts, strict=True)]
     said = [[f"{count:,}" if count else "" for count in row] for row in counts] if len(part.names) <= CROSSED else None
     chart = heat_map(shares, part.names, part.names, "Confusion matrix", said=said, down="true", along="predicted")
-    caption = joined(element("b", "Confusion"), " Share of each true class that is predicted as each class.")
+    caption = join_markup(element("b", "Confusion"), " Share of each true class that is predicted as each class.")
     mistakes = [(one.true, one.claimed, f"{one.times:,}") for one in confusion.mistakes(_MISTAKES)]
     behind = numbers_behind(["true", "predicted", "times"], mistakes, numbers=[2]) if mistakes else None
     return figure(chart, caption, behind)
 
 
-def _judged(rows: list[Row]) -> bool:
+def _judged(rows: list[ExampleRow]) -> bool:
     return any(row.right is not None for row in rows)
 
 
-def _cells(task: InputOutput, row: Row, heads: list[str]) -> Iterator[str | Markup]:
+def _cells(task: InputOutput, row: ExampleRow, heads: list[str]) -> Iterator[str | Markup]:
     if "loss" in heads:
         yield "" if row.loss is None else f"{row.loss:.4f}"
     if "right" in heads:

@@ -11,14 +11,14 @@ import torch
 from torch import nn
 
 from regard.recipes.sections import Recipe
-from regard.tasks.measurement import Measured
+from regard.tasks.measurement import Measurement
 from regard.tasks.prediction import Prediction
 from regard.tasks.splits import Split
 from regard.tasks.task import Task
 
 
 @dataclass(frozen=True)
-class Row:
+class ExampleRow:
     """Example of a split with the answer of a model.
 
     Attributes:
@@ -37,7 +37,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Questions:
+class SplitInputs:
     """Inputs of a split, as a model is measured on them, read once.
 
     Attributes:
@@ -53,7 +53,7 @@ class Questions:
     count: int
 
     @staticmethod
-    def of(task: Task, split: Split, recipe: Recipe) -> Questions:
+    def of(task: Task, split: Split, recipe: Recipe) -> SplitInputs:
         """Return the inputs of a split with their right answers, in the order of predictions."""
         merges, count = task.merges_equal_inputs(recipe), 0
         found: dict[Any, tuple[Any, list[str], int]] = {}
@@ -61,12 +61,12 @@ class Questions:
             asked, right = task.ask(example.fields), task.references(example.fields)
             found.setdefault(asked if merges else count, (asked, [], count - 1))[1].extend(right)
         inputs, references, numbers = (list(column) for column in zip(*found.values(), strict=True))
-        return Questions(inputs, references, numbers, count)
+        return SplitInputs(inputs, references, numbers, count)
 
 
 def rows(
-    model: nn.Module, task: Task, split: Split, measured: Measured, questions: Questions | None, *, most: int
-) -> list[Row]:
+    model: nn.Module, task: Task, split: Split, measured: Measurement, questions: SplitInputs | None, *, most: int
+) -> list[ExampleRow]:
     """Return examples evenly spread over a split, the largest loss first where losses are known.
 
     Args:
@@ -78,7 +78,7 @@ def rows(
         most: how many examples.
     """
     if questions is None:
-        return [Row(_continued(one), one) for one in measured.predictions[:most]]
+        return [ExampleRow(_continued(one), one) for one in measured.predictions[:most]]
     total = len(questions.inputs)
     if total != len(measured.predictions):
         return []
@@ -86,7 +86,7 @@ def rows(
     alone = split.encoded is None or len(split.encoded) == questions.count  # no example is read in several windows
     losses = _losses(model, task, split, [questions.numbers[place] for place in chosen] if alone else [])
     found = [
-        Row(
+        ExampleRow(
             questions.inputs[place],
             measured.predictions[place],
             tuple(questions.references[place]),
@@ -98,10 +98,10 @@ def rows(
     return sorted(found, key=lambda row: -math.inf if row.loss is None else row.loss, reverse=True)
 
 
-def shown(examples: Sequence[Row], count: int) -> list[Row]:
+def sample_examples(examples: Sequence[ExampleRow], count: int) -> list[ExampleRow]:
     """Return some examples from the hardest to the easiest, both ends among them.
 
-    >>> [row.asked for row in shown([Row(n, None) for n in range(9)], 3)]
+    >>> [row.asked for row in sample_examples([ExampleRow(n, None) for n in range(9)], 3)]
     [0, 4, 8]
     """
     if len(examples) <= count or count < 2:

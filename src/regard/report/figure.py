@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.report.markup import Markup, element, joined
+from regard.report.markup import Markup, element, join_markup
 
 
 def figure(chart: Markup, caption: Markup | str, behind: Markup | None = None, *, wide: bool = False) -> Markup:
@@ -20,7 +20,7 @@ def svg(width: float, height: float, label: str, *content: Markup, fixed: bool =
     """Return a picture of vectors, as wide as its box unless it is fixed; readers of screens hear its label."""
     return element(
         "svg",
-        joined(*content),
+        join_markup(*content),
         viewBox=f"0 0 {width:g} {height:g}",
         width=f"{width:g}" if fixed else None,
         height=f"{height:g}" if fixed else None,

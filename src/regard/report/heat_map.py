@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from regard.report.figure import label, svg
 from regard.report.markup import Markup, element
-from regard.report.scale import short
+from regard.report.scale import tick_label
 from regard.view.text import isolated, visible
 
 _CELL, _SPACIOUS, _LETTER = 19.0, 36.0, 6.6
@@ -58,10 +58,10 @@ def heat_map(
     return svg(width, height, title, *parts, fixed=True)
 
 
-def cropped(rows: int, columns: int) -> str:
+def crop_note(rows: int, columns: int) -> str:
     """Return a sentence about what a map leaves out; nothing where all is drawn.
 
-    >>> cropped(10, 200), cropped(3, 4)
+    >>> crop_note(10, 200), crop_note(3, 4)
     ('Shown are the first 120 of 200 columns.', '')
     """
     parts = [
@@ -124,7 +124,7 @@ class _Grid:
                 if abs(value) / largest >= _FAINT:
                     yield element(
                         "rect",
-                        element("title", f"{self.rows[row]}, {self.columns[column]}: {short(value)}"),
+                        element("title", f"{self.rows[row]}, {self.columns[column]}: {tick_label(value)}"),
                         x=f"{self.x(column):.1f}",
                         y=f"{self.y(row):.1f}",
                         width=size,

@@ -40,14 +40,14 @@ def element(name: str, /, *content: Content | None, **attributes: object) -> Mar
     '<p class="note" data-value="3">1 &lt; 2 <b>so</b></p>'
     """
     written = "".join(_attribute(key, value) for key, value in attributes.items() if value not in (None, False))
-    inside = "" if name in _VOID else f"{joined(*content)}</{name}>"
+    inside = "" if name in _VOID else f"{join_markup(*content)}</{name}>"
     return Markup(f"<{name}{written}>{inside}")
 
 
-def joined(*content: Content | None) -> Markup:
+def join_markup(*content: Content | None) -> Markup:
     """Return texts and markup, one behind the other.
 
-    >>> joined("a&", Markup("<br>"), ["b", "c"])
+    >>> join_markup("a&", Markup("<br>"), ["b", "c"])
     'a&amp;<br>bc'
     """
     parts: list[str] = []
@@ -55,7 +55,7 @@ def joined(*content: Content | None) -> Markup:
         if isinstance(one, str):
             parts.append(one if isinstance(one, Markup) else escape(visible(one)))
         elif one is not None:
-            parts += [joined(part) for part in one]
+            parts += [join_markup(part) for part in one]
     return Markup("".join(parts))
 
 

@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 from regard.evaluate.bootstrap import Interval, bootstrap_interval
 from regard.evaluate.tally import Tally
 from regard.predictor import Predictor, load
-from regard.recipes.data_section import Split as SplitName
+from regard.recipes.data_section import SplitName
 from regard.recipes.sections import Recipe
-from regard.report.examples import Questions, Row, rows
-from regard.report.record import Record
+from regard.report.examples import ExampleRow, SplitInputs, rows
+from regard.report.record import TrainingRecord
 from regard.runs.folder import RunError, model_file
 from regard.runs.run import Run
-from regard.tasks.measurement import Measured, compared, measure
-from regard.tasks.splits import Split, prepared
+from regard.tasks.measurement import Measurement, measure, metric_targets
+from regard.tasks.splits import Split, encode_split
 
 EXAMPLES = 200
 """Examples of a report, each with its loss."""
@@ -27,7 +27,7 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
-class Material:
+class ReportData:
     """All that a report is made of; what could not be had is named in `missing`.
 
     Attributes:
@@ -45,15 +45,15 @@ class Material:
     run: Run
     recipe: Recipe
     log: tuple[Mapping[str, Any], ...]
-    record: Record | None
+    record: TrainingRecord | None
     predictor: Predictor | None = None
     splits: Mapping[str, Split | None] = field(default_factory=dict)
     split: SplitName = "test"
-    measured: Measured | None = None
+    measured: Measurement | None = None
     missing: tuple[str, ...] = ()
 
     @cached_property
-    def examples(self) -> list[Row]:
+    def examples(self) -> list[ExampleRow]:
         """Examples of the measured split with answers and losses, the hardest first."""
         split = self.splits.get(self.split)
         if self.predictor is None or split is None or self.measured is None:
@@ -62,12 +62,12 @@ class Material:
         return rows(model, task, split, self.measured, self.questions, most=EXAMPLES)
 
     @cached_property
-    def questions(self) -> Questions | None:
+    def questions(self) -> SplitInputs | None:
         """The inputs of the measured split with all right answers; None of language models."""
         split = self.splits.get(self.split)
         if self.predictor is None or split is None or self.predictor.task.answer is None:
             return None
-        return Questions.of(self.predictor.task, split, self.recipe)
+        return SplitInputs.of(self.predictor.task, split, self.recipe)
 
     @cached_property
     def tallies(self) -> dict[str, Tally]:
@@ -79,7 +79,7 @@ class Material:
             return {}
         texts, task = [one.text for one in self.measured.predictions], self.predictor.task
         return {
-            one.label: one.count(texts, compared(one, task, asked.inputs, asked.references))
+            one.label: one.count(texts, metric_targets(one, task, asked.inputs, asked.references))
             for one in self.recipe.metrics
         }
 
@@ -90,8 +90,8 @@ class Material:
 
 
 def trained_material(
-    folder: Path, splits: Mapping[str, Split | None], measured: Mapping[SplitName, Measured | None]
-) -> Material:
+    folder: Path, splits: Mapping[str, Split | None], measured: Mapping[SplitName, Measurement | None]
+) -> ReportData:
     """Return the material of a run that this process has trained and measured.
 
     Args:
@@ -104,26 +104,26 @@ def trained_material(
     name: SplitName = "test" if "test" in known else "valid"
     predictor = _tried(lambda one: load(one, device="cpu"), folder, missing, "no examples or attention")
     predictor = _bound(predictor, splits[name])
-    recipe, log, record = run.recipe(), tuple(run.metrics), Record.of(folder)
-    return Material(run, recipe, log, record, predictor, splits, name, known.get(name), tuple(missing))
+    recipe, log, record = run.recipe(), tuple(run.metrics), TrainingRecord.of(folder)
+    return ReportData(run, recipe, log, record, predictor, splits, name, known.get(name), tuple(missing))
 
 
-def material(folder: Path) -> Material:
+def material(folder: Path) -> ReportData:
     """Return the material of a run on disk: its data are read, and its model is measured.
 
     Raises:
         RunError: the folder is no run.
     """
     run, missing = Run(folder), list[str]()
-    recipe, record, log = run.recipe(), Record.of(folder), tuple(run.metrics)
+    recipe, record, log = run.recipe(), TrainingRecord.of(folder), tuple(run.metrics)
     predictor = _tried(_loaded, folder, missing, "there are no examples, and nothing is measured")
     if predictor is None:
-        return Material(run, recipe, log, record, missing=tuple(missing))
+        return ReportData(run, recipe, log, record, missing=tuple(missing))
     cache, encoders = folder.parent / ".cache", predictor.task.encoders
     splits: dict[str, Split | None] = {}
     names: tuple[SplitName, ...] = ("train", "valid", "test")
     for name in names:
-        read = _tried(lambda one: [prepared(recipe, one, encoders, cache)], name, missing, f"no split {name}")
+        read = _tried(lambda one: [encode_split(recipe, one, encoders, cache)], name, missing, f"no split {name}")
         splits[name] = None if read is None else read[0]
     chosen = next((name for name in ("test", "valid") if splits[name] is not None), None)
     found, split = None, None if chosen is None else splits[chosen]
@@ -135,7 +135,7 @@ def material(folder: Path) -> Material:
             "nothing is measured",
         )
     named: SplitName = "test" if chosen == "test" else "valid"
-    return Material(run, recipe, log, record, _bound(predictor, split), splits, named, found, tuple(missing))
+    return ReportData(run, recipe, log, record, _bound(predictor, split), splits, named, found, tuple(missing))
 
 
 def _loaded(folder: Path) -> Predictor:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from regard.explain.panel import Network
+from regard.explain.panel import GraphPanel
 from regard.report.curves import COLOURS
 from regard.report.figure import label, svg
-from regard.report.markup import Markup, element, joined
-from regard.report.scale import short
+from regard.report.markup import Markup, element, join_markup
+from regard.report.scale import tick_label
 from regard.view.text import isolated
 
 _SIDE, _EDGE = 420.0, 36.0
@@ -14,7 +14,7 @@ _THICKEST = 8.0
 _NODE, _ASKED = 11.0, 16.0  # radii of nodes, and of the first, which was asked for
 
 
-def network_map(network: Network) -> Markup:
+def network_map(network: GraphPanel) -> Markup:
     """Return nodes at their places, coloured by group, with lines as thick as the weights by which one reads another.
 
     Who reads the first node, which was asked for, is not drawn: its lines are what it reads.
@@ -29,19 +29,20 @@ def network_map(network: Network) -> Markup:
         _SIDE,
         _SIDE + 20 * -(-len(groups) // 4),
         network.title or "Network",
-        joined(_edges(network, at)),
-        joined(_node(network, groups, number, *place) for number, place in enumerate(at)),
-        joined(_key(group, place) for place, group in enumerate(groups)),
+        join_markup(_edges(network, at)),
+        join_markup(_node(network, groups, number, *place) for number, place in enumerate(at)),
+        join_markup(_key(group, place) for place, group in enumerate(groups)),
     )
 
 
-def _edges(network: Network, at: list[tuple[float, float]]) -> list[Markup]:
+def _edges(network: GraphPanel, at: list[tuple[float, float]]) -> list[Markup]:
     weights = network.values.detach().float().cpu()
     return [
         element(
             "line",
             element(
-                "title", f"{network.rows[reader]} reads {network.rows[read]}: {short(float(weights[reader, read]))}"
+                "title",
+                f"{network.rows[reader]} reads {network.rows[read]}: {tick_label(float(weights[reader, read]))}",
             ),
             x1=f"{at[reader][0]:.1f}",
             y1=f"{at[reader][1]:.1f}",
@@ -55,18 +56,18 @@ def _edges(network: Network, at: list[tuple[float, float]]) -> list[Markup]:
     ]
 
 
-def _node(network: Network, groups: list[str], number: int, x: float, y: float) -> Markup:
+def _node(network: GraphPanel, groups: list[str], number: int, x: float, y: float) -> Markup:
     group, name = network.groups[number], network.rows[number]
     kind = "node unknown" if group == "" else f"node c{groups.index(group) % COLOURS}"
     own = float(network.values[number, number])
-    said = element("title", f"{name}{f', {group}' if group else ''}; reads itself: {short(own)}")
+    said = element("title", f"{name}{f', {group}' if group else ''}; reads itself: {tick_label(own)}")
     radius = _ASKED if number == 0 else _NODE
     dot = element("circle", said, cx=f"{x:.1f}", cy=f"{y:.1f}", r=f"{radius:g}", class_=kind)
-    return joined(dot, label(isolated(name), x, y + radius + 10, kind="in", anchor="middle"))
+    return join_markup(dot, label(isolated(name), x, y + radius + 10, kind="in", anchor="middle"))
 
 
 def _key(group: str, place: int) -> Markup:
     row, column = divmod(place, 4)
     x, y = 20 + column * 100.0, _SIDE + 20 * row + 4
     dot = element("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r="6", class_=f"node c{place % COLOURS}")
-    return joined(dot, label(isolated(group), x + 10, y + 4))
+    return join_markup(dot, label(isolated(group), x + 10, y + 4))

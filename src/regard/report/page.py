@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from regard.report.markup import Markup, element, joined, text
+from regard.report.markup import Markup, element, join_markup, text
 from regard.view.document import script as view_script
 from regard.view.document import style as view_style
 
 
 @dataclass(frozen=True)
-class Section:
+class PageSection:
     """Part of a page with a heading.
 
     Attributes:
@@ -34,7 +34,7 @@ class Section:
         return element("section", heading, self.body, id=self.name, aria_labelledby=f"{self.name}-title")
 
 
-def document(title: str, lead: str, head: Markup, sections: Sequence[Section], made: str) -> str:
+def document(title: str, lead: str, head: Markup, sections: Sequence[PageSection], made: str) -> str:
     """Return a page.
 
     Args:
@@ -53,7 +53,7 @@ def document(title: str, lead: str, head: Markup, sections: Sequence[Section], m
         head,
         element("nav", links, aria_label="Sections"),
     )
-    whole = joined(
+    whole = join_markup(
         Markup("<!doctype html>\n"),
         element(
             "html",
@@ -69,7 +69,7 @@ def document(title: str, lead: str, head: Markup, sections: Sequence[Section], m
             element(
                 "body",
                 opening,
-                element("main", [joined(Markup("\n"), section.shown()) for section in sections]),
+                element("main", [join_markup(Markup("\n"), section.shown()) for section in sections]),
                 element("footer", element("p", made)),
                 element("script", Markup(script)),
                 element("script", Markup(views), type="module"),

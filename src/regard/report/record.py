@@ -20,7 +20,7 @@ _PACKAGES = ("torch", "numpy", "tokenizers", "accelerate", "sacrebleu")
 
 
 @dataclass(frozen=True)
-class Record:
+class TrainingRecord:
     """Circumstances of a training: command, warnings, time, versions, machine.
 
     Attributes:
@@ -48,7 +48,7 @@ class Record:
         write_json(folder / _FILE, asdict(self))
 
     @staticmethod
-    def of(folder: Path) -> Record | None:
+    def of(folder: Path) -> TrainingRecord | None:
         """Return the record of a run; None of a run that has none, or one that cannot be read."""
         try:
             return _RECORD.validate_python(read_json(folder / _FILE))
@@ -56,7 +56,7 @@ class Record:
             return None
 
 
-_RECORD = TypeAdapter(Record)
+_RECORD = TypeAdapter(TrainingRecord)
 
 
 def versions() -> dict[str, str]:

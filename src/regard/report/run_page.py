@@ -6,19 +6,19 @@ from pathlib import Path
 
 from regard.recipes.system import system_of
 from regard.report import background, errors, results
-from regard.report.material import Material
+from regard.report.material import ReportData
 from regard.report.page import document
-from regard.runs.files import written
+from regard.runs.files import atomic_path
 
 NAME = "report.html"
 
 
-def run_page(found: Material) -> str:
+def run_page(found: ReportData) -> str:
     """Return the page of a run; the same run gives the same page."""
     sections = [
         results.results(found),
         results.curves(found),
-        errors.looks(found),
+        errors.attention_of_examples(found),
         errors.breakdowns(found),
         errors.classes(found),
         errors.examples(found),
@@ -35,7 +35,7 @@ def run_page(found: Material) -> str:
     )
 
 
-def write_page(found: Material, path: Path | None = None) -> Path:
+def write_page(found: ReportData, path: Path | None = None) -> Path:
     """Write the page of a run; return where.
 
     Args:
@@ -47,12 +47,12 @@ def write_page(found: Material, path: Path | None = None) -> Path:
     """
     place = found.run.folder / NAME if path is None else path
     page = run_page(found)
-    with written(place) as draft:
+    with atomic_path(place) as draft:
         draft.write_text(page, encoding="utf-8")
     return place
 
 
-def _lead(found: Material) -> str:
+def _lead(found: ReportData) -> str:
     """Return what was trained and how it ended, in a sentence."""
     recipe = found.recipe
     system = system_of(recipe.task)
@@ -65,6 +65,6 @@ def _lead(found: Material) -> str:
     return f"{what} The log ends after step {results.last_step(found):,}{of}."
 
 
-def _made(found: Material) -> str:
+def _made(found: ReportData) -> str:
     when = "" if found.record is None or not found.record.finished else f" Trained until {found.record.finished}."
     return f"Report of {found.run.folder} by Regard.{when} This page loads nothing from outside."

@@ -84,10 +84,10 @@ def _step(width: float, parts: int) -> float:
     return next(factor * power for factor in _STEPS if factor * power >= raw * (1 - 1e-9))
 
 
-def short(value: float) -> str:
+def tick_label(value: float) -> str:
     """Return a number as a tick has it.
 
-    >>> [short(value) for value in (0.0, 0.25, 1000.0, 12000.0, 2.5e6, 1e-05, 38.125)]
+    >>> [tick_label(value) for value in (0.0, 0.25, 1000.0, 12000.0, 2.5e6, 1e-05, 38.125)]
     ['0', '0.25', '1,000', '12k', '2.5M', '1e-05', '38.12']
     """
     size = abs(value)

@@ -9,10 +9,10 @@ from typing import Any
 
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import check
-from regard.recipes.plugins import RECORD, described, recorded
+from regard.recipes.plugins import RECORD, plugin_sources, recorded_plugins
 from regard.recipes.sections import Recipe
-from regard.recipes.yaml_document import Document
-from regard.runs.folder import RunError, checkpoint_folders, recipe_file, trained
+from regard.recipes.yaml_document import RecipeDocument
+from regard.runs.folder import RunError, checkpoint_folders, has_training_state, recipe_file
 
 BEGINNING = re.compile(r"tokenizer(\.target)?\.split|model\.(\w+\.)*scale")
 """Keys that count until a run has its tokenizers and weights, and never after; null goes on with what the run has."""
@@ -31,7 +31,7 @@ def recipe_of(folder: Path, overrides: list[str] | None = None, *, model: bool =
         overrides: assignments such as `decode.beam_size=10`.
         model: whether the model is outlined too, which needs PyTorch.
     """
-    document = Document.read(recipe_file(folder))
+    document = RecipeDocument.read(recipe_file(folder))
     _add_earlier_defaults(document.content)
     recipe = check(document.overridden(overrides or []), model=model).recipe
     _check_plugins(folder, recipe)
@@ -44,7 +44,7 @@ def agree(folder: Path, recipe: Recipe) -> None:
     Raises:
         RunError: it was not; the sentence names the keys that differ.
     """
-    if not (folder / "recipe.yaml").exists() or not trained(folder):
+    if not (folder / "recipe.yaml").exists() or not has_training_state(folder):
         return
     now = recipe.model_dump(mode="json")
     changed = _difference(recipe_of(folder, model=False).model_dump(mode="json"), now)
@@ -78,8 +78,8 @@ def read_back(folder: Path, recipe: Recipe) -> None:
 
 def _check_plugins(folder: Path, recipe: Recipe) -> None:
     """Check that the plug-ins of a run are what they were when it was begun."""
-    before = recorded(folder)
-    for name, now in described(recipe.plugins).items():
+    before = recorded_plugins(folder)
+    for name, now in plugin_sources(recipe.plugins).items():
         if name in before and before[name].get("hash") != now["hash"]:
             raise RunError(
                 f"{folder} was begun with another version of {name}: {now['file']} has changed since; restore it, or "

@@ -14,11 +14,11 @@ from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from regard.checksum import seal
-from regard.runs.files import check_file, check_tensors, read_json, read_tensors, write_json, write_tensors, written
+from regard.checksum import write_checksum
+from regard.runs.files import atomic_path, check_file, check_tensors, read_json, read_tensors, write_json, write_tensors
 from regard.runs.folder import RunError, checkpoint_folders
-from regard.runs.sharded_tensors import gathered, part
-from regard.tensor_fit import misfit
+from regard.runs.sharded_tensors import gather_tensors, local_shard
+from regard.tensor_mismatch import tensor_mismatch
 
 
 @dataclass
@@ -94,10 +94,10 @@ class Checkpoints:
         """
         path = self.folder / f"{progress.step:08d}"
         tensors, groups = flatten(optimizer)
-        learned, moments = gathered(model.state_dict(), keep=writes), gathered(tensors, keep=writes)
+        learned, moments = gather_tensors(model.state_dict(), keep=writes), gather_tensors(tensors, keep=writes)
         if not writes:
             return path
-        with written(path) as draft:
+        with atomic_path(path) as draft:
             draft.mkdir()
             write_tensors(draft / "model.safetensors", learned)
             write_tensors(draft / "optimizer.safetensors", moments)
@@ -105,7 +105,7 @@ class Checkpoints:
             write_json(draft / "progress.json", {**asdict(progress), "optimizer": groups})
             if (recipe := self.folder.parent / "recipe.yaml").exists():
                 shutil.copyfile(recipe, draft / recipe.name)
-            seal(draft)
+            write_checksum(draft)
         self._forget()
         return path
 
@@ -183,7 +183,7 @@ class Checkpoints:
         there = model.state_dict()
         learned = read_tensors(newest / "model.safetensors")
         _fit(newest / "model.safetensors", learned, there)
-        model.load_state_dict({name: part(tensor, there[name]) for name, tensor in learned.items()})
+        model.load_state_dict({name: local_shard(tensor, there[name]) for name, tensor in learned.items()})
         moments = read_tensors(newest / "optimizer.safetensors")
         _fit(newest / "optimizer.safetensors", moments, _like(optimizer, moments))
         try:
@@ -194,7 +194,7 @@ class Checkpoints:
 
 
 def _fit(path: Path, given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
-    if (wrong := misfit(given, own)) is not None:
+    if (wrong := tensor_mismatch(given, own)) is not None:
         raise RunError(f"{path}: {wrong}; {_ADVICE.format(path.parent)}")
 
 
@@ -249,5 +249,5 @@ def restore_optimizer(optimizer: Optimizer, tensors: dict[str, Tensor], groups: 
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         number, name = key.split(".", 1)
-        state.setdefault(int(number), {})[name] = part(tensor, parameters[int(number)])
+        state.setdefault(int(number), {})[name] = local_shard(tensor, parameters[int(number)])
     optimizer.load_state_dict({"state": state, "param_groups": groups})

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from safetensors import SafetensorError, safe_open
 
-from regard.checksum import NAME, check, checksum, sums_of
+from regard.checksum import NAME, checksum, sums_of, verify_checksum
 from regard.runs.folder import RunError
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ class DiskError(OSError):
 
 
 @contextmanager
-def written(path: Path) -> Iterator[Path]:
+def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary name that becomes `path` when the block ends well, so that `path` is never half a file.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with written(Path(folder) / "a.txt") as draft:
+    ...     with atomic_path(Path(folder) / "a.txt") as draft:
     ...         _ = draft.write_text("whole")
     ...     (Path(folder) / "a.txt").read_text()
     'whole'
@@ -67,12 +67,12 @@ def written(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def recorded(path: Path) -> Iterator[Path]:
+def checksummed_path(path: Path) -> Iterator[Path]:
     """Write a file as `written` does, and its checksum beside it.
 
     Its last checksum stays until the next: a process that is killed in between leaves either file as a good one.
     """
-    with written(path) as draft:
+    with atomic_path(path) as draft:
         yield draft
         sums = sums_of(path.parent)
         before = sums.get(path.name) or ([checksum(path)] if path.is_file() else [])
@@ -82,7 +82,7 @@ def recorded(path: Path) -> Iterator[Path]:
 
 def write_json(path: Path, content: Any) -> None:
     """Write JSON with indentation."""
-    with written(path) as draft:
+    with atomic_path(path) as draft:
         draft.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -106,7 +106,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], *, record: bool = F
     # One key alone: safetensors writes several in any order, and the same tensors would be other bytes. Transformers 4
     # reads only files that are marked as PyTorch's.
     note = {_SAME: json.dumps(same)} if same else {"format": "pt"}
-    with (recorded if record else written)(path) as draft:
+    with (checksummed_path if record else atomic_path)(path) as draft:
         draft.touch()
         mode = draft.stat().st_mode  # as other files have it: safetensors makes one that only its owner reads
         try:
@@ -123,7 +123,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         RunError: there is no such file, or it is not whole.
     """
     with _whole(path):
-        check(path)
+        verify_checksum(path)
     with _whole(path), safe_open(path, framework="pt") as file:
         same = json.loads((file.metadata() or {}).get(_SAME, "{}"))
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, a file is no mapping
@@ -137,7 +137,7 @@ def read_json(path: Path) -> Any:
         RunError: there is no such file, or it is not whole.
     """
     with _whole(path):
-        check(path)
+        verify_checksum(path)
         return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -148,7 +148,7 @@ def check_tensors(path: Path) -> None:
         RunError: there is no such file, or it is not whole.
     """
     with _whole(path):
-        check(path)
+        verify_checksum(path)
     with _whole(path), safe_open(path, framework="pt"):
         pass
 
@@ -160,7 +160,7 @@ def check_file(path: Path) -> None:
         RunError: it is another file than the one that was written.
     """
     with _whole(path):
-        check(path)
+        verify_checksum(path)
 
 
 @contextmanager

@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.checksum import NAME, DamageError, check
+from regard.checksum import NAME, DamageError, verify_checksum
 from regard.nearest import nearest
 from regard.recipes.errors import RecipeError
 from regard.recipes.system import default_task
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 
 if TYPE_CHECKING:
     from regard.recipes.sections import Recipe
@@ -34,7 +34,7 @@ def recipe_file(folder: Path) -> Path:
     if not path.exists():
         raise RunError(f"{folder} is not a run: it has no recipe.yaml; {_hint(folder)}")
     try:
-        check(path)
+        verify_checksum(path)
     except DamageError as problem:
         raise RunError(
             f"{path} is not as it was written ({problem}); put the file back, or, if you changed it on purpose, take "
@@ -68,19 +68,19 @@ def checkpoint_folders(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.name.isdecimal()) if folder.is_dir() else []
 
 
-def trained(folder: Path) -> bool:
+def has_training_state(folder: Path) -> bool:
     """Return True if there is anything in a run that would be lost."""
     return (folder / "model.safetensors").exists() or bool(checkpoint_folders(folder / "checkpoints"))
 
 
-def content_of(folder: Path) -> dict[str, Any]:
+def stored_recipe(folder: Path) -> dict[str, Any]:
     """Return the recipe of a run as written in its file.
 
     Raises:
         RunError: the folder is not a run, or its recipe cannot be read.
     """
     try:
-        return Document.read(recipe_file(folder)).content
+        return RecipeDocument.read(recipe_file(folder)).content
     except RecipeError as problem:
         raise RunError(f"{problem}; mend the file, or train the run again") from None
 
@@ -91,7 +91,7 @@ def task_of(folder: Path) -> str:
     Raises:
         RunError: the folder is not a run, or its recipe cannot be read.
     """
-    return str(content_of(folder).get("task", default_task()))
+    return str(stored_recipe(folder).get("task", default_task()))
 
 
 def model_file(folder: Path) -> Path:

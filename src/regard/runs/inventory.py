@@ -17,7 +17,7 @@ import yaml
 from regard.recipes.system import default_task
 from regard.recipes.yaml_values import DEEPEST, UNBUILDABLE
 from regard.runs.budget import Budget
-from regard.runs.folder import RunError, checkpoint_folders, run_folders, trained
+from regard.runs.folder import RunError, checkpoint_folders, has_training_state, run_folders
 
 if sys.platform != "win32":
     import fcntl
@@ -32,7 +32,7 @@ _NO_METRICS = frozenset({"step", "split", "time", "seconds"})
 
 
 @dataclass(frozen=True)
-class Listed:
+class RunSummary:
     """Row of the inventory: one run.
 
     Attributes:
@@ -69,17 +69,17 @@ class Listed:
         return {**asdict(self), "folder": str(self.folder), "modified": modified, "metrics": self.metrics or {}}
 
 
-def inventory(runs: Path) -> list[Listed]:
+def inventory(runs: Path) -> list[RunSummary]:
     """Return the runs in a folder, and those of comparisons in it, newest first."""
-    return sorted(map(listed, run_folders(runs)), key=lambda one: (-one.modified, str(one.folder)))
+    return sorted(map(summarise_run, run_folders(runs)), key=lambda one: (-one.modified, str(one.folder)))
 
 
-def listed(folder: Path) -> Listed:
+def summarise_run(folder: Path) -> RunSummary:
     """Return what the files of a run say; unreadable ones leave gaps."""
     size, modified = _extent(folder)
     recipe = _recipe(folder / "recipe.yaml")
     if recipe is None:
-        return Listed(folder, "unreadable", size=size, modified=modified)
+        return RunSummary(folder, "unreadable", size=size, modified=modified)
     rows = _last_rows(folder / "metrics.jsonl")
     row = rows.get("test") or rows.get("valid_averaged") or rows.get("valid")
     metrics = None if row is None else {name: value for name, value in row.items() if _is_metric(name, value)}
@@ -88,7 +88,7 @@ def listed(folder: Path) -> Listed:
     steps = _section(recipe, "train").get("steps")
     steps = steps if isinstance(steps, int) else _fitted(folder, _section(recipe, "train").get("minutes"))
     ended = "test" in rows or "valid_averaged" in rows or (steps is not None and step >= steps > 0)
-    return Listed(
+    return RunSummary(
         folder,
         state=_state(folder, ended=ended or _out_of_patience(newest, recipe)),
         task=str(recipe.get("task", default_task())),
@@ -120,7 +120,7 @@ def _recipe(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def under_way(folder: Path) -> bool:
+def is_running(folder: Path) -> bool:
     """Return True while a process holds the lock of a run.
 
     A shared lock is taken for a moment where there is such a file: it fails if another process has the exclusive one,
@@ -139,9 +139,9 @@ def under_way(folder: Path) -> bool:
 
 
 def _state(folder: Path, *, ended: bool) -> State:
-    if under_way(folder):
+    if is_running(folder):
         return "under way"
-    if not trained(folder):
+    if not has_training_state(folder):
         return "not trained"
     return "finished" if ended else "stopped"
 

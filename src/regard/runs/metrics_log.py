@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from regard.evaluate.score import strict
-from regard.runs.files import written
+from regard.evaluate.metric_result import strict
+from regard.runs.files import atomic_path
 
 AVERAGED = "valid_averaged"
 """The validation split, measured with the average of the last checkpoints."""
@@ -59,7 +59,7 @@ class MetricsLog:
         if damaged:
             with beside.open("ab") as file:
                 file.writelines(line + b"\n" for _, line in damaged)
-        with written(self.path) as draft:
+        with atomic_path(self.path) as draft:
             draft.write_text("".join(map(_line, kept)), encoding="utf-8")
         return [f"{self.path}:{number} is damaged; the line is now in {beside}" for number, _ in damaged]
 

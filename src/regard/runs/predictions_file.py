@@ -9,13 +9,13 @@ from typing import Any
 
 from regard.data.example import line_number
 from regard.recipes.sections import Recipe
-from regard.runs.files import written
-from regard.tasks.measurement import Measured, inputs_and_references
+from regard.runs.files import atomic_path
+from regard.tasks.measurement import Measurement, inputs_and_references
 from regard.tasks.splits import Split
 from regard.tasks.task import Task
 
 
-def write_predictions(path: Path, task: Task, split: Split, recipe: Recipe, measured: Measured) -> None:
+def write_predictions(path: Path, task: Task, split: Split, recipe: Recipe, measured: Measurement) -> None:
     """Write a row per example: its number, place and line, source, target, prediction, score, and whether it is right.
 
     Raises:
@@ -23,7 +23,7 @@ def write_predictions(path: Path, task: Task, split: Split, recipe: Recipe, meas
         ValueError: the task has no right answers.
     """
     rows = list(_rows(task, split, recipe, measured))
-    with written(path) as draft:
+    with atomic_path(path) as draft:
         draft.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
 
 
@@ -37,7 +37,7 @@ def check_answers(task: Task) -> None:
         raise ValueError("--predictions writes answers beside the right ones; a language model has none")
 
 
-def _rows(task: Task, split: Split, recipe: Recipe, measured: Measured) -> Iterator[dict[str, Any]]:
+def _rows(task: Task, split: Split, recipe: Recipe, measured: Measurement) -> Iterator[dict[str, Any]]:
     check_answers(task)
     questions, references = inputs_and_references(task, split, recipe)
     places: dict[int | str, str] = {}

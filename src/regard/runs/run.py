@@ -8,18 +8,18 @@ from typing import Any
 import yaml
 from torch import Tensor, nn
 
-from regard.data.fields.encoder import Encoder, encoder_kinds
-from regard.recipes.plugins import RECORD, described
+from regard.data.fields.field_encoder import FieldEncoder, encoder_kinds
+from regard.recipes.plugins import RECORD, plugin_sources
 from regard.recipes.sections import Recipe
 from regard.runs.agreement import agree, read_back, recipe_of
 from regard.runs.budget import Budget
 from regard.runs.checkpoint import Checkpoints
-from regard.runs.files import check_file, read_tensors, recorded, write_json, write_tensors
-from regard.runs.folder import RunError, model_file, trained
+from regard.runs.files import check_file, checksummed_path, read_tensors, write_json, write_tensors
+from regard.runs.folder import RunError, has_training_state, model_file
 from regard.runs.metrics_log import MetricsLog
 from regard.tasks.registry import task_class
-from regard.tasks.task import Encoders
-from regard.tensor_fit import misfit
+from regard.tasks.task import FieldEncoders
+from regard.tensor_mismatch import tensor_mismatch
 
 
 class Run:
@@ -44,7 +44,7 @@ class Run:
     @property
     def trained(self) -> bool:
         """True if anything in it would be lost."""
-        return trained(self.folder)
+        return has_training_state(self.folder)
 
     def agree(self, recipe: Recipe) -> None:
         """Check that the recipe of the run is this one, if anything was trained with it."""
@@ -62,10 +62,10 @@ class Run:
                 for left in self.folder.glob(f"{made}.json"):
                     left.unlink()
         if recipe.plugins:
-            write_json(self.folder / RECORD, described(recipe.plugins))
+            write_json(self.folder / RECORD, plugin_sources(recipe.plugins))
         else:
             (self.folder / RECORD).unlink(missing_ok=True)
-        with recorded(self.folder / "recipe.yaml") as draft:
+        with checksummed_path(self.folder / "recipe.yaml") as draft:
             resolved = recipe.model_dump(mode="json")
             draft.write_text(yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True), encoding="utf-8")
         read_back(self.folder, recipe)
@@ -84,13 +84,13 @@ class Run:
             return train.updates
         return None if budget is None else budget.within(train.minutes)
 
-    def save_encoders(self, encoders: Encoders) -> None:
+    def save_encoders(self, encoders: FieldEncoders) -> None:
         """Write the encoders of all fields: `tokenizer.source.json`, `labels.tags.json`."""
         for name, encoder in encoders.items():
-            with recorded(self.folder / f"{encoder.FILE}.{name}.json") as draft:
+            with checksummed_path(self.folder / f"{encoder.FILE}.{name}.json") as draft:
                 encoder.save(draft)
 
-    def encoders(self, recipe: Recipe | None = None) -> Encoders | None:
+    def encoders(self, recipe: Recipe | None = None) -> FieldEncoders | None:
         """Return the encoders of an existing run; None before they are made.
 
         Args:
@@ -100,7 +100,7 @@ class Run:
             if not (self.folder / "recipe.yaml").exists():
                 return None
             recipe = recipe_of(self.folder, model=False)
-        found = dict[str, Encoder]()
+        found = dict[str, FieldEncoder]()
         wanted = task_class(recipe.task).encoder_fields(recipe)
         if not wanted and not self.trained:
             return None
@@ -113,7 +113,7 @@ class Run:
             found[name] = there.load(kept[there])
         return found
 
-    def needed_encoders(self, recipe: Recipe | None = None) -> Encoders:
+    def needed_encoders(self, recipe: Recipe | None = None) -> FieldEncoders:
         """Return the encoders of an existing run.
 
         Raises:
@@ -135,7 +135,7 @@ class Run:
     def load_model(self, model: nn.Module) -> None:
         """Load the weights of the best model."""
         learned = self.tensors()
-        if (wrong := misfit(learned, model.state_dict())) is not None:
+        if (wrong := tensor_mismatch(learned, model.state_dict())) is not None:
             path = self.folder / "model.safetensors"
             raise RunError(f"{path}: {wrong}; give it the recipe and data like those it was trained on")
         model.load_state_dict(learned)

@@ -9,14 +9,14 @@ from torch import Tensor
 # torch's sharded tensors are imported where they are used: it takes as long as a small model takes to answer.
 
 
-def whole(tensor: Tensor) -> Tensor:
+def gather_tensor(tensor: Tensor) -> Tensor:
     """Return a sharded tensor with all its parts, on which all processes have to call this; others unchanged."""
     from torch.distributed.tensor import DTensor
 
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
-def part(tensor: Tensor, like: Tensor) -> Tensor:
+def local_shard(tensor: Tensor, like: Tensor) -> Tensor:
     """Return this process's part of a tensor that is sharded as `like` is; all of it if `like` is not sharded."""
     from torch.distributed.tensor import DTensor, distribute_tensor
 
@@ -26,16 +26,16 @@ def part(tensor: Tensor, like: Tensor) -> Tensor:
     return distribute_tensor(tensor, like.device_mesh, like.placements, src_data_rank=None).clone()
 
 
-def gathered(tensors: Mapping[str, Tensor], *, keep: bool) -> dict[str, Tensor]:
+def gather_tensors(tensors: Mapping[str, Tensor], *, keep: bool) -> dict[str, Tensor]:
     """Return whole tensors in main memory, one by one; all processes take part, those with `keep` get the result.
 
     >>> import torch
-    >>> gathered({"weight": torch.tensor([1.0, 2.0])}, keep=True)
+    >>> gather_tensors({"weight": torch.tensor([1.0, 2.0])}, keep=True)
     {'weight': tensor([1., 2.])}
     """
     found: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
-        full = whole(tensor)
+        full = gather_tensor(tensor)
         if keep:
             found[name] = full.detach().cpu()
     return found

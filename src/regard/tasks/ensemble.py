@@ -7,15 +7,15 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from regard.decode.ensemble import Ensemble, Joint, averaged
-from regard.models.outputs import Predicted
+from regard.decode.ensemble import Ensemble, EnsembleState, mean_attended
+from regard.models.model_output import ModelOutput
 from regard.protocol import Step
 from regard.tasks.input_output import mean_log_probs
 
 Mean = Callable[[Sequence[Tensor]], Tensor]
 
 
-class Together(nn.Module):
+class PredictionEnsemble(nn.Module):
     r"""Models of one task and one vocabulary that answer as one: the mean of what they say is likely.
 
     .. math:: p(y) = \frac{1}{M} \sum_m p_m(y)
@@ -29,7 +29,7 @@ class Together(nn.Module):
 
     >>> import torch
     >>> from regard.models import Bahdanau
-    >>> both = Together([Bahdanau(11, 13, embedding_dim=3, hidden_dim=5) for _ in range(2)]).eval()
+    >>> both = PredictionEnsemble([Bahdanau(11, 13, embedding_dim=3, hidden_dim=5) for _ in range(2)]).eval()
     >>> said = both(torch.tensor([[5, 6, 3]]), torch.tensor([3]), torch.tensor([[2, 7]]))
     >>> said.logits.exp().sum(-1), said.attended.weights().shape
     (tensor([[1., 1.]], grad_fn=<SumBackward1>), torch.Size([1, 2, 3]))
@@ -42,46 +42,46 @@ class Together(nn.Module):
         members: list[Any] = list(models)
         self._ensemble = Ensemble(members)
 
-    def forward(self, *inputs: Any) -> Predicted:
-        """Return the averaged output of the models; the state among the inputs is `Joint`, with a part per model."""
-        each: list[Predicted] = [
-            model(*(one.parts[index] if isinstance(one, Joint) else one for one in inputs))
+    def forward(self, *inputs: Any) -> ModelOutput:
+        """Return the averaged output of the models; the state among the inputs is `EnsembleState`, with a part per model."""
+        each: list[ModelOutput] = [
+            model(*(one.parts[index] if isinstance(one, EnsembleState) else one for one in inputs))
             for index, model in enumerate(self.models)
         ]
-        return Predicted(
+        return ModelOutput(
             self._mean([one.logits for one in each]),
-            Joint(tuple(one.state for one in each)),
-            averaged([_heads_averaged(one.attended.weights()) for one in each if one.attended is not None]),
+            EnsembleState(tuple(one.state for one in each)),
+            mean_attended([_heads_averaged(one.attended.weights()) for one in each if one.attended is not None]),
         )
 
-    def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> Joint:
+    def start(self, source: Tensor | None, lengths: Tensor | None = None, *, batch: int | None = None) -> EnsembleState:
         """Return the state before the first token, of all models."""
         return self._ensemble.start(source, lengths, batch=batch)
 
-    def step(self, token: Tensor, state: Joint) -> Step:
+    def step(self, token: Tensor, state: EnsembleState) -> Step:
         """Read one token [B] by all models."""
         return self._ensemble.step(token, state)
 
 
-class TogetherInWindows(Together):
+class WindowedEnsemble(PredictionEnsemble):
     """Language models that all carry their state from window to window."""
 
-    def carry(self, state: Joint) -> Joint:
+    def carry(self, state: EnsembleState) -> EnsembleState:
         """Return the state that the next window begins with, of each model."""
-        return Joint(tuple(model.carry(part) for model, part in zip(self._members(), state.parts, strict=True)))
+        return EnsembleState(tuple(model.carry(part) for model, part in zip(self._members(), state.parts, strict=True)))
 
     def _members(self) -> list[Any]:
         return list(self.models)
 
 
-def together(models: Sequence[nn.Module], *, mean: Mean | None = None) -> nn.Module:
+def make_ensemble(models: Sequence[nn.Module], *, mean: Mean | None = None) -> nn.Module:
     """Return one model of several, by the `mean` of their logits; a single one stays as it is."""
     if len(models) == 1:
         return models[0]
     carrying = [hasattr(model, "carry") for model in models]
     if any(carrying) and not all(carrying):
         raise ValueError("an ensemble of language models needs all of them to carry their state, or none")
-    return (TogetherInWindows if all(carrying) else Together)(models, mean=mean)
+    return (WindowedEnsemble if all(carrying) else PredictionEnsemble)(models, mean=mean)
 
 
 def _heads_averaged(weights: Tensor) -> Tensor:

@@ -22,10 +22,10 @@ from regard.evaluate.perplexity import perplexity
 from regard.evaluate.texts import References
 from regard.explain.panel import Panel
 from regard.explain.subject import Subject
-from regard.models.outputs import log_softmax
+from regard.models.model_output import log_softmax
 from regard.recipes.sections import Recipe
 from regard.specials import UNK
-from regard.tasks.panels import tape_panels, taped
+from regard.tasks.panels import record_tapes, tape_panels
 from regard.tasks.prediction import Prediction
 from regard.view.terminal import heat_map
 from regard.view.text import isolated
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from regard.decode.constraint import Trie
-    from regard.evaluate.score import Score
+    from regard.evaluate.metric_result import MetricResult
     from regard.tasks.splits import Split
-    from regard.tasks.task import Encoders
+    from regard.tasks.task import FieldEncoders
 
 
 class InputOutput(abc.ABC):
@@ -53,7 +53,7 @@ class InputOutput(abc.ABC):
     question: ClassVar[str]
     answer: ClassVar[str | None]
     unit: ClassVar[str] = "token"
-    encoders: Encoders
+    encoders: FieldEncoders
 
     def parse(self, given: Any) -> Any:
         """Return an input as `predict` reads it: from a text, a mapping of fields, a path, or the bytes of a file.
@@ -124,7 +124,7 @@ class InputOutput(abc.ABC):
             head: of the attention, from 1, where a task lets one be chosen; None for what it shows by itself.
         """
         no_head(head)
-        with taped(model, "encoder") as tapes:
+        with record_tapes(model, "encoder") as tapes:
             (found,) = self.predict(model, [text], search)[0][:1]
         drawn, texts = found.drawn(), found.source.split("\t")  # two texts have a tab between
         title = f"{' | '.join(map(isolated, texts))} → {isolated(found.text)}"
@@ -231,7 +231,7 @@ class InputOutput(abc.ABC):
         """Return the scores of classes where an answer can name several at once; None of other answers."""
         return None
 
-    def prediction_scores(self, predictions: Sequence[Prediction], references: References) -> dict[str, Score]:
+    def prediction_scores(self, predictions: Sequence[Prediction], references: References) -> dict[str, MetricResult]:
         """Return scores of predictions beyond those of their texts, by name; none in most tasks.
 
         Args:
@@ -240,7 +240,7 @@ class InputOutput(abc.ABC):
         """
         return {}
 
-    def likelihood_scores(self, split: Split, total: float, tokens: int) -> dict[str, Score]:
+    def likelihood_scores(self, split: Split, total: float, tokens: int) -> dict[str, MetricResult]:
         """Return the scores that follow from the likelihood alone: perplexity of what generates text.
 
         Args:

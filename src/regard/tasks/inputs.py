@@ -11,14 +11,14 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from regard.data.example import Bad, line_number
+from regard.data.example import BadLine, line_number
 from regard.data.formats.encodings import lone_surrogate
 from regard.data.formats.lines import LONGEST, bounded_lines, lines
 from regard.data.problems import TextError, shortened
 from regard.recipes.errors import RecipeError
 from regard.recipes.file_data import (
     LINES,
-    Layout,
+    FileLayout,
     file_section,
     format_of,
     input_formats,
@@ -71,7 +71,7 @@ def standard_input() -> Iterator[Input]:
             yield Input("", where, "the line is not UTF-8 (iconv -t utf-8 converts it)")
 
 
-def input_format(recipe: Recipe, path: Path, layout: Layout) -> str:
+def input_format(recipe: Recipe, path: Path, layout: FileLayout) -> str:
     """Return the format of a file of inputs: a format of `data`, or `lines`, one text per line.
 
     Raises:
@@ -84,7 +84,7 @@ def input_format(recipe: Recipe, path: Path, layout: Layout) -> str:
     return found or LINES
 
 
-def file_inputs(recipe: Recipe, task: Task, path: Path, layout: Layout) -> Iterator[Input]:
+def file_inputs(recipe: Recipe, task: Task, path: Path, layout: FileLayout) -> Iterator[Input]:
     """Yield the inputs in a file, in its order.
 
     Args:
@@ -116,7 +116,7 @@ def file_inputs(recipe: Recipe, task: Task, path: Path, layout: Layout) -> Itera
     columns = dict(zip(task.input_fields, source if isinstance(source, list) else [source], strict=False))
     reader = data.reader(section["train"], task.reading(recipe)).asking(columns)
     return (
-        Input("", item.where, item.why) if isinstance(item, Bad) else Input(task.ask(item.fields), item.where)
+        Input("", item.where, item.why) if isinstance(item, BadLine) else Input(task.ask(item.fields), item.where)
         for item in reader.items()
     )
 
@@ -185,7 +185,7 @@ def check_inputs(texts: Sequence[Any], longest: int) -> None:
             )
 
 
-def file_overrides(recipe: Recipe, files: Sequence[Path], layout: Layout) -> list[str]:
+def file_overrides(recipe: Recipe, files: Sequence[Path], layout: FileLayout) -> list[str]:
     """Return overrides of a run's recipe that make files its test split.
 
     Args:

@@ -9,23 +9,23 @@ from torch import nn
 
 from regard.data.problems import TextError, shortened
 from regard.models.bert import BertEncoder
-from regard.nn.positions import Learned
+from regard.nn.positions import LearnedPositions
 from regard.specials import FRAME
 
 
-def room(model: Any) -> int | None:
+def max_text_length(model: Any) -> int | None:
     """Return the maximal number of ids of a text, without a BERT's frame; None without learned positions.
 
-    >>> room(BertEncoder(11, num_layers=1, max_length=32)), room(nn.Linear(2, 2))
+    >>> max_text_length(BertEncoder(11, num_layers=1, max_length=32)), max_text_length(nn.Linear(2, 2))
     (30, None)
     """
     modules = list(model.modules()) if isinstance(model, nn.Module) else []
-    tables = [len(module.table) for module in modules if isinstance(module, Learned)]
+    tables = [len(module.table) for module in modules if isinstance(module, LearnedPositions)]
     framed = any(isinstance(module, BertEncoder) for module in modules)
     return min(tables) - FRAME * framed if tables else None
 
 
-def check_room(model: Any, texts: Sequence[str], lengths: Sequence[int]) -> None:
+def check_text_lengths(model: Any, texts: Sequence[str], lengths: Sequence[int]) -> None:
     """Check that texts are not longer than the learned positions of a model.
 
     Args:
@@ -36,7 +36,7 @@ def check_room(model: Any, texts: Sequence[str], lengths: Sequence[int]) -> None
     Raises:
         TextError: the first text that is too long, how long it is and may be.
     """
-    most = room(model)
+    most = max_text_length(model)
     for text, length in zip(texts, lengths, strict=True):
         if most is not None and length > most:
             raise TextError(

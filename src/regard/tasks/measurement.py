@@ -10,16 +10,16 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from regard.data.batching.feed import Feed, Place
+from regard.data.batching.feed import BatchPosition, Feed
 from regard.data.problems import DataError
 from regard.decode.generation import Engine
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.confusion import Confusion
+from regard.evaluate.metric_result import MetricResult
 from regard.evaluate.metrics import Hypotheses, Metric
-from regard.evaluate.score import Score
 from regard.ops.weights import Weights
 from regard.recipes.sections import Recipe
-from regard.tasks.nan_locator import NotFiniteError, locate, which_of
+from regard.tasks.nan_locator import NotFiniteError, describe_examples, locate
 from regard.tasks.prediction import Prediction
 from regard.tasks.splits import Split
 from regard.tasks.task import MEASURED, Task
@@ -28,7 +28,7 @@ _FLATNESS_BATCHES = 4  # batches in which the flatness of attention is measured
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """Loss, metrics and predictions of a model on a split.
 
     Attributes:
@@ -42,7 +42,7 @@ class Measured:
     """
 
     loss: float
-    scores: Mapping[str, Score]
+    scores: Mapping[str, MetricResult]
     predictions: tuple[Prediction, ...]
     flatness: float | None
     confusion: Confusion | None = None
@@ -61,7 +61,7 @@ class Measured:
 
 def measure(
     model: nn.Module, task: Task, split: Split, recipe: Recipe, *, samples: int = 0, engine: Engine | None = None
-) -> Measured:
+) -> Measurement:
     """Return the loss of a model on a split, and the metrics of its predictions.
 
     Args:
@@ -89,7 +89,7 @@ def measure(
         scores = task.likelihood_scores(split, total, tokens)
         if task.answer is None:
             texts = split.texts(task.question)[: samples * 7 : 7] if samples else []
-            return Measured(total / tokens, scores, tuple(task.samples(model, texts, recipe.search())), flatness)
+            return Measurement(total / tokens, scores, tuple(task.samples(model, texts, recipe.search())), flatness)
         answered = _answers(engine or model, task, split, recipe)
     finally:
         model.train(training)
@@ -101,14 +101,14 @@ def _likelihood(model: nn.Module, task: Task, feed: Feed) -> tuple[float, int, f
     total, tokens, state, flat = 0.0, 0, None, []
     with torch.no_grad():
         for number in range(feed.per_epoch):
-            batch = feed.batch(Place(0, number)).to(device)
+            batch = feed.batch(BatchPosition(0, number)).to(device)
             loss = task.loss(model, batch, state=state)
             nll = float(loss.nll.double())
             if not math.isfinite(nll):
                 where = locate(model, partial(task.loss, model, batch, state=state))
                 raise NotFiniteError(
                     f"the loss of a validation is not finite: it arose in {where}, in batch {number} "
-                    f"({which_of(batch, task.question)}); try a smaller train.optimizer.rate or train.clip"
+                    f"({describe_examples(batch, task.question)}); try a smaller train.optimizer.rate or train.clip"
                 )
             total, state = total + nll, loss.state
             tokens += loss.tokens
@@ -118,21 +118,21 @@ def _likelihood(model: nn.Module, task: Task, feed: Feed) -> tuple[float, int, f
     return total, tokens, sum(flat) / len(flat) if flat else None
 
 
-def _answers(model: nn.Module | Engine, task: Task, split: Split, recipe: Recipe) -> Measured:
+def _answers(model: nn.Module | Engine, task: Task, split: Split, recipe: Recipe) -> Measurement:
     """Return predictions, metrics, and scores per class where there are classes; no loss."""
     inputs, references = inputs_and_references(task, split, recipe)
     found = task.predict(model, inputs, recipe.search(), batch=MEASURED)
     best = [replace(answers[0], reference=" / ".join(right)) for answers, right in zip(found, references, strict=True)]
     texts = [one.text for one in best]
     metrics = recipe.metrics
-    scores = {one.label: one(hypotheses(one, best), compared(one, task, inputs, references)) for one in metrics}
+    scores = {one.label: one(hypotheses(one, best), metric_targets(one, task, inputs, references)) for one in metrics}
     scores |= _baseline(task, metrics, references) | task.prediction_scores(best, references)
     confusion = _confusion(task, texts, references)
     label_scores = task.class_scores(texts, references)
-    return Measured(math.nan, scores, tuple(best), None, confusion, label_scores, task.loss_unit)
+    return Measurement(math.nan, scores, tuple(best), None, confusion, label_scores, task.loss_unit)
 
 
-def compared(
+def metric_targets(
     metric: Metric, task: Task, inputs: Sequence[str], references: Sequence[Sequence[str]]
 ) -> Sequence[Sequence[str]]:
     """Return what a metric compares answers with: the references, or the record that each input is."""
@@ -146,7 +146,7 @@ def hypotheses(metric: Metric, answers: Sequence[Prediction]) -> Hypotheses:
     return [(one.text,) if one.ranking is None else one.ranking for one in answers]
 
 
-def _baseline(task: Task, metrics: Sequence[Metric], references: list[list[str]]) -> dict[str, Score]:
+def _baseline(task: Task, metrics: Sequence[Metric], references: list[list[str]]) -> dict[str, MetricResult]:
     """Return the errors of a constant prediction, where a task has one."""
     if task.constant is None:
         return {}
@@ -170,13 +170,13 @@ def inputs_and_references(task: Task, split: Split, recipe: Recipe) -> tuple[lis
     assert task.answer is not None
     both = [(task.ask(one.fields), task.references(one.fields)) for one in split.examples]  # each is read or made once
     inputs, references = [asked for asked, _ in both], [right for _, right in both]
-    return grouped(inputs, references) if task.merges_equal_inputs(recipe) else (inputs, references)
+    return group_references(inputs, references) if task.merges_equal_inputs(recipe) else (inputs, references)
 
 
-def grouped(inputs: list[str], references: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+def group_references(inputs: list[str], references: list[list[str]]) -> tuple[list[str], list[list[str]]]:
     """Return each input once, with all its references.
 
-    >>> grouped(["read", "cat", "read"], [["R IY D"], ["K AE T"], ["R EH D"]])
+    >>> group_references(["read", "cat", "read"], [["R IY D"], ["K AE T"], ["R EH D"]])
     (['read', 'cat'], [['R IY D', 'R EH D'], ['K AE T']])
     """
     found: dict[str, list[str]] = {}

@@ -41,7 +41,7 @@ def locate(model: nn.Module, run: Callable[[], Any]) -> str:
     return guilty[0] if guilty else "the loss itself"
 
 
-def which_of(batch: Batch, question: str) -> str:
+def describe_examples(batch: Batch, question: str) -> str:
     """Return the first examples of a batch, or rows of one long text, for a message."""
     what = "examples" if batch.begins and f"{question}_lengths" in batch else "rows"
     return f"{what} {', '.join(map(str, batch.indices[:5]))} ..."

@@ -52,7 +52,7 @@ def output_set(outputs: Iterable[str] | Path, tokenizer: Tokenizer) -> Trie:
     return Trie(encoded)
 
 
-def bounded(search: Search, trie: Trie) -> Search:
+def search_within(search: Search, trie: Trie) -> Search:
     """Return a search restricted to the lengths of a set of outputs, with nothing forbidden."""
     return replace(search, min_length=1, max_length=trie.longest, min_ratio=None, max_ratio=None, forbid=())
 

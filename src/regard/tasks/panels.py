@@ -12,19 +12,19 @@ from torch.nn import functional as F
 
 from regard.data.fields.tokenizer import Tokenizer
 from regard.explain.capture import capture
-from regard.explain.layers import groups
-from regard.explain.panel import Heads, Panel
+from regard.explain.layers import panels_by_kind
+from regard.explain.panel import HeadsPanel, Panel
 from regard.models.bert import BertEncoder
 from regard.models.copying import Copying
+from regard.nn.attention_module import CapturableModule
 from regard.nn.lstmn import LSTMNCell
-from regard.nn.reader import Watched
 from regard.ops.weights import Weights
 from regard.specials import BOS, EOS, UNK
 from regard.view.text import isolated
 
 
 @contextmanager
-def taped(model: Any, part: str) -> Iterator[list[Tensor]]:
+def record_tapes(model: Any, part: str) -> Iterator[list[Tensor]]:
     """Yield a list that holds, once a model has read one text inside, the weights [T, T] of each layer's tape.
 
     Args:
@@ -33,7 +33,7 @@ def taped(model: Any, part: str) -> Iterator[list[Tensor]]:
 
     >>> from regard.models import build
     >>> model = build("lstmn_lm", 11, embedding_dim=3, hidden_dim=5, num_layers=2, window=2)
-    >>> with taped(model, "layers") as tapes:
+    >>> with record_tapes(model, "layers") as tapes:
     ...     _ = model(torch.tensor([[4, 5, 6, 7]]))
     >>> len(tapes), tapes[0][3] > 0
     (2, tensor([False,  True,  True, False]))
@@ -98,7 +98,7 @@ def _looking(weights: Tensor, pooling: str) -> Tensor:
 
 def head_panels(
     model: nn.Module, run: Callable[[], object], rows: Sequence[str], columns: Sequence[str] | None = None
-) -> list[Heads]:
+) -> list[HeadsPanel]:
     """Return a panel for each kind of attention in a model that has several layers or heads of it.
 
     Args:
@@ -107,10 +107,10 @@ def head_panels(
         rows: tokens that go into what writes, or of the only text.
         columns: tokens that are read; None for the same text.
     """
-    if not any(isinstance(module, Watched) for module in model.modules()):
+    if not any(isinstance(module, CapturableModule) for module in model.modules()):
         return []
     with torch.inference_mode(), capture(model) as seen:
         run()
     if any(len(calls) > 1 for calls in seen.values()):  # step by step: nothing that layers share
         return []
-    return [panel for panel in groups(seen, rows, columns) if panel.weights[..., 0, 0].numel() > 1]
+    return [panel for panel in panels_by_kind(seen, rows, columns) if panel.weights[..., 0, 0].numel() > 1]

@@ -10,7 +10,7 @@ from torch import nn
 from regard.models.bert import Bert, BertEncoder
 from regard.models.copying import Copying
 from regard.models.generator import EncoderDecoder
-from regard.nn.positions import Learned
+from regard.nn.positions import LearnedPositions
 from regard.recipes.errors import RecipeError
 from regard.recipes.sections import Recipe
 from regard.specials import FRAME
@@ -53,7 +53,7 @@ def _check(
     part: nn.Module, recipe: Recipe, read: Sequence[tuple[str, int]], samples: Sequence[tuple[str, int]] = ()
 ) -> None:
     """Check one part of a model against what it reads, and against samples, which no encoder frames."""
-    tables = [len(module.table) for module in part.modules() if isinstance(module, Learned)]
+    tables = [len(module.table) for module in part.modules() if isinstance(module, LearnedPositions)]
     if not tables:
         return
     frame = sum(_framed(module) for module in part.modules() if isinstance(module, BertEncoder | Bert))

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.constraints import draws_are_rewarded
 from regard.models.bidirectional import Bidirectional
-from regard.models.outputs import Predicted, log_softmax
+from regard.models.model_output import ModelOutput, log_softmax
 from regard.models.simple_attention import SimpleAttention
 from regard.nn.aligners import Hard
 from regard.specials import PAD
@@ -43,17 +43,17 @@ class RewardedDraws:
     >>> logits = torch.tensor([[[0.0, 0.0, 2.0]], [[0.0, 0.0, 0.0]]])            # the first sentence looked well
     >>> drawn = {"sample_log_prob": torch.tensor([[[-0.5]], [[-1.5]]]), "sample_entropy": torch.zeros(2, 1, 1)}
     >>> wanted = torch.tensor([[2], [2]])
-    >>> RewardedDraws().advantage(Predicted(logits), wanted)
+    >>> RewardedDraws().advantage(ModelOutput(logits), wanted)
     tensor([[ 0.8591],
             [-0.8591]])
-    >>> RewardedDraws().loss(Predicted(logits, extras=drawn), wanted)
+    >>> RewardedDraws().loss(ModelOutput(logits, extras=drawn), wanted)
     tensor(-0.8591)
     """
 
     reward: float = 1.0
     entropy: float = 0.01
 
-    def loss(self, predicted: Predicted, wanted: Tensor) -> Tensor:
+    def loss(self, predicted: ModelOutput, wanted: Tensor) -> Tensor:
         """Return the term of a batch, a sum over words: to be added to their summed -log p.
 
         Args:
@@ -67,7 +67,7 @@ class RewardedDraws:
         gain = self.reward * self.advantage(predicted, wanted) * log_prob + self.entropy * entropy
         return -gain.masked_fill(~inside, 0.0).sum()
 
-    def advantage(self, predicted: Predicted, wanted: Tensor) -> Tensor:
+    def advantage(self, predicted: ModelOutput, wanted: Tensor) -> Tensor:
         """Return R - b of each step, [B, T], without gradient; 0 at padding."""
         inside = wanted != PAD
         said = log_softmax(predicted.logits.detach()).gather(2, wanted.unsqueeze(2)).squeeze(2)

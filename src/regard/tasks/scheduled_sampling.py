@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor, nn
 
-from regard.models.embeddings import among, drop_words
-from regard.models.outputs import Predicted, log_softmax
+from regard.models.embeddings import drop_words, is_among
+from regard.models.model_output import ModelOutput, log_softmax
 from regard.specials import BOS, EOS, PAD
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def corrupt_words(tokens: Tensor, probability: float, *, vocabulary: int, first:
     """
     hit = torch.rand(tokens.shape, device=tokens.device) < probability
     other = torch.randint(first, vocabulary, tokens.shape, device=tokens.device)
-    return torch.where(hit & ~among(tokens, keep), other, tokens)
+    return torch.where(hit & ~is_among(tokens, keep), other, tokens)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Exposure:
 
     def sampled(
         self, model: nn.Module, source: Tensor, lengths: Tensor | None, given: Tensor, teacher: float
-    ) -> Predicted:
+    ) -> ModelOutput:
         """Teacher forcing with a coin for every token: with probability 1 - `teacher` the model's own word is fed.
 
         The word is drawn from the model's distribution, without gradient through the draw. All else is the model's
@@ -116,5 +116,5 @@ class Exposure:
             keep = (torch.rand(own.shape, device=own.device) < teacher) | (right == PAD)
             return torch.where(keep, right, own)
 
-        predicted: Predicted = model(source, lengths, given, feed)
+        predicted: ModelOutput = model(source, lengths, given, feed)
         return predicted

@@ -17,8 +17,8 @@ from regard.tasks.build import make_model
 from regard.tasks.position_check import check_positions
 from regard.tasks.registry import task_class
 from regard.tasks.reinforce import check_draws
-from regard.tasks.splits import Split, examples, prepared
-from regard.tasks.task import Encoders, Task
+from regard.tasks.splits import Split, encode_split, examples
+from regard.tasks.task import FieldEncoders, Task
 from regard.tasks.weighting import weighted_task
 from regard.tasks.word_vectors import check_vector_files, check_vectors
 
@@ -49,7 +49,7 @@ class Setup:
         ]
 
 
-def prepare(recipe: Recipe, cache: Path, encoders: Encoders | None = None) -> Setup:
+def prepare(recipe: Recipe, cache: Path, encoders: FieldEncoders | None = None) -> Setup:
     """Read and encode the data.
 
     Args:
@@ -67,7 +67,7 @@ def prepare(recipe: Recipe, cache: Path, encoders: Encoders | None = None) -> Se
         known = dict(made.learn_encoders(recipe, train, known))
     known = {field: known[field] for field in wanted}  # the run that this one begins with may have more
     task = made.of(recipe, known)
-    splits = {name: prepared(recipe, name, known, cache) for name in ("train", "valid", "test")}
+    splits = {name: encode_split(recipe, name, known, cache) for name in ("train", "valid", "test")}
     if splits["train"] is None or splits["valid"] is None:
         raise DataError("a recipe needs the splits train and valid")
     task = weighted_task(recipe, task, splits["train"])

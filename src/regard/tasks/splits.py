@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from regard.data import Corpus, Examples, Mixture
 from regard.data.example import Value
-from regard.recipes.data_section import Split as Name
+from regard.recipes.data_section import SplitName as Name
 from regard.recipes.sections import Recipe
 from regard.tasks.registry import task_class
-from regard.tasks.task import Encoders
+from regard.tasks.task import FieldEncoders
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def examples(recipe: Recipe, name: Name) -> Examples | None:
     return recipe.data.examples(name, task_class(recipe.task).reading(recipe))
 
 
-def prepared(recipe: Recipe, name: Name, encoders: Encoders, cache: Path) -> Split | None:
+def encode_split(recipe: Recipe, name: Name, encoders: FieldEncoders, cache: Path) -> Split | None:
     """Return a split encoded, from the cache if it is there."""
     found = examples(recipe, name)
     if found is None:

@@ -16,25 +16,25 @@ from regard.data.batching.bpe_dropout import BPEDropout
 from regard.data.batching.corpus import Corpus
 from regard.data.batching.feed import ExampleFeed, Feed, StreamFeed
 from regard.data.example import Example, Examples
-from regard.data.fields.encoder import Encoder
 from regard.data.fields.field import Field
+from regard.data.fields.field_encoder import FieldEncoder
 from regard.data.fields.target_kinds import ONE_LABEL
 from regard.data.fields.tokenizer import Tokenizer
-from regard.data.formats.joined import SECOND, Joined
+from regard.data.formats.joined_texts import SECOND, JoinedTexts
 from regard.data.problems import DataError
-from regard.recipes.data_section import Reading
+from regard.recipes.data_section import FieldLayout
 from regard.recipes.sections import Recipe, TokenizerPart
 from regard.specials import EOS, PAD, UNK
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.input_output import InputOutput
 from regard.tasks.loss import Loss
-from regard.tasks.tokenizers import learned_positions, texts_end, tokens_field, values
+from regard.tasks.tokenizers import ends_texts, field_values, learned_positions, tokens_field
 
 if TYPE_CHECKING:
-    from regard.recipes.data_section import Split as SplitName
+    from regard.recipes.data_section import SplitName
     from regard.tasks.splits import Split
 
-Encoders = Mapping[str, Encoder]
+FieldEncoders = Mapping[str, FieldEncoder]
 """The encoder of each field that has one."""
 Fields = Mapping[str, Field[Any]]
 """The kind of each field of a corpus."""
@@ -64,19 +64,19 @@ class Task(InputOutput):
 
     @classmethod
     @abc.abstractmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> Task:
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> Task:
         """Return the task of a recipe."""
 
     @classmethod
-    def reading(cls, recipe: Recipe) -> Reading:
+    def reading(cls, recipe: Recipe) -> FieldLayout:
         """Return how the data of a recipe are read."""
-        return Reading(
+        return FieldLayout(
             question=cls.question,
             answer=cls.answer,
             second=cls.context or SECOND,
             group=cls.context or cls.question,
             target_kind=ONE_LABEL,
-            adapt=Joined if recipe.pairs else lambda found: found,
+            adapt=JoinedTexts if recipe.pairs else lambda found: found,
         )
 
     @classmethod
@@ -92,7 +92,7 @@ class Task(InputOutput):
         return {cls.question: question, cls.answer: cls.reading(recipe).target_kind.field()}
 
     @classmethod
-    def encoded_fields(cls, recipe: Recipe, encoders: Encoders) -> dict[str, Field[Any]]:
+    def encoded_fields(cls, recipe: Recipe, encoders: FieldEncoders) -> dict[str, Field[Any]]:
         """Return the kinds of the fields with their encoders."""
         return {name: field.with_encoder(encoders.get(name)) for name, field in cls.fields(recipe).items()}
 
@@ -102,7 +102,7 @@ class Task(InputOutput):
         return tuple(name for name, field in cls.fields(recipe).items() if field.LEARNS)
 
     @classmethod
-    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
+    def learn_encoders(cls, recipe: Recipe, train: Examples, known: FieldEncoders) -> FieldEncoders:
         """Return the encoders of all fields, learned from the training split but for those that are known.
 
         Args:
@@ -111,7 +111,7 @@ class Task(InputOutput):
             known: those of the run that this one begins with.
         """
         kinds = {name: field for name, field in cls.fields(recipe).items() if field.LEARNS}
-        return {name: known.get(name) or field.learn(values(train, name)) for name, field in kinds.items()}
+        return {name: known.get(name) or field.learn(field_values(train, name)) for name, field in kinds.items()}
 
     @classmethod
     def corpus(cls, recipe: Recipe, found: Examples, fields: Fields, cache: Path) -> Corpus | None:
@@ -136,7 +136,7 @@ class Task(InputOutput):
         given = recipe.train.batch
         if given.window is not None:
             assert given.sentences is not None
-            ends = texts_end(recipe)
+            ends = ends_texts(recipe)
             return StreamFeed(split.corpus, self.question, rows=given.sentences, window=given.window, ends=ends)
         return ExampleFeed(
             split.corpus,
@@ -163,13 +163,13 @@ class Task(InputOutput):
                 shuffle=False,
             )
         steps, rows = max(window, LONG_WINDOW) if carries else window, recipe.evaluate.rows
-        tokens = len(split.corpus.ids(self.question)) + texts_end(recipe) * len(split.corpus)
+        tokens = len(split.corpus.ids(self.question)) + ends_texts(recipe) * len(split.corpus)
         if tokens < 2 * rows:
             raise DataError(
                 f"evaluate.rows is {rows}, and a text of {tokens} tokens is measured, which needs two a row; make it "
                 "smaller, or the text longer"
             )
-        return StreamFeed(split.corpus, self.question, rows=rows, window=steps, ends=texts_end(recipe))
+        return StreamFeed(split.corpus, self.question, rows=rows, window=steps, ends=ends_texts(recipe))
 
     def example_batch(self, split: Split, number: int) -> Batch | None:
         """Return one example of a split as a batch; None where an example has no loss of its own.

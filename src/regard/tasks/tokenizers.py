@@ -53,12 +53,12 @@ def tokens_field(part: TokenizerPart, *, masked: bool = False, begin: bool = Fal
     return TokensField(begin=begin, end=end, learner=partial(learned_tokenizer, part, masked=masked))
 
 
-def values(train: Examples, field: str) -> Iterator[Value]:
+def field_values(train: Examples, field: str) -> Iterator[Value]:
     """Yield a field of all examples."""
     return (example.fields[field] for example in train)
 
 
-def texts_end(recipe: Recipe) -> bool:
+def ends_texts(recipe: Recipe) -> bool:
     """Return whether texts of a stream end; where line ends are characters of the text, they say it themselves."""
     return not (isinstance(recipe.data, TextData) and recipe.data.ends)
 

@@ -23,7 +23,7 @@ from regard.tasks.task import Task
 
 
 @dataclass(frozen=True)
-class Embedded:
+class EmbeddedFields:
     """Fields with one table of embeddings that word vectors fill.
 
     Attributes:
@@ -50,13 +50,13 @@ class Embedded:
         return WordVectors(Path(self.section.file))
 
 
-def embedded(recipe: Recipe, task: Task, model: nn.Module) -> list[Embedded]:
+def vector_tables(recipe: Recipe, task: Task, model: nn.Module) -> list[EmbeddedFields]:
     """Return the tables of a model that word vectors fill, each once.
 
     Raises:
         ValueError: the recipe names vectors, and the model has no such table.
     """
-    tables, found = task.embeddings(model), dict[int, Embedded]()
+    tables, found = task.embeddings(model), dict[int, EmbeddedFields]()
     sections = {field: task.tokenizer_part(recipe, field).vectors for field in task.encoders}
     wanted = {field: section for field, section in sections.items() if section is not None}
     for field, section in wanted.items():
@@ -65,7 +65,7 @@ def embedded(recipe: Recipe, task: Task, model: nn.Module) -> list[Embedded]:
             continue
         before = found.get(id(words))
         fields = (field,) if before is None else (*before.fields, field)
-        found[id(words)] = Embedded(fields, section, tokenizer, words)
+        found[id(words)] = EmbeddedFields(fields, section, tokenizer, words)
     if wanted and not found:
         raise ValueError(
             f"tokenizer.vectors: the model {recipe.model.kind!r} has no table of embeddings that vectors could fill; "
@@ -76,7 +76,7 @@ def embedded(recipe: Recipe, task: Task, model: nn.Module) -> list[Embedded]:
 
 def freeze_vectors(recipe: Recipe, task: Task, model: nn.Module) -> None:
     """Exclude the tables from training that the recipe does not tune."""
-    for one in embedded(recipe, task, model):
+    for one in vector_tables(recipe, task, model):
         one.weight.requires_grad_(one.section.tuned)
 
 
@@ -91,7 +91,7 @@ def check_vectors(recipe: Recipe, task: Task, model: nn.Module) -> None:
     Raises:
         ValueError: a file is missing or no file of vectors, or it has another width.
     """
-    for one in embedded(recipe, task, model):
+    for one in vector_tables(recipe, task, model):
         width, own = one.vectors.width, one.weight.shape[1]
         if width != own:
             raise ValueError(
@@ -128,7 +128,7 @@ def load_vectors(recipe: Recipe, task: Task, model: nn.Module, corpus: Corpus | 
         model: with fresh parameters.
         corpus: the training split, for the share of its tokens; None where examples have no ids.
     """
-    for one in embedded(recipe, task, model):
+    for one in vector_tables(recipe, task, model):
         words = one.tokenizer.vocabulary()
         vectors = one.vectors.read({form for word in words for form in (word, word.lower())})
         rows = [
@@ -141,7 +141,7 @@ def load_vectors(recipe: Recipe, task: Task, model: nn.Module, corpus: Corpus | 
 
 
 @torch.no_grad()
-def _fill(one: Embedded, rows: Sequence[NDArray[np.float32] | None]) -> None:
+def _fill(one: EmbeddedFields, rows: Sequence[NDArray[np.float32] | None]) -> None:
     factor = getattr(one.words, "factor", 1.0)
     if not one.section.tuned:
         one.weight.zero_()
@@ -151,7 +151,7 @@ def _fill(one: Embedded, rows: Sequence[NDArray[np.float32] | None]) -> None:
         one.weight[known] = vectors.to(one.weight) / factor
 
 
-def _coverage(one: Embedded, known: NDArray[np.bool_], corpus: Corpus | None) -> str:
+def _coverage(one: EmbeddedFields, known: NDArray[np.bool_], corpus: Corpus | None) -> str:
     """Return a message: how many words of a vocabulary have a vector, and how many tokens of the training texts."""
     special = one.tokenizer.special
     count, words = int(known.sum()), len(known) - special

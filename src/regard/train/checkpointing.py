@@ -17,9 +17,9 @@ from regard.runs.checkpoint import Checkpoints, Progress, average
 from regard.runs.folder import RunError
 from regard.tasks.setup import Setup
 from regard.tasks.splits import Split
-from regard.tensor_fit import misfit
-from regard.train.session import Session
-from regard.train.state_io import grown, named_tensors, with_tensors
+from regard.tensor_mismatch import tensor_mismatch
+from regard.train.state_io import grow_to, named_tensors, with_tensors
+from regard.train.training_session import TrainingSession
 
 Origin = dict[str, dict[str, str]]
 """Checksums by the place of a file, or by another part of the data, of each split; those of encoders by field."""
@@ -33,7 +33,7 @@ class Checkpointing:
         checkpoints: folder of the checkpoints.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: TrainingSession) -> None:
         train = session.recipe.train
         self.session = session
         self.checkpoints: Checkpoints = session.run.checkpoints(keep=train.average, every=train.checkpoint_updates or 1)
@@ -75,7 +75,7 @@ class Checkpointing:
 
     def _check_origin(self, *, allowed: bool) -> Origin:
         """Compare data and encoders with those of the newest checkpoint; return their checksums."""
-        session, now, paths = self.session, origin(self.session.setup), self.checkpoints.paths()
+        session, now, paths = self.session, data_checksums(self.session.setup), self.checkpoints.paths()
         progress = self.checkpoints.progress(paths[-1])[0] if paths else Progress()
         if fields := changed_encoders(progress.origin, now):
             raise RunError(
@@ -113,13 +113,13 @@ class Checkpointing:
             model: Any = session.whole_model()
             rows = len(next(iter(kept.values())))
             first = model.start(None, batch=rows)
-            if (wrong := misfit(kept, grown(named_tensors(first), kept))) is not None:
+            if (wrong := tensor_mismatch(kept, grow_to(named_tensors(first), kept))) is not None:
                 path = self.checkpoints.paths()[-1] / "carried.safetensors"
                 raise RunError(f"{path}: {wrong}; remove {path.parent} and train again")
             session.carried = with_tensors(first, dict(kept)) if rows else None
 
 
-def origin(setup: Setup) -> Origin:
+def data_checksums(setup: Setup) -> Origin:
     """Return the checksums of all data and encoders of a run."""
     found = {name: _of(split) for name, split in _splits(setup)}
     # An encoder's fingerprint decides ids; what is tuned after training is no part of it.

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from regard.cuda_capture import recording
 from regard.data.batching.batch import Batch
-from regard.data.fields.padding import Padding
+from regard.data.fields.padding import PaddingRule
 from regard.nn.aligners import Hard
 from regard.nn.checkpointing import Checkpointed
 from regard.runs.folder import RunError
@@ -37,31 +37,31 @@ def recorded_sizes(batch: Batch) -> Sizes:
     """Return the sizes in which a batch is captured: axes that padding may fill are rounded up, others are as they are.
 
     >>> ids, target = torch.ones(128, 30), torch.ones(128, 31)
-    >>> padding = {"source": Padding(0, (0, 0)), "target": Padding(0, (0, 1))}
+    >>> padding = {"source": PaddingRule(0, (0, 0)), "target": PaddingRule(0, (0, 1))}
     >>> recorded_sizes(Batch({"source": ids, "target": target}, tuple(range(128)), 3840, padding=padding))
     (('source', (128, 32)), ('target', (128, 33)))
     """
     return tuple((name, _grown(tensor, batch.padding.get(name))) for name, tensor in batch.tensors.items())
 
 
-def _grown(tensor: Tensor, padding: Padding | None) -> tuple[int, ...]:
+def _grown(tensor: Tensor, padding: PaddingRule | None) -> tuple[int, ...]:
     if padding is None:
         return tuple(tensor.shape)
     axes = zip(tensor.shape, padding.grows, strict=True)
-    return tuple(size if beside is None else rounded(size - beside) + beside for size, beside in axes)
+    return tuple(size if beside is None else round_up_size(size - beside) + beside for size, beside in axes)
 
 
-def rounded(size: int) -> int:
+def round_up_size(size: int) -> int:
     """The next multiple of 4, or of an eighth of the power of two below: few shapes, little padding.
 
-    >>> [rounded(size) for size in (1, 30, 128, 130, 300)]
+    >>> [round_up_size(size) for size in (1, 30, 128, 130, 300)]
     [4, 32, 128, 144, 320]
     """
     step = max(4, (1 << size.bit_length()) >> 4)
     return -(-size // step) * step
 
 
-def waited_for(model: nn.Module, task: Task) -> bool:
+def is_host_bound(model: nn.Module, task: Task) -> bool:
     """Return whether a GPU would wait for Python: for step-by-step models, and for all that are not large.
 
     What a large one computes takes longer than to name it, and recorded batches have more padding. Embeddings do not
@@ -86,7 +86,7 @@ def obstacle(model: nn.Module, task: Task) -> str | None:
 
 
 @dataclass
-class Recorded:
+class CapturedUpdate:
     """An update of one shape.
 
     Attributes:
@@ -102,7 +102,7 @@ class Recorded:
     replay: Callable[[], None] = lambda: None
 
 
-class Graphs:
+class UpdateGraphs:
     """The loss of a batch and its gradients, replayed from a recording of a batch of the same shape.
 
     A batch is written into tensors of the recorded shape; what they have more is padding, which changes neither loss
@@ -119,12 +119,12 @@ class Graphs:
 
     def __init__(self, objective: Objective, *, record: Recorder | None = None, most: int = MOST) -> None:
         self.objective = objective
-        self.record = CudaGraphs() if record is None else record
+        self.record = CudaUpdateGraphs() if record is None else record
         self.most = most
         self.device = next(objective.parameters()).device
         self._scale = torch.zeros((), device=self.device)
         self._losses = torch.zeros(2, device=self.device)
-        self._recorded: dict[Sizes, Recorded] = {}
+        self._recorded: dict[Sizes, CapturedUpdate] = {}
 
     def __len__(self) -> int:
         """Number of recorded shapes."""
@@ -148,15 +148,15 @@ class Graphs:
         total, nll = self._losses.clone()
         return total, nll, _copied(recorded.after)
 
-    def _new(self, batch: Batch, update: int, before: Any) -> Recorded:
-        new = Recorded(blank(batch, recorded_sizes(batch), self.device), _copied(before))
+    def _new(self, batch: Batch, update: int, before: Any) -> CapturedUpdate:
+        new = CapturedUpdate(padding_batch(batch, recorded_sizes(batch), self.device), _copied(before))
         write(batch, new.batch)
         self._scale.zero_()  # what is computed to be recorded adds nothing to the gradients
         with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
             new.replay = self.record(lambda: self._learn(new, update))
         return new
 
-    def _learn(self, recorded: Recorded, update: int) -> None:
+    def _learn(self, recorded: CapturedUpdate, update: int) -> None:
         with recording():
             total, nll, recorded.after = self.objective(recorded.batch, update, recorded.before)
         parameters = [parameter for parameter in self.objective.parameters() if parameter.requires_grad]
@@ -187,7 +187,7 @@ def _copied(state: Any) -> Any:
     return None if state is None else with_tensors(state, copies)
 
 
-class CudaGraphs:
+class CudaUpdateGraphs:
     """Records as CUDA graphs, which share the memory of what they compute, since only one runs at a time."""
 
     def __init__(self) -> None:
@@ -212,7 +212,7 @@ class CudaGraphs:
         return replay
 
 
-def blank(batch: Batch, sizes: Sizes, device: torch.device) -> Batch:
+def padding_batch(batch: Batch, sizes: Sizes, device: torch.device) -> Batch:
     """Return a batch of nothing but padding, with as many tensors and of these sizes."""
     tensors = {
         name: torch.full(size, _padding_value(batch, name), dtype=batch[name].dtype, device=device)
@@ -225,8 +225,8 @@ def write(batch: Batch, place: Batch) -> None:
     """Copy a batch into the corner of a larger one; the rest of that becomes padding.
 
     >>> tensors = {"source": torch.tensor([[5, 6]]), "source_lengths": torch.tensor([2])}
-    >>> batch = Batch(tensors, (0,), 0, padding={"source": Padding(9, (0, 0))})
-    >>> place = blank(batch, (("source", (2, 3)), ("source_lengths", (2,))), torch.device("cpu"))
+    >>> batch = Batch(tensors, (0,), 0, padding={"source": PaddingRule(9, (0, 0))})
+    >>> place = padding_batch(batch, (("source", (2, 3)), ("source_lengths", (2,))), torch.device("cpu"))
     >>> write(batch, place)
     >>> place["source"].tolist(), place["source_lengths"].tolist()
     ([[5, 6, 9], [9, 9, 9]], [2, 0])

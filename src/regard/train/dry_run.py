@@ -43,7 +43,7 @@ def plan(recipe: Recipe) -> Iterator[RenderableType]:
         yield _memory(recipe, needed)
     if torch.cuda.is_available():
         free = torch.cuda.mem_get_info()[0]
-        yield room(needed.total, free)
+        yield memory_message(needed.total, free)
     if needed.total <= free:
         yield from _time(recipe, setup)
 
@@ -56,7 +56,7 @@ def memory() -> int:
         return sys.maxsize
 
 
-def room(needed: int, free: int) -> str:
+def memory_message(needed: int, free: int) -> str:
     """Return a message on whether an update fits into the memory of the GPU."""
     said = f"{size(free)} of the GPU's memory are free, and a step needs at least {size(needed)}"
     return said if needed <= free else f"[bold red]too large:[/] {said}; make train.batch smaller"

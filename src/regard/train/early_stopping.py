@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from regard.evaluate.metrics import named
+from regard.evaluate.metrics import metric_of_column
 
 
-class Verdict(NamedTuple):
+class ValidationVerdict(NamedTuple):
     """Decision after a validation.
 
     Attributes:
@@ -22,7 +22,7 @@ class Verdict(NamedTuple):
     reached: dict[str, float]
 
 
-def judge(select: Sequence[str], values: Mapping[str, float], reached: Mapping[str, float]) -> Verdict:
+def judge(select: Sequence[str], values: Mapping[str, float], reached: Mapping[str, float]) -> ValidationVerdict:
     """Compare a validation with all before it.
 
     By one measure, it must be better than all of them. By several, it must be at least as good as all of them in each
@@ -35,23 +35,23 @@ def judge(select: Sequence[str], values: Mapping[str, float], reached: Mapping[s
         reached: the best values before it; empty at the first.
 
     >>> judge(["accuracy", "loss"], {"accuracy": 0.8, "loss": 1.3}, {"accuracy": 0.8, "loss": 1.2})
-    Verdict(better=False, hopeful=True, reached={'accuracy': 0.8, 'loss': 1.2})
+    ValidationVerdict(better=False, hopeful=True, reached={'accuracy': 0.8, 'loss': 1.2})
     >>> judge(["loss"], {"accuracy": 0.8, "loss": 1.2}, {"loss": 1.2})
-    Verdict(better=False, hopeful=False, reached={'loss': 1.2})
+    ValidationVerdict(better=False, hopeful=False, reached={'loss': 1.2})
     """
     if not reached:
-        return Verdict(True, True, {name: values[name] for name in select})
+        return ValidationVerdict(True, True, {name: values[name] for name in select})
     signs = {name: 1 if higher_is_better(name) else -1 for name in select}
     gains = [signs[name] * (values[name] - reached[name]) for name in select]
     good = [gain > 0 if len(select) == 1 else gain >= 0 for gain in gains]
     best = {name: values[name] if gain > 0 else reached[name] for name, gain in zip(select, gains, strict=True)}
-    return Verdict(all(good), any(good), best)
+    return ValidationVerdict(all(good), any(good), best)
 
 
-def kept(select: Sequence[str], validations: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
+def last_kept(select: Sequence[str], validations: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
     """Return the last of some validations whose model was kept; an empty mapping of none.
 
-    >>> kept(["loss"], [{"loss": 2.0}, {"loss": 1.0}, {"loss": 1.5}])
+    >>> last_kept(["loss"], [{"loss": 2.0}, {"loss": 1.0}, {"loss": 1.5}])
     {'loss': 1.0}
     """
     found: Mapping[str, float] = {}
@@ -65,5 +65,5 @@ def kept(select: Sequence[str], validations: Sequence[Mapping[str, float]]) -> M
 
 def higher_is_better(name: str) -> bool:
     """Return True for a metric that grows as a model improves; a loss falls."""
-    metric = named(name)
+    metric = metric_of_column(name)
     return metric is not None and metric.higher_is_better

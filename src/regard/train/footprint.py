@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.batching.batch import Batch
-from regard.data.batching.feed import ExampleFeed, Feed, Place
+from regard.data.batching.feed import BatchPosition, ExampleFeed, Feed
 from regard.recipes.sections import Recipe
 from regard.tasks.setup import Setup
 from regard.train.objective import Objective
@@ -57,17 +57,17 @@ def forecast(recipe: Recipe, setup: Setup, model: nn.Module) -> Footprint:
     return Footprint(weights, moments * weights, most, batches[number])
 
 
-def large_places(feed: Feed) -> list[Place]:
+def large_places(feed: Feed) -> list[BatchPosition]:
     """Return the places of the batches in the first epoch with the most cells and with the most pairs of cells."""
     feed = feed.unwrapped
     if not isinstance(feed, ExampleFeed):
-        return [max((Place(0, number) for number in range(min(_TRIED, feed.per_epoch))), key=feed.tokens)]
+        return [max((BatchPosition(0, number) for number in range(min(_TRIED, feed.per_epoch))), key=feed.tokens)]
     lengths = [feed.batches.lengths[rows] for rows in feed.batches.epoch(0)]
     sizes = [(len(rows), int(rows.max(0).sum()), int(rows.sum())) for rows in lengths]
     places = range(len(sizes))
     cells = max(places, key=lambda place: (sizes[place][0] * sizes[place][1], sizes[place][2]))
     pairs = max(places, key=lambda place: (sizes[place][0] * sizes[place][1] ** 2, sizes[place][2]))
-    return [Place(0, place) for place in sorted({cells, pairs})]
+    return [BatchPosition(0, place) for place in sorted({cells, pairs})]
 
 
 def activations(objective: Objective, batch: Batch, update: int) -> int:

@@ -14,7 +14,7 @@ import accelerate.tracking
 from regard.recipes.sections import Recipe
 from regard.runs.checkpoint import Progress
 from regard.runs.files import read_json, write_json
-from regard.train.session import Session
+from regard.train.training_session import TrainingSession
 
 _PROJECT = "regard"
 _MOST_FAILURES = 3  # in a row, after which a tracker is dropped
@@ -28,7 +28,7 @@ class TrainingLog:
         train_loss: the last logged loss on training data; None before the first.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: TrainingSession) -> None:
         self.session = session
         self.train_loss: float | None = None
         self._trackers: Trackers | None = None

@@ -12,7 +12,15 @@ from torch.optim import SGD, Adam, AdamW, Optimizer, RMSprop
 from regard.data.batching.batch import Batch
 from regard.recipes.sections import Recipe, TrainSection
 from regard.tasks.task import Task
-from regard.train.schedule import Constant, Cosine, InverseSqrt, Noam, Plateau, Schedule, Steps
+from regard.train.schedule import (
+    ConstantSchedule,
+    CosineSchedule,
+    InverseSqrtSchedule,
+    NoamSchedule,
+    PlateauSchedule,
+    Schedule,
+    StepSchedule,
+)
 
 
 class Objective(nn.Module):
@@ -69,13 +77,13 @@ def make_schedule(recipe: Recipe) -> Schedule:
     """Return the learning-rate schedule of a recipe."""
     given = recipe.train.schedule
     if given.name == "noam":
-        return Noam(given.dim, given.warmup or 4000)
+        return NoamSchedule(given.dim, given.warmup or 4000)
     if given.name == "inverse_sqrt":
-        return InverseSqrt(given.warmup or 4000)
+        return InverseSqrtSchedule(given.warmup or 4000)
     if given.name == "cosine":
-        return Cosine(recipe.train.updates, given.warmup, given.floor)
+        return CosineSchedule(recipe.train.updates, given.warmup, given.floor)
     if given.name == "steps":
-        return Steps(given.start, given.every, given.decay, given.warmup)
+        return StepSchedule(given.start, given.every, given.decay, given.warmup)
     if given.name == "plateau":
-        return Plateau(given.decay, given.patience, given.warmup)
-    return Constant(given.warmup)
+        return PlateauSchedule(given.decay, given.patience, given.warmup)
+    return ConstantSchedule(given.warmup)

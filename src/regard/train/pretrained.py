@@ -13,10 +13,10 @@ from regard.data.fields.labels import Labels
 from regard.parts import all_models, imported
 from regard.recipes.sections import Recipe
 from regard.recipes.system import systems
-from regard.runs.folder import RunError, check_task, content_of, task_of
+from regard.runs.folder import RunError, check_task, stored_recipe, task_of
 from regard.runs.run import Run
-from regard.tasks.task import Encoders
-from regard.tensor_fit import misfit
+from regard.tasks.task import FieldEncoders
+from regard.tensor_mismatch import tensor_mismatch
 
 _DECODER = "decoder."  # prefix of the layers of a language model that an encoder of its kind has without
 _SHARED = "encoder."  # prefix of the weights that a pretraining shares with models for other tasks
@@ -25,7 +25,7 @@ _SHAPELESS = frozenset(("num_heads", "activation", "epsilon", "norm", "positions
 _LAYER = re.compile(r"(.*?\.\d+)\..*")
 
 
-def pretrained_encoders(run: Run, recipe: Recipe) -> Encoders:
+def pretrained_encoders(run: Run, recipe: Recipe) -> FieldEncoders:
     """Return the encoders of the run to begin with: all of them, or, of a pretraining, only the tokenizer.
 
     Raises:
@@ -34,7 +34,7 @@ def pretrained_encoders(run: Run, recipe: Recipe) -> Encoders:
     """
     kind = getattr(getattr(recipe.model, "encoder", None), "kind", None)
     first_task, own = task_of(run.folder), recipe.model.model_dump(mode="json")
-    first = content_of(run.folder).get("model")
+    first = stored_recipe(run.folder).get("model")
     if _pretrains(first_task) and first_task != recipe.task and kind is not None:
         theirs = _encoder_kind(first)
         if theirs is None:
@@ -67,7 +67,7 @@ def _differing(own: Mapping[str, Any], first: object, where: str) -> Iterator[tu
             yield from _differing(mine, theirs, f"{where}.{key}")
 
 
-class Begun(NamedTuple):
+class LoadedParameters(NamedTuple):
     """Names of parameters after a start with the weights of another run.
 
     Attributes:
@@ -85,15 +85,15 @@ class Begun(NamedTuple):
         parts = ", ".join(dict.fromkeys(".".join(name.split(".")[:2]) for name in sorted(self.taken, reverse=True)))
         said = f"begun with {run.folder}: {len(self.taken)} parameters are taken ({parts})"
         if self.fresh:
-            said += f"; {len(self.fresh)} parameters it does not have begin anew: {abbreviated(self.fresh, self.taken)}"
-        if self.left:
             said += (
-                f"; {len(self.left)} of its parameters have another shape or no place here: {abbreviated(self.left)}"
+                f"; {len(self.fresh)} parameters it does not have begin anew: {summarise_names(self.fresh, self.taken)}"
             )
+        if self.left:
+            said += f"; {len(self.left)} of its parameters have another shape or no place here: {summarise_names(self.left)}"
         return said
 
 
-def load_pretrained(model: nn.Module, run: Run) -> Begun:
+def load_pretrained(model: nn.Module, run: Run) -> LoadedParameters:
     """Load the weights of a run into a model, by name; other parameters keep their random initial values.
 
     Of a pretraining only the encoder is loaded where the model has other heads. A language model is loaded into an
@@ -113,16 +113,16 @@ def load_pretrained(model: nn.Module, run: Run) -> Begun:
             raise RunError(
                 f"{run.folder} has the parameter {name}, which this model lacks; set init to a run of the same model"
             )
-    if (wrong := misfit(learned, own, partly=True)) is not None:
+    if (wrong := tensor_mismatch(learned, own, partly=True)) is not None:
         raise RunError(f"{run.folder / 'model.safetensors'}: {wrong}; give the model the widths of that run")
     model.load_state_dict(learned, strict=False)
-    return Begun(tuple(learned), tuple(name for name in own if name not in learned), left)
+    return LoadedParameters(tuple(learned), tuple(name for name in own if name not in learned), left)
 
 
-def abbreviated(names: Sequence[str], known: Collection[str] = ()) -> str:
+def summarise_names(names: Sequence[str], known: Collection[str] = ()) -> str:
     """Return a short list of parameters: a layer without any `known` parameter is named once.
 
-    >>> abbreviated(["layers.2.norm.bias", "layers.2.norm.weight", "output_map.weight"], ["layers.1.norm.bias"])
+    >>> summarise_names(["layers.2.norm.bias", "layers.2.norm.weight", "output_map.weight"], ["layers.1.norm.bias"])
     'layers.2, output_map.weight'
     """
     begun = {_LAYER.sub(r"\1", name) for name in known}
@@ -147,7 +147,7 @@ def _without_heads(run: Run, own: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _is_language_model(run: Run, own: Mapping[str, Tensor]) -> bool:
     """Return True for a pretrained run without an encoder of its own, and a model of another task."""
-    first = content_of(run.folder).get("model")
+    first = stored_recipe(run.folder).get("model")
     return _pretrains(task_of(run.folder)) and not _has_encoder(first) and any(name.startswith(_SHARED) for name in own)
 
 

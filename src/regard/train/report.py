@@ -15,18 +15,18 @@ from rich.text import Text
 
 from regard.evaluate.class_scores import ClassScores
 from regard.evaluate.confusion import Confusion
-from regard.evaluate.score import shown
+from regard.evaluate.metric_result import format_number
 from regard.explain.panel import Panel
-from regard.recipes.data_section import Split as SplitName
+from regard.recipes.data_section import SplitName
 from regard.recipes.sections import Recipe
 from regard.report.answers import Answers
 from regard.report.material import trained_material
-from regard.report.record import Record, machine, versions
+from regard.report.record import TrainingRecord, machine, versions
 from regard.report.run_page import write_page
-from regard.runs.files import written
+from regard.runs.files import atomic_path
 from regard.runs.metrics_log import AVERAGED
 from regard.runs.run import Run
-from regard.tasks.measurement import Measured
+from regard.tasks.measurement import Measurement
 from regard.tasks.prediction import Prediction
 from regard.tasks.task import Task
 from regard.train.screen import ENDED
@@ -53,7 +53,9 @@ def summary(run: Run, recipe: Recipe, task: Task, outcome: Outcome) -> list[Rend
     for score in outcome.valid.scores.values():
         table.add_column(escape(score.name), justify="right")
     for name, measured in _measured(outcome):
-        table.add_row(name, f"{measured.loss:.4f}", *(shown(score.value, ".5g") for score in measured.scores.values()))
+        table.add_row(
+            name, f"{measured.loss:.4f}", *(format_number(score.value, ".5g") for score in measured.scores.values())
+        )
     measured = outcome.test or outcome.valid
     parts: list[RenderableType] = [Text.assemble((recipe.run, "bold"), f": {head}"), table]
     parts += [f"  {escape(str(score))}" for score in measured.scores.values()]
@@ -72,7 +74,9 @@ def report(run: Run, recipe: Recipe, outcome: Outcome) -> None:
         for name, one in _measured(outcome):
             lines.append(f"| {name} | loss | {one.loss:.4f} | {one.loss_unit} |")
             for score in one.scores.values():
-                lines.append(f"| {name} | {cell(score.name)} | {shown(score.value, '.5g')} | {cell(score.signature)} |")
+                lines.append(
+                    f"| {name} | {cell(score.name)} | {format_number(score.value, '.5g')} | {cell(score.signature)} |"
+                )
     if _curves(run, recipe, outcome):
         lines += ["", "![loss and metrics by step](curves.png)"]
     measured = outcome.test or outcome.valid
@@ -84,7 +88,7 @@ def report(run: Run, recipe: Recipe, outcome: Outcome) -> None:
         _draw_confusion(measured.confusion, run.folder)
     if measured is not None and measured.predictions:
         lines += ["", *_predictions(_chosen(measured.predictions, 20))]
-    with written(run.folder / "report.md") as draft:
+    with atomic_path(run.folder / "report.md") as draft:
         draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -101,7 +105,7 @@ def report_page(trainer: Trainer, outcome: Outcome, command: str) -> None:
     time, screen = trainer.time, trainer.screen
     try:
         seconds = time.by_activity()
-        Record(
+        TrainingRecord(
             command=command,
             ended=_ending(outcome),
             finished=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
@@ -111,7 +115,7 @@ def report_page(trainer: Trainer, outcome: Outcome, command: str) -> None:
             versions=versions(),
             machine=machine(),
         ).save(trainer.run.folder)
-        splits: dict[SplitName, Measured | None] = {"valid": outcome.valid, "test": outcome.test}
+        splits: dict[SplitName, Measurement | None] = {"valid": outcome.valid, "test": outcome.test}
         found = trained_material(trainer.run.folder, trainer.splits, splits)
         if (answers := Answers.made(found)) is not None:
             answers.save(trainer.run.folder)
@@ -135,7 +139,7 @@ def _lasted(seconds: float) -> str:
     return f"{count:,} second{'' if count == 1 else 's'}"
 
 
-def _measured(outcome: Outcome) -> list[tuple[str, Measured]]:
+def _measured(outcome: Outcome) -> list[tuple[str, Measurement]]:
     """Return the splits that were measured at the end."""
     return [(name, one) for name, one in (("valid", outcome.valid), ("test", outcome.test)) if one is not None]
 
@@ -221,7 +225,7 @@ def _curves(run: Run, recipe: Recipe, outcome: Outcome) -> bool:
         axis.set_title(name.replace("_", " "))
         axis.set_xlabel("step")
         axis.legend()
-    with written(run.folder / "curves.png") as draft:
+    with atomic_path(run.folder / "curves.png") as draft:
         figure.savefig(draft, format="png", dpi=120)
     return True
 
@@ -259,7 +263,7 @@ def _draw_confusion(confusion: Confusion, folder: Path) -> None:
     supports = torch.tensor([found[name].support for name in part.names], device="cpu")
     shares = torch.from_numpy(part.counts) / supports.clamp(min=1).unsqueeze(1)  # [C, C]
     panel = Panel("share of each true class", shares, "true", "predicted", part.names, part.names)
-    with written(folder / _CONFUSION) as draft:
+    with atomic_path(folder / _CONFUSION) as draft:
         draw([panel], draft, suffix=".png")
 
 

@@ -27,26 +27,26 @@ class Schedule(abc.ABC):
 
 
 @dataclass(frozen=True)
-class Constant(Schedule):
+class ConstantSchedule(Schedule):
     """Always the same, after a linear warm-up.
 
-    >>> [Constant(warmup=4).factor(step) for step in (1, 2, 4, 100)]
+    >>> [ConstantSchedule(warmup=4).factor(step) for step in (1, 2, 4, 100)]
     [0.25, 0.5, 1.0, 1.0]
     """
 
     warmup: int = 0
 
     def factor(self, step: int) -> float:
-        return warming(step, self.warmup)
+        return warmup_factor(step, self.warmup)
 
 
 @dataclass(frozen=True)
-class Noam(Schedule):
+class NoamSchedule(Schedule):
     """The Transformer's: d^-0.5 min(step^-0.5, step warmup^-1.5); the recipe's rate is a factor on top.
 
     Vaswani et al. 2017, equation 3.
 
-    >>> round(Noam(dim=512, warmup=4000).factor(4000), 6)
+    >>> round(NoamSchedule(dim=512, warmup=4000).factor(4000), 6)
     0.000699
     """
 
@@ -58,24 +58,24 @@ class Noam(Schedule):
 
 
 @dataclass(frozen=True)
-class InverseSqrt(Schedule):
+class InverseSqrtSchedule(Schedule):
     """Linear warm-up to the recipe's rate, then sqrt(warmup / step).
 
-    >>> [InverseSqrt(warmup=100).factor(step) for step in (50, 100, 400)]
+    >>> [InverseSqrtSchedule(warmup=100).factor(step) for step in (50, 100, 400)]
     [0.5, 1.0, 0.5]
     """
 
     warmup: int = 4000
 
     def factor(self, step: int) -> float:
-        return min(warming(step, self.warmup), math.sqrt(max(1, self.warmup) / step))
+        return min(warmup_factor(step, self.warmup), math.sqrt(max(1, self.warmup) / step))
 
 
 @dataclass(frozen=True)
-class Cosine(Schedule):
+class CosineSchedule(Schedule):
     """Linear warm-up, then half a cosine down to `floor` at the last step.
 
-    >>> [round(Cosine(steps=100, floor=0.1).factor(step), 3) for step in (1, 50, 100)]
+    >>> [round(CosineSchedule(steps=100, floor=0.1).factor(step), 3) for step in (1, 50, 100)]
     [1.0, 0.55, 0.1]
     """
 
@@ -85,16 +85,16 @@ class Cosine(Schedule):
 
     def factor(self, step: int) -> float:
         if step <= self.warmup:
-            return warming(step, self.warmup)
+            return warmup_factor(step, self.warmup)
         done = min(1.0, (step - self.warmup) / max(1, self.steps - self.warmup))
         return self.floor + (1 - self.floor) * 0.5 * (1 + math.cos(math.pi * done))
 
 
 @dataclass(frozen=True)
-class Steps(Schedule):
+class StepSchedule(Schedule):
     """Times `decay` at `start` and every `every` steps after it: Luong's halving, Zaremba's decay.
 
-    >>> [Steps(start=8, every=2, decay=0.5).factor(step) for step in (7, 8, 9, 10)]
+    >>> [StepSchedule(start=8, every=2, decay=0.5).factor(step) for step in (7, 8, 9, 10)]
     [1.0, 0.5, 0.5, 0.25]
     """
 
@@ -105,13 +105,13 @@ class Steps(Schedule):
 
     def factor(self, step: int) -> float:
         times = 0 if step < self.start else 1 + (step - self.start) // self.every
-        return float(self.decay**times * warming(step, self.warmup))
+        return float(self.decay**times * warmup_factor(step, self.warmup))
 
 
-class Plateau(Schedule):
+class PlateauSchedule(Schedule):
     """Times `decay` when a validation result has not improved for more than `patience` validations.
 
-    >>> schedule = Plateau(decay=0.5, patience=1)
+    >>> schedule = PlateauSchedule(decay=0.5, patience=1)
     >>> for loss in (3.0, 2.0, 2.5, 2.5):
     ...     schedule.observe(loss, higher_is_better=False)
     >>> schedule.factor(1000)
@@ -127,7 +127,7 @@ class Plateau(Schedule):
         self._factor = 1.0
 
     def factor(self, step: int) -> float:
-        return self._factor * warming(step, self.warmup)
+        return self._factor * warmup_factor(step, self.warmup)
 
     def observe(self, value: float, *, higher_is_better: bool) -> None:
         if self._best is None or (value > self._best if higher_is_better else value < self._best):
@@ -144,6 +144,6 @@ class Plateau(Schedule):
         self._best, self._waited, self._factor = state["best"], state["waited"], state["factor"]
 
 
-def warming(step: int, warmup: int) -> float:
+def warmup_factor(step: int, warmup: int) -> float:
     """Return the factor of a linear warm-up from 0 to 1 over `warmup` steps."""
     return min(1.0, step / warmup) if warmup else 1.0

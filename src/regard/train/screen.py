@@ -17,7 +17,7 @@ from rich.progress import (
 from torch import nn
 
 from regard.data.batching.feed import Feed
-from regard.evaluate.score import shown
+from regard.evaluate.metric_result import format_number
 from regard.recipes.sections import Recipe
 from regard.runs.checkpoint import Progress as Place
 from regard.train.time_spent import TimeSpent, duration
@@ -122,7 +122,7 @@ class Screen:
         if self._validations > _ALL and perf_counter() - self._printed < _BETWEEN:
             return
         self._printed = perf_counter()
-        measured = "  ".join(f"{escape(name)} {shown(value, '.4g')}" for name, value in values.items())
+        measured = "  ".join(f"{escape(name)} {format_number(value, '.4g')}" for name, value in values.items())
         self._print(f"step {step:>6,}  {measured}{'  [green]best[/]' if better else ''}")
         self._meter = _Meter()  # speed does not include the validation
 

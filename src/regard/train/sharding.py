@@ -13,13 +13,13 @@ import torch
 from torch import nn
 
 from regard.models.bidirectional import Bidirectional
-from regard.nn.external import ExternalMemory
+from regard.nn.external_memory import ExternalMemory
 from regard.nn.memory import Memory
 from regard.nn.shared_memory import SharedMemory
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.nn.transformer_layer import LayerState, TransformerLayer
 from regard.recipes.sections import Recipe
-from regard.runs.sharded_tensors import whole
+from regard.runs.sharded_tensors import gather_tensor
 
 # torch's sharded tensors are imported where they are used: it takes as long as a small model takes to answer.
 
@@ -56,11 +56,11 @@ def by_layer(model: nn.Module, recipe: Recipe) -> bool:
 
 
 @torch.no_grad()
-def fill(model: nn.Module, trained: nn.Module) -> None:
+def load_sharded(model: nn.Module, trained: nn.Module) -> None:
     """Copy the weights of a sharded model into one that is not; all processes take part."""
     learned = trained.state_dict()
     for name, tensor in model.state_dict().items():
-        tensor.copy_(whole(learned[name]))
+        tensor.copy_(gather_tensor(learned[name]))
 
 
 @cache
@@ -70,6 +70,6 @@ def show_states() -> None:
     Older versions look only into containers that they know. States are values, which nothing changes in place, so
     torch need not warn that some of their tensors are views.
     """
-    for kind in (LayerState, Memory, State, SharedMemory, ExternalMemory):
+    for kind in (LayerState, Memory, AttentionState, SharedMemory, ExternalMemory):
         torch.export.register_dataclass(kind)
     warnings.filterwarnings("ignore", "FSDP2-wrapped module .* returned a view tensor", UserWarning)

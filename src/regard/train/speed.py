@@ -9,7 +9,7 @@ import torch
 from accelerate.utils import broadcast_object_list
 from pydantic import BaseModel
 
-from regard.data.batching.feed import Place
+from regard.data.batching.feed import BatchPosition
 from regard.recipes.sections import Recipe
 from regard.runs.budget import Budget
 from regard.runs.checkpoint import Progress
@@ -17,9 +17,9 @@ from regard.tasks.measurement import inputs_and_references
 from regard.tasks.splits import Split
 from regard.tasks.task import MEASURED
 from regard.train.objective import make_optimizer
-from regard.train.schedule import Constant
-from regard.train.session import Session
+from regard.train.schedule import ConstantSchedule
 from regard.train.time_spent import duration
+from regard.train.training_session import TrainingSession
 from regard.train.updater import Updater
 
 _FEW, _MOST = 2, 24  # updates that are measured; the first is not counted
@@ -71,7 +71,7 @@ def measured_speed(updater: Updater, seconds: float = 10.0) -> Speed:
     """
     session = updater.session
     initial = {name: tensor.detach().clone() for name, tensor in session.model.state_dict().items()}
-    schedule, session.schedule = session.schedule, Constant()
+    schedule, session.schedule = session.schedule, ConstantSchedule()
     update = _update_seconds(updater, seconds)
     session.schedule = schedule
     session.model.load_state_dict(initial)
@@ -100,7 +100,7 @@ def _update_seconds(updater: Updater, seconds: float) -> float:
     return sum(found[1:]) / len(found[1:])
 
 
-def validation_seconds(session: Session, split: Split) -> float:
+def validation_seconds(session: TrainingSession, split: Split) -> float:
     """Estimate a validation from a few batches, and from a batch of predictions as long as the references."""
     model = session.whole_model()
     training = model.training
@@ -112,18 +112,18 @@ def validation_seconds(session: Session, split: Split) -> float:
         model.train(training)
 
 
-def _likelihood_seconds(session: Session, model: torch.nn.Module, split: Split) -> float:
+def _likelihood_seconds(session: TrainingSession, model: torch.nn.Module, split: Split) -> float:
     """Return the estimate for the loss, from batches of several lengths."""
     feed = session.task.measuring_feed(session.recipe, split, carries=hasattr(model, "carry"))
     task = session.task.bind(model, split.examples)
     numbers = sorted({round(part * (feed.per_epoch - 1) / (_BATCHES - 1)) for part in range(_BATCHES)})
     begin = perf_counter()
     for number in numbers:  # from the shortest to the longest
-        float(task.loss(model, feed.batch(Place(0, number)).to(session.accelerator.device)).nll)
+        float(task.loss(model, feed.batch(BatchPosition(0, number)).to(session.accelerator.device)).nll)
     return (perf_counter() - begin) / len(numbers) * feed.per_epoch
 
 
-def _answer_seconds(session: Session, model: torch.nn.Module, split: Split) -> float:
+def _answer_seconds(session: TrainingSession, model: torch.nn.Module, split: Split) -> float:
     """Return the estimate for predictions; 0 where none are compared with references."""
     recipe, task = session.recipe, session.task.bind(model, split.examples)
     if task.answer is None:
@@ -139,13 +139,13 @@ def _answer_seconds(session: Session, model: torch.nn.Module, split: Split) -> f
     return (perf_counter() - begin) / len(some) * len(questions)
 
 
-def final_validations(session: Session) -> float:
+def final_validations(session: TrainingSession) -> float:
     """Return the duration of the final measurements on both splits, in validations."""
     test = session.setup.test
     return 1.0 + (0.0 if test is None else len(test) / max(1, len(session.setup.valid)))
 
 
-def fitted(updater: Updater, minutes: float) -> int:
+def updates_in_minutes(updater: Updater, minutes: float) -> int:
     """Return the number of updates of a run of so many minutes: measured when it begins, then read from its folder."""
     session = updater.session
     # All processes follow the main one, whatever they read and measure themselves.
@@ -208,7 +208,7 @@ def _narrower(section: BaseModel, key: str) -> str:
 class RemainingTime:
     """Remaining time of a run: updates, validations and final measurements."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: TrainingSession) -> None:
         self.session = session
         self._announced = False
 

@@ -26,7 +26,7 @@ def named_tensors(state: Any, prefix: str = "") -> dict[str, Tensor]:
     return found
 
 
-def grown(first: Mapping[str, Tensor], kept: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def grow_to(first: Mapping[str, Tensor], kept: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return tensors of an initial state with the sizes that they have in mid-text: a memory starts empty and grows.
 
     Args:
@@ -34,7 +34,7 @@ def grown(first: Mapping[str, Tensor], kept: Mapping[str, Tensor]) -> dict[str, 
         kept: of the state in mid-text, which says how long.
 
     >>> import torch
-    >>> grown({"key": torch.empty(2, 0, 3)}, {"key": torch.ones(2, 7, 3)})["key"].shape
+    >>> grow_to({"key": torch.empty(2, 0, 3)}, {"key": torch.ones(2, 7, 3)})["key"].shape
     torch.Size([2, 7, 3])
     """
     found = dict(first)

@@ -6,26 +6,26 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from regard.data.batching.feed import Place
+from regard.data.batching.feed import BatchPosition
 from regard.data.generated import ENDLESS
 from regard.recipes.sections import Recipe
 from regard.runs.checkpoint import Progress
 from regard.runs.metrics_log import AVERAGED
 from regard.runs.run import Run
-from regard.tasks.measurement import Measured
+from regard.tasks.measurement import Measurement
 from regard.tasks.setup import Setup
 from regard.train.checkpointing import Checkpointing
 from regard.train.log import TrainingLog
 from regard.train.screen import Screen
-from regard.train.session import Session
 from regard.train.signals import MeasurementStopped
-from regard.train.speed import RemainingTime, fitted
-from regard.train.updater import Updated, Updater
+from regard.train.speed import RemainingTime, updates_in_minutes
+from regard.train.training_session import TrainingSession
+from regard.train.updater import Updater, UpdateResult
 from regard.train.validator import Validator
 from regard.train.warnings import before_training
 
 
-class Trainer(Session):
+class Trainer(TrainingSession):
     """Trains the model of a recipe in a run folder; resumes where an earlier part of the run stopped.
 
     Batches are a function of seed, epoch and position, and what is random in an update is a function of seed, step and
@@ -56,7 +56,7 @@ class Trainer(Session):
                 self.prepare(setup)
             if recipe.train.minutes is not None:
                 with self.time.on("preparation"):
-                    self.fix_steps(fitted(self.updater, recipe.train.minutes))
+                    self.fix_steps(updates_in_minutes(self.updater, recipe.train.minutes))
         self.log = TrainingLog(self)
         self.validator = Validator(self, self.log)
         self.checkpointing = Checkpointing(self)
@@ -85,7 +85,7 @@ class Trainer(Session):
                 return "interrupted"
         return reason
 
-    def _advance(self, last: Place, done: Updated, progress: Progress) -> bool:
+    def _advance(self, last: BatchPosition, done: UpdateResult, progress: Progress) -> bool:
         """Count an update, show and log it; return True if a checkpoint is due."""
         train = self.recipe.train
         progress.epoch, progress.position = last.epoch, last.position + 1
@@ -188,8 +188,8 @@ class Outcome:
 
     progress: Progress
     reason: str
-    valid: Measured | None
-    test: Measured | None
+    valid: Measurement | None
+    test: Measurement | None
     seconds: float = 0.0
     begun: int = 0
     parameters: int = 0

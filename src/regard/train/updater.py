@@ -12,18 +12,18 @@ import torch
 from torch import Tensor
 
 from regard.data import Batch
-from regard.data.batching.feed import Place
-from regard.data.batching.order import mixed
+from regard.data.batching.feed import BatchPosition
+from regard.data.batching.order import splitmix64
 from regard.runs.checkpoint import Progress
-from regard.runs.sharded_tensors import whole
-from regard.tasks.nan_locator import NotFiniteError, locate, which_of
-from regard.train.session import Session, first_signal
+from regard.runs.sharded_tensors import gather_tensor
+from regard.tasks.nan_locator import NotFiniteError, describe_examples, locate
 from regard.train.signals import STOPPING
+from regard.train.training_session import TrainingSession, first_signal
 
 _MOST_OVERFLOWS = 20
 
 
-class Updated(NamedTuple):
+class UpdateResult(NamedTuple):
     """Outcome of an update, the same on all processes.
 
     Attributes:
@@ -45,10 +45,10 @@ class Updater:
     What is random in an update is a function of seed, step and process.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: TrainingSession) -> None:
         self.session = session
 
-    def update(self, places: Sequence[Place], progress: Progress) -> Updated:
+    def update(self, places: Sequence[BatchPosition], progress: Progress) -> UpdateResult:
         """Accumulate the gradients of the batches at these places, then step the optimizer."""
         session, train = self.session, self.session.recipe.train
         rate = train.optimizer.rate * session.schedule.factor(progress.step + 1)
@@ -65,16 +65,16 @@ class Updater:
         total[3:] = session.signal_flags()  # exchanged, so that all processes stop after the same step
         if train.clip is not None:
             norm = session.accelerator.clip_grad_norm_(session.model.parameters(), train.clip)
-            total[1] = ~torch.isfinite(whole(norm) if session.sharded else norm)
+            total[1] = ~torch.isfinite(gather_tensor(norm) if session.sharded else norm)
         nll, overflowed, late, *signalled = session.accelerator.reduce(total).tolist()
         progress.overflows = progress.overflows + 1 if overflowed else 0
         if overflowed:
             self._skip(progress)
         else:
             session.optimizer.step()
-        return Updated(nll, tokens, first_signal(signalled), late > 0)
+        return UpdateResult(nll, tokens, first_signal(signalled), late > 0)
 
-    def _accumulate(self, places: Sequence[Place], progress: Progress, tokens: int) -> Tensor:
+    def _accumulate(self, places: Sequence[BatchPosition], progress: Progress, tokens: int) -> Tensor:
         """Add up the gradients of the mean loss per token; return this process's part of -log p."""
         session = self.session
         world, rank = session.accelerator.num_processes, session.accelerator.process_index
@@ -106,7 +106,7 @@ class Updater:
         """Seed an update; `torch.manual_seed` would queue each call for devices that are not there."""
         session = self.session
         steps = np.array([step], np.uint64)
-        seed = int(mixed(steps, session.recipe.train.seed, session.accelerator.process_index)[0])
+        seed = int(splitmix64(steps, session.recipe.train.seed, session.accelerator.process_index)[0])
         torch.default_generator.manual_seed(seed)
         if session.device.type != "cpu":
             torch.get_device_module(session.device).manual_seed(seed)
@@ -120,7 +120,7 @@ class Updater:
             )
         self.session.screen.notice(f"the gradients overflowed at step {progress.step + 1}: this update is left out")
 
-    def _not_finite(self, batch: Batch, place: Place, before: Any, progress: Progress) -> NotFiniteError:
+    def _not_finite(self, batch: Batch, place: BatchPosition, before: Any, progress: Progress) -> NotFiniteError:
         """Return the error for a loss that is not finite, with the module and the batch where it arose."""
         session = self.session
         if session.sharded:  # the other processes, which would have to take part in the search, go on
@@ -129,7 +129,7 @@ class Updater:
             where = locate(session.model, lambda: session.task.loss(session.model, batch, state=before))
         return NotFiniteError(
             f"the loss is not finite at step {progress.step + 1}: it arose in {where}, in the batch at epoch "
-            f"{place.epoch}, position {place.position} ({which_of(batch, session.task.question)}); "
+            f"{place.epoch}, position {place.position} ({describe_examples(batch, session.task.question)}); "
             "try a smaller train.optimizer.rate or train.clip"
         )
 

@@ -6,14 +6,14 @@ import torch
 from torch import nn
 
 from regard.runs.checkpoint import Progress
-from regard.tasks.measurement import Measured, measure
+from regard.tasks.measurement import Measurement, measure
 from regard.tasks.nan_locator import NotFiniteError
 from regard.tasks.splits import Split
 from regard.train.early_stopping import higher_is_better, judge
 from regard.train.log import TrainingLog
-from regard.train.session import Session, first_signal
 from regard.train.signals import MeasurementStopped
-from regard.train.warnings import LearningWarnings
+from regard.train.training_session import TrainingSession, first_signal
+from regard.train.warnings import ValidationWarnings
 
 
 class Validator:
@@ -23,10 +23,10 @@ class Validator:
         warnings: about learning that fails.
     """
 
-    def __init__(self, session: Session, log: TrainingLog) -> None:
+    def __init__(self, session: TrainingSession, log: TrainingLog) -> None:
         self.session = session
         self.log = log
-        self.warnings = LearningWarnings(session.task.unigram_loss(session.setup.train.encoded))
+        self.warnings = ValidationWarnings(session.task.unigram_loss(session.setup.train.encoded))
 
     def validate(self, progress: Progress) -> int | None:
         """Measure the model and keep it if it is the best; return the signal that asks to stop, if any came."""
@@ -40,7 +40,7 @@ class Validator:
             self._judge(progress, model, measured)
         return first_signal(signalled)
 
-    def final(self, model: nn.Module) -> tuple[Measured, Measured | None]:
+    def final(self, model: nn.Module) -> tuple[Measurement, Measurement | None]:
         """Tune the task on the validation split, then measure the final model on validation and test splits.
 
         Raises:
@@ -53,10 +53,10 @@ class Validator:
             valid = self._measure(model, session.setup.valid, samples)
             return valid, None if test is None else self._measure(model, test, samples)
 
-    def _measure(self, model: nn.Module, split: Split, samples: int = 0) -> Measured:
+    def _measure(self, model: nn.Module, split: Split, samples: int = 0) -> Measurement:
         return measure(model, self.session.task, split, self.session.recipe, samples=samples)
 
-    def _measure_valid(self, model: nn.Module, step: int) -> Measured | None:
+    def _measure_valid(self, model: nn.Module, step: int) -> Measurement | None:
         """Measure the validation split; return None if a signal came first."""
         try:
             with self.session.signals.measuring():
@@ -66,7 +66,7 @@ class Validator:
         except NotFiniteError as problem:
             raise NotFiniteError(f"after step {step}: {problem}") from None
 
-    def _judge(self, progress: Progress, model: nn.Module, measured: Measured) -> None:
+    def _judge(self, progress: Progress, model: nn.Module, measured: Measurement) -> None:
         """Compare with earlier validations, keep the best model, and print the outcome."""
         session, values = self.session, measured.values()
         selected = session.recipe.select

@@ -16,10 +16,10 @@ from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import DataError
 from regard.recipes.sections import Recipe
 from regard.specials import IGNORE, UNK
-from regard.tasks.measurement import Measured
+from regard.tasks.measurement import Measurement
 from regard.tasks.setup import Setup
 from regard.tasks.splits import Split
-from regard.tasks.task import Encoders
+from regard.tasks.task import FieldEncoders
 
 LONG = 10_000
 """Number of characters of a suspiciously long text."""
@@ -43,7 +43,7 @@ def before_training(recipe: Recipe, setup: Setup, model: nn.Module) -> Iterator[
     yield from odd_texts(splits, windows=recipe.train.batch.window is not None)
 
 
-def unknown_labels(splits: Mapping[str, Split | None], encoders: Encoders) -> Iterator[str]:
+def unknown_labels(splits: Mapping[str, Split | None], encoders: FieldEncoders) -> Iterator[str]:
     """Yield a warning for each split with labels or tags that the training data lacks.
 
     Args:
@@ -73,7 +73,9 @@ def _first_unknown(split: Split, field_name: str, labels: Labels) -> str | None:
     return None
 
 
-def unknown_tokens(splits: Mapping[str, Split | None], encoders: Encoders, pretrained: Path | None) -> Iterator[str]:
+def unknown_tokens(
+    splits: Mapping[str, Split | None], encoders: FieldEncoders, pretrained: Path | None
+) -> Iterator[str]:
     """Yield a warning for each field of a split with more than half of its tokens unknown to the tokenizer.
 
     Args:
@@ -112,7 +114,7 @@ def odd_texts(splits: Mapping[str, Split | None], *, windows: bool) -> Iterator[
 
 
 @dataclass
-class LearningWarnings:
+class ValidationWarnings:
     """Warnings after a validation: a loss no better than unigram frequencies, overfitting, or flat attention.
 
     Attributes:
@@ -123,7 +125,7 @@ class LearningWarnings:
     unigram_loss: float
     given: set[str] = field(default_factory=set)
 
-    def after(self, step: int, steps: int, measured: Measured, train_loss: float | None = None) -> list[str]:
+    def after(self, step: int, steps: int, measured: Measurement, train_loss: float | None = None) -> list[str]:
         """Return the new warnings after a validation; none in the first tenth of a run.
 
         Args:
@@ -147,7 +149,7 @@ class LearningWarnings:
         self.given.update(new)
         return list(new.values())
 
-    def _no_learning(self, measured: Measured) -> str:
+    def _no_learning(self, measured: Measurement) -> str:
         loss = f"{measured.loss:.2f}" if measured.loss < _DIVERGED else f"{measured.loss:.3g}"
         return (
             f"the loss {loss} is not clearly below the unigram loss {self.unigram_loss:.2f}: the model knows at most "
@@ -155,7 +157,7 @@ class LearningWarnings:
         )
 
 
-def _overfitting(measured: Measured, train_loss: float | None) -> str:
+def _overfitting(measured: Measurement, train_loss: float | None) -> str:
     return (
         f"the model overfits: its loss is {train_loss:.2f} on training data and {measured.loss:.2f} in validation; try "
         "more dropout, a smaller model, fewer steps or more data"

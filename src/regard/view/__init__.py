@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from regard.lazy import lazy
 
 if TYPE_CHECKING:
-    from regard.explain.rows import Rows
+    from regard.explain.lazy_rows import LazyRows
     from regard.view.document import Document
     from regard.view.make import captured, curves, difference, heads, heatmap, lines, load, neurons, parameters
     from regard.view.terminal import heat_map
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Document",
-    "Rows",
+    "LazyRows",
     "View",
     "captured",
     "curves",
@@ -39,7 +39,7 @@ __getattr__ = lazy(
     __name__,
     {
         "Document": "regard.view.document",
-        "Rows": "regard.explain.rows",
+        "LazyRows": "regard.explain.lazy_rows",
         "View": "regard.view.view",
         "heat_map": "regard.view.terminal",
         **dict.fromkeys(_MADE, "regard.view.make"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from regard.explain.panel import Frames, GlimpsePath, Heads, MarkedText, Network, Panel, Regions
+from regard.explain.panel import FramesPanel, GlimpsePanel, GraphPanel, HeadsPanel, Panel, RegionsPanel, TextPanel
 from regard.view.drawing import Drawing, Look
 from regard.view.line_figures import curves, lines, neurons
 from regard.view.map_figures import birdseye, heatmap
@@ -27,10 +27,10 @@ def drawing_of(panel: Panel, look: Look, style: Style | None = None) -> Drawing:
     """
     styles = styles_of(panel)
     if style is None or style not in styles:
-        style = "birdseye" if isinstance(panel, Heads) and panel.weights[..., 0, 0].numel() > 1 else styles[0]
+        style = "birdseye" if isinstance(panel, HeadsPanel) and panel.weights[..., 0, 0].numel() > 1 else styles[0]
     if style == "picture":
         return _picture(panel)
-    if style == "text" and not isinstance(panel, MarkedText):
+    if style == "text" and not isinstance(panel, TextPanel):
         panel = _as_text(panel)
     return _DRAWN[style](panel, look)
 
@@ -46,19 +46,19 @@ _DRAWN: dict[Style, Callable[[Any, Look], Drawing]] = {
 }
 
 
-def _as_text(panel: Panel) -> MarkedText:
+def _as_text(panel: Panel) -> TextPanel:
     """Return the text of the columns, once for each row, with the row's weights on its words."""
     largest = panel.values.abs().amax(1).tolist()
     words = tuple((name, "│", *panel.columns) for name in (panel.rows or map(str, range(1, len(panel.values) + 1))))
     values = panel.values.new_zeros(len(words), len(panel.columns) + 2)
     values[:, 2:] = panel.values.abs()
-    return MarkedText(panel.title, values, words=words, line_weights=tuple(largest))
+    return TextPanel(panel.title, values, words=words, line_weights=tuple(largest))
 
 
 def _picture(panel: Panel) -> Drawing:
-    if isinstance(panel, Regions):
+    if isinstance(panel, RegionsPanel):
         return regions(panel.picture, panel.values, panel.rows, panel.grids, title=panel.title)
-    if isinstance(panel, GlimpsePath):
+    if isinstance(panel, GlimpsePanel):
         return glimpses(
             panel.picture,
             panel.values,
@@ -67,7 +67,7 @@ def _picture(panel: Panel) -> Drawing:
             factor=panel.factor,
             title=panel.title,
         )
-    if isinstance(panel, Frames):
+    if isinstance(panel, FramesPanel):
         return alignment(panel.spectrogram, panel.values, panel.rows, hop=panel.hop, title=panel.title)
-    assert isinstance(panel, Network)
+    assert isinstance(panel, GraphPanel)
     return network(panel)

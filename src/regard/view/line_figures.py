@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regard.explain.panel import Heads, Panel
-from regard.explain.rows import plain
+from regard.explain.lazy_rows import to_float32
+from regard.explain.panel import HeadsPanel, Panel
 from regard.view.drawing import Drawing, Look, inches_of, name_of, title_of
 from regard.view.map_figures import sequential
 from regard.view.text import plain_name
@@ -32,7 +32,7 @@ def lines(panel: Panel, look: Look) -> Drawing:
     Raises:
         ValueError: there are more tokens than a picture has room for.
     """
-    values = plain(panel.values)
+    values = to_float32(panel.values)
     rows, columns = values.shape
     if max(rows, columns) > _MOST:
         raise ValueError(f"lines between {rows} and {columns} tokens fill no picture; take .html, or a heat map")
@@ -82,7 +82,7 @@ def _line(axis: Axes, row: int, column: int, part: float) -> None:
 
 def curves(panel: Panel, look: Look) -> Drawing:
     """Return a curve for each row over the columns."""
-    values = plain(panel.values)
+    values = to_float32(panel.values)
     steps = values.shape[1]
     width = look.width or min(12.0, max(4.5, 0.17 * steps + 1.8))
 
@@ -105,12 +105,12 @@ def curves(panel: Panel, look: Look) -> Drawing:
     return Drawing(width, 2.6 if look.width is None else 2.0, on)
 
 
-def neurons(panel: Heads, look: Look) -> Drawing:
+def neurons(panel: HeadsPanel, look: Look) -> Drawing:
     """Return how the query of the first row meets every key, dimension by dimension, in the first layer and head."""
     assert panel.queries is not None
     assert panel.keys is not None
-    query, keys = plain(panel.queries[0, 0, 0]), plain(panel.keys[0, 0])
-    weights = plain(panel.weights[0, 0, 0])[:, None]
+    query, keys = to_float32(panel.queries[0, 0, 0]), to_float32(panel.keys[0, 0])
+    weights = to_float32(panel.weights[0, 0, 0])[:, None]
     parts = [("key", keys), ("query × key", keys * query), ("weight", weights)]
 
     def on(figure: FigureBase) -> None:

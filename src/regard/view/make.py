@@ -10,11 +10,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from regard.explain.capture import Seen
-from regard.explain.layers import groups
-from regard.explain.panel import Curves, Heads, Panel, Streamed
+from regard.explain.capture import Captured
+from regard.explain.layers import panels_by_kind
+from regard.explain.lazy_rows import LazyRows, as_lazy_rows, to_float32
+from regard.explain.panel import CurvesPanel, HeadsPanel, Panel, StreamedPanel
 from regard.explain.parts import parts
-from regard.explain.rows import Rows, plain, rows_of
 from regard.view.store import read_panels
 from regard.view.view import View
 
@@ -35,7 +35,7 @@ def heatmap(
     """Return a view of one map.
 
     Args:
-        weights: a tensor or array [R, C]; captured weights of one sequence; `Rows`, or anything with a `shape` that
+        weights: a tensor or array [R, C]; captured weights of one sequence; `LazyRows`, or anything with a `shape` that
             gives rows by a slice, however large: rows are read some at a time.
         rows, columns: a name for each; none for their numbers.
         title: what the map shows.
@@ -47,15 +47,15 @@ def heatmap(
     >>> view.panels[0].rows
     ('der', 'Hund')
     """
-    source = rows_of(weights)
+    source = as_lazy_rows(weights)
     height, width = source.shape
     _check(rows, height, "rows")
     _check(columns, width, "columns")
     names = tuple(rows), tuple(columns)
-    if not isinstance(weights, Rows) and height * width <= _HELD and full is None:
+    if not isinstance(weights, LazyRows) and height * width <= _HELD and full is None:
         return View((Panel(title, torch.from_numpy(source.read(0, height)), down, along, *names),))
     nothing, largest = torch.zeros(0, 0), 1.0 if full is None else full
-    return View((Streamed(title, nothing, down, along, *names, source=source, full=largest),))
+    return View((StreamedPanel(title, nothing, down, along, *names, source=source, full=largest),))
 
 
 def heads(
@@ -92,7 +92,7 @@ def heads(
     for name, one, places in (("queries", vectors[0], height), ("keys", vectors[1], width)):
         if one is not None and one.shape[:3] != (layers, number, places):
             raise ValueError(f"{name} must be [{layers}, {number}, {places}, D]; got {list(one.shape)}")
-    panel = Heads(
+    panel = HeadsPanel(
         title,
         stacked.mean((0, 1)),
         "query",
@@ -169,14 +169,14 @@ def curves(values: Any, names: Sequence[str] = (), steps: Sequence[str] = (), *,
     >>> curves([[0.1, 0.5, 0.9]], ["forget gate"], ["a", "long", "story"]).panels[0].values.shape
     torch.Size([1, 3])
     """
-    held = torch.from_numpy(plain(values))
+    held = torch.from_numpy(to_float32(values))
     _check(names, len(held), "names")
     _check(steps, held.shape[1], "steps")
-    return View((Curves(title, held, "", "", tuple(names), tuple(steps)),))
+    return View((CurvesPanel(title, held, "", "", tuple(names), tuple(steps)),))
 
 
 def captured(
-    seen: Seen, rows: Sequence[str] = (), columns: Sequence[str] | None = None, *, batch: int = 0, title: str = ""
+    seen: Captured, rows: Sequence[str] = (), columns: Sequence[str] | None = None, *, batch: int = 0, title: str = ""
 ) -> View:
     """Return a view of what `regard.capture` has seen: a panel for each kind of attention, with its layers and heads.
 
@@ -194,7 +194,7 @@ def captured(
     >>> captured(seen, ["a", "b", "c"]).panels[0].weights.shape
     torch.Size([1, 2, 3, 3])
     """
-    found = groups(seen, rows, columns, batch=batch)
+    found = panels_by_kind(seen, rows, columns, batch=batch)
     if not found:
         raise ValueError("nothing was captured; run the model inside `with regard.capture(model) as seen:`")
     return View(tuple(replace(one, title=f"{title}: {one.title}" if title else one.title) for one in found), title)
@@ -241,7 +241,7 @@ def _difference(first: Panel, second: Panel) -> Panel:
     title = (
         f"{first.title}: less that of the other" if first.title == second.title else f"{first.title} − {second.title}"
     )
-    if isinstance(first, Heads) and isinstance(second, Heads) and first.weights.shape == second.weights.shape:
+    if isinstance(first, HeadsPanel) and isinstance(second, HeadsPanel) and first.weights.shape == second.weights.shape:
         return replace(
             first, title=title, values=values, weights=first.weights - second.weights, queries=None, keys=None
         )
@@ -252,7 +252,7 @@ def _stacked(weights: Any) -> Tensor:
     """Return weights as [L, H, T, S] in float32."""
     if isinstance(weights, (list, tuple)) and weights and isinstance(weights[0], Tensor):
         weights = torch.stack([one.detach().float().cpu() for one in weights])
-    held = torch.from_numpy(plain(weights))
+    held = torch.from_numpy(to_float32(weights))
     if held.dim() > 4 or held.dim() < 2:
         raise ValueError(f"weights must be [layers, heads, queries, keys]; got {list(held.shape)}")
     return held.reshape(*[1] * (4 - held.dim()), *held.shape)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.explain.panel import Heads, Panel, Streamed
-from regard.explain.rows import plain
+from regard.explain.lazy_rows import to_float32
+from regard.explain.panel import HeadsPanel, Panel, StreamedPanel
 from regard.view.drawing import Drawing, Look, inches_of, name_of, title_of
 from regard.view.text import plain_name
 from regard.view.tiles import pooled
@@ -67,7 +67,7 @@ def sequential() -> Colormap:
     return LinearSegmentedColormap.from_list("regard", _STOPS)
 
 
-def birdseye(panel: Heads, look: Look) -> Drawing:
+def birdseye(panel: HeadsPanel, look: Look) -> Drawing:
     """Return a small map for each layer, from top to bottom, and head."""
     layers, heads, rows, columns = panel.weights.shape
     wide = _THUMBNAIL if look.width is None else (look.width - 0.5) / heads
@@ -75,11 +75,11 @@ def birdseye(panel: Heads, look: Look) -> Drawing:
 
     def on(figure: FigureBase) -> None:
         axes = figure.subplots(layers, heads, squeeze=False)
-        bounds = scale(plain(panel.weights))
+        bounds = scale(to_float32(panel.weights))
         for layer in range(layers):
             for head in range(heads):
                 axis = axes[layer, head]
-                axis.imshow(plain(panel.weights[layer, head]), aspect="auto", interpolation="nearest", **bounds)
+                axis.imshow(to_float32(panel.weights[layer, head]), aspect="auto", interpolation="nearest", **bounds)
                 axis.set(xticks=[], yticks=[])
                 if layer == 0:
                     axis.set_title(plain_name(_of(panel.heads, head)), fontsize=look.font, pad=2)
@@ -98,8 +98,8 @@ def _of(names: Sequence[str], number: int) -> str:
 
 def _values(panel: Panel) -> tuple[NDArray[np.float32], int]:
     """Return the numbers of a panel, pooled as often as they must be to be drawn."""
-    if not isinstance(panel, Streamed):
-        values, power = plain(panel.values), 0
+    if not isinstance(panel, StreamedPanel):
+        values, power = to_float32(panel.values), 0
         while max(values.shape, default=0) > _FINEST:
             values, power = pooled(values, 2), power + 1
         return values, power

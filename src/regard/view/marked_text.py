@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 
-from regard.explain.panel import MarkedText
+from regard.explain.panel import TextPanel
 from regard.view.drawing import Drawing, Look, title_of
 from regard.view.text import plain_name, visible
 
@@ -31,10 +31,10 @@ class Placed(NamedTuple):
     row: int
 
 
-def placed(words: Sequence[Sequence[str]], values: Sequence[Sequence[float]]) -> Iterator[list[Placed]]:
+def place_words(words: Sequence[Sequence[str]], values: Sequence[Sequence[float]]) -> Iterator[list[Placed]]:
     """Yield the words of each line at their places.
 
-    >>> [(one.column, one.row) for line in placed([["a", "gem"], ["so"]], [[0.0, 1.0], [1.0]]) for one in line]
+    >>> [(one.column, one.row) for line in place_words([["a", "gem"], ["so"]], [[0.0, 1.0], [1.0]]) for one in line]
     [(6, 0), (8, 0), (6, 1)]
     """
     row = 0
@@ -50,9 +50,9 @@ def placed(words: Sequence[Sequence[str]], values: Sequence[Sequence[float]]) ->
         row += 1
 
 
-def marked_text_drawing(panel: MarkedText, look: Look) -> Drawing:
+def marked_text_drawing(panel: TextPanel, look: Look) -> Drawing:
     """Return words on colours, and before each line its weight."""
-    columns, rows = _size(placed(panel.words, panel.values.tolist()))
+    columns, rows = _size(place_words(panel.words, panel.values.tolist()))
     width, height = columns * _CHARACTER, rows * _ROW
     if look.width is not None:
         width, height = look.width, height * look.width / width
@@ -70,14 +70,14 @@ def _size(lines: Iterable[list[Placed]]) -> tuple[int, int]:
     return max(columns, _NARROWEST), max((one.row for one in words), default=0) + 1
 
 
-def draw_marked_text(axis: Axes, panel: MarkedText, *, font: float = _FONT) -> None:
+def draw_marked_text(axis: Axes, panel: TextPanel, *, font: float = _FONT) -> None:
     """Draw words on blue, darker for larger weights, and the weight of each line on red in front of it."""
     from matplotlib import colormaps
 
     values = panel.values.tolist()
     largest = max((value for row in values for value in row), default=0.0) or 1.0
     top = max(panel.line_weights, default=0.0) or 1.0
-    lines = list(placed(panel.words, values))
+    lines = list(place_words(panel.words, values))
     for line, weight in zip(lines, panel.line_weights, strict=True):
         if line:
             _mark(axis, f"{weight:.2f}", 0, line[0].row, colour=colormaps["Reds"](0.7 * weight / top), font=font)

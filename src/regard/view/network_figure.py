@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from regard.explain.panel import Network
+from regard.explain.panel import GraphPanel
 from regard.view.drawing import Drawing, title_of
 from regard.view.text import plain_name
 
@@ -19,7 +19,7 @@ _NODE, _ASKED = 260, 520  # areas of a node, in square points
 _COLOURS = 20  # groups that are told apart
 
 
-def network(panel: Network) -> Drawing:
+def network(panel: GraphPanel) -> Drawing:
     """Return the drawing of a network.
 
     Nodes stand at their places, coloured by group; lines as thick as the weight by which one end reads the other.
@@ -30,7 +30,7 @@ def network(panel: Network) -> Drawing:
     return Drawing(_SIDE + 2.0, _SIDE + 0.6, partial(_draw, panel))
 
 
-def _draw(network: Network, figure: FigureBase) -> None:
+def _draw(network: GraphPanel, figure: FigureBase) -> None:
     from matplotlib import colormaps
     from matplotlib.collections import LineCollection
 

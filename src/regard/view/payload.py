@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from regard.explain.lazy_rows import as_lazy_rows, to_float32
 from regard.explain.panel import (
-    Curves,
-    Frames,
-    GlimpsePath,
-    Heads,
-    MarkedText,
-    Network,
+    CurvesPanel,
+    FramesPanel,
+    GlimpsePanel,
+    GraphPanel,
+    HeadsPanel,
     Panel,
-    Parameters,
-    Regions,
-    Streamed,
+    ParametersPanel,
+    RegionsPanel,
+    StreamedPanel,
+    TextPanel,
 )
-from regard.explain.rows import plain, rows_of
 from regard.view.blobs import Blobs
 from regard.view.style import Style
 from regard.view.text import visible
@@ -61,19 +61,19 @@ def styles_of(panel: Panel) -> list[Style]:
     >>> styles_of(Panel("weights", torch.eye(2), rows=("a", "b"), columns=("x", "y")))
     ['heatmap', 'lines', 'text']
     """
-    if isinstance(panel, MarkedText):
+    if isinstance(panel, TextPanel):
         return ["text"]
-    if isinstance(panel, Parameters):
+    if isinstance(panel, ParametersPanel):
         return ["tree"]
-    if isinstance(panel, GlimpsePath):
+    if isinstance(panel, GlimpsePanel):
         return ["picture"]
-    if isinstance(panel, (Regions, Frames)):
+    if isinstance(panel, (RegionsPanel, FramesPanel)):
         return ["picture", "heatmap"]
-    if isinstance(panel, Network):
+    if isinstance(panel, GraphPanel):
         return ["picture", "heatmap", "lines"]
-    if isinstance(panel, Curves):
+    if isinstance(panel, CurvesPanel):
         return ["curves", "heatmap"]
-    if isinstance(panel, Heads):
+    if isinstance(panel, HeadsPanel):
         many: list[Style] = ["heatmap", "lines", "birdseye", "text"]
         return [*many, "neurons"] if panel.queries is not None and panel.keys is not None else many
     both = bool(panel.rows) and bool(panel.columns)
@@ -85,13 +85,13 @@ def _plain(panel: Panel, blobs: Blobs) -> dict[str, Any]:
     return {"kind": "map", "maps": [_map(panel.values, blobs)]}
 
 
-def _streamed(panel: Streamed, blobs: Blobs) -> dict[str, Any]:
+def _streamed(panel: StreamedPanel, blobs: Blobs) -> dict[str, Any]:
     rows, columns = panel.source.shape
     how = Tiling(panel.full, panel.signed, exact=rows * columns <= EXACT_CELLS)
     return {"kind": "map", "maps": [tiled(panel.source, how, blobs)]}
 
 
-def _heads(panel: Heads, blobs: Blobs) -> dict[str, Any]:
+def _heads(panel: HeadsPanel, blobs: Blobs) -> dict[str, Any]:
     layers, heads = panel.weights.shape[:2]
     names = [visible(name) for name in panel.layers] or [str(number) for number in range(1, layers + 1)]
     every = [panel.weights[layer, head] for layer in range(layers) for head in range(heads)]
@@ -109,8 +109,8 @@ def _heads(panel: Heads, blobs: Blobs) -> dict[str, Any]:
     return described
 
 
-def _marked(panel: MarkedText, blobs: Blobs) -> dict[str, Any]:
-    values = plain(panel.values).tolist()
+def _marked(panel: TextPanel, blobs: Blobs) -> dict[str, Any]:
+    values = to_float32(panel.values).tolist()
     lines = [
         {"weight": weight, "words": [visible(word) for word in words], "values": _rounded(row[: len(words)])}
         for weight, words, row in zip(_rounded(panel.line_weights), panel.words, values, strict=True)
@@ -118,7 +118,7 @@ def _marked(panel: MarkedText, blobs: Blobs) -> dict[str, Any]:
     return {"kind": "text", "lines": lines, "maps": []}
 
 
-def _regions(panel: Regions, blobs: Blobs) -> dict[str, Any]:
+def _regions(panel: RegionsPanel, blobs: Blobs) -> dict[str, Any]:
     return _plain(panel, blobs) | {
         "kind": "regions",
         "picture": _picture(panel.picture, blobs),
@@ -126,18 +126,18 @@ def _regions(panel: Regions, blobs: Blobs) -> dict[str, Any]:
     }
 
 
-def _glimpses(panel: GlimpsePath, blobs: Blobs) -> dict[str, Any]:
+def _glimpses(panel: GlimpsePanel, blobs: Blobs) -> dict[str, Any]:
     return {
         "kind": "glimpses",
         "maps": [],
         "picture": _picture(panel.picture, blobs),
-        "locations": [_rounded(place) for place in plain(panel.values).tolist()],
+        "locations": [_rounded(place) for place in to_float32(panel.values).tolist()],
         "retina": [panel.size, panel.scales, panel.factor],
     }
 
 
-def _frames(panel: Frames, blobs: Blobs) -> dict[str, Any]:
-    heard = plain(panel.spectrogram)
+def _frames(panel: FramesPanel, blobs: Blobs) -> dict[str, Any]:
+    heard = to_float32(panel.spectrogram)
     low, high = np.percentile(heard, (5, 99.5)) if heard.size else (0.0, 1.0)
     shades = ((heard - low) / max(high - low, 1e-6)).clip(0.0, 1.0)  # silence is far below everything else
     bands = np.rint(255.0 * shades).astype(np.uint8)
@@ -148,19 +148,19 @@ def _frames(panel: Frames, blobs: Blobs) -> dict[str, Any]:
     }
 
 
-def _network(panel: Network, blobs: Blobs) -> dict[str, Any]:
+def _network(panel: GraphPanel, blobs: Blobs) -> dict[str, Any]:
     return _plain(panel, blobs) | {
         "kind": "network",
-        "places": [_rounded(place) for place in plain(panel.places).tolist()],
+        "places": [_rounded(place) for place in to_float32(panel.places).tolist()],
         "groups": [visible(group) for group in panel.groups],
     }
 
 
-def _curves(panel: Curves, blobs: Blobs) -> dict[str, Any]:
+def _curves(panel: CurvesPanel, blobs: Blobs) -> dict[str, Any]:
     return _plain(panel, blobs) | {"kind": "curves"}
 
 
-def _parameters(panel: Parameters, blobs: Blobs) -> dict[str, Any]:
+def _parameters(panel: ParametersPanel, blobs: Blobs) -> dict[str, Any]:
     sizes = [int(size) for size in panel.values.flatten().tolist()]
     return {
         "kind": "tree",
@@ -172,15 +172,15 @@ def _parameters(panel: Parameters, blobs: Blobs) -> dict[str, Any]:
 
 
 _ADDED: dict[type[Panel], Callable[[Any, Blobs], dict[str, Any]]] = {
-    Streamed: _streamed,
-    Heads: _heads,
-    MarkedText: _marked,
-    Regions: _regions,
-    GlimpsePath: _glimpses,
-    Frames: _frames,
-    Network: _network,
-    Curves: _curves,
-    Parameters: _parameters,
+    StreamedPanel: _streamed,
+    HeadsPanel: _heads,
+    TextPanel: _marked,
+    RegionsPanel: _regions,
+    GlimpsePanel: _glimpses,
+    FramesPanel: _frames,
+    GraphPanel: _network,
+    CurvesPanel: _curves,
+    ParametersPanel: _parameters,
 }
 
 
@@ -196,12 +196,12 @@ def _maps(maps: Sequence[Tensor], blobs: Blobs) -> list[dict[str, Any]]:
     share = LARGEST if len(maps) == 1 else min(LARGEST, _LARGEST_OF_ALL // max(1, rows))
     fine = len(maps) == 1 or cells <= FINE_CELLS
     how = Tiling(full, signed, exact=cells <= EXACT_CELLS, largest=share, thumbnail=len(maps) > 1, fine=fine)
-    return [tiled(rows_of(one), how, blobs) for one in maps]
+    return [tiled(as_lazy_rows(one), how, blobs) for one in maps]
 
 
 def _picture(picture: Tensor, blobs: Blobs) -> list[Any]:
     """Return height, width and pixels [H, W, 3] of a picture."""
-    values = plain(picture)
+    values = to_float32(picture)
     values = values[None] if values.ndim == 2 else values
     if picture.is_floating_point():
         values = 255.0 * values

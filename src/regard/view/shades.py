@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 from torch import Tensor
 
-from regard.explain.panel import GlimpsePath, MarkedText, Panel, Parameters, Streamed
-from regard.explain.rows import plain
+from regard.explain.lazy_rows import to_float32
+from regard.explain.panel import GlimpsePanel, Panel, ParametersPanel, StreamedPanel, TextPanel
 from regard.view.terminal import heat_map, marked_text
 from regard.view.text import visible
 
@@ -39,17 +39,17 @@ def shades(panels: Sequence[Panel]) -> RenderableType:
 
 
 def _shown(panel: Panel) -> RenderableType:
-    if isinstance(panel, MarkedText):
+    if isinstance(panel, TextPanel):
         return marked_text(panel.values, panel.words, panel.line_weights)
-    if isinstance(panel, Parameters):
+    if isinstance(panel, ParametersPanel):
         return _parameters(panel)
-    if isinstance(panel, GlimpsePath):
+    if isinstance(panel, GlimpsePanel):
         places = (f"{number} at ({x:+.2f}, {y:+.2f})" for number, (x, y) in enumerate(panel.values.tolist(), 1))
         return Text("\n".join(f"glimpse {place}" for place in places))
-    rows, columns = panel.source.shape if isinstance(panel, Streamed) else panel.values.shape
+    rows, columns = panel.source.shape if isinstance(panel, StreamedPanel) else panel.values.shape
     if max(rows, columns) > _MOST:
         return Text(f"{rows:,} rows and {columns:,} columns are too many for a terminal; write it: --output view.html")
-    values = panel.values if not isinstance(panel, Streamed) else _read(panel)
+    values = panel.values if not isinstance(panel, StreamedPanel) else _read(panel)
     down, along = (list(names) or _numbers(count) for names, count in ((panel.rows, rows), (panel.columns, columns)))
     if values.numel() and (values.min() < 0 or values.max() > 1):
         largest = float(values.abs().max())
@@ -58,15 +58,15 @@ def _shown(panel: Panel) -> RenderableType:
     return heat_map(values, along, down)
 
 
-def _read(panel: Streamed) -> Tensor:
-    return torch.from_numpy(plain(panel.source.read(0, panel.source.shape[0])))
+def _read(panel: StreamedPanel) -> Tensor:
+    return torch.from_numpy(to_float32(panel.source.read(0, panel.source.shape[0])))
 
 
 def _numbers(count: int) -> list[str]:
     return [str(number) for number in range(1, count + 1)]
 
 
-def _parameters(panel: Parameters) -> Table:
+def _parameters(panel: ParametersPanel) -> Table:
     """Return a row per part; frozen ones are dim."""
     table = Table("part", "shape")
     table.add_column("parameters", justify="right")

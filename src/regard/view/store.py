@@ -20,8 +20,8 @@ from safetensors.numpy import load_file, save_file
 from torch import Tensor
 
 from regard.explain import panel as kinds
-from regard.explain.panel import Panel, Streamed
-from regard.explain.rows import plain
+from regard.explain.lazy_rows import to_float32
+from regard.explain.panel import Panel, StreamedPanel
 
 STORED = (".npz", ".json", ".safetensors", ".pharaoh")
 _ABOUT = "regard.view"
@@ -41,7 +41,7 @@ def store(panels: Sequence[Panel], path: Path, suffix: str) -> None:
     Raises:
         ValueError: a panel is too large for memory.
     """
-    if any(isinstance(panel, Streamed) for panel in panels):
+    if any(isinstance(panel, StreamedPanel) for panel in panels):
         raise ValueError(f"{path}: the rows of a panel are made while it is drawn; write .html, .png, .svg or .pdf")
     if suffix == ".pharaoh":
         path.write_text("".join(f"{pharaoh(panel)}\n" for panel in panels), encoding="utf-8")
@@ -66,7 +66,7 @@ def taken_apart(panels: Sequence[Panel]) -> tuple[Arrays, list[dict[str, Any]]]:
         for field in fields(panel):
             value = getattr(panel, field.name)
             if isinstance(value, Tensor):
-                arrays[f"{number}.{field.name}"] = plain(value)
+                arrays[f"{number}.{field.name}"] = to_float32(value)
             elif value is not None:
                 rest[field.name] = value
         about.append(rest)

@@ -7,8 +7,8 @@ from html import escape
 
 import numpy as np
 
-from regard.explain.panel import GlimpsePath, MarkedText, Panel, Parameters, Streamed
-from regard.explain.rows import plain, rows_of
+from regard.explain.lazy_rows import as_lazy_rows, to_float32
+from regard.explain.panel import GlimpsePanel, Panel, ParametersPanel, StreamedPanel, TextPanel
 from regard.view.text import visible
 from regard.view.tiles import largest
 
@@ -36,18 +36,18 @@ def table(panel: Panel) -> str:
 
 def _content(panel: Panel) -> tuple[Sequence[str], Iterator[tuple[str, str]], int]:
     """Return titles of the columns, rows, and how many rows there would be."""
-    if isinstance(panel, MarkedText):
+    if isinstance(panel, TextPanel):
         return ("weight of the line", "words"), _marked(panel), len(panel.words)
-    if isinstance(panel, GlimpsePath):
+    if isinstance(panel, GlimpsePanel):
         return ("glimpse", "x and y, from -1 to 1"), _glimpses(panel), len(panel.values)
-    if isinstance(panel, Parameters):
+    if isinstance(panel, ParametersPanel):
         return ("part", "shape", "parameters", "trained"), _parts(panel), len(panel.rows)
-    count = (panel.source.shape if isinstance(panel, Streamed) else panel.values.shape)[0]
+    count = (panel.source.shape if isinstance(panel, StreamedPanel) else panel.values.shape)[0]
     return (panel.down or "row", "largest values"), _rows(panel), count
 
 
 def _rows(panel: Panel) -> Iterator[tuple[str, str]]:
-    source = panel.source if isinstance(panel, Streamed) else rows_of(panel.values)
+    source = panel.source if isinstance(panel, StreamedPanel) else as_lazy_rows(panel.values)
     height, width = source.shape
     if not height or not width:
         return
@@ -57,8 +57,8 @@ def _rows(panel: Panel) -> Iterator[tuple[str, str]]:
         yield _name(panel.rows, row), f"<td>{', '.join(told)}</td>"
 
 
-def _marked(panel: MarkedText) -> Iterator[tuple[str, str]]:
-    values = plain(panel.values)
+def _marked(panel: TextPanel) -> Iterator[tuple[str, str]]:
+    values = to_float32(panel.values)
     for weight, words, row in list(zip(panel.line_weights, panel.words, values, strict=True))[:_ROWS]:
         told = (_strong(word, value) for word, value in zip(words, np.asarray(row).tolist(), strict=False))
         yield f"{weight:.3g}", f"<td>{' '.join(told)}</td>"
@@ -68,13 +68,13 @@ def _strong(word: str, value: float) -> str:
     return f"<bdi>{_text(word)}</bdi>" + (f" ({value:.2g})" if abs(value) >= 0.005 else "")
 
 
-def _glimpses(panel: GlimpsePath) -> Iterator[tuple[str, str]]:
+def _glimpses(panel: GlimpsePanel) -> Iterator[tuple[str, str]]:
     for number, place in enumerate(panel.values.tolist()[:_ROWS], start=1):
         name = _name(panel.rows, number - 1) if panel.rows else str(number)
         yield name, f"<td>{', '.join(f'{one:+.2f}' for one in place)}</td>"
 
 
-def _parts(panel: Parameters) -> Iterator[tuple[str, str]]:
+def _parts(panel: ParametersPanel) -> Iterator[tuple[str, str]]:
     sizes = panel.values.flatten().tolist()
     rows = zip(panel.rows, panel.shapes, sizes, panel.trainable, strict=True)
     for name, shape, size, share in list(rows)[:_ROWS]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.explain.rows import Rows
+from regard.explain.lazy_rows import LazyRows
 from regard.view.blobs import Blobs, Place
 
 TILE = 512
@@ -165,7 +165,7 @@ class Tiling:
         return (127 if self.fine else 15) if self.signed else (255 if self.fine else 31)
 
 
-def tiled(rows: Rows, how: Tiling, blobs: Blobs) -> dict[str, Any]:
+def tiled(rows: LazyRows, how: Tiling, blobs: Blobs) -> dict[str, Any]:
     """Return the description of a map for the viewer; its bytes go to `blobs`.
 
     Args:
@@ -240,7 +240,7 @@ class _Thumbnail:
             self._row += 1
 
 
-def _strips(rows: Rows, multiple: int) -> Iterator[NDArray[np.float32]]:
+def _strips(rows: LazyRows, multiple: int) -> Iterator[NDArray[np.float32]]:
     """Yield rows of a map in float32, about 16 MiB at a time, a multiple of the squares that are pooled."""
     height, width = rows.shape
     step = max(1, (1 << 22) // max(1, width) // multiple) * multiple

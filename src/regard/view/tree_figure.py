@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from regard.explain.panel import Parameters
+from regard.explain.panel import ParametersPanel
 from regard.view.drawing import Drawing, Look, title_of
 from regard.view.text import plain_name
 
@@ -27,7 +27,7 @@ class Area(NamedTuple):
     height: float
 
 
-def tree(panel: Parameters, look: Look) -> Drawing:
+def tree(panel: ParametersPanel, look: Look) -> Drawing:
     """Return an area for each part, as large as its number of parameters."""
     width = look.width or _WIDTH
     sizes = panel.values.flatten().tolist()
@@ -43,7 +43,7 @@ def tree(panel: Parameters, look: Look) -> Drawing:
     return Drawing(width, _HEIGHT + 0.4, on)
 
 
-def _draw(axis: Axes, panel: Parameters, area: Area, look: Look) -> None:
+def _draw(axis: Axes, panel: ParametersPanel, area: Area, look: Look) -> None:
     from matplotlib.patches import Rectangle
 
     share = panel.trainable[area.part]

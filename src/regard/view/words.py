@@ -9,7 +9,7 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
-from regard.explain.panel import Heads, Panel
+from regard.explain.panel import HeadsPanel, Panel
 
 _BEGINS = ("▁", "Ġ")  # pieces that begin a word, of SentencePiece and of byte-level BPE
 _GOES_ON = "##"  # a piece that goes on, of WordPiece
@@ -69,7 +69,7 @@ def merged(panel: Panel) -> Panel:
     if panel.values.dim() != 2 or not found:
         return panel
     values = _merged(panel.values, down, along)
-    if isinstance(panel, Heads):
+    if isinstance(panel, HeadsPanel):
         panel = replace(panel, weights=_merged(panel.weights, down, along), queries=None, keys=None)
     return replace(
         panel,

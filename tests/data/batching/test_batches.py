@@ -24,14 +24,14 @@ from regard.data import (
     Corpus,
     DataError,
     LabelField,
-    Labelled,
+    LabelledLines,
     Labels,
     Pairs,
     TagsField,
     Tokenizer,
     TokensField,
 )
-from regard.data.batching.order import mixed, permutation
+from regard.data.batching.order import permutation, splitmix64
 
 tables = st.integers(1, 3).flatmap(
     lambda width: st.lists(st.lists(st.integers(0, 30), min_size=width, max_size=width), min_size=1, max_size=60)
@@ -140,7 +140,7 @@ def test_the_hash_is_splitmix64_and_orders_are_permutations() -> None:
         expected = given.tolist()
         for seed in (0, *seeds):
             expected = [[splitmix64((x + splitmix64(seed % 2**64)) % 2**64) for x in row] for row in expected]
-        assert mixed(given, *seeds).tolist() == expected
+        assert splitmix64(given, *seeds).tolist() == expected
     assert sorted(permutation(1000, 3).tolist()) == list(range(1000))
     firsts = np.array([permutation(10, seed)[0] for seed in range(2000)])
     assert np.bincount(firsts, minlength=10).min() > 140  # 200 each, 4.5 standard deviations
@@ -190,7 +190,7 @@ def test_labels_and_tags(tmp_path: Path) -> None:
     assert batch["tags"].tolist() == [[0, 1], [1, IGNORE]]
     assert batch.tokens == 3
     (tmp_path / "labelled").write_text("Y a b\nX c\n")
-    labelled = Labelled(tmp_path / "labelled")
+    labelled = LabelledLines(tmp_path / "labelled")
     batch = Collator(
         Corpus.build(
             labelled, {"text": TokensField(WORDS), "label": LabelField(Labels(("X", "Y")))}, tmp_path / "cache"

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data import EOS, Collator, Corpus, DataError, Pairs, Tokenizer, TokensField
-from regard.data.batching.bpe_dropout import _WAYS, BPEDropout, cut_anew
-from regard.data.batching.feed import ExampleFeed, Place
+from regard.data.batching.bpe_dropout import _WAYS, BPEDropout, resegment
+from regard.data.batching.feed import BatchPosition, ExampleFeed
 
 TEXTS = [
     "the lower house is lower than the other",
@@ -153,8 +153,8 @@ def test_batches_hold_other_pieces_of_the_same_texts(feed: ExampleFeed, tmp_path
 
 
 def test_a_place_holds_the_same_whatever_was_read_before(feed: ExampleFeed) -> None:
-    first = [feed.batch(Place(epoch, 1)) for epoch in (0, 3, 1)]
-    again = [feed.batch(Place(epoch, 1)) for epoch in (0, 3, 1)]
+    first = [feed.batch(BatchPosition(epoch, 1)) for epoch in (0, 3, 1)]
+    again = [feed.batch(BatchPosition(epoch, 1)) for epoch in (0, 3, 1)]
     for one, other in zip(first, again, strict=True):
         assert one["source"].equal(other["source"])
         assert one.indices == other.indices
@@ -162,7 +162,7 @@ def test_a_place_holds_the_same_whatever_was_read_before(feed: ExampleFeed) -> N
 
 
 def test_processes_share_a_batch_without_loss(feed: ExampleFeed) -> None:
-    place = Place(1, 0)
+    place = BatchPosition(1, 0)
     whole, parts = feed.batch(place), [feed.batch(place, rank, 2) for rank in range(2)]
     assert sum(part.tokens for part in parts) == whole.tokens == feed.tokens(place)
     listed = zip(whole.indices, whole["source"], whole["source_lengths"], strict=True)
@@ -175,7 +175,7 @@ def test_processes_share_a_batch_without_loss(feed: ExampleFeed) -> None:
 def test_an_example_that_no_batch_would_have_room_for_stays_as_it_is(feed: ExampleFeed, tmp_path: Path) -> None:
     corpus = stored(tmp_path)
     longest = int((corpus.lengths("source") + corpus.lengths("target")).max())
-    cut = cut_anew(corpus, {"source": BPEDropout(BPE, 0.9, seed=1)}, 0, tokens=longest)
+    cut = resegment(corpus, {"source": BPEDropout(BPE, 0.9, seed=1)}, 0, tokens=longest)
     assert (cut.lengths("source") + cut.lengths("target")).max() <= longest
     assert any((cut[index]["source"].tolist() == corpus[index]["source"].tolist()) for index in range(len(corpus)))
     assert corpus.lengths("source").sum() <= cut.lengths("source").sum()

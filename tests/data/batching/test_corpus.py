@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.checksum import seal
+from regard.checksum import write_checksum
 from regard.data import (
     Columns,
     Corpus,
@@ -23,7 +23,7 @@ from regard.data import (
     Field,
     Jsonl,
     LabelField,
-    Labelled,
+    LabelledLines,
     Labels,
     Pairs,
     TagsField,
@@ -154,7 +154,7 @@ def test_values_out_of_range_are_built_again(
     values.tofile(folder / file)
     (folder / "checksums.json").unlink()
     if sealed:
-        seal(folder)
+        write_checksum(folder)
     with pytest.raises(DataError, match=f"{file.split('.')[0] if sealed else 'no checksum'}.*it is built again"):
         Corpus(folder, FIELDS)
     assert Corpus.build(pairs, FIELDS, tmp_path / "cache").sums() == before
@@ -263,7 +263,7 @@ def test_kinds_of_fields(tmp_path: Path) -> None:
     )
     assert corpus[0]["tags"].tolist() == [0, 1]
     (tmp_path / "labelled").write_text("pos a b\nneg c\n")
-    labelled = Labelled(tmp_path / "labelled")
+    labelled = LabelledLines(tmp_path / "labelled")
     corpus = Corpus.build(
         labelled, {"text": TokensField(WORDS), "label": LabelField(Labels(("neg", "pos")))}, tmp_path / "cache"
     )
@@ -273,9 +273,11 @@ def test_kinds_of_fields(tmp_path: Path) -> None:
 def test_a_label_or_a_field_that_is_not_there_is_named_by_line(tmp_path: Path) -> None:
     (tmp_path / "labelled").write_text("pos a b\nbad c\n")
     with pytest.raises(DataError, match="labelled:2: the label 'bad' does not occur in the training data"):
-        Corpus.build(Labelled(tmp_path / "labelled"), {"label": LabelField(Labels(("neg", "pos")))}, tmp_path / "cache")
+        Corpus.build(
+            LabelledLines(tmp_path / "labelled"), {"label": LabelField(Labels(("neg", "pos")))}, tmp_path / "cache"
+        )
     with pytest.raises(DataError, match="labelled:1: there is no field 'source', only text, label"):
-        Corpus.build(Labelled(tmp_path / "labelled"), {"source": TokensField(WORDS)}, tmp_path / "cache")
+        Corpus.build(LabelledLines(tmp_path / "labelled"), {"source": TokensField(WORDS)}, tmp_path / "cache")
     with pytest.raises(DataError, match="there is no such file"):
         Corpus.build(Jsonl(tmp_path / "none.jsonl"), FIELDS, tmp_path / "cache")
     with pytest.raises(DataError, match="is not a corpus"):
@@ -286,7 +288,7 @@ def test_checksums_are_those_of_the_files_of_earlier_formats(tmp_path: Path) -> 
     """Checkpoints of before hold the CRC-32 of `<field>.ids` and `<field>.offsets`, of labels too."""
     (tmp_path / "labelled").write_text("pos a b\nneg c\n")
     fields = {"text": TokensField(WORDS), "label": LabelField(Labels(("neg", "pos")))}
-    corpus = Corpus.build(Labelled(tmp_path / "labelled"), fields, tmp_path / "cache")
+    corpus = Corpus.build(LabelledLines(tmp_path / "labelled"), fields, tmp_path / "cache")
     ids = [WORDS.encode(letter)[0] for letter in "abc"]
     content = {
         "text.ids": np.array(ids, np.int32),

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data import DataError
-from regard.data.batching.masking import Masking
+from regard.data.batching.masking import TokenMasking
 from regard.specials import IGNORE, MASK, MASKED
 
 SIZE = 1009
@@ -16,12 +16,12 @@ WORDS = np.random.default_rng(0).integers(len(MASKED), SIZE, (400, 100))
 NUMBERS = np.arange(len(WORDS))
 
 
-def hidden(masking: Masking, *seeds: int) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+def hidden(masking: TokenMasking, *seeds: int) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
     return masking(WORDS, NUMBERS, size=SIZE, seeds=seeds)
 
 
 def test_the_shares_are_those_of_the_paper() -> None:
-    given, wanted = hidden(Masking(), 1, 0)
+    given, wanted = hidden(TokenMasking(), 1, 0)
     chosen = wanted != IGNORE
     assert (chosen.sum(1) == 15).all()
     assert (wanted[chosen] == WORDS[chosen]).all()
@@ -38,15 +38,15 @@ def test_the_shares_are_those_of_the_paper() -> None:
 
 
 def test_other_epochs_and_seeds_have_other_masks() -> None:
-    masks = [hidden(Masking(), seed, epoch)[1] != IGNORE for seed, epoch in ((1, 0), (1, 1), (2, 0))]
+    masks = [hidden(TokenMasking(), seed, epoch)[1] != IGNORE for seed, epoch in ((1, 0), (1, 1), (2, 0))]
     for one, other in ((0, 1), (0, 2), (1, 2)):
         assert (masks[one] & masks[other]).mean() == pytest.approx(0.15**2, abs=0.005)
 
 
 def test_a_mask_does_not_depend_on_the_batch() -> None:
-    whole = Masking()(WORDS, NUMBERS, size=SIZE, seeds=(1, 2))
+    whole = TokenMasking()(WORDS, NUMBERS, size=SIZE, seeds=(1, 2))
     padded = np.pad(WORDS[7:9], ((0, 0), (0, 5)))
-    part = Masking()(padded, NUMBERS[7:9], size=SIZE, seeds=(1, 2))
+    part = TokenMasking()(padded, NUMBERS[7:9], size=SIZE, seeds=(1, 2))
     for one, other in zip(whole, part, strict=True):
         assert (one[7:9] == other[:, :100]).all()
 
@@ -56,7 +56,7 @@ def test_a_mask_does_not_depend_on_the_batch() -> None:
 def test_special_ids_are_never_chosen_and_one_word_always_is(ids: list[int], share: float, whole: bool) -> None:
     row = np.array([ids])
     begins = np.arange(21) % 2 == 0
-    given, wanted = Masking(share=share, whole_words=whole)(row, np.array([3]), size=21, seeds=(5,), begins=begins)
+    given, wanted = TokenMasking(share=share, whole_words=whole)(row, np.array([3]), size=21, seeds=(5,), begins=begins)
     words = row >= len(MASKED)
     assert (wanted[~words] == IGNORE).all()
     assert (given[~words] == row[~words]).all()
@@ -72,7 +72,7 @@ def test_words_are_hidden_whole() -> None:
     words = [[0, 1, 2], [3, 4, 5], [6], [8], [9]]
     seen = set()
     for number in range(40):
-        _, wanted = Masking(whole_words=True)(rows, np.array([number]), size=15, seeds=(0,), begins=begins)
+        _, wanted = TokenMasking(whole_words=True)(rows, np.array([number]), size=15, seeds=(0,), begins=begins)
         chosen = np.flatnonzero(wanted[0] != IGNORE).tolist()
         assert chosen in words or sorted(chosen) in [[*one, *other] for one in words for other in words if one < other]
         seen.add(tuple(chosen))
@@ -81,8 +81,8 @@ def test_words_are_hidden_whole() -> None:
 
 def test_nothing_to_hide_is_one_sentence() -> None:
     with pytest.raises(DataError, match="a vocabulary of 5 ids has no words"):
-        Masking()(WORDS, NUMBERS, size=5, seeds=(0,))
+        TokenMasking()(WORDS, NUMBERS, size=5, seeds=(0,))
     with pytest.raises(DataError, match="at most 1 together"):
-        Masking(masked=0.8, random=0.3)
+        TokenMasking(masked=0.8, random=0.3)
     with pytest.raises(DataError, match="needs to know where words begin"):
-        Masking(whole_words=True)(WORDS, NUMBERS, size=SIZE, seeds=(0,))
+        TokenMasking(whole_words=True)(WORDS, NUMBERS, size=SIZE, seeds=(0,))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data import Batches, Corpus, DataError, Mixture, Table, Tokenizer, TokensField
-from regard.data.batching.mixture import repeated
+from regard.data.batching.mixture import repeat_rows
 from regard.systems.translation.digits import Digits
 
 COLUMNS = {"source": 0, "target": 1}
@@ -49,10 +49,10 @@ def test_weights_of_one_change_nothing_and_no_example_that_is_too_long_comes_bac
 @given(st.lists(st.floats(0.01, 20), min_size=1, max_size=30), st.integers(0, 2**32 - 1), st.integers(0, 1000))
 def test_an_example_comes_as_often_as_its_weight_or_once_more(weights: list[float], seed: int, number: int) -> None:
     rows = np.arange(len(weights))
-    found = repeated(rows, np.array(weights), seed, number)
+    found = repeat_rows(rows, np.array(weights), seed, number)
     counts = Counter(found.tolist())
     assert all(int(weight) <= counts[row] <= int(weight) + 1 for row, weight in enumerate(weights))
-    assert np.array_equal(found, repeated(rows, np.array(weights), seed, number))
+    assert np.array_equal(found, repeat_rows(rows, np.array(weights), seed, number))
 
 
 def test_a_corpus_knows_how_many_rows_each_part_has(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from regard.data import Tokenizer
 from regard.data.batching.batch import Collator
 from regard.data.batching.corpus import Corpus
-from regard.data.fields.copies import COPIES, Copied, CopiesField, CopyVocabulary, WithCopies
+from regard.data.fields.copies import COPIES, CopiesField, CopySource, CopyVocabulary, WithCopies
 from regard.data.fields.tokens import TokensField
 from regard.data.problems import DataError
 from regard.systems.translation.digits import Digits
@@ -37,7 +37,7 @@ def test_unknown_words_extend_the_vocabulary_by_their_first_position() -> None:
 
 def test_values_of_a_record_stand_one_after_another() -> None:
     assert BOTH.source_of(["Bo Cy", "the", "Cy"]).ids == [V, V + 1, *ids("the"), V + 1]
-    assert BOTH.source_of([]) == Copied([], [])
+    assert BOTH.source_of([]) == CopySource([], [])
 
 
 def test_a_joint_tokenizer_of_pieces_copies_its_pieces() -> None:

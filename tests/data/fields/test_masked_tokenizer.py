@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from regard.data import EOS, UNK, DataError, Tokenizer
-from regard.data.fields.tokenizer import Kind
+from regard.data.fields.tokenizer import TokenizerKind
 from regard.specials import MASK, MASKED
 
 TEXTS = ["the cat isn't playing", "He plays , the dog played <mask>", "Ça va"] * 9
-KINDS: tuple[Kind, ...] = ("characters", "words", "bpe", "unigram", "wordpiece")
+KINDS: tuple[TokenizerKind, ...] = ("characters", "words", "bpe", "unigram", "wordpiece")
 SIZES = {"bpe": 300, "unigram": 40, "wordpiece": 70}
 
 
-def trained(kind: Kind, *, masked: bool = True, lowercase: bool = False) -> Tokenizer:
+def trained(kind: TokenizerKind, *, masked: bool = True, lowercase: bool = False) -> Tokenizer:
     return Tokenizer.train(TEXTS, kind=kind, size=SIZES.get(kind), masked=masked, lowercase=lowercase)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_mask_is_the_fifth_id_and_no_text_becomes_it(kind: Kind) -> None:
+def test_the_mask_is_the_fifth_id_and_no_text_becomes_it(kind: TokenizerKind) -> None:
     tokenizer = trained(kind)
     assert tokenizer.masked
     assert tokenizer.tokens(range(5)) == list(MASKED)
@@ -29,7 +29,7 @@ def test_the_mask_is_the_fifth_id_and_no_text_becomes_it(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_tab_stands_between_two_texts(kind: Kind) -> None:
+def test_a_tab_stands_between_two_texts(kind: TokenizerKind) -> None:
     tokenizer = trained(kind)
     assert tokenizer.encode("the cat\tthe dog") == [*tokenizer.encode("the cat"), EOS, *tokenizer.encode("the dog")]
     both = tokenizer.encode_all(["the cat", "the\tdog"])

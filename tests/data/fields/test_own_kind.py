@@ -13,12 +13,12 @@ import pytest
 import torch
 
 from regard.data import Collator, Corpus, Field, LabelField, Labels, StoryField, TagsField, Tokenizer, TokensField
-from regard.data.fields import encoder
-from regard.data.fields.column import Column, Encoded, Ints, Part, flat
-from regard.data.fields.encoder import Encoder, encoder_kinds
-from regard.data.fields.padding import Padded, Padding
+from regard.data.fields import field_encoder
+from regard.data.fields.column import Column, EncodedRows, Ints, Part, concatenate_rows
+from regard.data.fields.field_encoder import FieldEncoder, encoder_kinds
+from regard.data.fields.padding import PaddedArray, PaddingRule
 from regard.specials import EOS, IGNORE
-from regard.train.cuda_graphs import blank, recorded_sizes, write
+from regard.train.cuda_graphs import padding_batch, recorded_sizes, write
 from tests.data.fields.test_vectors import Given
 
 
@@ -27,7 +27,7 @@ def clock() -> Iterator[type[Field[Any]]]:
     """A kind of times of day, "17:05", whose encoder is the earliest hour."""
 
     @dataclass(frozen=True)
-    class Earliest(Encoder):
+    class Earliest(FieldEncoder):
         FILE: ClassVar[str] = "clock"
         hour: int
 
@@ -55,16 +55,18 @@ def clock() -> Iterator[type[Field[Any]]]:
         def learn(self, values: Iterable[Any]) -> Earliest:
             return Earliest(min(int(value.split(":")[0]) for value in values))
 
-        def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+        def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
             pairs = [[int(one) for one in value.split(":")] for value in values]
-            return {"minutes": flat([(hour - self.learned.hour, minute) for hour, minute in pairs], "int16")}
+            return {
+                "minutes": concatenate_rows([(hour - self.learned.hour, minute) for hour, minute in pairs], "int16")
+            }
 
-        def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+        def collate(self, name: str, column: Column, examples: Ints) -> dict[str, PaddedArray]:
             times = column.values["minutes"].reshape(-1, 2)[examples].astype(np.int64)
-            return {name: Padded(times, Padding(-1, (0, None)))}
+            return {name: PaddedArray(times, PaddingRule(-1, (0, None)))}
 
     yield ClockField
-    del encoder._BY_FILE["clock"]
+    del field_encoder._BY_FILE["clock"]
 
 
 def test_a_kind_of_ones_own_goes_from_examples_to_batches(clock: type[Field[Any]], tmp_path: Path) -> None:
@@ -76,7 +78,7 @@ def test_a_kind_of_ones_own_goes_from_examples_to_batches(clock: type[Field[Any]
     batch = Collator(corpus)([2, 0, 0, 1, 2])
     assert batch["time"].tolist() == [[14, 59], [8, 5], [8, 5], [0, 30], [14, 59]]
     assert batch.tokens == 5
-    place = blank(batch, recorded_sizes(batch), torch.device("cpu"))
+    place = padding_batch(batch, recorded_sizes(batch), torch.device("cpu"))
     write(batch, place)
     assert place["time"].tolist() == [*batch["time"].tolist(), [-1, -1], [-1, -1], [-1, -1]]
     field.learned.save(tmp_path / "clock.time.json")

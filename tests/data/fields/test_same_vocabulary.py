@@ -11,7 +11,7 @@ import pytest
 from tokenizers import normalizers
 
 from regard.data import Tokenizer
-from regard.data.fields.tokenizer_training import repeated, word_counts, wordpieces
+from regard.data.fields.tokenizer_training import repeat_words, word_counts, wordpieces
 
 PROGRAM = """
 import hashlib, random
@@ -53,7 +53,7 @@ def test_words_between_spaces_are_those_of_the_whole_text(text: str) -> None:
 
 def test_words_are_handed_over_as_often_as_they_occur() -> None:
     counts = {"a": 2001, "b": 1}
-    assert Counter(" ".join(repeated(counts)).split()) == counts
+    assert Counter(" ".join(repeat_words(counts)).split()) == counts
 
 
 def test_frequent_pieces_are_learned() -> None:

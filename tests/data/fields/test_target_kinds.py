@@ -14,7 +14,7 @@ from regard.data import (
     Corpus,
     DataError,
     Jsonl,
-    Labelled,
+    LabelledLines,
     Labels,
     LabelSets,
     Numbers,
@@ -22,7 +22,7 @@ from regard.data import (
     Tokenizer,
     TokensField,
 )
-from regard.data.example import Reader
+from regard.data.example import DataReader
 from regard.data.fields.target_kinds import OneLabel, OneNumber, SeveralLabels
 from regard.specials import IGNORE
 
@@ -35,7 +35,7 @@ def written(folder: Path, name: str, content: str) -> Path:
     return path
 
 
-def labels(reader: Reader) -> list[object]:
+def labels(reader: DataReader) -> list[object]:
     return [example.fields["label"] for example in reader]
 
 
@@ -46,7 +46,7 @@ def test_several_labels_are_read_from_every_format(tmp_path: Path) -> None:
     table = written(tmp_path, "a.csv", "text,label\na gem,b; a  b;b;\na bore,b\na text,\n")
     assert labels(Table(table, FIELDS, header=True, target_kind=several)) == wanted
     lined = written(tmp_path, "a.txt", "a b;b\ta gem\nb\ta bore\n\ta text\n")
-    assert labels(Labelled(lined, separator="\t", target_kind=several)) == wanted
+    assert labels(LabelledLines(lined, separator="\t", target_kind=several)) == wanted
     listed = [(rows[1], ["b", "a b", "b"]), (rows[2], "b"), (rows[3], [])]
     lines = "\n".join(json.dumps({"text": text, "label": label}) for text, label in listed)
     assert labels(Jsonl(written(tmp_path, "a.jsonl", lines), FIELDS, target_kind=several)) == wanted

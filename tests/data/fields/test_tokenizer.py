@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data import BOS, EOS, PAD, SPECIALS, UNK, DataError, Labels, Tokenizer
-from regard.data.fields.tokenizer import Kind
+from regard.data.fields.tokenizer import TokenizerKind
 
 TEXTS = [
     "the house is small",
@@ -20,7 +20,7 @@ TEXTS = [
     "日本 語 , is it ?",
     "it is <unk> </s> there",
 ]
-KINDS: tuple[Kind, ...] = ("characters", "words", "bpe", "unigram")
+KINDS: tuple[TokenizerKind, ...] = ("characters", "words", "bpe", "unigram")
 SIZES = {"bpe": 300, "unigram": 60}
 TRAINED = {kind: Tokenizer.train(TEXTS * 5, kind=kind, size=SIZES.get(kind)) for kind in KINDS if kind != "words"}
 TRAINED["words"] = Tokenizer.train(TEXTS * 5, kind="words", split="whitespace")
@@ -52,7 +52,7 @@ def test_words_and_unigrams_are_lossless_up_to_white_space(words: list[str]) -> 
 
 @settings(deadline=None)
 @given(st.sampled_from(KINDS), st.lists(st.one_of(anything, st.sampled_from(SPECIALS))))
-def test_no_text_becomes_padding_a_beginning_or_an_end(kind: Kind, parts: list[str]) -> None:
+def test_no_text_becomes_padding_a_beginning_or_an_end(kind: TokenizerKind, parts: list[str]) -> None:
     ids = TRAINED[kind].encode(" ".join(parts))
     assert not {PAD, BOS, EOS} & set(ids)
     assert all(0 <= index < TRAINED[kind].size for index in ids)
@@ -63,7 +63,7 @@ WORDS = ["the", "house,", "is", "Häuschen", "日本", "<unk>"]
 
 @settings(deadline=None)
 @given(st.sampled_from(KINDS), st.lists(st.sampled_from(WORDS), min_size=1))
-def test_words_of_counts_the_words(kind: Kind, words: list[str]) -> None:
+def test_words_of_counts_the_words(kind: TokenizerKind, words: list[str]) -> None:
     tokenizer = TRAINED[kind]
     if kind != "words":
         words = [word for word in words if word != "<unk>"] or ["it"]
@@ -74,7 +74,7 @@ def test_words_of_counts_the_words(kind: Kind, words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_special_ids_come_first_and_are_left_out_of_text(kind: Kind) -> None:
+def test_special_ids_come_first_and_are_left_out_of_text(kind: TokenizerKind) -> None:
     tokenizer = TRAINED[kind]
     ids = tokenizer.encode("the house")
     assert tokenizer.decode([BOS, *ids, PAD, EOS, *ids]) == "the house"
@@ -85,7 +85,7 @@ def test_special_ids_come_first_and_are_left_out_of_text(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_saved_and_loaded_it_is_the_same(kind: Kind, tmp_path: Path) -> None:
+def test_saved_and_loaded_it_is_the_same(kind: TokenizerKind, tmp_path: Path) -> None:
     tokenizer = TRAINED[kind]
     tokenizer.save(tmp_path / "tokenizer.json")
     again = Tokenizer.load(tmp_path / "tokenizer.json")
@@ -144,7 +144,7 @@ def test_wrong_arguments_are_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_empty_vocabulary_is_an_error(kind: Kind) -> None:
+def test_an_empty_vocabulary_is_an_error(kind: TokenizerKind) -> None:
     with pytest.raises(DataError, match="the vocabulary is empty: 0 texts"):
         Tokenizer.train([], kind=kind)
     with pytest.raises(DataError, match="gave no words at min_frequency 9"):
@@ -168,7 +168,7 @@ def test_labels(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["characters", "words", "bpe", "unigram", "wordpiece"])
 @pytest.mark.parametrize("problem", [DataError("a.tsv:2: byte 0xe9 is not utf-8"), KeyError("qas")])
-def test_what_is_wrong_with_the_texts_is_said_as_it_is(kind: Kind, problem: Exception) -> None:
+def test_what_is_wrong_with_the_texts_is_said_as_it_is(kind: TokenizerKind, problem: Exception) -> None:
     def texts() -> Iterator[str]:
         yield "the house"
         raise problem

@@ -13,7 +13,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data import Batches, Collator, Corpus, DataError, Example, Skipped, Tokenizer, TokensField, VectorsField
+from regard.data import (
+    Batches,
+    Collator,
+    Corpus,
+    DataError,
+    Example,
+    SkippedLines,
+    Tokenizer,
+    TokensField,
+    VectorsField,
+)
 from regard.data.fields.vector_shape import VectorShape
 from regard.train.cuda_graphs import recorded_sizes
 
@@ -30,8 +40,8 @@ class Given:
     files: tuple[Path, ...] = ()
 
     @property
-    def skipped(self) -> Skipped:
-        return Skipped()
+    def skipped(self) -> SkippedLines:
+        return SkippedLines()
 
     def settings(self) -> str:
         return self.name

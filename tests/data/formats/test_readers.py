@@ -15,22 +15,22 @@ from regard.data import (
     Cmudict,
     Columns,
     DataError,
+    DataReader,
+    HashSplit,
     Hub,
     Jsonl,
-    Labelled,
+    LabelledLines,
+    OrderedSlice,
     Pairs,
-    Reader,
-    Slice,
-    Spans,
-    Split,
+    SpanTable,
     Squad,
     Stories,
     Table,
     Text,
 )
-from regard.data.example import Bad, Example
+from regard.data.example import BadLine, Example
 from regard.data.fields.target_kinds import ONE_LABEL
-from regard.recipes.data_section import Reading
+from regard.recipes.data_section import FieldLayout
 from regard.recipes.data_sections import TableData
 
 
@@ -40,11 +40,11 @@ def put(path: Path, text: str, encoding: str = "utf-8") -> Path:
     return path
 
 
-def fields(reader: Reader) -> list[dict[str, str | list[str]]]:
+def fields(reader: DataReader) -> list[dict[str, str | list[str]]]:
     return [example.fields for example in reader]
 
 
-def refused(reader: Reader) -> str:
+def refused(reader: DataReader) -> str:
     with pytest.raises(DataError) as caught:
         list(reader)
     return str(caught.value)
@@ -73,16 +73,16 @@ def test_bad_lines_are_refused_by_name_or_skipped_and_counted(tmp_path: Path) ->
 
 def test_a_wrong_encoding_is_one_sentence_and_a_right_one_helps(tmp_path: Path) -> None:
     path = put(tmp_path / "a", "1 naïve\n0 café\n", "latin-1")
-    assert refused(Labelled(path)) == (
+    assert refused(LabelledLines(path)) == (
         f"{path}:1: byte 0xef at column 5 is not utf-8 (data.encoding=cp1252 reads 'naïve', "
         "data.encoding=cp1250 reads 'naďve'); mend the line or set bad_lines to skip"
     )
-    assert fields(Labelled(path, encoding="latin-1"))[1] == {"text": "café", "label": "0"}
+    assert fields(LabelledLines(path, encoding="latin-1"))[1] == {"text": "café", "label": "0"}
 
 
 def test_files_without_examples_are_refused(tmp_path: Path) -> None:
     empty = put(tmp_path / "empty", "")
-    for reader in (Pairs(empty, empty), Table(empty), Jsonl(empty), Text(empty), Labelled(empty), Columns(empty)):
+    for reader in (Pairs(empty, empty), Table(empty), Jsonl(empty), Text(empty), LabelledLines(empty), Columns(empty)):
         assert "the file has no examples" in refused(reader)
     assert "every line is bad (1 line skipped" in refused(Jsonl(put(tmp_path / "bad", "{\n"), bad_lines="skip"))
     assert "bad_lines is 'ignore'" in refused(Text(empty, bad_lines="ignore"))  # type: ignore[arg-type]
@@ -160,19 +160,19 @@ def test_text_with_line_ends_is_the_file(tmp_path: Path) -> None:
 
 
 def test_labels_last_apart_and_by_file(tmp_path: Path) -> None:
-    assert fields(Labelled(put(tmp_path / "a", "so good\tpos\n"), "last", separator="\t")) == [
+    assert fields(LabelledLines(put(tmp_path / "a", "so good\tpos\n"), "last", separator="\t")) == [
         {"text": "so good", "label": "pos"}
     ]
-    apart = Labelled(put(tmp_path / "b", "so good\n"), labels=put(tmp_path / "c", "pos\n"))
+    apart = LabelledLines(put(tmp_path / "b", "so good\n"), labels=put(tmp_path / "c", "pos\n"))
     assert fields(apart) == [{"text": "so good", "label": "pos"}]
     assert len(apart.files) == 2
     folder = tmp_path / "names"
     folder.mkdir()
     put(folder / "Greek.txt", "Adamou\n"), put(folder / "Dutch.txt.gz", "Aart\n")
-    assert sorted(str(example["label"]) for example in fields(Labelled(folder, "file"))) == ["Dutch", "Greek"]
-    assert "a label or a text, not both" in refused(Labelled(put(tmp_path / "d", "1 fine\npos\n")))
+    assert sorted(str(example["label"]) for example in fields(LabelledLines(folder, "file"))) == ["Dutch", "Greek"]
+    assert "a label or a text, not both" in refused(LabelledLines(put(tmp_path / "d", "1 fine\npos\n")))
     with pytest.raises(DataError, match="label is 'middle'"):
-        Labelled(folder, "middle")  # type: ignore[arg-type]
+        LabelledLines(folder, "middle")  # type: ignore[arg-type]
 
 
 def test_a_folder_a_label_and_a_file_a_text(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_folder_a_label_and_a_file_a_text(tmp_path: Path) -> None:
     for name, text in {"pos/2": "a gem\n", "pos/1": "so\r\n\ngood\n", "very bad/1": "far too\nlong"}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         put(tmp_path / f"{name}.txt", text)
-    folder = Labelled(tmp_path, "file")
+    folder = LabelledLines(tmp_path, "file")
     assert fields(folder) == [
         {"text": "so good", "label": "pos"},
         {"text": "a gem", "label": "pos"},
@@ -191,16 +191,16 @@ def test_a_folder_a_label_and_a_file_a_text(tmp_path: Path) -> None:
     assert refused(folder) == f"{tmp_path}/pos/3.txt: it is blank; mend the line or set bad_lines to skip"
     put(tmp_path / "pos/3.txt", "caf\xe9", "latin-1")
     assert f"{tmp_path}/pos/3.txt:1: byte 0xe9" in refused(folder)
-    assert len(fields(Labelled(tmp_path, "file", bad_lines="skip"))) == 3
+    assert len(fields(LabelledLines(tmp_path, "file", bad_lines="skip"))) == 3
 
 
 def test_moving_a_text_to_another_folder_changes_the_settings(tmp_path: Path) -> None:
     for name in ("neg", "pos"):
         (tmp_path / name).mkdir()
         put(tmp_path / name / "1.txt", "so good\n")
-    before = Labelled(tmp_path, "file").settings()
+    before = LabelledLines(tmp_path, "file").settings()
     (tmp_path / "pos/1.txt").rename(tmp_path / "neg/2.txt")
-    assert Labelled(tmp_path, "file").settings() != before
+    assert LabelledLines(tmp_path, "file").settings() != before
 
 
 def test_white_space_around_a_label_is_none_of_it(tmp_path: Path) -> None:
@@ -210,9 +210,9 @@ def test_white_space_around_a_label_is_none_of_it(tmp_path: Path) -> None:
 
 def test_renaming_a_file_whose_name_is_its_label_changes_the_settings(tmp_path: Path) -> None:
     put(tmp_path / "Greek.txt", "Adamou\n")
-    before = Labelled(tmp_path, "file").settings()
+    before = LabelledLines(tmp_path, "file").settings()
     (tmp_path / "Greek.txt").rename(tmp_path / "Dutch.txt")
-    assert Labelled(tmp_path, "file").settings() != before
+    assert LabelledLines(tmp_path, "file").settings() != before
 
 
 def test_columns(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_folds_test_each_example_once(tmp_path: Path) -> None:
         parts = [
             {
                 str(one.fields["source"])
-                for one in Split(Table(path), part, by="source", valid=0.1, test=0.2, fold=fold)  # type: ignore[arg-type]
+                for one in HashSplit(Table(path), part, by="source", valid=0.1, test=0.2, fold=fold)  # type: ignore[arg-type]
             }
             for part in ("train", "valid", "test")
         ]
@@ -275,7 +275,7 @@ def test_folds_test_each_example_once(tmp_path: Path) -> None:
     assert sorted(tested, key=int) == [str(number) for number in range(200)]
     given = {"format": "table", "train": "all.tsv", "root": str(tmp_path)}
     section = TableData.model_validate({**given, "split": {"valid": 0.1, "test": 0.2, "fold": 4}})
-    found = section.examples("test", Reading("source", "target", "", "source", ONE_LABEL))
+    found = section.examples("test", FieldLayout("source", "target", "", "source", ONE_LABEL))
     assert found is not None
     assert {str(one.fields["source"]) for one in found} == parts[2]
     for split in ({"test": 0.2, "fold": 5}, {"fold": 1}, {"test": 0.2, "fold": 1, "by": "order"}):
@@ -286,31 +286,32 @@ def test_folds_test_each_example_once(tmp_path: Path) -> None:
 def test_a_split_keeps_equal_sources_together(tmp_path: Path) -> None:
     path = put(tmp_path / "a.tsv", "".join(f"sentence {i // 3}\tSatz {i}\n" for i in range(600)))
     parts = {
-        part: list(Split(Table(path), part, by="source", valid=0.2, test=0.2)) for part in ("train", "valid", "test")
+        part: list(HashSplit(Table(path), part, by="source", valid=0.2, test=0.2))
+        for part in ("train", "valid", "test")
     }
     sources = [{str(example.fields["source"]) for example in part} for part in parts.values()]
     assert sum(map(len, parts.values())) == 600
     assert len(set().union(*sources)) == sum(map(len, sources))
     assert all(len(part) > 60 for part in parts.values())
     with pytest.raises(DataError, match="leave nothing to train on"):
-        Split(Table(path), "train", by="source", valid=0.5, test=0.5)
+        HashSplit(Table(path), "train", by="source", valid=0.5, test=0.5)
     with pytest.raises(DataError, match="no field 'words' to split by"):
-        list(Split(Table(path), "train", by="words"))
+        list(HashSplit(Table(path), "train", by="words"))
 
 
 def test_slices_partition(tmp_path: Path) -> None:
     text = Text(put(tmp_path / "a", "".join(f"{i}\n" for i in range(7))))
-    front, back = ([str(e.fields["text"]) for e in Slice(text, *ends)] for ends in ((0, 0.6), (0.6, 1)))
+    front, back = ([str(e.fields["text"]) for e in OrderedSlice(text, *ends)] for ends in ((0, 0.6), (0.6, 1)))
     assert front + back == list("0123456")
     assert len(front) == 4
     with pytest.raises(DataError, match="0 <= begin < end <= 1"):
-        Slice(text, 0.5, 0.5)
+        OrderedSlice(text, 0.5, 0.5)
 
 
 def test_questions_need_no_answers_and_may_be_blank(tmp_path: Path) -> None:
     """What a model is asked: the same files without their last columns, and blank texts among them."""
 
-    def asked(reader: Reader) -> list[dict[str, object]]:
+    def asked(reader: DataReader) -> list[dict[str, object]]:
         return [dict(item.fields) if isinstance(item, Example) else {"bad": item.where} for item in reader.items()]
 
     def file(name: str, text: str) -> Path:
@@ -327,7 +328,10 @@ def test_questions_need_no_answers_and_may_be_blank(tmp_path: Path) -> None:
         {"text": "b"}, {"text": " "}, {"bad": f"{jsonl}:3"},
     ]  # fmt: skip
     spans = file("b.tsv", "who?\tAda left.\nwho?\n")
-    assert asked(Spans(spans, questions=True)) == [{"question": "who?", "context": "Ada left."}, {"bad": f"{spans}:2"}]
+    assert asked(SpanTable(spans, questions=True)) == [
+        {"question": "who?", "context": "Ada left."},
+        {"bad": f"{spans}:2"},
+    ]
     content = {"data": [{"paragraphs": [{"context": "Ada left.", "qas": [{"id": "7", "question": "who?"}]}]}]}
     squad = file("c.json", json.dumps(content))
     assert asked(Squad(squad, questions=True)) == [{"question": "who?", "context": "Ada left."}]
@@ -338,4 +342,4 @@ def test_questions_need_no_answers_and_may_be_blank(tmp_path: Path) -> None:
 
 def test_the_line_of_an_example_is_a_number() -> None:
     assert Example({}, "a:b.csv:12").line == 12
-    assert Bad("dev.json: question 7", "why").line is None
+    assert BadLine("dev.json: question 7", "why").line is None

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from regard.data.draws import uniform_draws
 from regard.data.pictures.parallel import map_in_order
+from regard.data.random_draws import uniform_draws
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from regard.data import Batch, Sentences, Tokenizer
 from regard.decode.search import Search
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.specials import UNK
 from regard.systems.answering.task import Answering
 from tests.mechanism import assert_close
@@ -30,9 +30,9 @@ class Says(nn.Module):
         self.logits = nn.Parameter(logits)
         self.read: list[tuple[Tensor, Tensor, Tensor]] = []
 
-    def forward(self, story: Tensor, question: Tensor, sentences: Tensor) -> Predicted:
+    def forward(self, story: Tensor, question: Tensor, sentences: Tensor) -> ModelOutput:
         self.read.append((story, question, sentences))
-        return Predicted(self.logits.expand(len(story), -1))
+        return ModelOutput(self.logits.expand(len(story), -1))
 
 
 def answering(smoothing: float = 0.0) -> Answering:

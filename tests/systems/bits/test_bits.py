@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.batching.feed import Place
+from regard.data.batching.feed import BatchPosition
 from regard.decode.search import Search
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.systems.bits.episodes import Copy, Drawn, Ngrams
 from regard.systems.bits.feed import DrawnFeed
 from regard.systems.bits.ntm import NTM
@@ -31,10 +31,10 @@ class Knowing(nn.Module):
         super().__init__()
         self.doubt = nn.Parameter(torch.tensor(doubt))
 
-    def forward(self, inputs: Tensor) -> Predicted:
+    def forward(self, inputs: Tensor) -> ModelOutput:
         length = inputs.shape[1] // 2
         bits = F.pad(inputs[:, :length, :-1], (0, 0, length + 1, 0))
-        return Predicted((2 * bits - 1) * ((1 - self.doubt) / self.doubt).log())
+        return ModelOutput((2 * bits - 1) * ((1 - self.doubt) / self.doubt).log())
 
 
 def test_the_loss_is_that_of_the_bits_that_are_asked_for() -> None:
@@ -58,7 +58,7 @@ def test_the_loss_is_that_of_the_bits_that_are_asked_for() -> None:
 def test_gradients_come_from_nothing_else() -> None:
     batch = COPY.draw(2, 3).batch(first=0).to(torch.get_default_device())
     logits = torch.randn(*batch["targets"].shape, requires_grad=True)
-    model: Any = lambda inputs: Predicted(logits)  # noqa: E731
+    model: Any = lambda inputs: ModelOutput(logits)  # noqa: E731
     Bits(COPY).loss(model, batch).total.backward()
     assert logits.grad is not None
     assert (logits.grad[~batch["asked"]] == 0).all()
@@ -137,11 +137,11 @@ def test_panels_of_a_machine_and_of_an_lstm() -> None:
 def test_the_feed_draws_without_end_and_divides_among_processes() -> None:
     feed = DrawnFeed(Drawn(COPY, "train"), 6)
     places = feed.after(0, 3)
-    assert [next(places) for _ in range(2)] == [Place(0, 3), Place(0, 4)]
-    whole = feed.batch(Place(0, 3))
+    assert [next(places) for _ in range(2)] == [BatchPosition(0, 3), BatchPosition(0, 4)]
+    whole = feed.batch(BatchPosition(0, 3))
     assert whole.indices == tuple(range(18, 24))
-    assert feed.tokens(Place(0, 3)) == whole.tokens
-    parts = [feed.batch(Place(0, 3), rank, 4) for rank in range(4)]
+    assert feed.tokens(BatchPosition(0, 3)) == whole.tokens
+    parts = [feed.batch(BatchPosition(0, 3), rank, 4) for rank in range(4)]
     assert [part.size for part in parts] == [2, 2, 1, 1]
     assert sum(part.tokens for part in parts) == whole.tokens
     assert torch.equal(parts[1]["inputs"], whole["inputs"][1::4])
@@ -152,7 +152,7 @@ def test_a_split_is_gone_through_once() -> None:
     drawn = Drawn(COPY, "valid", size=37)
     feed = DrawnFeed(drawn, 16)
     assert feed.per_epoch == 3
-    found = [feed.batch(Place(0, number)) for number in range(3)]
+    found = [feed.batch(BatchPosition(0, number)) for number in range(3)]
     assert [batch.size for batch in found] == [16, 16, 5]
     texts = [COPY.question(row.numpy()) for batch in found for row in batch["inputs"]]
     assert texts == [example.fields["source"] for example in drawn]  # what is measured is what is asked

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.decode import generate
 from regard.decode.search import Search
-from regard.models.outputs import log_softmax
+from regard.models.model_output import log_softmax
 from regard.specials import BOS
 from regard.systems.captions.captioner import Captioner, Convolutions
 from regard.systems.captions.feature_maps import FeatureMaps

@@ -14,7 +14,7 @@ from PIL import Image
 
 import regard
 from regard.data.batching.augmented import AugmentedFeed
-from regard.data.batching.feed import ExampleFeed, Place
+from regard.data.batching.feed import BatchPosition, ExampleFeed
 from regard.data.problems import DataError
 from regard.recipes.load import load
 from regard.systems.captions.field import PictureKind
@@ -114,7 +114,7 @@ def test_pictures_change_in_training_alone(tmp_path: Path, monkeypatch: pytest.M
     recipe = load("scenes", keys).recipe
     made = prepare(recipe, tmp_path)
     assert isinstance(made.feed, AugmentedFeed)
-    place = Place(0, 0)
+    place = BatchPosition(0, 0)
     plain, changed = (feed.batch(place)["picture"] for feed in (made.feed.unwrapped, made.feed))
     assert changed.shape == plain.shape
     assert not torch.equal(changed, plain)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.data.batching.batch import Batch
 from regard.data.fields.tokenizer import Tokenizer
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.specials import PAD
 from regard.systems.captions.captioner import Captioner
 from regard.systems.captions.field import PictureKind
@@ -82,7 +82,7 @@ def test_the_expected_gradient_of_draws_is_exact(baseline: str) -> None:
             "sample_log_prob": said,
             "sample_entropy": said.new_zeros(1, 1, 1),
         }
-        predicted = Predicted(logits.flip(2), extras=extras)
+        predicted = ModelOutput(logits.flip(2), extras=extras)
         term = learning._draws(model, predicted, torch.tensor([[1]]))
         gradient = torch.autograd.grad(-term, log_alpha)[0]
         mean += log_alpha.softmax(0)[draw].item() * gradient

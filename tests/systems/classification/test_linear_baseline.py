@@ -12,10 +12,10 @@ from torch import Tensor
 from regard.recipes.load import load
 from regard.systems.classification import baseline
 from regard.systems.classification.baseline import (
-    Rows,
+    SparseFeatures,
     baselines,
     columns_of,
-    fitted,
+    fit_linear,
     log_count_ratios,
     logistic,
     pair_features,
@@ -28,11 +28,11 @@ TEXTS = (["not", "a", "gem"], ["a", "gem"], ["a", "bore"], ["not", "a", "bore"])
 LABELS = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]).double()
 
 
-def rows() -> tuple[Rows, int]:
+def rows() -> tuple[SparseFeatures, int]:
     found = [text_features(text) for text in TEXTS]
     columns = columns_of(found)
     assert list(columns) == ["a", "a bore", "a gem", "bore", "gem", "not", "not a"]
-    return Rows.of(found, columns), len(columns)
+    return SparseFeatures.of(found, columns), len(columns)
 
 
 def test_products_are_those_of_a_matrix() -> None:
@@ -40,7 +40,7 @@ def test_products_are_those_of_a_matrix() -> None:
     dense = torch.tensor([[1, 0, 1, 0, 1, 1, 1], [1, 0, 1, 0, 1, 0, 0], [1, 1, 0, 1, 0, 0, 0], [1, 1, 0, 1, 0, 1, 1]])
     weights = torch.randn(size, 3).double()
     assert_close(found.times(weights), dense.double() @ weights, tolerance=1e-12)
-    empty = Rows.of([{}, {"gem": 2.0}, {"unknown": 1.0}], {"gem": 0})
+    empty = SparseFeatures.of([{}, {"gem": 2.0}, {"unknown": 1.0}], {"gem": 0})
     assert empty.times(torch.tensor([[3.0]]).double()).tolist() == [[0], [6], [0]]
 
 
@@ -48,7 +48,7 @@ def test_products_are_those_of_a_matrix() -> None:
 def test_weights_are_the_optimum(loss: Any) -> None:
     found, size = rows()
     scale = torch.rand(size, 2).double() + 0.5
-    scaled, biases = fitted(found, LABELS, loss, 3.0, scale=scale)
+    scaled, biases = fit_linear(found, LABELS, loss, 3.0, scale=scale)
     weights, biases = (scaled / scale).requires_grad_(), biases.requires_grad_()
     (0.5 * weights.square().sum() + 3.0 * loss(found.times(weights * scale) + biases, LABELS)).backward()
     assert weights.grad is not None

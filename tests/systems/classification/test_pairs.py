@@ -15,10 +15,10 @@ from regard.decode.search import Search
 from regard.explain.capture import capture
 from regard.models import build
 from regard.systems.classification.claims import Claims
-from regard.systems.classification.comparison import compared
+from regard.systems.classification.comparison import compare_vectors
 from regard.systems.classification.decomposable import NearDot
 from regard.systems.classification.pair_field import PairField, exact_matches
-from regard.systems.classification.split_pair import Parted
+from regard.systems.classification.split_pair import SplitPair
 from regard.systems.classification.task import Classification
 from tests.mechanism import assert_close
 
@@ -59,7 +59,7 @@ def test_decomposable_attention_equals_its_equations(comparison: Any, mapped: bo
     for row, texts in enumerate(PARTS):
         a, b = (made.encoder(torch.tensor([one])).states[0] for one in texts)
         (beta, there), (alpha, back) = attended(a, b, made.attend_map), attended(b, a, made.attend_map)
-        sums = [made.compare_map(compared(*both, comparison)).sum(0) for both in ((a, beta), (b, alpha))]
+        sums = [made.compare_map(compare_vectors(*both, comparison)).sum(0) for both in ((a, beta), (b, alpha))]
         logits = made.output_map(made.aggregate_map(torch.cat(sums)))
         assert_close(predicted.logits[row], logits, tolerance=1e-12)
         weights, begin = predicted.attended.weights()[row], len(a) + 1
@@ -76,7 +76,7 @@ def test_esim_equals_its_equations(comparison: Any) -> None:
         a, b = (made.encoder(torch.tensor([one])).states[0] for one in texts)
         features = []
         for mine, context in ((a, attended(a, b)[0]), (b, attended(b, a)[0])):
-            words = torch.relu(made.compare_map(compared(mine, context, comparison)))
+            words = torch.relu(made.compare_map(compare_vectors(mine, context, comparison)))
             read = made.layers(words.unsqueeze(0))[0][0]
             features += [read.mean(0), read.amax(0)]
         logits = made.output_map(torch.tanh(made.hidden_map(torch.cat(features))))
@@ -85,9 +85,9 @@ def test_esim_equals_its_equations(comparison: Any) -> None:
 
 def test_features_of_two_vectors_by_hand() -> None:
     a, b = torch.tensor([1.0, 5.0]), torch.tensor([3.0, 2.0])
-    assert compared(a, b, "joined").tolist() == [1, 5, 3, 2]
-    assert compared(a, b, "signed").tolist() == [1, 5, 3, 2, -2, 3, 3, 10]
-    assert compared(a, b, "absolute").tolist() == [1, 5, 3, 2, 2, 3, 3, 10]
+    assert compare_vectors(a, b, "joined").tolist() == [1, 5, 3, 2]
+    assert compare_vectors(a, b, "signed").tolist() == [1, 5, 3, 2, -2, 3, 3, 10]
+    assert compare_vectors(a, b, "absolute").tolist() == [1, 5, 3, 2, 2, 3, 3, 10]
 
 
 def test_intra_attention_has_a_bias_for_each_distance() -> None:
@@ -103,7 +103,7 @@ def test_intra_attention_has_a_bias_for_each_distance() -> None:
         for j in range(3):
             energy[i, j] = energy[i, j] + distance[{-2: 0, -1: 1, 0: 2, 1: 3, 2: 4}[i - j]]
     states = torch.cat((a, energy.softmax(1) @ a), dim=1)
-    parts = Parted.of(*pairs()[:2])
+    parts = SplitPair.of(*pairs()[:2])
     encoded = made.encoder(*parts)
     assert_close(made.intra(encoded.states, encoded.mask)[0, :3], states, tolerance=1e-12)
     assert NearDot(2).distance.shape == (7,)

@@ -9,18 +9,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.models import BertEncoder, Encoder, TransformerEncoder, build
-from regard.nn import Blocks
+from regard.models import BertEncoder, RecurrentEncoder, TransformerEncoder, build
+from regard.nn import LayerConfig
 from regard.ops import frobenius_penalty
 from regard.systems.classification.acceptor import Acceptor
-from regard.systems.classification.split_pair import Parted
+from regard.systems.classification.split_pair import SplitPair
 from tests.mechanism import assert_close
 
 SIZE, CLASSES, HOPS, WIDTH = 11, 3, 5, 8
 ENCODERS = {
-    "rnn": lambda: Encoder(SIZE, embedding_dim=6, hidden_dim=WIDTH, bidirectional=True),
-    "transformer": lambda: TransformerEncoder(SIZE, Blocks(dim=WIDTH, num_heads=2, dropout=0.0), num_layers=1),
-    "bert": lambda: BertEncoder(SIZE, Blocks(dim=WIDTH, num_heads=2, dropout=0.0, norm="post"), num_layers=1),
+    "rnn": lambda: RecurrentEncoder(SIZE, embedding_dim=6, hidden_dim=WIDTH, bidirectional=True),
+    "transformer": lambda: TransformerEncoder(SIZE, LayerConfig(dim=WIDTH, num_heads=2, dropout=0.0), num_layers=1),
+    "bert": lambda: BertEncoder(SIZE, LayerConfig(dim=WIDTH, num_heads=2, dropout=0.0, norm="post"), num_layers=1),
 }
 
 
@@ -134,11 +134,11 @@ def test_more_padding_changes_no_pair() -> None:
 
 
 def test_texts_without_lengths_and_texts_of_nothing_are_parted() -> None:
-    whole = Parted.of(torch.tensor([[5, 3, 6], [3, 7, 8], [7, 8, 9]]))
+    whole = SplitPair.of(torch.tensor([[5, 3, 6], [3, 7, 8], [7, 8, 9]]))
     assert whole.ids.tolist() == [[5, 0, 0], [0, 0, 0], [7, 8, 9], [6, 0, 0], [7, 8, 0], [0, 0, 0]]
     assert whole.lengths.tolist() == [1, 0, 3, 1, 2, 0]
-    assert Parted.of(torch.zeros(2, 0).long()).lengths.tolist() == [0, 0, 0, 0]
-    padding = Parted.of(torch.tensor([[5, 0, 0, 3]]), torch.tensor([1]))  # an end behind the text is none
+    assert SplitPair.of(torch.zeros(2, 0).long()).lengths.tolist() == [0, 0, 0, 0]
+    padding = SplitPair.of(torch.tensor([[5, 0, 0, 3]]), torch.tensor([1]))  # an end behind the text is none
     assert padding.lengths.tolist() == [1, 0]
 
 

@@ -22,7 +22,7 @@ from regard.systems.classification.targets.label_set import LabelSetTarget, best
 from regard.systems.classification.targets.number import NumberTarget
 from regard.systems.classification.task import Classification
 from regard.tasks.class_weights import ClassWeights
-from regard.tasks.ensemble import together
+from regard.tasks.ensemble import make_ensemble
 from tests.tasks.test_labelling import Says
 
 NAMES = ("a", "b", "c")
@@ -118,14 +118,16 @@ NUMBER = Classification({"text": WORDS, "label": Numbers(10.0, 2.0)}, target_of=
 
 
 def test_models_answer_together_by_the_mean_of_what_they_say() -> None:
-    both = together([Says(odds(0.9, 0.2, 0.6)[0].tolist()), Says(odds(0.5, 0.4, 0.2)[0].tolist())], mean=SETS.averaged)
+    both = make_ensemble(
+        [Says(odds(0.9, 0.2, 0.6)[0].tolist()), Says(odds(0.5, 0.4, 0.2)[0].tolist())], mean=SETS.averaged
+    )
     ((answer,),) = SETS.predict(both, ["a gem"], Search())
     assert answer.scores == {"a": pytest.approx(0.7), "b": pytest.approx(0.3), "c": pytest.approx(0.4)}
     assert answer.labels == ("a",)
-    far = together([Says([200.0, -200.0, 0.0]), Says([200.0, -200.0, 0.0])], mean=SETS.averaged)
+    far = make_ensemble([Says([200.0, -200.0, 0.0]), Says([200.0, -200.0, 0.0])], mean=SETS.averaged)
     ((sure,),) = SETS.predict(far, ["a gem"], Search())
     assert sure.scores == {"a": 1.0, "b": 0.0, "c": 0.5}
-    ((mean,),) = NUMBER.predict(together([Says([1.0]), Says([-0.5])], mean=NUMBER.averaged), ["a gem"], Search())
+    ((mean,),) = NUMBER.predict(make_ensemble([Says([1.0]), Says([-0.5])], mean=NUMBER.averaged), ["a gem"], Search())
     assert (mean.text, mean.score, mean.log_probs, mean.scores) == ("10.5", 10.5, (), None)
 
 
@@ -140,7 +142,7 @@ def test_one_label_is_as_it_was() -> None:
 
     task = classification()
     each = [log(0.5, 0.25, 0.25), log(0.1, 0.8, 0.1)]
-    both = together([Says(one) for one in each], mean=task.averaged)
+    both = make_ensemble([Says(one) for one in each], mean=task.averaged)
     (answers,) = task.predict(both, ["a gem"], Search(n_best=3))
     assert [(one.text, round(math.exp(one.score), 5)) for one in answers] == [
         ("fair", 0.525),

@@ -12,7 +12,7 @@ import pytest
 
 from regard.data import DataError, Tokenizer
 from regard.data.example import Example
-from regard.data.split import Part
+from regard.data.hash_split import Part
 from regard.systems.cloze.baseline import GUESSES, accuracy
 from regard.systems.cloze.field import ClozeField, WithCloze
 from regard.systems.cloze.question import BLANK, Cloze, cloze_of, parsed_cloze

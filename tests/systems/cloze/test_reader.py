@@ -14,10 +14,10 @@ import regard
 from regard.data import Batch, Tokenizer
 from regard.data.problems import TextError
 from regard.decode.search import Search
-from regard.models import Encoder, build
+from regard.models import RecurrentEncoder, build
 from regard.systems.cloze.cloze_reader import ClozeReader, make_orthogonal
 from regard.systems.cloze.question import BLANK, Cloze
-from regard.systems.cloze.task import ClozeAnswering, dealt
+from regard.systems.cloze.task import ClozeAnswering, shuffle_unknown_slots
 from tests.cli.command import asked, refused
 from tests.mechanism import assert_close
 
@@ -32,7 +32,7 @@ ATTENTIONS = pytest.mark.parametrize("attention", ["sum", "over"])
 def reader(attention: Any = "over", size: int = 17) -> ClozeReader:
     torch.manual_seed(1)
     return ClozeReader(
-        Encoder(size, embedding_dim=3, hidden_dim=10, bidirectional=True, scale=1.0), attention=attention
+        RecurrentEncoder(size, embedding_dim=3, hidden_dim=10, bidirectional=True, scale=1.0), attention=attention
     )
 
 
@@ -110,7 +110,7 @@ def test_slots_are_dealt_to_each_example_alone() -> None:
     passage, question = torch.tensor([[5, 11, 12, 11, 0], [11, 13, 5, 6, 7]]), torch.tensor([[12, 8], [8, 8]])
     seen = set()
     for _ in range(40):
-        told, said = dealt(passage, question, first=10, slots=4)
+        told, said = shuffle_unknown_slots(passage, question, first=10, slots=4)
         assert torch.equal(told < 10, passage < 10)
         assert torch.equal(told[told < 10], passage[passage < 10])
         assert told[0, 1] == told[0, 3] != told[0, 2] == said[0, 0]

@@ -9,7 +9,7 @@ import pytest
 
 from regard.data import DataError
 from regard.systems.cloze.mira import tune_mira
-from regard.systems.cloze.reranker import FEATURES, Reranker
+from regard.systems.cloze.reranker import FEATURES, LanguageModelReranker
 from regard.systems.cloze.word_classes import word_classes
 from regard.systems.cloze.word_ngrams import WordNGrams
 
@@ -79,7 +79,7 @@ def test_mira_finds_the_feature_that_tells() -> None:
 
 
 def test_a_reranker_is_kept_with_its_weights(tmp_path: Path) -> None:
-    made = Reranker.of(TEXT * 3, 5, order=2, classes=3, n_best=2)
+    made = LanguageModelReranker.of(TEXT * 3, 5, order=2, classes=3, n_best=2)
     near = WordNGrams.of([[0, 1], [1, 0]], 3, order=2)
     features = made.features([-0.1, -2.0], [[0, 1], [2, 1]], [[0, 1], [2, 1]], near)
     assert features.shape == (2, len(FEATURES))
@@ -87,11 +87,11 @@ def test_a_reranker_is_kept_with_its_weights(tmp_path: Path) -> None:
     tuned = made.tuned([features], [1])
     assert tuned == made  # weights are no part of what decides numbers
     tuned.save(tmp_path / "reranker.json")
-    loaded = Reranker.load(tmp_path / "reranker.json")
+    loaded = LanguageModelReranker.load(tmp_path / "reranker.json")
     assert loaded == made
     assert loaded.weights == tuned.weights
     assert loaded.scores(features) == pytest.approx(features @ np.array(tuned.weights))
-    assert Reranker.of(TEXT, 5) != made
+    assert LanguageModelReranker.of(TEXT, 5) != made
     (tmp_path / "reranker.json").write_text('{"order": 2}')
     with pytest.raises(DataError, match=r"reranker\.json is not a re-ranker"):
-        Reranker.load(tmp_path / "reranker.json")
+        LanguageModelReranker.load(tmp_path / "reranker.json")

@@ -10,12 +10,12 @@ import pytest
 from PIL import Image
 
 from regard.data import DataError
-from regard.data.example import Bad, Example
+from regard.data.example import BadLine, Example
 from regard.data.pictures.reading import PictureShape
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import load
 from regard.systems.glimpses.canvas import Canvas, Glyph
-from regard.systems.glimpses.drawn_digits import DrawnDigits, drawn
+from regard.systems.glimpses.drawn_digits import DrawnDigits, draw_digit
 from regard.systems.glimpses.mnist import Mnist
 from regard.systems.glimpses.picture_files import PictureFiles
 
@@ -80,7 +80,7 @@ def test_drawn_digits_are_a_function_of_seed_split_and_number() -> None:
 
 def test_a_one_is_a_line_and_a_zero_a_ring() -> None:
     rng = np.random.default_rng(2)
-    ones, zeros = ([drawn(label, rng).pixels for _ in range(11)] for label in "10")
+    ones, zeros = ([draw_digit(label, rng).pixels for _ in range(11)] for label in "10")
     assert np.mean([one.sum() for one in ones]) < 0.7 * np.mean([zero.sum() for zero in zeros])
     assert np.mean([zero[12:16, 12:16].mean() for zero in zeros]) < 30
 
@@ -139,7 +139,7 @@ def test_pictures_in_files_with_their_labels(tmp_path: Path) -> None:
     assert items[0].fields["labels"] == ["light grey"]
     for number, word in ((2, "broken.png"), (3, "none.png"), (4, "one label")):
         bad = items[number - 1]
-        assert isinstance(bad, Bad)
+        assert isinstance(bad, BadLine)
         assert bad.where == f"{table}:{number}"
         assert word in bad.why
     reader = PictureFiles(table, shape, bad_lines="skip")
@@ -150,7 +150,7 @@ def test_pictures_in_files_with_their_labels(tmp_path: Path) -> None:
         list(PictureFiles(table, shape))
     table.write_text("a.jpg\t1 2 3\n")
     assert [one.fields["labels"] for one in PictureFiles(table, shape, 3)] == [["1", "2", "3"]]  # type: ignore[union-attr]
-    assert isinstance(next(iter(PictureFiles(table, shape, 2).items())), Bad)
+    assert isinstance(next(iter(PictureFiles(table, shape, 2).items())), BadLine)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from regard.data.pictures.reading import PictureShape
 from regard.decode.search import Search
 from regard.specials import IGNORE
 from regard.systems.glimpses.glimpse_network import GlimpseNetwork
-from regard.systems.glimpses.task import Asked, Glimpses, PictureBatch
-from regard.systems.glimpses.whole_picture import Convolutional, FullyConnected
+from regard.systems.glimpses.task import GlimpseInput, Glimpses, PictureBatch
+from regard.systems.glimpses.whole_image import Convolutional, FullyConnected
 
 SMALL: dict[str, Any] = {"size": 3, "scales": 2, "glimpses": 5, "glimpse_dim": 7, "hidden_dim": 11}
 OPTIONS: list[dict[str, Any]] = [
@@ -190,7 +190,7 @@ def test_rows_that_fill_a_batch_and_wider_labels_change_nothing(samples: int) ->
 
 def test_the_n_best_sequences_are_those_of_all() -> None:
     scores = torch.tensor([[0.5, 0.3, 0.15, 0.05], [0.1, 0.3, 0.2, 0.4]]).log()
-    best = task(2)._answers(Asked("p", torch.zeros(1, 2, 2, dtype=torch.uint8).numpy()), scores, (), 4)
+    best = task(2)._answers(GlimpseInput("p", torch.zeros(1, 2, 2, dtype=torch.uint8).numpy()), scores, (), 4)
     assert [one.text for one in best] == ["a", "a b", "b", "a c"]
     assert best[0].score == pytest.approx(float(torch.tensor(0.5 * 0.4).log()))
     assert best[3].score == pytest.approx(float(torch.tensor(0.5 * 0.2).log()))

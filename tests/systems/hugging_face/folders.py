@@ -12,7 +12,7 @@ from torch import Tensor
 
 import regard
 from regard.data.batching.batch import padded
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 
 PIECES = [
     "[PAD]",
@@ -80,7 +80,7 @@ def save(folder: Path, tensors: dict[str, Tensor], config: dict[str, Any], piece
     (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
 
 
-def answered(run: Path, *, precise: bool = False) -> tuple[list[list[int]], Predicted]:
+def answered(run: Path, *, precise: bool = False) -> tuple[list[list[int]], ModelOutput]:
     """The ids of `TEXTS` and `SECONDS`, and what the model of a run says to them, `precise` in float64."""
     loaded = regard.load(run, device="cpu")
     ids = loaded.task.encoders["text"].encode_all(

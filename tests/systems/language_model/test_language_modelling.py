@@ -14,7 +14,7 @@ from regard.data import Batch, Tokenizer
 from regard.data.batching.batch import padded
 from regard.decode import Search
 from regard.models.build import build
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.protocol import Step
 from regard.specials import BOS, EOS, PAD, UNK
 from regard.systems.language_model.task import LanguageModelling
@@ -246,10 +246,10 @@ class Unsure(nn.Module):
         super().__init__()
         self.anything = nn.Parameter(torch.zeros(1))
 
-    def forward(self, text: Tensor) -> Predicted:
+    def forward(self, text: Tensor) -> ModelOutput:
         logits = torch.zeros(*text.shape, WORDS.size, dtype=torch.double)
         logits[..., UNK], logits[..., WORDS.encode("lark")[0]], logits[..., EOS] = 9.0, 6.0, -9.0
-        return Predicted(logits, state=self)
+        return ModelOutput(logits, state=self)
 
     def step(self, token: Tensor, state: Any) -> Step:
         return Step(self(token.unsqueeze(1)).logits[:, 0].log_softmax(-1), self)

@@ -11,15 +11,15 @@ from torch.nn import functional as F
 
 from regard.data import DataError, Labels
 from regard.data.batching.batch import Batch
-from regard.data.batching.feed import Place
+from regard.data.batching.feed import BatchPosition
 from regard.decode.search import Search
-from regard.explain.panel import Network
+from regard.explain.panel import GraphPanel
 from regard.specials import IGNORE
 from regard.systems.nodes.feed import GraphFeed
 from regard.systems.nodes.gat import GAT
 from regard.systems.nodes.graphs import Graph, Members
 from regard.systems.nodes.task import Nodes
-from regard.tasks.ensemble import together
+from regard.tasks.ensemble import make_ensemble
 from tests.mechanism import assert_close
 
 NAMES = ["ada", "bob", "eve", "kim", "tim"]
@@ -102,7 +102,7 @@ def test_a_node_that_is_not_there_is_one_sentence() -> None:
 
 
 def test_several_networks_answer_as_one() -> None:
-    both = together([network(0), network(1)]).eval()
+    both = make_ensemble([network(0), network(1)]).eval()
     (answer,) = TASK.predict(both, ["bob"], Search())[0]
     mean = torch.stack([logits(network(seed))[1].softmax(-1) for seed in (0, 1)]).mean(0)
     assert answer.score == pytest.approx(mean.max().log().item(), abs=1e-5)
@@ -114,7 +114,7 @@ def test_several_networks_answer_as_one() -> None:
 def test_a_picture_has_the_neighbours_and_theirs() -> None:
     model = network()
     (panel,) = TASK.panels(model, "kim", Search())
-    assert isinstance(panel, Network)
+    assert isinstance(panel, GraphPanel)
     assert panel.rows[0] == "kim"
     assert set(panel.rows) == {"kim", "ada", "bob"}
     assert panel.places.shape == (3, 2)
@@ -136,13 +136,13 @@ def test_a_picture_has_the_neighbours_and_theirs() -> None:
 def test_the_feed_is_one_batch_an_epoch_divided_among_processes() -> None:
     feed = GraphFeed(TASK, Members(GRAPH, "train"))
     places = feed.after(0, 0)
-    assert [next(places) for _ in range(3)] == [Place(0, 0), Place(1, 0), Place(2, 0)]
-    assert next(feed.after(4, 1)) == Place(5, 0)
-    everything = feed.batch(Place(0, 0)).to(torch.get_default_device())
-    assert (everything.indices, everything.tokens, feed.tokens(Place(7, 0))) == ((0, 1, 3), 3, 3)
-    halves = [feed.batch(Place(0, 0), rank, 2).to(torch.get_default_device()) for rank in range(2)]
+    assert [next(places) for _ in range(3)] == [BatchPosition(0, 0), BatchPosition(1, 0), BatchPosition(2, 0)]
+    assert next(feed.after(4, 1)) == BatchPosition(5, 0)
+    everything = feed.batch(BatchPosition(0, 0)).to(torch.get_default_device())
+    assert (everything.indices, everything.tokens, feed.tokens(BatchPosition(7, 0))) == ((0, 1, 3), 3, 3)
+    halves = [feed.batch(BatchPosition(0, 0), rank, 2).to(torch.get_default_device()) for rank in range(2)]
     assert [half.indices for half in halves] == [(0, 3), (1,)]
     total = sum(float(TASK.loss(network(), half).nll) for half in halves)
     assert total == pytest.approx(float(TASK.loss(network(), everything).nll), rel=1e-5)
-    assert feed.batch(Place(0, 0), 3, 4).size == 0
+    assert feed.batch(BatchPosition(0, 0), 3, 4).size == 0
     assert "one graph of 5 nodes and 6 edges, 3 of its nodes" in str(feed)

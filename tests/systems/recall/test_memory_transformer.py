@@ -10,10 +10,10 @@ from torch import Tensor
 
 from regard.decode import Search, generate
 from regard.models import Transformer, build
-from regard.nn import Blocks, packed_copy
-from regard.nn.external import ExternalMemory
+from regard.nn import LayerConfig, packed_copy
+from regard.nn.external_memory import ExternalMemory
 from regard.systems.recall.memory_transformer import MemoryTransformer, Remembered
-from regard.systems.recall.text_store import Stored
+from regard.systems.recall.text_store import TextStore
 from tests.mechanism import assert_close
 
 
@@ -32,7 +32,7 @@ def model(**arguments: object) -> MemoryTransformer:
     return made.double().eval()
 
 
-def remembered(model: MemoryTransformer, count: int = 13) -> tuple[Stored, Remembered]:
+def remembered(model: MemoryTransformer, count: int = 13) -> tuple[TextStore, Remembered]:
     texts = torch.randint(4, 11, (count, 4))
     lengths = torch.arange(count) % 4 + 1
     stored = model.store(texts, lengths)
@@ -41,7 +41,7 @@ def remembered(model: MemoryTransformer, count: int = 13) -> tuple[Stored, Remem
 
 def test_without_a_memory_it_is_a_transformer() -> None:
     mine = model()
-    plain = Transformer(11, 11, Blocks(dim=8, num_heads=2, dropout=0.0), num_layers=2).double().eval()
+    plain = Transformer(11, 11, LayerConfig(dim=8, num_heads=2, dropout=0.0), num_layers=2).double().eval()
     plain.load_state_dict(mine.state_dict())
     assert_close(mine(*source(), target()).logits, plain(*source(), target()).logits, tolerance=0.0)
 
@@ -128,9 +128,9 @@ def test_a_packed_copy_answers_alike() -> None:
 def test_it_is_stored_and_read_again(tmp_path: Path) -> None:
     mine = model()
     stored, _ = remembered(mine)
-    named = Stored(stored.states, stored.ends, tuple(f"text Ö{index}" for index in range(13)), mine.signature)
+    named = TextStore(stored.states, stored.ends, tuple(f"text Ö{index}" for index in range(13)), mine.signature)
     named.save(tmp_path / "memory.safetensors")
-    again = Stored.load(tmp_path / "memory.safetensors")
+    again = TextStore.load(tmp_path / "memory.safetensors")
     assert torch.equal(again.states, stored.states.cpu())
     assert again.texts == named.texts
     assert again.encoder == mine.signature != model().signature
@@ -151,6 +151,6 @@ def test_what_is_refused(tmp_path: Path) -> None:
         build("memory_transformer", 11, 11, dim=8, num_heads=2, num_layers=1, reads="memory")
     (tmp_path / "no.safetensors").write_bytes(b"nothing")
     with pytest.raises(ValueError, match=r"no\.safetensors: cannot be read"):
-        Stored.load(tmp_path / "no.safetensors")
+        TextStore.load(tmp_path / "no.safetensors")
     with pytest.raises(ValueError, match=r"none\.safetensors: cannot be read"):
-        Stored.load(tmp_path / "none.safetensors")
+        TextStore.load(tmp_path / "none.safetensors")

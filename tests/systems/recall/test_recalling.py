@@ -14,7 +14,7 @@ from regard.models import build
 from regard.systems.recall.glossary import Glossary
 from regard.systems.recall.memory_transformer import MemoryTransformer
 from regard.systems.recall.task import Recalling
-from regard.systems.recall.text_store import Stored
+from regard.systems.recall.text_store import TextStore
 from tests.mechanism import assert_close
 
 EXAMPLES = list(Glossary(size=12, words=12))
@@ -97,7 +97,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         recalling(file).bind(mine)
     with pytest.raises(DataError, match=r"none.txt: there is no such file"):
         recalling(tmp_path / "none.txt").bind(mine)
-    stored = Stored(torch.zeros(2, 16), torch.tensor([2]), ("a b",), "another")
+    stored = TextStore(torch.zeros(2, 16), torch.tensor([2]), ("a b",), "another")
     stored.save(tmp_path / "other.safetensors")
     with pytest.raises(ValueError, match="was stored by another model, whose states say nothing to this one"):
         recalling(tmp_path / "other.safetensors").bind(mine)

@@ -22,7 +22,7 @@ from regard.systems.records.delexicalised import Delexicalised, with_values, wit
 from regard.systems.records.describer import Describer, RecordEncoder
 from regard.systems.records.field import FlatRecordField, RecordTexts, encoded_record
 from regard.systems.records.inns import Inns
-from regard.systems.records.readers import E2E, Records, plain_record, read_record, written
+from regard.systems.records.readers import E2E, Records, plain_record, read_record, record_json
 from regard.systems.records.unseen_names import invented, renamed, shares, words_of
 from tests.mechanism import assert_close
 
@@ -91,7 +91,7 @@ def test_the_field_is_flat_and_knows_what_is_always_there(tmp_path: Path) -> Non
 
 def test_records_are_read_as_people_write_them(tmp_path: Path) -> None:
     assert read_record(" name[The Eagle] , near[Café Sicilia]") == {"name": "The Eagle", "near": "Café Sicilia"}
-    assert read_record(written({"a": "b c"})) == {"a": "b c"}
+    assert read_record(record_json({"a": "b c"})) == {"a": "b c"}
     assert plain_record({"rooms": 7, "dogs": False}) == {"rooms": "7", "dogs": "no"}
     for wrong, why in (
         ("The Eagle", "is no record"),
@@ -135,13 +135,13 @@ def test_inns_say_their_records_and_share_no_names() -> None:
     names = {s: {e.fields["record"][f] for e in part for f in ("name", "town")} for s, part in every.items()}
     assert not names["train"] & names["test"]
     assert not names["valid"] & names["test"]
-    texts, facts = zip(*((e.fields["text"], written(e.fields["record"])) for e in every["test"]), strict=True)
+    texts, facts = zip(*((e.fields["text"], record_json(e.fields["record"])) for e in every["test"]), strict=True)
     assert slot_error_rate(texts, facts).value == 0
 
 
 def test_baselines_on_unseen_names() -> None:
     test = [example.fields["record"] for example in Inns("test", size=100)]
-    facts = [written(record) for record in test]
+    facts = [record_json(record) for record in test]
     found = dict(answers(list(Inns("train", size=1000)), test))
     rates = {name: slot_error_rate(texts, facts).value for name, texts in found.items()}
     assert rates["template"] < 0.2  # of records with the same fields, so that a fact is seldom left out
@@ -178,4 +178,4 @@ def test_names_are_invented_and_counted() -> None:
 
 
 def test_written_records_are_json() -> None:
-    assert json.loads(written({"name": "Café"})) == {"name": "Café"}
+    assert json.loads(record_json({"name": "Café"})) == {"name": "Café"}

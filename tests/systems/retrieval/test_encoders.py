@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.models import build
 from regard.specials import EOS
-from regard.systems.retrieval.cross_encoder import CrossEncoder, joined
+from regard.systems.retrieval.cross_encoder import CrossEncoder, join_pairs
 from regard.systems.retrieval.dual_encoder import DualEncoder
 from tests.mechanism import assert_close
 
@@ -127,7 +127,7 @@ def test_an_empty_text_is_finite_everywhere() -> None:
 
 def test_joint_rows_by_hand() -> None:
     queries, passages = torch.tensor([[5, 6], [7, 0]]), torch.tensor([[8, 0, 0], [9, 10, 11]])
-    rows, lengths = joined(queries, torch.tensor([2, 1]), passages, torch.tensor([1, 3]))
+    rows, lengths = join_pairs(queries, torch.tensor([2, 1]), passages, torch.tensor([1, 3]))
     assert rows.tolist() == [[5, 6, EOS, 8, 0, 0], [7, EOS, 9, 10, 11, 0]]
     assert lengths.tolist() == [4, 5]
 

@@ -14,7 +14,7 @@ from regard.data.problems import DataError
 from regard.systems.retrieval import bm25, vector_search
 from regard.systems.retrieval.bm25 import BM25, words_of
 from regard.systems.retrieval.index import Index
-from regard.systems.retrieval.ranking import Ranked, fused
+from regard.systems.retrieval.ranking import Ranking, fused
 from regard.systems.retrieval.vector_search import nearest
 
 PASSAGES = ["A red car, a red roof.", "a blue car", "ein Haus für dich", "the boat", "red"]
@@ -66,13 +66,13 @@ def test_blocks_find_the_nearest(block: int, dtype: torch.dtype, monkeypatch: py
 
 
 def test_fusion_by_hand() -> None:
-    ranked = fused([Ranked(np.array([3, 1]), np.ones(2)), Ranked(np.array([1]), np.ones(1))], 5)
+    ranked = fused([Ranking(np.array([3, 1]), np.ones(2)), Ranking(np.array([1]), np.ones(1))], 5)
     assert ranked.numbers.tolist() == [1, 3]
     assert ranked.scores.tolist() == pytest.approx([1 / 62 + 1 / 61, 1 / 61])
 
 
 def test_of_equal_scores_the_first_passage_wins() -> None:
-    assert Ranked.best(np.array([9, 2, 4]), np.array([1, 1, 1], np.float32), 2).numbers.tolist() == [2, 4]
+    assert Ranking.best(np.array([9, 2, 4]), np.array([1, 1, 1], np.float32), 2).numbers.tolist() == [2, 4]
 
 
 @pytest.mark.parametrize("vectors", [None, torch.float32, torch.float16])

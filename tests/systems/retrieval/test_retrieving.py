@@ -14,10 +14,10 @@ from regard.data import Batch, DataError, Tokenizer
 from regard.data.batching.batch import padded
 from regard.decode.search import Search
 from regard.models import build
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.systems.retrieval.index import Index
-from regard.systems.retrieval.negatives import Mined
-from regard.systems.retrieval.ranking import Ranked
+from regard.systems.retrieval.negatives import MinedNegatives
+from regard.systems.retrieval.ranking import Ranking
 from regard.systems.retrieval.small_ads import SmallAds
 from regard.systems.retrieval.task import Retrieving
 from tests.mechanism import assert_close
@@ -36,8 +36,8 @@ class Fixed(torch.nn.Module):
         super().__init__()
         self.logits = torch.tensor(logits)
 
-    def forward(self, *given: torch.Tensor) -> Predicted:
-        return Predicted(self.logits)
+    def forward(self, *given: torch.Tensor) -> ModelOutput:
+        return ModelOutput(self.logits)
 
 
 def task(**given: object) -> Retrieving:
@@ -99,11 +99,11 @@ def test_a_cross_encoder_learns_from_its_own_candidates() -> None:
 def test_wrong_passages_are_found_once_and_never_right() -> None:
     asked: list[str] = []
 
-    def rank(queries: list[str], k: int) -> list[Ranked]:
+    def rank(queries: list[str], k: int) -> list[Ranking]:
         asked.extend(queries)
-        return [Ranked(np.arange(k), np.ones(k, np.float32))]
+        return [Ranking(np.arange(k), np.ones(k, np.float32))]
 
-    mined = Mined(["a", "a", "b"], np.array([0, 2, 1]), rank, among=3)  # type: ignore[arg-type]
+    mined = MinedNegatives(["a", "a", "b"], np.array([0, 2, 1]), rank, among=3)  # type: ignore[arg-type]
     assert mined(0).tolist() == mined(1).tolist() == [1, 3, 4]
     assert mined(2).tolist() == [0, 2, 3]
     assert asked == ["a", "b"]

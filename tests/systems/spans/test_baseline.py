@@ -9,7 +9,7 @@ import torch
 
 from regard.data.example import Example
 from regard.evaluate import squad_f1
-from regard.systems.spans.baseline import _REACHES, Lexicon, answers, kind_of, words_of
+from regard.systems.spans.baseline import _REACHES, WordRarity, answers, kind_of, words_of
 from regard.systems.spans.diaries import Diaries
 from tests.mechanism import assert_close
 
@@ -43,7 +43,7 @@ def test_kinds_of_questions(question: str, kind: str) -> None:
 
 
 def test_features_by_hand() -> None:
-    lexicon = Lexicon.of(["ada left", "ada came"])
+    lexicon = WordRarity.of(["ada left", "ada came"])
     assert lexicon.rarity == {"ada": 0.0, "left": math.log(2), "came": math.log(2)}
     found = lexicon.features(example("who left basel ?", "She left. Ada came", "Ada"))
     total = 3 * math.log(2)  # left, who and basel, the last two as rare as anything unseen

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from regard.data import Batch, DataError, Tokenizer
 from regard.decode.search import Search
 from regard.models import build
-from regard.models.outputs import Predicted
-from regard.systems.spans.answer import Answer
+from regard.models.model_output import ModelOutput
+from regard.systems.spans.answer import SpanAnswer
+from regard.systems.spans.panels import attention_maps
 from regard.systems.spans.task import SpanAnswering, best_spans
-from regard.systems.spans.views import maps
 from tests.mechanism import assert_close
 
 WORDS = Tokenizer.train(["where is it a b c d e f g h"], kind="words")
@@ -32,10 +32,10 @@ class Points(nn.Module):
         self.table = nn.Parameter(table)
         self.widest = 0
 
-    def forward(self, question: Tensor, asked: Tensor, passage: Tensor, told: Tensor) -> Predicted:
+    def forward(self, question: Tensor, asked: Tensor, passage: Tensor, told: Tensor) -> ModelOutput:
         self.widest = max(self.widest, passage.shape[1])
         outside = torch.arange(passage.shape[1]) >= told.unsqueeze(1)
-        return Predicted(self.table[passage].masked_fill(outside.unsqueeze(2), -torch.inf))
+        return ModelOutput(self.table[passage].masked_fill(outside.unsqueeze(2), -torch.inf))
 
 
 def task(**options: int) -> SpanAnswering:
@@ -66,11 +66,11 @@ def test_the_loss_is_of_both_places() -> None:
 class Again(Points):
     """Points in three iterations: at nothing, then as it is told to; the second question stops after two."""
 
-    def forward(self, question: Tensor, asked: Tensor, passage: Tensor, told: Tensor) -> Predicted:
+    def forward(self, question: Tensor, asked: Tensor, passage: Tensor, told: Tensor) -> ModelOutput:
         last = super().forward(question, asked, passage, told).logits
         path = torch.stack((last * 0.0, last, last), dim=1).nan_to_num(nan=-torch.inf)
         running = torch.tensor([[True, True, True], [True, True, False]])
-        return Predicted(last, extras={"iterations": path, "running": running})
+        return ModelOutput(last, extras={"iterations": path, "running": running})
 
 
 def test_the_loss_is_of_all_iterations_that_ran() -> None:
@@ -141,8 +141,8 @@ def test_the_best_of_all_windows_is_answered() -> None:
     assert model.widest == 3
     wide = task().predict(model, [f"where\t{passage}"], Search())[0][0]
     assert wide.text == "f g"
-    assert isinstance(wide, Answer)
-    ((_, weights, _, pieces),) = maps(wide)
+    assert isinstance(wide, SpanAnswer)
+    ((_, weights, _, pieces),) = attention_maps(wide)
     assert weights.shape == (2, len(pieces))
     assert task().panels(model, f"where is it\t{passage}", Search())[0].rows == ("begins", "ends")
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from regard.data import SPECIALS, DataError, SpanField, Spans, Squad, Tokenizer
-from regard.data.batching.windows import Cutting, Windows, word_numbers
+from regard.data import SPECIALS, DataError, SpanField, SpanTable, Squad, Tokenizer
+from regard.data.batching.windows import WindowCutter, Windows, word_numbers
 from regard.data.example import Example
-from regard.data.problems import Skipped
+from regard.data.problems import SkippedLines
 from regard.systems.recall.glossary import Glossary
 from regard.systems.spans.diaries import Diaries
 
@@ -87,25 +87,25 @@ def test_parts_of_squad_that_are_something_else_are_bad_lines(paragraph: object,
 def test_an_object_without_an_answer_is_a_bad_line(answer: dict[str, object], tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps({"question": "who?", "context": "None left.", **answer}) + "\n")
     with pytest.raises(DataError, match=r"a.jsonl:1: there is no answer"):
-        list(Spans(tmp_path / "a.jsonl"))
+        list(SpanTable(tmp_path / "a.jsonl"))
 
 
 def test_a_passage_in_csv_may_be_long(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f'who?,"Ada, {"and " * 50_000}Carl",Carl\n')
-    assert [example.fields["answer"] for example in Spans(tmp_path / "a.csv")] == ["Carl"]
+    assert [example.fields["answer"] for example in SpanTable(tmp_path / "a.csv")] == ["Carl"]
 
 
 def test_plain_files(tmp_path: Path) -> None:
     table, objects = tmp_path / "a.tsv", tmp_path / "a.jsonl"
     table.write_text("who?\tAda met Ada.\tAda\t8\nwho?\tAda met Carl.\tCarl\n", encoding="utf-8")
-    assert [example.fields["start"] for example in Spans(table)] == ["8", "8"]
+    assert [example.fields["start"] for example in SpanTable(table)] == ["8", "8"]
     row = {"question": "who?", "context": "Ada met\tCarl.\n", "answer": ["Carl", "Carl."]}
     objects.write_text(json.dumps(row) + "\n", encoding="utf-8")
-    (example,) = Spans(objects)
+    (example,) = SpanTable(objects)
     assert example.fields["context"] == "Ada met Carl. "
     assert example.fields["answers"] == ["Carl", "Carl."]
     (tmp_path / "a.csv").write_text('"who, then?","Ada, she met Carl.",Carl\n')
-    assert [example.fields["question"] for example in Spans(tmp_path / "a.csv")] == ["who, then?"]
+    assert [example.fields["question"] for example in SpanTable(tmp_path / "a.csv")] == ["who, then?"]
 
 
 @pytest.mark.parametrize(
@@ -121,10 +121,10 @@ def test_plain_files(tmp_path: Path) -> None:
 def test_bad_lines_are_named(line: str, problem: str, tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text(line + "\n")
     with pytest.raises(DataError, match=problem):
-        list(Spans(tmp_path / "a.tsv"))
+        list(SpanTable(tmp_path / "a.tsv"))
     (tmp_path / "a.jsonl").write_text("[3]\n")
     with pytest.raises(DataError, match="not an object"):
-        list(Spans(tmp_path / "a.jsonl"))
+        list(SpanTable(tmp_path / "a.jsonl"))
 
 
 def tokenizer(kind: str, *, lowercase: bool = False) -> Tokenizer:
@@ -136,7 +136,7 @@ def tokenizer(kind: str, *, lowercase: bool = False) -> Tokenizer:
 @pytest.mark.parametrize("lowercase", [False, True])
 @pytest.mark.parametrize("kind", ["words", "characters", "bpe", "unigram", "wordpiece"])
 def test_pieces_of_a_span_are_its_text_again(kind: str, lowercase: bool) -> None:
-    cutting = Cutting(tokenizer(kind, lowercase=lowercase), size=40, overlap=30)
+    cutting = WindowCutter(tokenizer(kind, lowercase=lowercase), size=40, overlap=30)
     windows = cutting.windows(PASSAGE)
     assert len(windows) > 1 or kind not in ("characters", "unigram")
     for answer in ("Zoë", "São Paulo", "1843", "naïve", "near the old harbour"):
@@ -153,7 +153,7 @@ def test_pieces_of_a_span_are_its_text_again(kind: str, lowercase: bool) -> None
 @pytest.mark.parametrize(("size", "overlap"), [(3, 0), (5, 2), (7, 6), (100, 5)])
 def test_windows_are_the_whole_passage_and_overlap(size: int, overlap: int) -> None:
     words = " ".join(f"w{number}" for number in range(23))
-    cutting = Cutting(Tokenizer.train([words], kind="words"), size=size, overlap=overlap)
+    cutting = WindowCutter(Tokenizer.train([words], kind="words"), size=size, overlap=overlap)
     windows = cutting.windows(words)
     seen = {number for window in windows for number in range(window.begin, window.begin + len(window.text))}
     assert {number for number in range(len(words)) if words[number] != " "} <= seen
@@ -166,14 +166,14 @@ def test_windows_are_the_whole_passage_and_overlap(size: int, overlap: int) -> N
 
 def test_a_word_longer_than_a_window_is_cut() -> None:
     characters = Tokenizer.train(["ab c"], kind="characters")
-    cut = Cutting(characters, size=3, overlap=1).windows("a abababab c")
+    cut = WindowCutter(characters, size=3, overlap=1).windows("a abababab c")
     assert [one.text for one in cut] == ["a", "aba", "bab", "ab", "c"]
     assert [one.begin for one in cut] == [0, 2, 5, 8, 11]
 
 
 @pytest.mark.parametrize("kind", ["characters", "bpe", "unigram", "wordpiece"])
 def test_no_window_has_more_pieces_than_it_may(kind: str) -> None:
-    cutting = Cutting(tokenizer(kind), size=20, overlap=5)
+    cutting = WindowCutter(tokenizer(kind), size=20, overlap=5)
     passage = f"Zoë {'.' * 100} sold {'naïve—' * 400} it – {'—São😀' * 7}"
     windows = cutting.windows(passage)
     assert max(len(cutting.tokenizer.encode(one.text)) for one in windows) <= 20
@@ -184,7 +184,7 @@ def test_no_window_has_more_pieces_than_it_may(kind: str) -> None:
 
 class Given:
     files: tuple[Path, ...] = ()
-    skipped = Skipped()
+    skipped = SkippedLines()
 
     def __init__(self, *examples: Example) -> None:
         self.examples = examples
@@ -198,7 +198,7 @@ class Given:
 
 def test_only_windows_with_the_answer_are_learned_from() -> None:
     words = "a b c d e f g h"
-    cutting = Cutting(Tokenizer.train([words], kind="words"), size=4, overlap=2)
+    cutting = WindowCutter(Tokenizer.train([words], kind="words"), size=4, overlap=2)
     asked = Example({"question": "?", "context": words, "answer": "c d", "start": "4"}, "here")
     found = list(Windows(Given(asked), cutting))
     assert [(one.fields["context"], one.fields["span"]) for one in found] == [

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.data.example import Bad
+from regard.data.example import BadLine
 from regard.data.problems import DataError
 from regard.data.sound.spectrogram import LogMel
 from regard.data.sound.wav import write_wav
@@ -17,7 +17,7 @@ from regard.systems.speech.features import SoundFeatures, SoundField
 from regard.systems.speech.fsdd import Fsdd, read_digits
 from regard.systems.speech.recordings import Recordings
 from regard.systems.speech.sounds import Sound, sound_of
-from regard.systems.speech.tones import WORDS, Speaker, Tones, spoken
+from regard.systems.speech.tones import WORDS, Speaker, Tones, synthesise
 
 
 def tone(size: int = 800, rate: int = 8000) -> np.ndarray:
@@ -104,7 +104,7 @@ def test_a_hiss_is_high_and_a_hum_is_low() -> None:
     speaker = Speaker(pitch=120.0, tract=1.0, speed=1.0)
 
     def centre(word: str) -> float:
-        samples = spoken([word], speaker, np.random.default_rng(1), noise=60.0)[450:950]
+        samples = synthesise([word], speaker, np.random.default_rng(1), noise=60.0)[450:950]
         power = np.abs(np.fft.rfft(samples)) ** 2
         return float((power * np.fft.rfftfreq(500, 1 / 8000)).sum() / power.sum())
 
@@ -148,10 +148,10 @@ def test_recordings_are_lines_or_objects_and_a_bad_one_is_named(tmp_path: Path) 
     (tmp_path / "mine.tsv").write_text("a.wav\tseven one\nno tab\nb.wav\ttwo\na.wav\t\n")
     found = list(Recordings(tmp_path / "mine.tsv").read())
     assert found[0] == ({"recording": str(tmp_path / "a.wav"), "transcript": "seven one"}, f"{tmp_path}/mine.tsv:1")
-    assert [one.where[-2:] for one in found if isinstance(one, Bad)] == [":2", ":3", ":4"]
+    assert [one.where[-2:] for one in found if isinstance(one, BadLine)] == [":2", ":3", ":4"]
     rows = [{"recording": "a.wav", "transcript": "six"}, {"recording": 3}, ["a"]]
     (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "{\n")
     kinds = [type(one).__name__ for one in Recordings(tmp_path / "mine.jsonl").read()]
     assert kinds == ["Example", "Bad", "Bad", "Bad"]
     asked = Recordings(tmp_path / "mine.tsv").asking({}).read()
-    assert [isinstance(one, Bad) for one in asked] == [False, True, True, False]
+    assert [isinstance(one, BadLine) for one in asked] == [False, True, True, False]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.cuda_capture import recording
-from regard.systems.speech.frame_encoder import FrameConvolutions, FrameEncoder, halved, joined_pairs
+from regard.systems.speech.frame_encoder import FrameConvolutions, FrameEncoder, half_lengths, join_frame_pairs
 from tests.mechanism import assert_close, check_gradients, on_the_device
 
 KINDS: list[dict[str, Any]] = [
@@ -36,13 +36,13 @@ def test_lengths_by_hand() -> None:
     """97 frames: 49 after a stride of 2, then 25 and 13; 3 frames: 2, 1, 1; none stay none."""
     model = FrameEncoder(7, hidden_dim=2, pyramid=2, convolutions=(3,))
     assert model.output_lengths(torch.tensor([97, 3, 1, 0])).tolist() == [13, 1, 1, 0]
-    assert halved(torch.tensor([5, 4, 1, 0])).tolist() == [3, 2, 1, 0]
+    assert half_lengths(torch.tensor([5, 4, 1, 0])).tolist() == [3, 2, 1, 0]
 
 
 def test_pairs_by_hand() -> None:
     states = torch.tensor([[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]])
-    assert joined_pairs(states).tolist() == [[[1, 2, 3, 4], [5, 6, 0, 0]]]
-    assert joined_pairs(states[:, :0]).shape == (1, 0, 4)
+    assert join_frame_pairs(states).tolist() == [[[1, 2, 3, 4], [5, 6, 0, 0]]]
+    assert join_frame_pairs(states[:, :0]).shape == (1, 0, 4)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)

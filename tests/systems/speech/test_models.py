@@ -11,8 +11,8 @@ import torch
 from regard.cuda_capture import recording
 from regard.data.batching.augmented import AugmentedFeed
 from regard.data.batching.batch import Batch
-from regard.data.batching.feed import Feed, Place
-from regard.data.fields.padding import PER_EXAMPLE, Padding
+from regard.data.batching.feed import BatchPosition, Feed
+from regard.data.fields.padding import PER_EXAMPLE, PaddingRule
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.sound.spec_augment import SpecAugment
 from regard.data.sound.spectrogram import LogMel
@@ -23,19 +23,19 @@ from regard.specials import BOS, EOS, PAD
 from regard.systems.speech.augmentation import SoundAugmentation
 from regard.systems.speech.ctc_recogniser import CTCRecogniser
 from regard.systems.speech.features import SoundFeatures
-from regard.systems.speech.frames import Frames, state_counts
+from regard.systems.speech.frames import FrameEncoderConfig, state_counts
 from regard.systems.speech.listener import Listener
 from regard.systems.speech.sounds import Sound
 from regard.systems.speech.task import Transcription
-from regard.tasks.ensemble import together
-from regard.train.cuda_graphs import blank, recorded_sizes, write
+from regard.tasks.ensemble import make_ensemble
+from regard.train.cuda_graphs import padding_batch, recorded_sizes, write
 from tests.mechanism import assert_close
 
 WORDS = Tokenizer.train(["one two three four"], kind="words")
 TASK = Transcription(
     {"recording": SoundFeatures.of_settings(LogMel(rate=8000, mels=7), "utterance"), "transcript": WORDS}
 )
-TINY = Frames(hidden_dim=6, pyramid=1, convolutions=(2,), strides=(1,))
+TINY = FrameEncoderConfig(hidden_dim=6, pyramid=1, convolutions=(2,), strides=(1,))
 
 
 def ctc(seed: int = 1) -> CTCRecogniser:
@@ -59,8 +59,8 @@ def batch_of(frames: torch.Tensor, lengths: list[int], transcripts: list[str]) -
         "transcript_lengths": torch.tensor([len(row) for row in rows]),
     }
     padding = {
-        "recording": Padding(0, (0, 0, None)),
-        "transcript": Padding(PAD, (0, 0)),
+        "recording": PaddingRule(0, (0, 0, None)),
+        "transcript": PaddingRule(PAD, (0, 0)),
         **{f"{name}_lengths": PER_EXAMPLE for name in ("recording", "transcript")},
     }
     return Batch(tensors, tuple(range(len(rows))), sum(len(row) - 1 for row in rows), padding=padding)
@@ -147,7 +147,7 @@ def sounds() -> list[Sound]:
 @pytest.mark.parametrize("search", [Search(strategy="greedy"), Search(beam_size=3, n_best=2, max_length=7)])
 @pytest.mark.parametrize("kind", ["ctc", "listener", "attention", "ensemble"])
 def test_an_answer_is_the_same_alone_and_in_a_batch(kind: str, search: Search) -> None:
-    model: torch.nn.Module = together([ctc(1), ctc(2)])
+    model: torch.nn.Module = make_ensemble([ctc(1), ctc(2)])
     if kind != "ensemble":
         model = ctc() if kind == "ctc" else listener(0.3 if kind == "listener" else 0.0)
     model = model.float().eval()
@@ -181,10 +181,10 @@ def test_the_same_example_is_hidden_alike_in_any_batch_and_anew_in_each_epoch() 
         def after(self, epoch: int, position: int):  # type: ignore[no-untyped-def]
             raise NotImplementedError
 
-        def tokens(self, place: Place) -> int:
+        def tokens(self, place: BatchPosition) -> int:
             return 3
 
-        def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+        def batch(self, place: BatchPosition, rank: int = 0, world: int = 1) -> Batch:
             found = spoken()
             if place.position == 0:
                 return found
@@ -197,7 +197,9 @@ def test_the_same_example_is_hidden_alike_in_any_batch_and_anew_in_each_epoch() 
     features = SoundFeatures.of_settings(LogMel(rate=8000, mels=7), "utterance")
     augmentation = SoundAugmentation(features, Voices(speed=0.3, tract=0.2), SpecAugment(frequency_width=3), seed=3)
     feed = AugmentedFeed(Once(), augmentation)
-    first, part, later = (feed.batch(place) for place in (Place(0, 0), Place(0, 1), Place(1, 0)))
+    first, part, later = (
+        feed.batch(place) for place in (BatchPosition(0, 0), BatchPosition(0, 1), BatchPosition(1, 0))
+    )
     size = int(first["recording_lengths"][1])
     assert part["recording_lengths"].tolist() == [size]
     assert_close(first["recording"][1, :size], part["recording"][0, :size], tolerance=1e-9)
@@ -213,7 +215,7 @@ def test_a_captured_update_is_the_update_and_looks_at_no_value() -> None:
         plain, captured = (gradients_of(model, batch, captured=captured) for captured in (False, True))
         for ours, theirs in zip(captured, plain, strict=True):
             assert_close(ours, theirs, tolerance=1e-9)
-        larger = blank(batch, recorded_sizes(batch), torch.device("meta"))
+        larger = padding_batch(batch, recorded_sizes(batch), torch.device("meta"))
         with recording():
             total = TASK.loss(model.to("meta"), larger, update=0).total  # a tensor without values cannot be looked at
         assert total.device.type == "meta"
@@ -222,7 +224,7 @@ def test_a_captured_update_is_the_update_and_looks_at_no_value() -> None:
 def gradients_of(model: torch.nn.Module, batch: Batch, *, captured: bool) -> list[torch.Tensor]:
     """Loss and gradients; a captured batch has more padding, and rows of nothing else."""
     if captured:
-        larger = blank(batch, recorded_sizes(batch), torch.device("cpu"))
+        larger = padding_batch(batch, recorded_sizes(batch), torch.device("cpu"))
         assert larger["recording"].shape == (4, 24, 7)
         write(batch, larger)
         with recording():
@@ -236,12 +238,12 @@ def test_recordings_with_too_few_states_are_counted(tmp_path) -> None:  # type: 
     from regard.data.batching.corpus import Corpus
     from regard.data.example import Example
     from regard.data.fields.tokens import TokensField
-    from regard.data.problems import Skipped
+    from regard.data.problems import SkippedLines
     from regard.systems.speech.features import SoundField
 
     class Few:
         files = ()
-        skipped = Skipped()
+        skipped = SkippedLines()
 
         def settings(self) -> str:
             return "few"

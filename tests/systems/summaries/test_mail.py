@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from regard.data import DataError
-from regard.data.split import Part
-from regard.systems.summaries.mail import Mail, shortened_body, written
+from regard.data.hash_split import Part
+from regard.systems.summaries.mail import Mail, clean_body, shortened_body
 from regard.systems.summaries.notices import Notices
 
 PARTS: tuple[Part, Part] = ("train", "test")
@@ -31,13 +31,13 @@ TEXT = "Lunch is at noon.\nBring a plate."
     ],
 )
 def test_only_what_was_written_is_left(body: str) -> None:
-    assert written(body) == TEXT
+    assert clean_body(body) == TEXT
 
 
 def test_a_closing_far_from_the_end_is_text() -> None:
     lines = ["Thanks.", *(f"Line {number}." for number in range(9))]
-    assert written("\n".join(lines)) == "\n".join(lines)
-    assert written("Thanks,") == "Thanks,"
+    assert clean_body("\n".join(lines)) == "\n".join(lines)
+    assert clean_body("Thanks,") == "Thanks,"
 
 
 def test_a_body_is_cut_to_its_first_words() -> None:

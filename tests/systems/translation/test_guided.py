@@ -20,7 +20,7 @@ from regard.data.formats.pairs import Pairs
 from regard.data.problems import DataError
 from regard.explain.capture import capture
 from regard.models import build
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.ops.attended import Attended
 from regard.recipes.errors import RecipeError
 from regard.recipes.load import load
@@ -91,7 +91,7 @@ def test_a_head_that_is_not_there_is_named() -> None:
         Guidance(0.1, head=3).watching(build("luong", 11, 13, embedding_dim=3, hidden_dim=5)) as guide,
         pytest.raises(ValueError, match=r"head is 3.* 2 heads"),
     ):
-        guide(Predicted(torch.zeros(0), attended=attended), links([]))
+        guide(ModelOutput(torch.zeros(0), attended=attended), links([]))
 
 
 @pytest.fixture

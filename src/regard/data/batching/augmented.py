@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from regard.data.batching.batch import Batch
-from regard.data.batching.feed import Feed, Place
+from regard.data.batching.feed import BatchPosition, Feed
 
 
 class Augmentation(Protocol):
@@ -38,13 +38,13 @@ class AugmentedFeed(Feed):
     def unwrapped(self) -> Feed:
         return self.inner
 
-    def after(self, epoch: int, position: int) -> Iterator[Place]:
+    def after(self, epoch: int, position: int) -> Iterator[BatchPosition]:
         return self.inner.after(epoch, position)
 
-    def tokens(self, place: Place) -> int:
+    def tokens(self, place: BatchPosition) -> int:
         return self.inner.tokens(place)
 
-    def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+    def batch(self, place: BatchPosition, rank: int = 0, world: int = 1) -> Batch:
         batch = self.inner.batch(place, rank, world)
         return self.augmentation(batch, place.epoch) if batch.size else batch
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.data.batching.corpus import Corpus
-from regard.data.fields.padding import Padding
+from regard.data.fields.padding import PaddingRule
 from regard.data.problems import DataError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Batch:
     indices: tuple[int, ...]
     tokens: int
     begins: bool = True
-    padding: Mapping[str, Padding] = field(default_factory=dict)
+    padding: Mapping[str, PaddingRule] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -135,7 +135,7 @@ class Collator:
         if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(self.corpus):
             raise IndexError(f"examples {chosen.min()} to {chosen.max()} of {len(self.corpus)}")
         tensors: dict[str, Tensor] = {}
-        padding: dict[str, Padding] = {}
+        padding: dict[str, PaddingRule] = {}
         for name, kind in self.corpus.kinds.items():
             for key, padded in kind.collate(name, self.corpus.column(name), chosen).items():
                 tensors[key], padding[key] = torch.from_numpy(padded.values), padded.padding

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regard.data.batching.mixture import repeated
+from regard.data.batching.mixture import repeat_rows
 from regard.data.batching.order import permutation
 from regard.data.problems import DataError
 
@@ -16,7 +16,7 @@ Indices = NDArray[np.int64]
 _SHUFFLE, _BATCHES = 1, 2
 
 
-class Place(NamedTuple):
+class NumberedBatch(NamedTuple):
     """One batch and where it stands."""
 
     epoch: int
@@ -85,11 +85,11 @@ class Batches:
             self._planned = number, self._plan(number)
         return self._planned[1]
 
-    def after(self, epoch: int = 0, position: int = 0) -> Iterator[Place]:
+    def after(self, epoch: int = 0, position: int = 0) -> Iterator[NumberedBatch]:
         """The batches from a place on, through all epochs to come."""
         while True:
             for place, batch in enumerate(self.epoch(epoch)[position:], start=position):
-                yield Place(epoch, place, batch)
+                yield NumberedBatch(epoch, place, batch)
             epoch, position = epoch + 1, 0
 
     def shard(self, batch: Indices, rank: int, world: int) -> Indices:
@@ -136,7 +136,7 @@ class Batches:
         return np.flatnonzero(fits), np.flatnonzero(~fits)
 
     def _plan(self, epoch: int) -> list[Indices]:
-        kept = self._kept if self.weights is None else repeated(self._kept, self.weights, self.seed, epoch)
+        kept = self._kept if self.weights is None else repeat_rows(self._kept, self.weights, self.seed, epoch)
         count = len(kept)
         order = kept[permutation(count, self.seed, epoch, _SHUFFLE)] if self.shuffle else kept
         pool = self.pool if self.shuffle and self.pool is not None else count

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from regard.data.batching.batch import Collator
 from regard.data.batching.corpus import Corpus
-from regard.data.batching.order import mixed
+from regard.data.batching.order import splitmix64
 from regard.data.fields.column import Column
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import DataError
@@ -54,7 +54,7 @@ class BPEDropout:
         self._ranks = {tuple(pair): rank for rank, pair in enumerate(model["merges"])}
         self._begins = tokenizer.begins()
         self._special = tokenizer.special
-        drawn = mixed(np.arange(_WAYS * _CHANCES, dtype=np.uint64), seed, _LEFT_OUT) >> np.uint64(11)
+        drawn = splitmix64(np.arange(_WAYS * _CHANCES, dtype=np.uint64), seed, _LEFT_OUT) >> np.uint64(11)
         self._chances: list[list[float]] = (drawn / 2.0**53).reshape(_WAYS, _CHANCES).tolist()
         self._words: dict[tuple[int, ...], tuple[str, ...]] = {}
         self._ways: dict[tuple[str, int], list[int]] = {}
@@ -71,7 +71,7 @@ class BPEDropout:
         places = [
             number * _PLACES + place for number, row in zip(numbers, parts, strict=True) for place in range(len(row))
         ]
-        ways = iter((mixed(np.array(places, np.uint64), self.seed, epoch, _DRAWN) % np.uint64(_WAYS)).tolist())
+        ways = iter((splitmix64(np.array(places, np.uint64), self.seed, epoch, _DRAWN) % np.uint64(_WAYS)).tolist())
         found = []
         for ids, row in zip(texts, parts, strict=True):
             cut: list[int] = []
@@ -123,7 +123,7 @@ class BPEDropout:
             pieces[place : place + 2] = [pieces[place] + pieces[place + 1]]
 
 
-def cut_anew(corpus: Corpus, dropouts: Mapping[str, BPEDropout], epoch: int, *, tokens: int | None = None) -> Corpus:
+def resegment(corpus: Corpus, dropouts: Mapping[str, BPEDropout], epoch: int, *, tokens: int | None = None) -> Corpus:
     """Return a corpus with the texts of some fields cut anew, as they are in an epoch.
 
     Args:

@@ -17,14 +17,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.checksum import check, seal, sums_of
-from regard.data.batching.encoding import Progress, encoded
+from regard.checksum import sums_of, verify_checksum, write_checksum
+from regard.data.batching.encoding import Progress, encode_chunks
 from regard.data.batching.mixture import Mixture
 from regard.data.example import Examples
-from regard.data.fields.column import Column, Encoded, Part
+from regard.data.fields.column import Column, EncodedRows, Part
 from regard.data.fields.field import Field
 from regard.data.fingerprint import fingerprint
-from regard.data.problems import DataError, Skipped
+from regard.data.problems import DataError, SkippedLines
 
 FORMAT = 3  # a field may have several files
 _ABANDONED = 24 * 3600.0
@@ -59,7 +59,7 @@ class Corpus:
         self.folder = Path(folder)
         self.kinds: dict[str, Field[Any]] = dict(fields)
         try:
-            check(self.folder / "corpus.json")
+            verify_checksum(self.folder / "corpus.json")
             self._open(json.loads((self.folder / "corpus.json").read_text(encoding="utf-8")))
         except DataError:
             raise
@@ -68,7 +68,7 @@ class Corpus:
 
     def _open(self, about: Any) -> None:
         """Map the files that `corpus.json` lists."""
-        self.skipped = Skipped(**about["skipped"])
+        self.skipped = SkippedLines(**about["skipped"])
         self._count = int(about["count"])
         self.parts: tuple[int, ...] = tuple(about["parts"])
         self._columns = {name: self._column(name, about["fields"][name]) for name in self.kinds}
@@ -128,7 +128,7 @@ class Corpus:
         building.chmod(Path(cache).stat().st_mode)  # whoever may read the cache may read what is in it
         try:
             _write(building, examples, fields, workers, progress)
-            seal(building)
+            write_checksum(building)
             if _key(examples, fields) != key:
                 changed = ", ".join(map(str, examples.files))
                 raise DataError(f"{changed}: changed while being read; start again when nothing writes there")
@@ -206,7 +206,7 @@ class Corpus:
             raise DataError(f"{path} is not whole; {_REBUILT}")
         if name not in sums_of(self.folder):
             raise DataError(f"{path} has no checksum; {_REBUILT}")
-        check(path)
+        verify_checksum(path)
         return np.memmap(path, np.dtype(dtype), "r", shape=shape) if size else np.empty(shape, dtype)
 
 
@@ -239,7 +239,7 @@ def _write(
         }
         for source in examples.parts if isinstance(examples, Mixture) else (examples,):
             counts.append(0)
-            for chunk in encoded(source, fields, workers, progress):
+            for chunk in encode_chunks(source, fields, workers, progress):
                 counts[-1] += chunk.size
                 for (name, part), file in files.items():
                     file.write(chunk.fields[name][part])
@@ -269,7 +269,7 @@ class _PartFile:
             self._offsets.write(np.zeros(1, np.int64).tobytes())
         return self
 
-    def write(self, rows: Encoded) -> None:
+    def write(self, rows: EncodedRows) -> None:
         """Append the rows of some examples."""
         self._values.write(np.ascontiguousarray(rows.values, self._part.dtype).tobytes())
         if self._offsets is not None:

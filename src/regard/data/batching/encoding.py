@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 from regard.data.example import Example, Examples
-from regard.data.fields.column import Encoded
+from regard.data.fields.column import EncodedRows
 from regard.data.fields.field import Field
 from regard.data.problems import DataError, shortened
 
@@ -27,10 +27,10 @@ class Chunk(NamedTuple):
     """Some examples: the rows of each part of each field."""
 
     size: int
-    fields: dict[str, dict[str, Encoded]]
+    fields: dict[str, dict[str, EncodedRows]]
 
 
-def encoded(
+def encode_chunks(
     examples: Examples, fields: Mapping[str, Field[Any]], workers: int | None, progress: Progress | None
 ) -> Iterator[Chunk]:
     """Yield the chunks of all examples in order; no more than a few at a time are in memory."""
@@ -54,7 +54,7 @@ def encode(examples: Sequence[Example], fields: Mapping[str, Field[Any]]) -> Chu
     return Chunk(len(examples), {name: _encoded(examples, name, field) for name, field in fields.items()})
 
 
-def _encoded(examples: Sequence[Example], name: str, field: Field[Any]) -> dict[str, Encoded]:
+def _encoded(examples: Sequence[Example], name: str, field: Field[Any]) -> dict[str, EncodedRows]:
     for example in examples:
         if name not in example.fields:
             raise DataError(f"{example.where}: there is no field {name!r}, only {', '.join(example.fields)}")
@@ -69,7 +69,7 @@ def _encoded(examples: Sequence[Example], name: str, field: Field[Any]) -> dict[
         raise
 
 
-def _checked(values: Sequence[Any], name: str, field: Field[Any]) -> dict[str, Encoded]:
+def _checked(values: Sequence[Any], name: str, field: Field[Any]) -> dict[str, EncodedRows]:
     """Return encoded values, each part of which has as many rows per example as it says."""
     found = field.encode(values)
     for part in field.parts:

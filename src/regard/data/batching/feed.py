@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 
 from regard.data import Batch, Batches, Collator, Corpus, DataError, Stream
-from regard.data.batching.bpe_dropout import BPEDropout, cut_anew
+from regard.data.batching.bpe_dropout import BPEDropout, resegment
 
 
-class Place(NamedTuple):
+class BatchPosition(NamedTuple):
     """Place of a batch in a run."""
 
     epoch: int
@@ -38,15 +38,15 @@ class Feed(abc.ABC):
         return self
 
     @abc.abstractmethod
-    def after(self, epoch: int, position: int) -> Iterator[Place]:
+    def after(self, epoch: int, position: int) -> Iterator[BatchPosition]:
         """The places from here on, without end."""
 
     @abc.abstractmethod
-    def tokens(self, place: Place) -> int:
+    def tokens(self, place: BatchPosition) -> int:
         """Return the number of tokens that all processes together learn from there."""
 
     @abc.abstractmethod
-    def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+    def batch(self, place: BatchPosition, rank: int = 0, world: int = 1) -> Batch:
         """Return the batch that process `rank` of `world` learns from there."""
 
     @abc.abstractmethod
@@ -102,7 +102,7 @@ class ExampleFeed(Feed):
 
         self.dropouts = dropouts or {}
         self._cut: Callable[[int], _Planned] = lambda epoch: planned(
-            cut_anew(corpus, self.dropouts, epoch, tokens=tokens)
+            resegment(corpus, self.dropouts, epoch, tokens=tokens)
         )
         self._last = (0, self._cut(0) if self.dropouts else planned(corpus))
         self.collate, self.batches = self._last[1].collate, self._last[1].batches
@@ -114,17 +114,17 @@ class ExampleFeed(Feed):
                 "train.batch.tokens, or set train.batch.sentences instead"
             )
 
-    def after(self, epoch: int, position: int) -> Iterator[Place]:
+    def after(self, epoch: int, position: int) -> Iterator[BatchPosition]:
         while True:
             for number in range(position, len(self._planned(epoch).batches.epoch(epoch))):
-                yield Place(epoch, number)
+                yield BatchPosition(epoch, number)
             epoch, position = epoch + 1, 0
 
-    def tokens(self, place: Place) -> int:
+    def tokens(self, place: BatchPosition) -> int:
         planned = self._planned(place.epoch)
         return int(planned.counts[planned.batches.epoch(place.epoch)[place.position]].sum())
 
-    def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+    def batch(self, place: BatchPosition, rank: int = 0, world: int = 1) -> Batch:
         collate, batches, _ = self._planned(place.epoch)
         indices = batches.epoch(place.epoch)[place.position]
         return collate(indices if world == 1 else batches.shard(indices, rank, world))
@@ -157,16 +157,16 @@ class StreamFeed(Feed):
         self.stream = Stream.of(corpus, field, batch=rows, steps=window, eos=ends)
         self.per_epoch = len(self.stream)
 
-    def after(self, epoch: int, position: int) -> Iterator[Place]:
+    def after(self, epoch: int, position: int) -> Iterator[BatchPosition]:
         while True:
             for number in range(position, self.per_epoch):
-                yield Place(epoch, number)
+                yield BatchPosition(epoch, number)
             epoch, position = epoch + 1, 0
 
-    def tokens(self, place: Place) -> int:
+    def tokens(self, place: BatchPosition) -> int:
         return self.stream[place.position].target.numel()
 
-    def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+    def batch(self, place: BatchPosition, rank: int = 0, world: int = 1) -> Batch:
         window = self.stream[place.position]
         mine = slice(rank, None, world)
         text = torch.cat((window.text, window.target[:, -1:]), dim=1)[mine]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.batching.order import mixed
+from regard.data.batching.order import splitmix64
 from regard.data.problems import DataError
 from regard.specials import IGNORE, MASK, MASKED
 
@@ -17,7 +17,7 @@ _ROOM = np.uint64(32)  # bits for the place in a text
 
 
 @dataclass(frozen=True)
-class Masking:
+class TokenMasking:
     """Chooses the words of a text that are hidden, and what replaces them.
 
     Of `share` of the words of each text, at least one, `masked` become `<mask>`, `random` become any word, and the rest
@@ -32,7 +32,7 @@ class Masking:
 
     Devlin et al. 2019, section 3.1 and appendix A.1; anew each epoch: Liu et al. 2019 (RoBERTa), section 4.1.
 
-    >>> given, wanted = Masking(share=0.5)(np.array([[7, 8, 9, 1]]), np.array([0]), size=11, seeds=(3,))
+    >>> given, wanted = TokenMasking(share=0.5)(np.array([[7, 8, 9, 1]]), np.array([0]), size=11, seeds=(3,))
     >>> given.tolist(), wanted.tolist()
     ([[4, 8, 4, 1]], [[7, -100, 9, -100]])
     """
@@ -71,8 +71,8 @@ class Masking:
         places = np.arange(ids.shape[1], dtype=np.uint64)
         keys = (numbers.astype(np.uint64)[:, None] << _ROOM) + places
         chosen = self._chosen(ids, keys, seeds, begins)
-        fate = mixed(keys, *seeds, _FATE) / 2.0**64
-        drawn = (mixed(keys, *seeds, _WORD) % np.uint64(size - len(MASKED))).astype(np.int64) + len(MASKED)
+        fate = splitmix64(keys, *seeds, _FATE) / 2.0**64
+        drawn = (splitmix64(keys, *seeds, _WORD) % np.uint64(size - len(MASKED))).astype(np.int64) + len(MASKED)
         given = np.where(chosen & (fate < self.masked), MASK, ids)
         given = np.where(chosen & (self.masked <= fate) & (fate < self.masked + self.random), drawn, given)
         return given, np.where(chosen, ids, IGNORE)
@@ -82,7 +82,7 @@ class Masking:
     ) -> NDArray[np.bool_]:
         """[B, T]: those whose hash is among the smallest; the pieces of a word share the hash of its first."""
         words = ids >= len(MASKED)
-        ranks = mixed(keys, *seeds, _CHOICE)
+        ranks = splitmix64(keys, *seeds, _CHOICE)
         if self.whole_words:
             if begins is None:
                 raise DataError("whole_words needs to know where words begin; characters do not say it")

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.batching.order import mixed
+from regard.data.batching.order import splitmix64
 from regard.data.example import Example, Examples
-from regard.data.problems import NAMED, DataError, Skipped
+from regard.data.problems import NAMED, DataError, SkippedLines
 
 _ROUNDS = 3  # apart from the orders of `Batches`, which are drawn with 1 and 2
 
@@ -44,10 +44,12 @@ class Mixture:
         return tuple(chain.from_iterable(part.files for part in self.parts))
 
     @property
-    def skipped(self) -> Skipped:
+    def skipped(self) -> SkippedLines:
         """Lines that all corpora left out."""
         each = [part.skipped for part in self.parts]
-        return Skipped(sum(one.count for one in each), list(chain.from_iterable(one.first for one in each))[:NAMED])
+        return SkippedLines(
+            sum(one.count for one in each), list(chain.from_iterable(one.first for one in each))[:NAMED]
+        )
 
     def settings(self) -> str:
         """Those of all corpora; ids do not depend on weights."""
@@ -65,13 +67,13 @@ class Mixture:
         return chain.from_iterable(self.parts)
 
 
-def repeated(rows: NDArray[np.int64], weights: NDArray[np.float64], seed: int, epoch: int) -> NDArray[np.int64]:
+def repeat_rows(rows: NDArray[np.int64], weights: NDArray[np.float64], seed: int, epoch: int) -> NDArray[np.int64]:
     """Rows as often as an epoch learns from them: w times, or for a fraction as often as a hash of row and epoch says.
 
     >>> rows, weights = np.arange(4), np.array([2.0, 1.0, 0.5, 0.5])
-    >>> [repeated(rows, weights, seed=0, epoch=epoch).tolist() for epoch in (0, 4)]
+    >>> [repeat_rows(rows, weights, seed=0, epoch=epoch).tolist() for epoch in (0, 4)]
     [[0, 0, 1, 3], [0, 0, 1]]
     """
     whole = np.floor(weights[rows])
-    drawn = mixed(rows.astype(np.uint64), seed, epoch, _ROUNDS).astype(np.float64) / 2.0**64
+    drawn = splitmix64(rows.astype(np.uint64), seed, epoch, _ROUNDS).astype(np.float64) / 2.0**64
     return np.repeat(rows, (whole + (drawn < weights[rows] - whole)).astype(np.int64))

@@ -12,10 +12,10 @@ _FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 
-def mixed(values: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
+def splitmix64(values: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
     """Each value hashed with the seeds, by SplitMix64 (Steele, Lea and Flood 2014).
 
-    >>> mixed(np.arange(3, dtype=np.uint64), 0) % np.uint64(100)
+    >>> splitmix64(np.arange(3, dtype=np.uint64), 0) % np.uint64(100)
     array([45, 14, 52], dtype=uint64)
     """
     hashed = values.astype(np.uint64)
@@ -38,7 +38,7 @@ def permutation(count: int, *seeds: int) -> NDArray[np.int64]:
     >>> permutation(5, 1).tolist() == permutation(5, 1).tolist() != permutation(5, 2).tolist()
     True
     """
-    return np.argsort(mixed(np.arange(count, dtype=np.uint64), *seeds), kind="stable")
+    return np.argsort(splitmix64(np.arange(count, dtype=np.uint64), *seeds), kind="stable")
 
 
 @lru_cache(maxsize=1024)

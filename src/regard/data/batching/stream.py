@@ -15,7 +15,7 @@ from regard.data.problems import DataError
 from regard.specials import EOS
 
 
-class Window(NamedTuple):
+class StreamWindow(NamedTuple):
     """Input and target of one window; `begins` where no state is carried in."""
 
     text: Tensor  # [B, T]
@@ -60,16 +60,16 @@ class Stream:
     def __len__(self) -> int:
         return -(-(self.row - 1) // self.steps)
 
-    def __getitem__(self, number: int) -> Window:
+    def __getitem__(self, number: int) -> StreamWindow:
         if not 0 <= number < len(self):
             raise IndexError(f"window {number} of {len(self)}")
         begin = number * self.steps
         width = min(self.steps, self.row - 1 - begin)
         places = np.arange(self.batch)[:, None] * self.row + begin + np.arange(width + 1)
         ids = torch.from_numpy(self._at(places))
-        return Window(ids[:, :-1].contiguous(), ids[:, 1:].contiguous(), begins=number == 0)
+        return StreamWindow(ids[:, :-1].contiguous(), ids[:, 1:].contiguous(), begins=number == 0)
 
-    def __iter__(self) -> Iterator[Window]:
+    def __iter__(self) -> Iterator[StreamWindow]:
         return (self[number] for number in range(len(self)))
 
     def _at(self, places: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from regard.data.example import Example, Wrapped
+from regard.data.example import Example, WrappedExamples
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import DataError
 
@@ -15,7 +15,7 @@ _WORD = re.compile(r"\S+")
 _AHEAD = 16  # characters of a long word that are looked at for each piece of a window
 
 
-class Window(NamedTuple):
+class PassageWindow(NamedTuple):
     """A part of a passage: its first character there, and its text."""
 
     begin: int
@@ -23,7 +23,7 @@ class Window(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Cutting:
+class WindowCutter:
     """Cuts passages into windows that overlap.
 
     Attributes:
@@ -35,7 +35,7 @@ class Cutting:
     pieces than a window is cut itself; no part of it is less than a character.
 
     >>> words = Tokenizer.train(["a b c d e f g"], kind="words")
-    >>> [window.text for window in Cutting(words, size=4, overlap=2).windows("a b c d e f g")]
+    >>> [window.text for window in WindowCutter(words, size=4, overlap=2).windows("a b c d e f g")]
     ['a b c d', 'c d e f', 'e f g']
     """
 
@@ -43,7 +43,7 @@ class Cutting:
     size: int = 320
     overlap: int = 128
 
-    def windows(self, passage: str) -> list[Window]:
+    def windows(self, passage: str) -> list[PassageWindow]:
         """The windows of a passage, in order; together they are all of it."""
         words, counts = self._words(passage)
         found, first = [], 0
@@ -52,7 +52,7 @@ class Cutting:
             while last < len(words) and (last == first or pieces + counts[last] <= self.size):
                 pieces += counts[last]
                 last += 1
-            found.append(Window(words[first][0], passage[words[first][0] : words[last - 1][1]]))
+            found.append(PassageWindow(words[first][0], passage[words[first][0] : words[last - 1][1]]))
             if last == len(words):
                 break
             again, shared = last, 0
@@ -91,7 +91,7 @@ class Cutting:
     def _count(self, passage: str, begin: int, end: int) -> int:
         return len(self.tokenizer.encode(passage[begin:end]))
 
-    def span(self, window: Window, start: int, end: int) -> tuple[int, int] | None:
+    def span(self, window: PassageWindow, start: int, end: int) -> tuple[int, int] | None:
         """The first and last piece of what stands from `start` to `end` of the passage; None if it is not all there."""
         start, end = start - window.begin, end - window.begin
         if start < 0 or end > len(window.text):
@@ -103,13 +103,13 @@ class Cutting:
 
 
 @dataclass(frozen=True)
-class Windows(Wrapped):
+class Windows(WrappedExamples):
     """Examples with spans as examples of windows: "question", "context" (a window) and "span", first and last piece.
 
     Windows that the answer is not in are left out, and so are questions whose answer is in none.
     """
 
-    cutting: Cutting
+    cutting: WindowCutter
 
     def settings(self) -> str:
         """The examples, the sizes of windows, and the tokenizer."""

@@ -28,7 +28,7 @@ class Part(NamedTuple):
     rows: int | None = None
 
 
-class Encoded(NamedTuple):
+class EncodedRows(NamedTuple):
     """Rows of some examples one after another, [R, *inner], and the number of rows of each example, [N]."""
 
     values: NDArray[Any]
@@ -62,15 +62,15 @@ class Column:
         return found
 
 
-def flat(rows: Sequence[Sequence[Any]], dtype: str) -> Encoded:
+def concatenate_rows(rows: Sequence[Sequence[Any]], dtype: str) -> EncodedRows:
     """Return rows of numbers one after another.
 
-    >>> flat([[7, 8], [], [9]], "int32")
-    Encoded(values=array([7, 8, 9], dtype=int32), counts=array([2, 0, 1]))
+    >>> concatenate_rows([[7, 8], [], [9]], "int32")
+    EncodedRows(values=array([7, 8, 9], dtype=int32), counts=array([2, 0, 1]))
     """
     counts = np.fromiter(map(len, rows), np.int64, len(rows))
     numbers: Iterable[Any] = (number for row in rows for number in row)
-    return Encoded(np.fromiter(numbers, dtype, int(counts.sum())), counts)
+    return EncodedRows(np.fromiter(numbers, dtype, int(counts.sum())), counts)
 
 
 def all_below(ids: NDArray[Any], limit: int) -> bool:

@@ -8,11 +8,11 @@ from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
 from regard.data.batching.mixture import Mixture
-from regard.data.example import Example, Examples, Wrapped
-from regard.data.fields.column import Column, Encoded, Ints, Part, flat
-from regard.data.fields.encoder import Encoder
+from regard.data.example import Example, Examples, WrappedExamples
+from regard.data.fields.column import Column, EncodedRows, Ints, Part, concatenate_rows
 from regard.data.fields.field import Field
-from regard.data.fields.padding import Padded, Padding, table
+from regard.data.fields.field_encoder import FieldEncoder
+from regard.data.fields.padding import PaddedArray, PaddingRule, table
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import DataError
 from regard.specials import PAD, UNK
@@ -21,7 +21,7 @@ COPIES = "copies"
 """The field of copies in a corpus."""
 
 
-class Copied(NamedTuple):
+class CopySource(NamedTuple):
     """A source as it can be copied.
 
     Attributes:
@@ -63,19 +63,19 @@ class CopyVocabulary:
                 f"they are of the kinds {self.source.kind} and {self.target.kind}"
             )
 
-    def source_of(self, texts: Sequence[str]) -> Copied:
+    def source_of(self, texts: Sequence[str]) -> CopySource:
         """Return a source of some texts, one after another, as it can be copied."""
         if not self._of_words:
-            return Copied([], [*chain.from_iterable(self.source.encode_all(list(texts)))])
+            return CopySource([], [*chain.from_iterable(self.source.encode_all(list(texts)))])
         words = [text[begin:end] for text in texts for begin, end in self.source.places(text)]
         self._look_up(words)
         ids, first = list[int](), dict[str, int]()
         for position, word in enumerate(words):
             known = self._known[word]
             ids.append(known if known != UNK else first.setdefault(self.target.normal(word), position + self.size))
-        return Copied(words, ids)
+        return CopySource(words, ids)
 
-    def wanted(self, text: str, copied: Copied) -> list[int]:
+    def wanted(self, text: str, copied: CopySource) -> list[int]:
         """Return the ids of a target, in which words that the vocabulary lacks can be those of its source."""
         ids = self.target.encode(text)
         if not self._of_words or UNK not in ids:
@@ -87,18 +87,18 @@ class CopyVocabulary:
             for word, index in zip(words, ids, strict=True)
         ]
 
-    def tokens(self, ids: Sequence[int], copied: Copied) -> list[str]:
+    def tokens(self, ids: Sequence[int], copied: CopySource) -> list[str]:
         """Return each id as it can be shown; extended ones are words of the source."""
         size = self.size
         return [copied.words[one - size] if one >= size else self.target.tokens([one])[0] for one in ids]
 
-    def text(self, ids: Sequence[int], copied: Copied) -> str:
+    def text(self, ids: Sequence[int], copied: CopySource) -> str:
         """Return the text of ids."""
         if not self._of_words:
             return self.target.decode(ids)
         return self.target.joined([word for word in self.words(ids, copied) if word])
 
-    def words(self, ids: Sequence[int], copied: Copied) -> list[str]:
+    def words(self, ids: Sequence[int], copied: CopySource) -> list[str]:
         """Return the word of each id, empty of special ones other than the unknown word."""
         size = self.size
         return [copied.words[one - size] if one >= size else self.target.decode([one]) for one in ids]
@@ -119,7 +119,7 @@ class CopyVocabulary:
 
 
 @dataclass(frozen=True)
-class CopiesField(Field[Encoder]):
+class CopiesField(Field[FieldEncoder]):
     """Ids of a source by which it is copied, [B, S], and `<field>_target`, those of its target, [B, T].
 
     Values are pairs of the texts of a source and its target (`WithCopies`). Targets begin and end, as texts do that are
@@ -142,19 +142,25 @@ class CopiesField(Field[Encoder]):
     def parts(self) -> tuple[Part, ...]:
         return (Part("ids"), Part("target"))
 
-    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+    def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
         assert self.vocabulary is not None
         copied = [self.vocabulary.source_of(texts) for texts, _ in values]
         wanted = [self.vocabulary.wanted(target, one) for one, (_, target) in zip(copied, values, strict=True)]
-        return {"ids": flat([one.ids for one in copied], "int32"), "target": flat(wanted, "int32")}
+        return {
+            "ids": concatenate_rows([one.ids for one in copied], "int32"),
+            "target": concatenate_rows(wanted, "int32"),
+        }
 
-    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, PaddedArray]:
         ids, wanted = (_table(column, part, examples, part == "target") for part in ("ids", "target"))
-        return {name: Padded(ids, Padding(PAD, (0, 0))), f"{name}_target": Padded(wanted, Padding(PAD, (0, 1)))}
+        return {
+            name: PaddedArray(ids, PaddingRule(PAD, (0, 0))),
+            f"{name}_target": PaddedArray(wanted, PaddingRule(PAD, (0, 1))),
+        }
 
 
 @dataclass(frozen=True)
-class WithCopies(Wrapped):
+class WithCopies(WrappedExamples):
     """Examples with a field more: the pair of the texts of a source and its target.
 
     Attributes:

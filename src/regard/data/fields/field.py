@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from regard.data.fields.column import Column, Encoded, Ints, Part
-from regard.data.fields.encoder import Encoder
-from regard.data.fields.padding import Padded
+from regard.data.fields.column import Column, EncodedRows, Ints, Part
+from regard.data.fields.field_encoder import FieldEncoder
+from regard.data.fields.padding import PaddedArray
 from regard.data.problems import DataError
 
-E = TypeVar("E", bound=Encoder)
+E = TypeVar("E", bound=FieldEncoder)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Field(ABC, Generic[E]):
         """Return the encoder that is learned from the values of the training split."""
         raise DataError(f"{type(self).__name__} has nothing to learn")
 
-    def with_encoder(self, encoder: Encoder | None) -> Self:
+    def with_encoder(self, encoder: FieldEncoder | None) -> Self:
         """Return this kind with another encoder."""
         return replace(self, encoder=encoder)  # type: ignore[arg-type]  # a run keeps encoders of all kinds
 
@@ -66,7 +66,7 @@ class Field(ABC, Generic[E]):
         """The files of the field in a corpus, the main one first."""
 
     @abstractmethod
-    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+    def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
         """Return some values as rows of each part.
 
         Raises:
@@ -93,7 +93,7 @@ class Field(ABC, Generic[E]):
         return True
 
     @abstractmethod
-    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, PaddedArray]:
         """Return the tensors of some examples side by side.
 
         Args:

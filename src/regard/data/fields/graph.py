@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regard.data.fields.column import Column, Encoded, Ints, Part, all_below, flat
+from regard.data.fields.column import Column, EncodedRows, Ints, Part, all_below, concatenate_rows
 from regard.data.fields.field import Field
-from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding, nested, table
+from regard.data.fields.padding import PER_EXAMPLE, PaddedArray, PaddingRule, nested, table
 from regard.data.fields.record import NamedTexts
 from regard.data.fields.sentences import encoded_sentences
 from regard.data.fields.tokens import Learner, learn_words
@@ -63,12 +63,12 @@ class GraphField(Field[NamedTexts]):
         labels = tuple(sorted({edge[2] for graph in graphs for edge in graph.edges}))
         return NamedTexts(labels, self.learner(chain.from_iterable(graph.nodes for graph in graphs)))
 
-    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+    def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
         graphs, encoder = [_checked(value) for value in values], self.learned
         texts = encoded_sentences([graph.nodes for graph in graphs], encoder.tokenizer.encode_all)
         pairs = np.array([edge[:2] for graph in graphs for edge in graph.edges], np.int32).reshape(-1, 2)  # [E, 2]
-        labels = flat([encoder.ids(edge[2] for edge in graph.edges) for graph in graphs], "int32")
-        return {"ids": flat(texts, "int32"), "edges": Encoded(pairs, labels.counts), "labels": labels}
+        labels = concatenate_rows([encoder.ids(edge[2] for edge in graph.edges) for graph in graphs], "int32")
+        return {"ids": concatenate_rows(texts, "int32"), "edges": EncodedRows(pairs, labels.counts), "labels": labels}
 
     def cells(self, column: Column) -> Ints:
         return column.counts("ids")
@@ -80,18 +80,18 @@ class GraphField(Field[NamedTexts]):
         ids, labels = column.values["ids"], column.values["labels"]
         return self.encoder is None or (all_below(ids, self.encoder.size) and all_below(labels, self.encoder.num_names))
 
-    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, PaddedArray]:
         words, nodes = nested(column.rows("ids", examples))
         begins = column.offsets["edges"][examples]
         counts = column.offsets["edges"][examples + 1] - begins
         ends = [table(column.values["edges"][:, end], begins, counts, pad=IGNORE) for end in (0, 1)]
         labels = table(column.values["labels"], begins, counts, pad=PAD)
         return {
-            name: Padded(words, Padding(PAD, (0, 0, 0))),
-            f"{name}_lengths": Padded(nodes, PER_EXAMPLE),
-            f"{name}_edges": Padded(np.stack(ends, axis=2), Padding(IGNORE, (0, 0, None))),  # [B, E, 2]
-            f"{name}_labels": Padded(labels, Padding(PAD, (0, 0))),
-            f"{name}_edges_lengths": Padded(counts, PER_EXAMPLE),
+            name: PaddedArray(words, PaddingRule(PAD, (0, 0, 0))),
+            f"{name}_lengths": PaddedArray(nodes, PER_EXAMPLE),
+            f"{name}_edges": PaddedArray(np.stack(ends, axis=2), PaddingRule(IGNORE, (0, 0, None))),  # [B, E, 2]
+            f"{name}_labels": PaddedArray(labels, PaddingRule(PAD, (0, 0))),
+            f"{name}_edges_lengths": PaddedArray(counts, PER_EXAMPLE),
         }
 
 

@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from regard.data.fields.column import Column, Encoded, Ints, Part, all_below, flat
-from regard.data.fields.encoder import Encoder
+from regard.data.fields.column import Column, EncodedRows, Ints, Part, all_below, concatenate_rows
 from regard.data.fields.field import Field
-from regard.data.fields.padding import Padded, Padding
+from regard.data.fields.field_encoder import FieldEncoder
+from regard.data.fields.padding import PaddedArray, PaddingRule
 from regard.data.problems import DataError
 from regard.specials import IGNORE
 
@@ -23,7 +23,7 @@ Value = str | list[str]
 
 
 @dataclass(frozen=True)
-class Labels(Encoder):
+class Labels(FieldEncoder):
     """The classes of a task, sorted; their ids begin at 0. A label that is not among them is an error, or ignored.
 
     Attributes:
@@ -123,8 +123,8 @@ class LabelField(Field[Labels]):
         """Unknown labels become -100."""
         return self.with_encoder(replace(self.learned, lenient=True))
 
-    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
-        return {"ids": flat(self.learned.encode_all(values), "int32")}
+    def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
+        return {"ids": concatenate_rows(self.learned.encode_all(values), "int32")}
 
     def known(self, column: Column) -> bool:
         ids = column.values["ids"]
@@ -134,8 +134,8 @@ class LabelField(Field[Labels]):
         ids = column.values["ids"]
         return self.encoder is None or all_below(ids[ids != IGNORE], self.encoder.size)
 
-    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
-        return {name: Padded(column.single("ids", examples).astype(np.int64), Padding(IGNORE, (0,)))}
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, PaddedArray]:
+        return {name: PaddedArray(column.single("ids", examples).astype(np.int64), PaddingRule(IGNORE, (0,)))}
 
 
 def names_of(content: object, path: str | Path) -> tuple[str, ...]:

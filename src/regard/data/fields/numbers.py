@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from regard.data.fields.column import Column, Encoded, Ints, Part, flat
-from regard.data.fields.encoder import Encoder
+from regard.data.fields.column import Column, EncodedRows, Ints, Part, concatenate_rows
 from regard.data.fields.field import Field
-from regard.data.fields.padding import PER_EXAMPLE, Padded
+from regard.data.fields.field_encoder import FieldEncoder
+from regard.data.fields.padding import PER_EXAMPLE, PaddedArray
 from regard.data.problems import DataError
 
 Written = str | list[str]
 
 
 @dataclass(frozen=True)
-class Numbers(Encoder):
+class Numbers(FieldEncoder):
     """Numbers in units of the training data: (x - mean) / deviation.
 
     Attributes:
@@ -109,8 +109,8 @@ class NumberField(Field[Numbers]):
     def learn(self, values: Iterable[Any]) -> Numbers:
         return Numbers.train(values)
 
-    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
-        return {"values": flat(self.learned.encode_all(values), "float32")}
+    def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
+        return {"values": concatenate_rows(self.learned.encode_all(values), "float32")}
 
-    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
-        return {name: Padded(column.single("values", examples), PER_EXAMPLE)}
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, PaddedArray]:
+        return {name: PaddedArray(column.single("values", examples), PER_EXAMPLE)}

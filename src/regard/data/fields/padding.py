@@ -13,7 +13,7 @@ from regard.specials import BOS, EOS, PAD
 Ints = NDArray[np.int64]
 
 
-class Padding(NamedTuple):
+class PaddingRule(NamedTuple):
     """Padding of one tensor: its value, and the axes along which a batch may be made larger without changing anything.
 
     Attributes:
@@ -26,14 +26,14 @@ class Padding(NamedTuple):
     grows: tuple[int | None, ...]
 
 
-class Padded(NamedTuple):
+class PaddedArray(NamedTuple):
     """A tensor of a batch, as an array, and its padding."""
 
     values: NDArray[Any]
-    padding: Padding
+    padding: PaddingRule
 
 
-PER_EXAMPLE = Padding(0, (0,))
+PER_EXAMPLE = PaddingRule(0, (0,))
 """Of lengths, [B]: an example that fills up a batch is empty."""
 
 

@@ -9,14 +9,14 @@ _BYTE = re.compile("<0x([0-9A-F]{2})>")
 _SHOWN = {" ": "▁", "\n": "⏎", "\t": "⇥"}
 
 
-def surface(token: str, marks: str) -> bytes:
+def piece_bytes(token: str, marks: str) -> bytes:
     """The bytes of text behind a piece as the library writes it.
 
     Args:
         token: the piece.
         marks: how it is spelt, see `regard.data.fields.tokenizer_style.Marks`.
 
-    >>> surface("ĠhÃ¶r", "bytes"), surface("▁hör", "spaces"), surface("<0x41>", "fallback")
+    >>> piece_bytes("ĠhÃ¶r", "bytes"), piece_bytes("▁hör", "spaces"), piece_bytes("<0x41>", "fallback")
     (b' h\\xc3\\xb6r', b' h\\xc3\\xb6r', b'A')
     """
     table = byte_of()

@@ -10,11 +10,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from regard.data.fields.column import Column, Encoded, Ints, Part, all_below, flat
-from regard.data.fields.encoder import Encoder
+from regard.data.fields.column import Column, EncodedRows, Ints, Part, all_below, concatenate_rows
 from regard.data.fields.field import Field
+from regard.data.fields.field_encoder import FieldEncoder
 from regard.data.fields.labels import names_of
-from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding, nested, table
+from regard.data.fields.padding import PER_EXAMPLE, PaddedArray, PaddingRule, nested, table
 from regard.data.fields.sentences import encoded_sentences
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.fields.tokens import Learner, learn_words
@@ -27,7 +27,7 @@ _FIRST = 2  # ids of names: 0 is padding, 1 an unknown name
 
 
 @dataclass(frozen=True)
-class NamedTexts(Encoder):
+class NamedTexts(FieldEncoder):
     """Ids of names, and the tokenizer of the texts that they name; an unknown name has an id of its own.
 
     Attributes:
@@ -105,10 +105,13 @@ class RecordField(Field[NamedTexts]):
             raise DataError("there are no records in the training data")
         return NamedTexts(names, self.learner(chain.from_iterable(record.values() for record in records)))
 
-    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+    def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
         records, encoder = [_checked(value) for value in values], self.learned
         texts = encoded_sentences([list(record.values()) for record in records], encoder.tokenizer.encode_all)
-        return {"ids": flat(texts, "int32"), "names": flat([encoder.ids(record) for record in records], "int32")}
+        return {
+            "ids": concatenate_rows(texts, "int32"),
+            "names": concatenate_rows([encoder.ids(record) for record in records], "int32"),
+        }
 
     def cells(self, column: Column) -> Ints:
         return column.counts("ids")
@@ -120,13 +123,13 @@ class RecordField(Field[NamedTexts]):
         ids, names = column.values["ids"], column.values["names"]
         return self.encoder is None or (all_below(ids, self.encoder.size) and all_below(names, self.encoder.num_names))
 
-    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, PaddedArray]:
         words, counts = nested(column.rows("ids", examples))
         names = table(column.values["names"], column.offsets["names"][examples], counts, pad=PAD)
         return {
-            name: Padded(words, Padding(PAD, (0, 0, 0))),
-            f"{name}_names": Padded(names, Padding(PAD, (0, 0))),
-            f"{name}_lengths": Padded(counts, PER_EXAMPLE),
+            name: PaddedArray(words, PaddingRule(PAD, (0, 0, 0))),
+            f"{name}_names": PaddedArray(names, PaddingRule(PAD, (0, 0))),
+            f"{name}_lengths": PaddedArray(counts, PER_EXAMPLE),
         }
 
 

@@ -22,13 +22,13 @@ class Sentences(list[str]):
     def of(cls, text: str) -> Sentences:
         """Cut a text at its tabs or line ends; where there are none, behind each '.', '!' and '?'."""
         parts = re.split(r"[\t\n]", text) if re.search(r"[\t\n]", text.strip()) else _BOUNDARY.split(text)
-        return cls(filter(None, map(bare, parts)))
+        return cls(filter(None, map(strip_sentence_end, parts)))
 
 
-def bare(sentence: str) -> str:
+def strip_sentence_end(sentence: str) -> str:
     """A sentence with single spaces and without the mark at its end.
 
-    >>> bare(" Where is  the milk? ")
+    >>> strip_sentence_end(" Where is  the milk? ")
     'Where is the milk'
     """
     return " ".join(sentence.split()).rstrip(".!?").rstrip()

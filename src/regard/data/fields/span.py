@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from regard.data.fields.column import Column, Encoded, Ints, Part, flat
-from regard.data.fields.encoder import Encoder
+from regard.data.fields.column import Column, EncodedRows, Ints, Part, concatenate_rows
 from regard.data.fields.field import Field
-from regard.data.fields.padding import Padded, Padding
+from regard.data.fields.field_encoder import FieldEncoder
+from regard.data.fields.padding import PaddedArray, PaddingRule
 from regard.data.problems import DataError
 from regard.specials import IGNORE
 
@@ -19,7 +19,7 @@ _ENDS = 2  # of a span: its first piece and its last
 
 
 @dataclass(frozen=True)
-class SpanField(Field[Encoder]):
+class SpanField(Field[FieldEncoder]):
     """The first and the last piece of a span, [B, 2]; there is nothing to learn.
 
     >>> SpanField().encode([["2", "3"], [0, 1]])["pieces"].values.tolist()
@@ -32,8 +32,8 @@ class SpanField(Field[Encoder]):
     def parts(self) -> tuple[Part, ...]:
         return (Part("pieces", rows=_ENDS),)
 
-    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
-        return {"pieces": flat([_pieces(value) for value in values], "int32")}
+    def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
+        return {"pieces": concatenate_rows([_pieces(value) for value in values], "int32")}
 
     def cells(self, column: Column) -> Ints:
         return self.predicted(column)
@@ -41,9 +41,9 @@ class SpanField(Field[Encoder]):
     def predicted(self, column: Column) -> Ints:
         return column.counts("pieces")
 
-    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, PaddedArray]:
         pieces = column.values["pieces"].reshape(-1, _ENDS)[examples].astype(np.int64)  # [B, 2]
-        return {name: Padded(pieces, Padding(IGNORE, (0, None)))}
+        return {name: PaddedArray(pieces, PaddingRule(IGNORE, (0, None)))}
 
 
 def _pieces(value: Sequence[str | int]) -> tuple[int, int]:

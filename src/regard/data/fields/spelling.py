@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from regard.data.example import Example, Wrapped
+from regard.data.example import Example, WrappedExamples
 from regard.data.fields.column import Column, Ints
 from regard.data.fields.padding import nested
 from regard.data.fields.sentences import Sentences, encoded_sentences
@@ -18,14 +18,14 @@ LONGEST = 40
 """Letters of a word that are read; of a longer one its first half of them, and its last."""
 
 
-class Spelling(Sentences):
+class SpelledWords(Sentences):
     """Words whose letters are kept: as ids one row, with an end behind each word."""
 
     @classmethod
-    def of(cls, words: Sequence[str]) -> Spelling:
+    def of(cls, words: Sequence[str]) -> SpelledWords:
         """Return the words as they are spelt, long ones without their middle.
 
-        >>> [len(word) for word in Spelling.of(["a", "b" * 99])]
+        >>> [len(word) for word in SpelledWords.of(["a", "b" * 99])]
         [1, 40]
         """
         half = LONGEST // 2
@@ -48,7 +48,7 @@ class SpellingField(StoryField):
 
 
 @dataclass(frozen=True)
-class Spelt(Wrapped):
+class WithLetters(WrappedExamples):
     """Examples with the letters of "text", a list of words, in the field "letters" besides.
 
     >>> from pathlib import Path
@@ -56,7 +56,7 @@ class Spelt(Wrapped):
     >>> from regard.data import Columns
     >>> path = Path(mkdtemp()) / "train.txt"
     >>> _ = path.write_text("He PRP\\nreckons VBZ\\n")
-    >>> next(iter(Spelt(Columns(path)))).fields["letters"]
+    >>> next(iter(WithLetters(Columns(path)))).fields["letters"]
     ['He', 'reckons']
     """
 
@@ -67,7 +67,7 @@ class Spelt(Wrapped):
     def __iter__(self) -> Iterator[Example]:
         for example in self.examples:
             words = example.fields["text"]
-            spelt = Spelling.of(words.split() if isinstance(words, str) else words)
+            spelt = SpelledWords.of(words.split() if isinstance(words, str) else words)
             yield example._replace(fields={**example.fields, LETTERS: spelt})
 
 
@@ -78,5 +78,5 @@ def letters_of(texts: Sequence[Sequence[str]], characters: Tokenizer) -> Ints:
     >>> letters_of([["ab", "c"], ["?"]], characters).tolist()
     [[[4, 5], [6, 0]], [[1, 0], [0, 0]]]
     """
-    rows = encoded_sentences([Spelling.of(words) for words in texts], characters.encode_all)
+    rows = encoded_sentences([SpelledWords.of(words) for words in texts], characters.encode_all)
     return nested(rows)[0]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from regard.data.fields.column import Column, Encoded, Ints, Part, all_below, flat
+from regard.data.fields.column import Column, EncodedRows, Ints, Part, all_below, concatenate_rows
 from regard.data.fields.field import Field
-from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding, nested
+from regard.data.fields.padding import PER_EXAMPLE, PaddedArray, PaddingRule, nested
 from regard.data.fields.sentences import encoded_sentences
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.fields.tokens import Learner, learn_words
@@ -36,8 +36,8 @@ class StoryField(Field[Tokenizer]):
     def learn(self, values: Iterable[Any]) -> Tokenizer:
         return self.learner(values)
 
-    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
-        return {"ids": flat(encoded_sentences(values, self.learned.encode_all), "int32")}
+    def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
+        return {"ids": concatenate_rows(encoded_sentences(values, self.learned.encode_all), "int32")}
 
     def cells(self, column: Column) -> Ints | None:
         return column.counts("ids")
@@ -54,9 +54,9 @@ class StoryField(Field[Tokenizer]):
     def fits(self, column: Column) -> bool:
         return self.encoder is None or all_below(column.values["ids"], self.encoder.size)
 
-    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, PaddedArray]:
         words, counts = nested(column.rows("ids", examples))
         return {
-            name: Padded(words, Padding(PAD, (0, 0, 0))),
-            f"{name}_lengths": Padded(counts, PER_EXAMPLE),
+            name: PaddedArray(words, PaddingRule(PAD, (0, 0, 0))),
+            f"{name}_lengths": PaddedArray(counts, PER_EXAMPLE),
         }

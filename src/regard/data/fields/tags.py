@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from regard.data.fields.column import Column, Ints, Part
 from regard.data.fields.labels import LabelField
-from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding, table
+from regard.data.fields.padding import PER_EXAMPLE, PaddedArray, PaddingRule, table
 from regard.specials import IGNORE
 
 
@@ -26,11 +26,11 @@ class TagsField(LabelField):
     def predicted(self, column: Column) -> Ints:
         return column.counts("ids")
 
-    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, PaddedArray]:
         begins = column.offsets["ids"][examples]
         counts = column.offsets["ids"][examples + 1] - begins
         ids = table(column.values["ids"], begins, counts, pad=IGNORE)
         return {
-            name: Padded(ids, Padding(IGNORE, (0, 0))),
-            f"{name}_lengths": Padded(counts, PER_EXAMPLE),
+            name: PaddedArray(ids, PaddingRule(IGNORE, (0, 0))),
+            f"{name}_lengths": PaddedArray(counts, PER_EXAMPLE),
         }

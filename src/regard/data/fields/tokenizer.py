@@ -12,10 +12,10 @@ import tokenizers
 from tokenizers import normalizers, pre_tokenizers
 
 from regard.data.fields import tokenizer_training
-from regard.data.fields.encoder import Encoder
-from regard.data.fields.pieces import printable, surface
-from regard.data.fields.tokenizer_style import Kind, Style
-from regard.data.fields.tokenizer_training import CountedTexts, Wanted
+from regard.data.fields.field_encoder import FieldEncoder
+from regard.data.fields.pieces import piece_bytes, printable
+from regard.data.fields.tokenizer_style import TokenizerKind, TokenizerStyle
+from regard.data.fields.tokenizer_training import CountedTexts, VocabularySettings
 from regard.data.fields.word_splitting import WordSplit, joined_words
 from regard.data.formats.encodings import lone_surrogate
 from regard.data.problems import DataError, TextError, shortened
@@ -27,7 +27,7 @@ _RESERVED = frozenset((PAD, BOS, EOS))
 _FORMS = {"nfc": normalizers.NFC, "nfd": normalizers.NFD, "nfkc": normalizers.NFKC, "nfkd": normalizers.NFKD}
 
 
-class Tokenizer(Encoder):
+class Tokenizer(FieldEncoder):
     """A vocabulary and the way to cut text into it, over the `tokenizers` library.
 
     The ids begin with the four of `regard.specials`. Nothing in a text can become padding, a beginning or an
@@ -58,8 +58,8 @@ class Tokenizer(Encoder):
         self._library = tokenizers.Tokenizer.from_str(text)
         self._library.encode_special_tokens = True
         self.json: str = self._library.to_str()
-        style = Style.of(json.loads(self.json))
-        self.kind: Kind = style.kind
+        style = TokenizerStyle.of(json.loads(self.json))
+        self.kind: TokenizerKind = style.kind
         self.split: WordSplit | None = style.split
         self._marks = style.marks
         first = tuple(self._library.id_to_token(index) for index in range(len(SPECIALS)))
@@ -76,7 +76,7 @@ class Tokenizer(Encoder):
         cls,
         texts: Iterable[str | Sequence[str]],
         *,
-        kind: Kind,
+        kind: TokenizerKind,
         split: WordSplit | None = None,
         size: int | None = None,
         min_frequency: int = 1,
@@ -99,8 +99,8 @@ class Tokenizer(Encoder):
             masked: whether there is a `<mask>`, the fifth id, for models that fill in what is hidden.
             more: of words: further ones, in their normal form; they follow those of the texts, within `size`.
         """
-        if kind not in get_args(Kind):
-            raise DataError(f"there is no tokenizer of kind {kind!r}; there are {', '.join(get_args(Kind))}")
+        if kind not in get_args(TokenizerKind):
+            raise DataError(f"there is no tokenizer of kind {kind!r}; there are {', '.join(get_args(TokenizerKind))}")
         if normalise is not None and normalise not in _FORMS:
             raise DataError(f"there is no normal form {normalise!r}; there are {', '.join(_FORMS)}")
         if split is not None and kind != "words":
@@ -109,7 +109,7 @@ class Tokenizer(Encoder):
         forms = ([_FORMS[normalise]()] if normalise else []) + ([normalizers.Lowercase()] if lowercase else [])
         if kind == "wordpiece":
             forms.append(normalizers.BertNormalizer(lowercase=lowercase))
-        wanted = Wanted(size, min_frequency, forms, MASKED if masked else SPECIALS, more)
+        wanted = VocabularySettings(size, min_frequency, forms, MASKED if masked else SPECIALS, more)
         if kind == "words":
             library = tokenizer_training.words(counted, wanted, split or "punctuation")
         else:
@@ -323,7 +323,7 @@ class Tokenizer(Encoder):
             token = self._library.id_to_token(int(index))
             if token is None:
                 raise DataError(f"there is no id {index}: the vocabulary has {self.size}")
-            yield (token, b"") if index < self._special else (None, surface(token, self._marks))
+            yield (token, b"") if index < self._special else (None, piece_bytes(token, self._marks))
 
     def _safe(self, ids: list[int]) -> list[int]:
         """Text that is spelt like padding, a beginning, an end or a mask is unknown."""

@@ -8,21 +8,21 @@ from typing import Any, Literal, NamedTuple, get_args
 from regard.data.fields.word_splitting import WordSplit
 from regard.data.problems import DataError
 
-Kind = Literal["characters", "words", "bpe", "unigram", "wordpiece"]
+TokenizerKind = Literal["characters", "words", "bpe", "unigram", "wordpiece"]
 Marks = Literal["bytes", "spaces", "fallback", "inside", "none"]
 """How a piece is spelt: as the characters of its bytes; with "▁" for a space, and bytes as <0x0A> with a fallback; with
 "##" if it is not the first of its word; or as it is."""
 
 
-class Style(NamedTuple):
+class TokenizerStyle(NamedTuple):
     """The kind, the spelling of pieces, and of words how they are cut."""
 
-    kind: Kind
+    kind: TokenizerKind
     marks: Marks
     split: WordSplit | None = None
 
     @staticmethod
-    def of(description: dict[str, Any]) -> Style:
+    def of(description: dict[str, Any]) -> TokenizerStyle:
         """Return the style of what the library's JSON describes.
 
         Raises:
@@ -33,15 +33,15 @@ class Style(NamedTuple):
             case "WordLevel":
                 return _whole(description["pre_tokenizer"], before)
             case "WordPiece" if before and model["continuing_subword_prefix"] == "##":
-                return Style("wordpiece", "inside")
+                return TokenizerStyle("wordpiece", "inside")
             case "Unigram" | "BPE" if _marks_spaces(description) and not _joins(model):
-                kind: Kind = "bpe" if model["type"] == "BPE" else "unigram"
-                return Style(kind, "fallback" if model.get("byte_fallback") else "spaces")
+                kind: TokenizerKind = "bpe" if model["type"] == "BPE" else "unigram"
+                return TokenizerStyle(kind, "fallback" if model.get("byte_fallback") else "spaces")
             case "BPE" if "ByteLevel" in before and not _joins(model):
-                return Style("bpe", "bytes")
+                return TokenizerStyle("bpe", "bytes")
         behind = " and ".join(before) or "no pre-tokenizer"
         raise DataError(
-            f"a tokenizer with model {model['type']} behind {behind} is none of {', '.join(get_args(Kind))}"
+            f"a tokenizer with model {model['type']} behind {behind} is none of {', '.join(get_args(TokenizerKind))}"
         )
 
 
@@ -55,11 +55,11 @@ def types_of(part: Any) -> Iterator[str]:
             yield from types_of(one)
 
 
-def _whole(pre_tokenizer: dict[str, Any] | None, before: list[str]) -> Style:
+def _whole(pre_tokenizer: dict[str, Any] | None, before: list[str]) -> TokenizerStyle:
     """A vocabulary of whole words or characters."""
     if before == ["Split"] and pre_tokenizer is not None and not pre_tokenizer.get("invert"):
-        return Style("characters", "none")  # what is matched; of words what is not
-    return Style("words", "none", "whitespace" if before == ["WhitespaceSplit"] else "punctuation")
+        return TokenizerStyle("characters", "none")  # what is matched; of words what is not
+    return TokenizerStyle("words", "none", "whitespace" if before == ["WhitespaceSplit"] else "punctuation")
 
 
 def _marks_spaces(description: dict[str, Any]) -> bool:

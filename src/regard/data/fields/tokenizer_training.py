@@ -19,7 +19,7 @@ _INSIDE = "##"  # what a piece of a word begins with that is not its first
 _TOGETHER = 1000  # repetitions of a word that are handed to the library as one text
 
 
-class Wanted(NamedTuple):
+class VocabularySettings(NamedTuple):
     """A vocabulary to learn.
 
     Attributes:
@@ -53,7 +53,7 @@ class CountedTexts:
             yield text
 
 
-def characters(texts: CountedTexts, wanted: Wanted) -> tokenizers.Tokenizer:
+def characters(texts: CountedTexts, wanted: VocabularySettings) -> tokenizers.Tokenizer:
     """Return a tokenizer of single characters, the most frequent first."""
     normaliser = normalizers.Sequence(wanted.forms)
     plain: Iterable[str] = (normaliser.normalize_str(text) for text in texts) if wanted.forms else texts
@@ -63,7 +63,7 @@ def characters(texts: CountedTexts, wanted: Wanted) -> tokenizers.Tokenizer:
     return library
 
 
-def words(texts: CountedTexts, wanted: Wanted, split: WordSplit) -> tokenizers.Tokenizer:
+def words(texts: CountedTexts, wanted: VocabularySettings, split: WordSplit) -> tokenizers.Tokenizer:
     """Return a tokenizer of whole words, the most frequent first; words of a list are not split."""
     normaliser, splitter = normalizers.Sequence(wanted.forms), word_splitter(split)
     counts: Counter[str] = Counter()
@@ -79,7 +79,7 @@ def words(texts: CountedTexts, wanted: Wanted, split: WordSplit) -> tokenizers.T
     return library
 
 
-def _closed(counts: Counter[str], wanted: Wanted) -> tokenizers.Tokenizer:
+def _closed(counts: Counter[str], wanted: VocabularySettings) -> tokenizers.Tokenizer:
     """A vocabulary of all that was counted, as far as there is room."""
     # The library's trainer gives a word that is spelt like a special token a second id, and PTB is full of <unk>.
     for special in wanted.specials:
@@ -97,7 +97,7 @@ def _closed(counts: Counter[str], wanted: Wanted) -> tokenizers.Tokenizer:
     return library
 
 
-def bpe(texts: CountedTexts, wanted: Wanted) -> tokenizers.Tokenizer:
+def bpe(texts: CountedTexts, wanted: VocabularySettings) -> tokenizers.Tokenizer:
     """Return a tokenizer of byte pairs: the library breaks ties by the smaller ids, which begin in order."""
     alphabet, size = pre_tokenizers.ByteLevel.alphabet(), wanted.size or 8000
     if size < len(wanted.specials) + len(alphabet):
@@ -118,7 +118,7 @@ def bpe(texts: CountedTexts, wanted: Wanted) -> tokenizers.Tokenizer:
     return library
 
 
-def wordpiece(texts: CountedTexts, wanted: Wanted) -> tokenizers.Tokenizer:
+def wordpiece(texts: CountedTexts, wanted: VocabularySettings) -> tokenizers.Tokenizer:
     """Return a tokenizer of BERT's pieces of words.
 
     The library breaks ties by the smaller ids. It numbers "##a", "##b", ... as it finds them in a hash map, which is
@@ -136,13 +136,13 @@ def wordpiece(texts: CountedTexts, wanted: Wanted) -> tokenizers.Tokenizer:
         special_tokens=[*wanted.specials, *alphabet, *inside],
         show_progress=False,
     )
-    _train("wordpiece", scratch, repeated(counts), trainer, size)
+    _train("wordpiece", scratch, repeat_words(counts), trainer, size)
     vocabulary = scratch.get_vocab()
     ordered = sorted(vocabulary, key=lambda piece: vocabulary[piece])
     return wordpieces({piece: index for index, piece in enumerate(ordered)}, wanted.forms)
 
 
-def unigram(texts: CountedTexts, wanted: Wanted) -> tokenizers.Tokenizer:
+def unigram(texts: CountedTexts, wanted: VocabularySettings) -> tokenizers.Tokenizer:
     """Return a tokenizer of the unigram model.
 
     The library's own trainer adds up in the order of a hash map: its scores differ from process to process.
@@ -188,7 +188,7 @@ def word_counts(texts: Iterable[str], library: tokenizers.Tokenizer) -> dict[str
     return dict(sorted(counts.items()))
 
 
-def repeated(counts: Mapping[str, int]) -> Iterator[str]:
+def repeat_words(counts: Mapping[str, int]) -> Iterator[str]:
     """Each word as often as it occurs, for the library, which counts for itself."""
     for word, count in counts.items():
         whole, rest = divmod(count, _TOGETHER)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from regard.data.fields.column import Column, Encoded, Ints, Part, all_below, flat
+from regard.data.fields.column import Column, EncodedRows, Ints, Part, all_below, concatenate_rows
 from regard.data.fields.field import Field
-from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding, table
+from regard.data.fields.padding import PER_EXAMPLE, PaddedArray, PaddingRule, table
 from regard.data.fields.tokenizer import Tokenizer
 from regard.specials import PAD
 
@@ -32,7 +32,7 @@ class TokensField(Field[Tokenizer]):
 
     >>> words = TokensField(Tokenizer.train(["a house"], kind="words"), begin=True, end=True)
     >>> words.encode(["a house", "house"])["ids"]
-    Encoded(values=array([4, 5, 5], dtype=int32), counts=array([2, 1]))
+    EncodedRows(values=array([4, 5, 5], dtype=int32), counts=array([2, 1]))
     """
 
     begin: bool = False
@@ -46,8 +46,8 @@ class TokensField(Field[Tokenizer]):
     def learn(self, values: Iterable[Any]) -> Tokenizer:
         return self.learner(values)
 
-    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
-        return {"ids": flat(self.learned.encode_all(values), "int32")}
+    def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
+        return {"ids": concatenate_rows(self.learned.encode_all(values), "int32")}
 
     def cells(self, column: Column) -> Ints:
         return column.counts("ids") + self.begin + self.end
@@ -58,12 +58,12 @@ class TokensField(Field[Tokenizer]):
     def fits(self, column: Column) -> bool:
         return self.encoder is None or all_below(column.values["ids"], self.encoder.size)
 
-    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, PaddedArray]:
         begins = column.offsets["ids"][examples]
         counts = column.offsets["ids"][examples + 1] - begins
         ids = table(column.values["ids"], begins, counts, pad=PAD, first=self.begin, last=self.end)
         lengths = counts + self.begin + self.end
         return {
-            name: Padded(ids, Padding(PAD, (0, int(self.begin)))),
-            f"{name}_lengths": Padded(lengths, PER_EXAMPLE),
+            name: PaddedArray(ids, PaddingRule(PAD, (0, int(self.begin)))),
+            f"{name}_lengths": PaddedArray(lengths, PER_EXAMPLE),
         }

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Self
 
-from regard.data.fields.encoder import Encoder
+from regard.data.fields.field_encoder import FieldEncoder
 from regard.data.problems import DataError
 
 
 @dataclass(frozen=True)
-class VectorShape(Encoder):
+class VectorShape(FieldEncoder):
     """Shape of an array, with None for each axis whose size varies from example to example.
 
     Attributes:

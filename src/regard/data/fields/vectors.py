@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.fields.column import Column, Encoded, Ints, Part
+from regard.data.fields.column import Column, EncodedRows, Ints, Part
 from regard.data.fields.field import Field
-from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding
+from regard.data.fields.padding import PER_EXAMPLE, PaddedArray, PaddingRule
 from regard.data.fields.vector_shape import VectorShape
 from regard.data.problems import DataError
 
@@ -55,13 +55,13 @@ class VectorsField(Field[VectorShape]):
     def learn(self, values: Iterable[Any]) -> VectorShape:
         return VectorShape.of(array_of(value).shape for value in values)
 
-    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+    def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
         arrays = [self._checked(array_of(value), value) for value in values]
         shapes = np.array([array.shape for array in arrays], np.int64).reshape(-1, len(self.learned.axes))
         flattened = np.concatenate([array.ravel() for array in arrays] or [np.empty(0, self.dtype)])
         return {
-            "values": Encoded(flattened, shapes.prod(1)),
-            "shapes": Encoded(shapes, np.ones(len(shapes), np.int64)),
+            "values": EncodedRows(flattened, shapes.prod(1)),
+            "shapes": EncodedRows(shapes, np.ones(len(shapes), np.int64)),
         }
 
     def _checked(self, array: NDArray[Any], value: Any) -> NDArray[Any]:
@@ -83,7 +83,7 @@ class VectorsField(Field[VectorShape]):
         first: Ints = column.values["shapes"][:, 0]
         return np.asarray(first) if self.learned.axes[0] is None else np.ones_like(first)
 
-    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, PaddedArray]:
         axes, shapes = self.learned.axes, column.single("shapes", examples)  # [B, R]
         most = [shapes[:, place].max(initial=0) if axis is None else axis for place, axis in enumerate(axes)]
         kept = self._scaled(self.pad / self._factor)
@@ -91,9 +91,9 @@ class VectorsField(Field[VectorShape]):
         for row, (values, shape) in enumerate(zip(column.rows("values", examples), shapes.tolist(), strict=True)):
             padded[row][tuple(slice(size) for size in shape)] = self._scaled(values.reshape(shape))
         grows = (0, *(0 if axis is None else None for axis in axes))
-        found = {name: Padded(padded, Padding(self.pad, grows))}
+        found = {name: PaddedArray(padded, PaddingRule(self.pad, grows))}
         if axes[0] is None:
-            found[f"{name}_lengths"] = Padded(shapes[:, 0].copy(), PER_EXAMPLE)
+            found[f"{name}_lengths"] = PaddedArray(shapes[:, 0].copy(), PER_EXAMPLE)
         return found
 
     @property

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.example import BadLine, DataReader, Example, good_lines
 
 _ENTRY = re.compile(r"(\S+?)(?:\(\d+\))? +(\S.*?)(?:\s*#.*)?")
 
 
 @dataclass(frozen=True)
-class Cmudict(Reader):
+class Cmudict(DataReader):
     """Words and their phonemes: fields "source" (the word) and "target" (phonemes with spaces between).
 
     Variants, `tomato(2)`, are examples of the same word: split by "source". Comments are left out.
@@ -32,18 +32,18 @@ class Cmudict(Reader):
     path: str | Path
     stress: bool = field(default=False, kw_only=True)
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         """Entries."""
         path = Path(self.path)
         for line in good_lines(path, self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 yield line
             elif line.text.strip() and not line.text.startswith(";;;"):
                 yield self._entry(line.text, f"{path}:{line.number}")
 
-    def _entry(self, line: str, where: str) -> Example | Bad:
+    def _entry(self, line: str, where: str) -> Example | BadLine:
         entry = _ENTRY.fullmatch(line.rstrip())
         if entry is None:
-            return Bad(where, "this is not a word and its phonemes")
+            return BadLine(where, "this is not a word and its phonemes")
         word, phonemes = entry.groups()
         return Example({"source": word, "target": phonemes if self.stress else re.sub(r"\d", "", phonemes)}, where)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from regard.data.example import COLUMNS, Bad, Example, Reader, Value, good_lines
+from regard.data.example import COLUMNS, BadLine, DataReader, Example, Value, good_lines
 
 
 @dataclass(frozen=True)
-class Columns(Reader):
+class Columns(DataReader):
     """A word a line with its tags in columns, a blank line between sentences: each field is a list, one entry a word.
 
     A bad line makes its whole sentence bad.
@@ -37,14 +37,14 @@ class Columns(Reader):
     def asking(self, columns: Mapping[str, Any]) -> Self:
         return replace(self, columns=columns, questions=True)
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         """Sentences."""
         path = Path(self.path)
         block: list[list[str]] = []
-        bad: Bad | None = None
+        bad: BadLine | None = None
         start = 0
         for line in good_lines(path, self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 bad = bad or line
                 continue
             if self.comment and line.text.startswith(self.comment):
@@ -60,10 +60,10 @@ class Columns(Reader):
         if block or bad:
             yield bad or self._example(block, f"{path}:{start}")
 
-    def _problem(self, cells: list[str], where: str) -> Bad | None:
+    def _problem(self, cells: list[str], where: str) -> BadLine | None:
         for name, place in self.columns.items():
             if not -len(cells) <= place < len(cells):
-                return Bad(
+                return BadLine(
                     where, f"the line has {len(cells)} columns, none at {place} for {name} (the first is 0)", COLUMNS
                 )
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from regard.data.example import Bad, Example, Reader, Value, good_lines
+from regard.data.example import BadLine, DataReader, Example, Value, good_lines
 from regard.data.problems import DataError, shortened
 
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -21,7 +21,7 @@ _BESIDE = re.compile(r"[0-9]{1,9}[-.][0-9]{1,9}")
 
 
 @dataclass(frozen=True)
-class Conllu(Reader):
+class Conllu(DataReader):
     """A word a line in ten columns with tabs between, a blank line between sentences: each field is a list.
 
     Comments, multiword tokens (`3-4`, whose words follow) and empty nodes (`3.1`, of enhanced dependencies) are no
@@ -54,14 +54,14 @@ class Conllu(Reader):
     def asking(self, columns: Mapping[str, Any]) -> Self:
         return replace(self, columns=columns, questions=True)
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         """Sentences."""
         path = Path(self.path)
         words: list[list[str]] = []
-        bad: Bad | None = None
+        bad: BadLine | None = None
         start = 0
         for line in good_lines(path, self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 bad = bad or line
             elif line.text.strip():
                 start = start or line.number
@@ -72,7 +72,7 @@ class Conllu(Reader):
                 words, bad, start = [], None, 0
         yield from self._sentence(words, bad, f"{path}:{start}")
 
-    def _sentence(self, words: list[list[str]], bad: Bad | None, where: str) -> Iterator[Example | Bad]:
+    def _sentence(self, words: list[list[str]], bad: BadLine | None, where: str) -> Iterator[Example | BadLine]:
         """Yield what a block of lines is; a block of comments is nothing."""
         if bad is not None:
             yield bad
@@ -82,19 +82,19 @@ class Conllu(Reader):
             yield Example(values, where)
 
 
-def _add(line: str, words: list[list[str]], where: str) -> Bad | None:
+def _add(line: str, words: list[list[str]], where: str) -> BadLine | None:
     """Append a line to the words of its sentence if it is one; return what is wrong with it."""
     cells = [" ".join(cell.split()).replace(" ", "_") for cell in line.split("\t")]
     number = shortened(cells[0])
     if len(cells) != len(NAMES):
-        return Bad(where, f"the line has {len(cells)} columns with tabs between; CoNLL-U has {len(NAMES)}")
+        return BadLine(where, f"the line has {len(cells)} columns with tabs between; CoNLL-U has {len(NAMES)}")
     if _BESIDE.fullmatch(cells[0]):
         return None
     if not _WORD.fullmatch(cells[0]):
-        return Bad(where, f"the id {number!r} is none: a word has a number (3), a token of several two (3-4)")
+        return BadLine(where, f"the id {number!r} is none: a word has a number (3), a token of several two (3-4)")
     if int(cells[0]) != len(words) + 1:
-        return Bad(where, f"the id is {number}, and the next word of the sentence is {len(words) + 1}")
+        return BadLine(where, f"the id is {number}, and the next word of the sentence is {len(words) + 1}")
     if not all(cells):
-        return Bad(where, f"the column {NAMES[cells.index('')]} is empty; CoNLL-U writes '_' there")
+        return BadLine(where, f"the column {NAMES[cells.index('')]} is empty; CoNLL-U writes '_' there")
     words.append(cells)
     return None

@@ -11,12 +11,12 @@ _MOST = 4
 _RUN = re.compile(rb"[\x80-\xff]{3,}")
 
 
-def readings(raw: bytes, place: int) -> dict[str, str]:
+def plausible_encodings(raw: bytes, place: int) -> dict[str, str]:
     r"""Return encodings that fit a line, each with the word that it reads at a place, the likeliest first.
 
     An encoding fits where it decodes the whole line to printable characters. Two that read the same word count once.
 
-    >>> readings("ein großes Café".encode("cp1252"), 14)
+    >>> plausible_encodings("ein großes Café".encode("cp1252"), 14)
     {'cp1252': 'Café'}
     """
     begin, end = raw.rfind(b" ", 0, place) + 1, raw.find(b" ", place)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from regard.data.example import Example, Wrapped
+from regard.data.example import Example, WrappedExamples
 from regard.data.problems import DataError
 
 
 @dataclass(frozen=True)
-class ForeignExamples(Wrapped):
+class ForeignExamples(WrappedExamples):
     """Examples that are held to the fields of a task, and whose cache knows the source that made them.
 
     Args:

@@ -8,13 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from regard.data.example import Bad, Example, Reader
-from regard.data.formats.jsonl import chosen
+from regard.data.example import BadLine, DataReader, Example
+from regard.data.formats.jsonl import select_fields
 from regard.data.problems import DataError
 
 
 @dataclass(frozen=True)
-class Hub(Reader):
+class Hub(DataReader):
     """A split of a data set of the `datasets` library (the extra `regard[data]`).
 
     Args:
@@ -51,10 +51,10 @@ class Hub(Reader):
         """The library's fingerprint of the content too."""
         return f"{super().settings()} {getattr(self._rows, '_fingerprint', '')}"
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         """The rows."""
         for number, row in enumerate(self._rows):
-            yield chosen(_flat(row), self.keys, f"{self.name}[{self.split}]:{number}", self.may_be_blank)
+            yield select_fields(_flat(row), self.keys, f"{self.name}[{self.split}]:{number}", self.may_be_blank)
 
     def _emptiness(self) -> str:
         return f"{self.name}[{self.split}] has no usable rows ({self.skipped})"

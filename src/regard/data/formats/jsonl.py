@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from regard.data.example import COLUMNS, Bad, Example, Reader, Value, good_lines
+from regard.data.example import COLUMNS, BadLine, DataReader, Example, Value, good_lines
 
 
 @dataclass(frozen=True)
-class Jsonl(Reader):
+class Jsonl(DataReader):
     """Fields from the keys of JSON objects, one a line; blank lines are passed over.
 
     A value is a text, or a list of texts (words, tags). Numbers and booleans become texts, so that they can be labels.
@@ -34,27 +34,27 @@ class Jsonl(Reader):
     def asking(self, columns: Mapping[str, Any]) -> Self:
         return replace(self, keys=columns, questions=True)
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         """Objects that have all the keys."""
         path = Path(self.path)
         for line in good_lines(path, self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 yield line
             elif line.text.strip():
                 yield self._example(line.text, f"{path}:{line.number}")
 
-    def _example(self, text: str, where: str) -> Example | Bad:
+    def _example(self, text: str, where: str) -> Example | BadLine:
         found = json_object(text, where)
-        return found if isinstance(found, Bad) else chosen(found, self.keys, where, self.may_be_blank)
+        return found if isinstance(found, BadLine) else select_fields(found, self.keys, where, self.may_be_blank)
 
 
-def json_object(text: str, where: str) -> dict[str, Any] | Bad:
+def json_object(text: str, where: str) -> dict[str, Any] | BadLine:
     """The object that a line holds."""
     try:
         found = parsed_json(text)
     except ValueError as error:
-        return Bad(where, f"this is not JSON: {error}")
-    return found if isinstance(found, dict) else Bad(where, "this is JSON, but not an object {...}")
+        return BadLine(where, f"this is not JSON: {error}")
+    return found if isinstance(found, dict) else BadLine(where, "this is JSON, but not an object {...}")
 
 
 def parsed_json(text: str) -> Any:
@@ -78,19 +78,19 @@ def parsed_json(text: str) -> Any:
         raise ValueError("it has a number of thousands of digits") from None
 
 
-def chosen(
+def select_fields(
     found: Mapping[str, object], keys: Mapping[str, str], where: str, may_be_blank: Callable[[str], bool]
-) -> Example | Bad:
+) -> Example | BadLine:
     """The fields of an example from a mapping; some of them may be blank."""
     values: dict[str, Value] = {}
     for name, key in keys.items():
         if key not in found:
-            return Bad(where, f"there is no key {key!r} among {', '.join(found) or 'none'}", COLUMNS)
+            return BadLine(where, f"there is no key {key!r} among {', '.join(found) or 'none'}", COLUMNS)
         value = _value(found[key])
         if value is None:
-            return Bad(where, f"the value of {key!r} is neither text nor a list of texts")
+            return BadLine(where, f"the value of {key!r} is neither text nor a list of texts")
         if not (value.strip() if isinstance(value, str) else value) and not may_be_blank(name):
-            return Bad(where, f"the value of {key!r} is blank")
+            return BadLine(where, f"the value of {key!r} is blank")
         values[name] = value
     return Example(values, where)
 

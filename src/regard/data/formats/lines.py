@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from regard.data.formats.encodings import readings
+from regard.data.formats.encodings import plausible_encodings
 from regard.data.problems import DataError, shortened
 
 LONGEST = 10_000_000
@@ -143,7 +143,9 @@ def _remedy(number: int, raw: bytes, place: int) -> str:
     """Return advice on a line that cannot be decoded: the encodings that fit, with what they read there."""
     if number == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return " (the file is UTF-16; convert it with iconv -f utf-16 -t utf-8)"
-    found = [f"data.encoding={name} reads {shortened(word, 30)!r}" for name, word in readings(raw, place).items()]
+    found = [
+        f"data.encoding={name} reads {shortened(word, 30)!r}" for name, word in plausible_encodings(raw, place).items()
+    ]
     return f" ({', '.join(found)})" if found else " (no frequent encoding fits; is it a text file?)"
 
 

@@ -8,13 +8,13 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import ClassVar
 
-from regard.data.example import Bad, Example, Reader
+from regard.data.example import BadLine, DataReader, Example
 from regard.data.formats.lines import Line, lines
 from regard.data.problems import DataError
 
 
 @dataclass(frozen=True)
-class Pairs(Reader):
+class Pairs(DataReader):
     """Line n of `source` belongs to line n of `target`: fields "source" and "target".
 
     A line that is blank on either side is bad. Files of different lengths are refused always, for then nobody knows
@@ -32,7 +32,7 @@ class Pairs(Reader):
     source: str | Path
     target: str | Path
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         """Pairs of lines."""
         left, right = self.files
         for one, other in zip_longest(self._lines(left), self._lines(right)):
@@ -56,7 +56,7 @@ class Pairs(Reader):
         return f"{left} has {counts[0]} lines and {right} has {counts[1]}; line n must belong to line n"
 
 
-def _problem(path: Path, line: Line) -> Bad | None:
+def _problem(path: Path, line: Line) -> BadLine | None:
     if line.problem is None and line.text.strip():
         return None
-    return Bad(f"{path}:{line.number}", line.problem or "the line is blank")
+    return BadLine(f"{path}:{line.number}", line.problem or "the line is blank")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.example import BadLine, DataReader, Example, good_lines
 from regard.data.formats.jsonl import json_object, parsed_json
 from regard.data.formats.lines import check_encoding, opened, read_errors
 from regard.data.formats.table import comma_separated
@@ -18,7 +18,7 @@ _LINES = 100  # as long as so many lines may a file of one object be
 
 
 @dataclass(frozen=True)
-class Squad(Reader):
+class Squad(DataReader):
     """SQuAD 1.1: one JSON object with `data`, `paragraphs` and their `qas`.
 
     Fields "question", "context", "answer" (the first answer), "start" (the place of its first character), "answers"
@@ -33,7 +33,7 @@ class Squad(Reader):
 
     path: str | Path
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         """A question at a time."""
         path = Path(self.path)
         try:
@@ -50,11 +50,11 @@ class Squad(Reader):
         for number, (article, paragraph) in enumerate(paragraphs, start=1):
             where = f"{path}: paragraph {number}"
             if not isinstance(paragraph, dict) or not isinstance(paragraph.get("qas"), list):
-                yield Bad(where, "this is not {context: ..., qas: [...]}")
+                yield BadLine(where, "this is not {context: ..., qas: [...]}")
                 continue
             for place, asked in enumerate(paragraph["qas"], start=1):
                 if not isinstance(asked, dict):
-                    yield Bad(f"{where}, question {place}", "this is not {question: ..., answers: [...]}")
+                    yield BadLine(f"{where}, question {place}", "this is not {question: ..., answers: [...]}")
                     continue
                 name = shortened(str(asked.get("id", "")))
                 where_asked = f"{path}: question {name}"
@@ -62,7 +62,7 @@ class Squad(Reader):
                     yield _question({**asked, "context": paragraph.get("context")}, where_asked)
                 else:
                     example = _asked(asked, paragraph.get("context"), where_asked)
-                    yield example if isinstance(example, Bad) else _of_article(example, article)
+                    yield example if isinstance(example, BadLine) else _of_article(example, article)
 
     def _content(self, path: Path) -> str:
         """The text of the file, which is one JSON object and may be larger than a line."""
@@ -76,7 +76,7 @@ class Squad(Reader):
 
 
 @dataclass(frozen=True)
-class Spans(Reader):
+class SpanTable(DataReader):
     """A question a line: "question", "context", "answer", and "start", the place of the answer's first character.
 
     A .jsonl file has objects with these keys, any other file columns in this order, with tabs (or commas in .csv)
@@ -89,36 +89,36 @@ class Spans(Reader):
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "asked.tsv"
     >>> _ = path.write_text("who left?\\tAda came, and Carl left.\\tCarl\\n")
-    >>> [(example.fields["answer"], example.fields["start"]) for example in Spans(path)]
+    >>> [(example.fields["answer"], example.fields["start"]) for example in SpanTable(path)]
     [('Carl', '14')]
     """
 
     path: str | Path
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         """A line at a time."""
         path = Path(self.path)
         plain = path.name.removesuffix(".gz")
         objects, comma = plain.endswith((".jsonl", ".json")), plain.endswith(".csv")
         least = 2 if self.questions else 3  # columns
         for line in good_lines(path, self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 yield line
             elif line.text.strip():
                 where = f"{path}:{line.number}"
                 row = json_object(line.text, where) if objects else _row(line.text, where, comma=comma, least=least)
-                if isinstance(row, Bad):
+                if isinstance(row, BadLine):
                     yield row
                 else:
                     yield _question(row, where) if self.questions else _listed(row, where)
 
 
-def spanned(row: Mapping[str, Any], where: str, answers: list[str]) -> Example | Bad:
+def locate_answer(row: Mapping[str, Any], where: str, answers: list[str]) -> Example | BadLine:
     """Return an example whose answer stands at its place in the passage, or why it does not."""
     question, context, answer = (row.get(key) for key in KEYS[:3])
     for key, value in zip(KEYS, (question, context, answer), strict=False):
         if not isinstance(value, str) or not value.strip():
-            return Bad(where, f"there is no {key}")
+            return BadLine(where, f"there is no {key}")
     assert isinstance(question, str)
     assert isinstance(context, str)
     assert isinstance(answer, str)
@@ -126,19 +126,19 @@ def spanned(row: Mapping[str, Any], where: str, answers: list[str]) -> Example |
     try:
         start = context.find(answer) if given in (None, "") else int(str(given))
     except ValueError:
-        return Bad(where, f"the start {given!r} is no number")
+        return BadLine(where, f"the start {given!r} is no number")
     if start < 0 or context[start : start + len(answer)] != answer:
         place = "in the passage" if given in (None, "") else f"at character {start} of the passage"
-        return Bad(where, f"the answer {answer[:40]!r} does not stand {place}")
+        return BadLine(where, f"the answer {answer[:40]!r} does not stand {place}")
     fields = {"context": _line(context), "question": _line(question), "answer": _line(answer), "start": str(start)}
     return Example({**fields, "answers": list(dict.fromkeys(filter(None, map(_line, answers))))}, where)
 
 
-def _question(row: Mapping[str, Any], where: str) -> Example | Bad:
+def _question(row: Mapping[str, Any], where: str) -> Example | BadLine:
     """A question with its passage, whatever its answers are."""
     for key in KEYS[:2]:
         if not isinstance(row.get(key), str) or not row[key].strip():
-            return Bad(where, f"there is no {key}")
+            return BadLine(where, f"there is no {key}")
     return Example({key: _line(row[key]) for key in KEYS[:2]}, where)
 
 
@@ -147,18 +147,18 @@ def _line(text: str) -> str:
     return text.translate({9: " ", 10: " ", 13: " "})
 
 
-def _asked(asked: Mapping[str, Any], context: object, where: str) -> Example | Bad:
+def _asked(asked: Mapping[str, Any], context: object, where: str) -> Example | BadLine:
     """A question of SQuAD with its answers."""
     answers = asked.get("answers") or []
     if isinstance(answers, dict):
         answers = _parallel(answers)
     if not isinstance(answers, list) or not all(isinstance(one, dict) for one in answers):
-        return Bad(where, "its answers are not [{text: ..., answer_start: ...}]")
+        return BadLine(where, "its answers are not [{text: ..., answer_start: ...}]")
     if not answers:
-        return Bad(where, "there is no answer in the passage, and a span is what is learned")
+        return BadLine(where, "there is no answer in the passage, and a span is what is learned")
     row = {"answer": answers[0].get("text"), "start": answers[0].get("answer_start")}
     texts = [str(one.get("text", "")) for one in answers]
-    return spanned({"question": asked.get("question"), "context": context, **row}, where, texts)
+    return locate_answer({"question": asked.get("question"), "context": context, **row}, where, texts)
 
 
 def _of_article(example: Example, article: str) -> Example:
@@ -173,15 +173,17 @@ def _parallel(answers: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     return [{"text": text, "answer_start": start} for text, start in zip(texts, starts, strict=True)]
 
 
-def _listed(row: Mapping[str, Any], where: str) -> Example | Bad:
+def _listed(row: Mapping[str, Any], where: str) -> Example | BadLine:
     """A row whose answer may be several."""
     answer = row.get("answer")
     answers = [str(one) for one in (answer if isinstance(answer, list) else [answer]) if one is not None]
-    return spanned({**row, "answer": answers[0] if answers else None}, where, answers)
+    return locate_answer({**row, "answer": answers[0] if answers else None}, where, answers)
 
 
-def _row(text: str, where: str, *, comma: bool, least: int) -> dict[str, Any] | Bad:
+def _row(text: str, where: str, *, comma: bool, least: int) -> dict[str, Any] | BadLine:
     cells = next(comma_separated([text])) if comma else text.split("\t")
     if not least <= len(cells) <= len(KEYS):
-        return Bad(where, f"the line has {len(cells)} columns; there are {', '.join(KEYS)}, and start may be left out")
+        return BadLine(
+            where, f"the line has {len(cells)} columns; there are {', '.join(KEYS)}, and start may be left out"
+        )
     return dict(zip(KEYS, cells, strict=False))

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.data.example import Bad, Example, Reader, good_lines
-from regard.data.fields.sentences import Sentences, bare
+from regard.data.example import BadLine, DataReader, Example, good_lines
+from regard.data.fields.sentences import Sentences, strip_sentence_end
 from regard.data.problems import DataError
 
 _DIGITS = 9  # of the number of a line, at the most
 
 
 @dataclass(frozen=True)
-class Stories(Reader):
+class Stories(DataReader):
     """Numbered lines: sentences, and questions about those before them. Fields "story", "question" and "answer".
 
     A line is a number, a space and a sentence; a question has a tab, its answer, and perhaps another tab and the
@@ -44,15 +44,15 @@ class Stories(Reader):
             raise DataError(f"{path}: there is no file of such a name")
         return found
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         """Yield each question with all sentences before it."""
         for path in self.files:
             yield from self._file(path)
 
-    def _file(self, path: Path) -> Iterator[Example | Bad]:
+    def _file(self, path: Path) -> Iterator[Example | BadLine]:
         story, last = Sentences(), 0
         for line in good_lines(path, self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 yield line
                 continue
             if not line.text.strip():
@@ -60,7 +60,7 @@ class Stories(Reader):
             where = f"{path}:{line.number}"
             digits, _, text = line.text.lstrip().partition(" ")
             if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS) or not text.strip():
-                yield Bad(where, "the line is not a number, a space and a sentence")
+                yield BadLine(where, "the line is not a number, a space and a sentence")
                 continue
             before, last = last, int(digits)
             if last == 1:
@@ -69,24 +69,24 @@ class Stories(Reader):
                 follows = (
                     f"behind {before}; it goes on with {before + 1} or 1" if before else "and a story begins with 1"
                 )
-                yield Bad(where, f"the line has the number {last} {follows}")
+                yield BadLine(where, f"the line has the number {last} {follows}")
                 continue
             sentence, *more = text.split("\t")
             if not more:
-                story = Sentences([*story, bare(sentence)])
+                story = Sentences([*story, strip_sentence_end(sentence)])
             else:
                 answer = more[0].strip()
                 if self.questions:
-                    yield Example({"story": story, "question": bare(sentence)}, where)
+                    yield Example({"story": story, "question": strip_sentence_end(sentence)}, where)
                 else:
-                    yield _asked(story, bare(sentence), answer, where)
+                    yield _asked(story, strip_sentence_end(sentence), answer, where)
 
 
-def _asked(story: Sentences, question: str, answer: str, where: str) -> Example | Bad:
+def _asked(story: Sentences, question: str, answer: str, where: str) -> Example | BadLine:
     if not answer:
-        return Bad(where, "the question has a tab behind it and no answer; write one word there")
+        return BadLine(where, "the question has a tab behind it and no answer; write one word there")
     if answer.split() != [answer]:
-        return Bad(where, f"the answer {answer!r} is not one word; join several with commas")
+        return BadLine(where, f"the answer {answer!r} is not one word; join several with commas")
     if not question:
-        return Bad(where, "the line has an answer and no question")
+        return BadLine(where, "the line has an answer and no question")
     return Example({"story": story, "question": question, "answer": answer}, where)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from regard.data.example import COLUMNS, Bad, Example, Reader, good_lines
+from regard.data.example import COLUMNS, BadLine, DataReader, Example, good_lines
 from regard.data.formats.lines import LONGEST, Line
 from regard.data.problems import DataError, shortened
 
@@ -16,7 +16,7 @@ Row = tuple[int, list[str]]
 
 
 @dataclass(frozen=True)
-class Table(Reader):
+class Table(DataReader):
     """One example a row; `columns` names the fields and says where each stands, by number from 0 or by its header.
 
     CSV is read by the `csv` module with its quotes, also over several lines. TSV has no quotes: a tab is a tab.
@@ -46,26 +46,26 @@ class Table(Reader):
     def asking(self, columns: Mapping[str, Any]) -> Self:
         return replace(self, columns=columns, questions=True)
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         """Yield rows that have all columns."""
         path = Path(self.path)
         rows = self._rows(path)
         places = self._places(path, rows)
         for row in rows:
-            yield row if isinstance(row, Bad) else self._example(path, row, places)
+            yield row if isinstance(row, BadLine) else self._example(path, row, places)
 
     def _separator(self) -> str:
         plain = Path(self.path).name.removesuffix(".gz")
         return self.delimiter or ("," if plain.endswith(".csv") else "\t")
 
-    def _rows(self, path: Path) -> Iterator[Row | Bad]:
+    def _rows(self, path: Path) -> Iterator[Row | BadLine]:
         if self._separator() == "\t":
             for line in good_lines(path, self.encoding, self.max_line):
-                yield line if isinstance(line, Bad) else (line.number, line.text.split("\t"))
+                yield line if isinstance(line, BadLine) else (line.number, line.text.split("\t"))
         else:
             yield from _quoted(path, good_lines(path, self.encoding, self.max_line), self._separator(), self.max_line)
 
-    def _places(self, path: Path, rows: Iterator[Row | Bad]) -> dict[str, int]:
+    def _places(self, path: Path, rows: Iterator[Row | BadLine]) -> dict[str, int]:
         """Return the column of each field; takes the header off the rows."""
         names = [name for name in self.columns.values() if isinstance(name, str)]
         if names and not self.header:
@@ -73,7 +73,7 @@ class Table(Reader):
         first = next(rows, None) if self.header else None
         if names and first is None:
             raise DataError(f"{path} is empty; its first line should name the columns")
-        if isinstance(first, Bad):
+        if isinstance(first, BadLine):
             raise DataError(f"{first.where}: {first.why}")
         heads = first[1] if first else []
         for name in names:
@@ -82,7 +82,7 @@ class Table(Reader):
                 raise DataError(f"{path}: there is no column {name!r}; its header has {there}; set {COLUMNS}")
         return {key: heads.index(at) if isinstance(at, str) else at for key, at in self.columns.items()}
 
-    def _example(self, path: Path, row: Row, places: dict[str, int]) -> Example | Bad:
+    def _example(self, path: Path, row: Row, places: dict[str, int]) -> Example | BadLine:
         number, cells = row
         where = f"{path}:{number}"
         try:
@@ -92,19 +92,19 @@ class Table(Reader):
                 return Example(dict.fromkeys(places, ""), where)
             count = f"{len(cells)} column{'s' if len(cells) > 1 else ''}"
             why = f"the row has {count}, too few for column {max(places.values())} (the first is 0)"
-            return Bad(where, why, f"{COLUMNS}, or data.delimiter")
+            return BadLine(where, why, f"{COLUMNS}, or data.delimiter")
         blank = [name for name, value in values.items() if not (value.strip() or self.may_be_blank(name))]
-        return Bad(where, f"the column of {blank[0]} is blank") if blank else Example(dict(values), where)
+        return BadLine(where, f"the column of {blank[0]} is blank") if blank else Example(dict(values), where)
 
 
-def _quoted(path: Path, lines: Iterable[Line | Bad], delimiter: str, longest: int) -> Iterator[Row | Bad]:
+def _quoted(path: Path, lines: Iterable[Line | BadLine], delimiter: str, longest: int) -> Iterator[Row | BadLine]:
     """Rows of a CSV file; each is named by the line on which it begins."""
-    bad: list[Bad] = []
+    bad: list[BadLine] = []
     fed: list[int] = []
 
     def feed() -> Iterator[str]:
         for line in lines:
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 bad.append(line)
             else:
                 fed.append(line.number)
@@ -119,7 +119,7 @@ def _quoted(path: Path, lines: Iterable[Line | Bad], delimiter: str, longest: in
             yield from bad
             return
         except csv.Error as error:
-            yield Bad(f"{path}:{fed[0]}", f"this is not CSV: {error}")
+            yield BadLine(f"{path}:{fed[0]}", f"this is not CSV: {error}")
             continue
         yield from bad
         bad.clear()

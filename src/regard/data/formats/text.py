@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.example import BadLine, DataReader, Example, good_lines
 
 
 @dataclass(frozen=True)
-class Text(Reader):
+class Text(DataReader):
     """One text a line: the field "text".
 
     Args:
@@ -33,11 +33,11 @@ class Text(Reader):
     blank: Literal["drop", "keep"] = field(default="drop", kw_only=True)
     ends: bool = field(default=False, kw_only=True)
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         """The lines."""
         path = Path(self.path)
         for line in good_lines(path, self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 yield line
             elif self.ends:
                 yield Example({"text": line.text + "\n"}, f"{path}:{line.number}")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.data.draws import uniform_draws
+from regard.data.random_draws import uniform_draws
 
 _STREAM = 0x9C70  # keeps these draws apart from others of the same seed, epoch and example
 _DRAWS = 7

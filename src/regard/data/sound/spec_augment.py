@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.data.draws import uniform_draws
+from regard.data.random_draws import uniform_draws
 
 _STREAM = 0x5BEC  # keeps these draws apart from others of the same seed, epoch and example
 

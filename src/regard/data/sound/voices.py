@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.data.draws import uniform_draws
+from regard.data.random_draws import uniform_draws
 from regard.data.sound.spectrogram import LogMel
 
 _STREAM = 0x701CE  # keeps these draws apart from others of the same seed, epoch and example

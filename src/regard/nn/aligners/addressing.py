@@ -13,7 +13,7 @@ from regard.masks import Mask
 from regard.nn.aligners.base import Aligned, Aligner
 from regard.nn.checks import mapped
 from regard.nn.memory import Memory
-from regard.nn.state import Past, State
+from regard.nn.state import AttentionState, Past
 from regard.ops.ntm_addressing import ntm_address
 from regard.ops.softmax import masked_softmax, statistics_dtype
 
@@ -63,13 +63,15 @@ class Addressing(Aligner):
         self.shift_map = nn.Linear(query_dim, num_heads * shifts)
         self.sharpness_map = nn.Linear(query_dim, num_heads)
 
-    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:
+    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: AttentionState) -> Aligned:
         if energy.shape[1] != self.num_heads:
             raise ValueError(f"Addressing has {self.num_heads} heads, but the score gives {energy.shape[1]}")
         knobs = mapped(self, self.gate_map, query, "queries"), self.shift_map(query), self.sharpness_map(query)
         return self.place(masked_softmax(energy, memory.mask), knobs, state, memory.mask)
 
-    def place(self, content: Tensor, knobs: Sequence[Tensor], state: State, mask: Mask | None = None) -> Aligned:
+    def place(
+        self, content: Tensor, knobs: Sequence[Tensor], state: AttentionState, mask: Mask | None = None
+    ) -> Aligned:
         """Weighting of the heads for the next step.
 
         Args:

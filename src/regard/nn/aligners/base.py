@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 from torch import Tensor, nn
 
 from regard.nn.memory import Memory
-from regard.nn.state import Past, State
+from regard.nn.state import AttentionState, Past
 from regard.ops.hard import Sample
 
 
@@ -29,7 +29,7 @@ class Aligner(nn.Module, abc.ABC):
     """True if weights depend on the weights of the query before, so that queries must be read one by one."""
 
     @abc.abstractmethod
-    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:
+    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: AttentionState) -> Aligned:
         """Align.
 
         Args:

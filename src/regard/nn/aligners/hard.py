@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.arguments import Probability, checked
 from regard.nn.aligners.base import Aligned, Aligner
 from regard.nn.memory import Memory
-from regard.nn.state import Past, State
+from regard.nn.state import AttentionState, Past
 from regard.ops.hard import hard_weights
 
 AtTest = Literal["expectation", "argmax", "sample"]
@@ -54,7 +54,7 @@ class Hard(Aligner):
         probability = self.expectation_probability if self.training else float(self.at_test == "expectation")
         return (torch.rand(memory.key.shape[0], device=memory.key.device) < probability,)
 
-    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:
+    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: AttentionState) -> Aligned:
         (expectation,) = state.align
         assert isinstance(expectation, Tensor)
         greedy = not self.training and self.at_test == "argmax"

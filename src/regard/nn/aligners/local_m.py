@@ -7,7 +7,7 @@ from torch import Tensor
 from regard.arguments import Count, checked
 from regard.nn.aligners.base import Aligned, Aligner
 from regard.nn.memory import Memory
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.ops.local_m import local_m_weights
 
 
@@ -38,7 +38,7 @@ class LocalM(Aligner):
         self.window = window
         self.hold = hold
 
-    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:
+    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: AttentionState) -> Aligned:
         return Aligned(local_m_weights(energy, memory.mask, window=self.window, step=state.step, hold=self.hold))
 
     def extra_repr(self) -> str:

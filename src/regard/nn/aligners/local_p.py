@@ -9,7 +9,7 @@ from regard.arguments import Size, checked
 from regard.nn.aligners.base import Aligned, Aligner
 from regard.nn.checks import mapped
 from regard.nn.memory import Memory
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.ops.heads import split_heads
 from regard.ops.local_p import local_p_weights
 from regard.ops.softmax import statistics_dtype
@@ -60,7 +60,7 @@ class LocalP(Aligner):
         share = torch.einsum("bhqa,ha->bhq", hidden.to(statistics), self.weight.to(statistics)).sigmoid()
         return share * lengths[:, None, None]
 
-    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:
+    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: AttentionState) -> Aligned:
         position = self.position(query, memory.lengths)
         return Aligned(local_p_weights(energy, position, memory.mask, window=self.window))
 

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from regard.nn.aligners.base import Aligned, Aligner
 from regard.nn.memory import Memory
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.ops.linear import linear_weights
 from regard.ops.memory_hops import slot_softmax
 from regard.ops.softmax import masked_softmax
@@ -15,11 +15,11 @@ from regard.ops.softmax import masked_softmax
 class Softmax(Aligner):
     """Global soft attention: weights over everything that may be attended, summing to one. See `ops.masked_softmax`."""
 
-    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:
+    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: AttentionState) -> Aligned:
         return Aligned(masked_softmax(energy, memory.mask))
 
 
-class Slots(Aligner):
+class SlotSoftmax(Aligner):
     """Softmax over a memory of `size` slots: those that no memory fills hold nothing. See `ops.slot_softmax`.
 
     Args:
@@ -27,7 +27,7 @@ class Slots(Aligner):
 
     >>> import torch
     >>> from regard.nn import Attention, Dot
-    >>> Attention(Dot(), Slots(4))(torch.zeros(1, 1, 2), torch.ones(1, 3, 2)).weights()
+    >>> Attention(Dot(), SlotSoftmax(4))(torch.zeros(1, 1, 2), torch.ones(1, 3, 2)).weights()
     tensor([[[0.2500, 0.2500, 0.2500]]])
     """
 
@@ -35,7 +35,7 @@ class Slots(Aligner):
         super().__init__()
         self.size = size
 
-    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:
+    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: AttentionState) -> Aligned:
         return Aligned(slot_softmax(energy, self.size, memory.mask))
 
 
@@ -51,5 +51,5 @@ class LinearAligner(Aligner):
     tensor([[[ 5., -5.]]])
     """
 
-    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: State) -> Aligned:
+    def forward(self, energy: Tensor, query: Tensor, memory: Memory, state: AttentionState) -> Aligned:
         return Aligned(linear_weights(energy, memory.mask))

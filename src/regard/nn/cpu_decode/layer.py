@@ -17,7 +17,7 @@ from regard.nn.memory import Memory
 from regard.nn.multi_head import MultiHead
 from regard.nn.scores.dot import ScaledDot
 from regard.nn.shared_memory import SharedMemory
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.ops.attended import Attended
 from regard.ops.softmax import masked_softmax
 
@@ -102,8 +102,8 @@ class PackedLayer:
     Args:
         layer: of scaled dot products with softmax; others do not fit (see `fits`).
 
-    >>> from regard.nn.transformer_layer import Blocks, LayerState, TransformerLayer
-    >>> layer, x = TransformerLayer(Blocks(dim=6, num_heads=2)).eval(), torch.randn(3, 1, 6)
+    >>> from regard.nn.transformer_layer import LayerConfig, LayerState, TransformerLayer
+    >>> layer, x = TransformerLayer(LayerConfig(dim=6, num_heads=2)).eval(), torch.randn(3, 1, 6)
     >>> with torch.inference_mode():
     ...     packed, plain = PackedLayer(layer).step(x, None, None), layer.extend(x, LayerState())
     >>> (packed.output - plain.output).abs().max() < 1e-5
@@ -132,7 +132,9 @@ class PackedLayer:
         x = self._wrote(x, context, self._attention_norm)
         if self._cross is not None and self._cross_norm is not None and source is not None:
             context, weights = self._cross.read(self._read(x, self._cross_norm), source)
-            attended = Attended.from_weights(context.unsqueeze(1), weights, state=State(past.size), impl="packed")
+            attended = Attended.from_weights(
+                context.unsqueeze(1), weights, state=AttentionState(past.size), impl="packed"
+            )
             x = self._wrote(x, context, self._cross_norm)
         hidden = self._inner(self._read(x, self._hidden_norm))
         x = self._wrote(x, self._outer(hidden), self._hidden_norm)

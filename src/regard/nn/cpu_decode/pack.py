@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from torch import nn
 
+from regard.nn.attention_module import CapturableModule
 from regard.nn.cpu_decode.packing import PackedLinear, packable
-from regard.nn.reader import Watched
 from regard.nn.rnn import Recurrent
 from regard.nn.transformer_layer import TransformerLayer
 
@@ -43,5 +43,5 @@ def packed_copy(model: M) -> M:
     True
     """
     shared: list[object] = list(chain(model.parameters(), model.buffers()))
-    shared += [module._watchers for module in model.modules() if isinstance(module, Watched)]
+    shared += [module._watchers for module in model.modules() if isinstance(module, CapturableModule)]
     return pack(copy.deepcopy(model, {id(one): one for one in shared}))

@@ -150,7 +150,7 @@ class PackedLinear(nn.Linear):
         return self._packing.linear(x, self.weight, self.bias, then)
 
 
-def mapped_then(linear: nn.Linear, x: Tensor, then: Activation) -> Tensor:
+def linear_then(linear: nn.Linear, x: Tensor, then: Activation) -> Tensor:
     """`then` of what a map makes of x, in one go where the map is packed."""
     made: Tensor = linear(x, then) if isinstance(linear, PackedLinear) else then(linear(x))
     return made

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.arguments import Size
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
-from regard.nn.state import Past, State
+from regard.nn.state import AttentionState, Past
 from regard.nn.terms.base import Term
 from regard.ops.additive import CARD, WITHOUT_DROPOUT, additive_attention, additive_score
 from regard.ops.attended import Attended
@@ -76,11 +76,13 @@ class Additive(Score):
         nn.init.normal_(weight, std=width**-0.5)
         return weight
 
-    def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
+    def energy(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
         features = self._features(query, memory, state)
         return additive_score(query, memory.key, self.weight, features=features, feature_weight=self.term_weight)
 
-    def attend(self, query: Tensor, memory: Memory, state: State, *, dropout: float, impl: str | None) -> Attended:
+    def attend(
+        self, query: Tensor, memory: Memory, state: AttentionState, *, dropout: float, impl: str | None
+    ) -> Attended:
         return additive_attention(
             query,
             memory.key,
@@ -99,7 +101,7 @@ class Additive(Score):
     def advance(self, past: Past, weights: Tensor, memory: Memory) -> Past:
         return tuple(term.advance(mine, weights, memory) for term, mine in self._with_past(past))
 
-    def _features(self, query: Tensor, memory: Memory, state: State) -> Tensor | None:
+    def _features(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor | None:
         """The features of all terms side by side, [B, H or 1, T, S, F]; None without terms."""
         if self.term_weight is None:
             return None

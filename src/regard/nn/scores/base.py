@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.arguments import Size, checked
 from regard.nn.checks import mapped
 from regard.nn.memory import Memory
-from regard.nn.state import Past, State
+from regard.nn.state import AttentionState, Past
 from regard.ops.attended import Attended
 from regard.ops.heads import split_heads
 from regard.ops.softmax import softmax_attention
@@ -92,10 +92,12 @@ class Score(nn.Module, abc.ABC):
         return split_heads(mapped(self, self.key_map, key, "keys"), self.num_heads)
 
     @abc.abstractmethod
-    def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
+    def energy(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
         """e_ts for every pair: queries [B, H, T, D] against `memory.key` [B, H, S, D] -> [B, H, T, S]."""
 
-    def attend(self, query: Tensor, memory: Memory, state: State, *, dropout: float, impl: str | None) -> Attended:
+    def attend(
+        self, query: Tensor, memory: Memory, state: AttentionState, *, dropout: float, impl: str | None
+    ) -> Attended:
         """Energy, softmax and weighted sum in one: the place for a fused path."""
         return softmax_attention(self.energy(query, memory, state), memory.value, memory.mask, dropout=dropout)
 

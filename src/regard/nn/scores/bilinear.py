@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from regard.arguments import Size
-from regard.nn.checks import fits
+from regard.nn.checks import check_width
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.ops.attended import Attended
 from regard.ops.dot import CARD, dot_attention, dot_score
 
@@ -48,16 +48,18 @@ class Bilinear(Score):
 
     def queries(self, query: Tensor) -> Tensor:
         """[B, T, Cq] -> [B, H, T, Cq]."""
-        fits(self, query, self.weight.shape[1], "queries")
+        check_width(self, query, self.weight.shape[1], "queries")
         return query.unsqueeze(1).expand(-1, self.num_heads, -1, -1)
 
     def keys(self, key: Tensor) -> Tensor:
         """[B, S, Ck] -> W k_s, [B, H, S, Cq]: once for all queries, of which a decoder has one a step."""
-        fits(self, key, self.weight.shape[2], "keys")
+        check_width(self, key, self.weight.shape[2], "keys")
         return (key / math.sqrt(self.weight.shape[2])).unsqueeze(1) @ self.weight.mT
 
-    def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
+    def energy(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
         return dot_score(query, memory.key)
 
-    def attend(self, query: Tensor, memory: Memory, state: State, *, dropout: float, impl: str | None) -> Attended:
+    def attend(
+        self, query: Tensor, memory: Memory, state: AttentionState, *, dropout: float, impl: str | None
+    ) -> Attended:
         return dot_attention(query, memory.key, memory.value, memory.mask, dropout=dropout, impl=impl)

@@ -7,10 +7,10 @@ from torch import Tensor, nn
 
 from regard.arguments import Size, checked
 from regard.constraints import identity_fits
-from regard.nn.checks import fits
+from regard.nn.checks import check_width
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.ops.additive import CARD, WITHOUT_DROPOUT, additive_attention, additive_score
 from regard.ops.attended import Attended
 
@@ -70,18 +70,20 @@ class Concat(Score):
 
     def queries(self, query: Tensor) -> Tensor:
         """[B, T, Cq] -> W_q q_t, [B, H, T, A]."""
-        fits(self, query, self.query_dim, "queries")
+        check_width(self, query, self.query_dim, "queries")
         return query.unsqueeze(1) @ self.weight[..., : self.query_dim].mT
 
     def keys(self, key: Tensor) -> Tensor:
         """[B, S, Ck] -> W_k k_s, [B, H, S, A]; the key itself with `identity_key`."""
-        fits(self, key, self.key_dim, "keys")
+        check_width(self, key, self.key_dim, "keys")
         if self.identity_key:
             return key.unsqueeze(1).expand(-1, self.num_heads, -1, -1)
         return key.unsqueeze(1) @ self.weight[..., self.query_dim :].mT
 
-    def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
+    def energy(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
         return additive_score(query, memory.key, self.v)
 
-    def attend(self, query: Tensor, memory: Memory, state: State, *, dropout: float, impl: str | None) -> Attended:
+    def attend(
+        self, query: Tensor, memory: Memory, state: AttentionState, *, dropout: float, impl: str | None
+    ) -> Attended:
         return additive_attention(query, memory.key, memory.value, self.v, memory.mask, dropout=dropout, impl=impl)

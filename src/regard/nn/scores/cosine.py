@@ -6,10 +6,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.arguments import Factor, Size, checked
-from regard.nn.checks import fits, mapped
+from regard.nn.checks import check_width, mapped
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.ops.attended import Attended
 from regard.ops.cosine import inverse_length, unit
 from regard.ops.dot import CARD, dot_attention, dot_score
@@ -62,13 +62,15 @@ class Cosine(Score):
 
     def keys(self, key: Tensor) -> Tensor:
         """[B, S, D] -> k_s / |k_s|, [B, H, S, D]: with both sides of unit length the cosine is a dot product."""
-        fits(self, key, self.key_dim, "keys")
+        check_width(self, key, self.key_dim, "keys")
         aimed = key * inverse_length(key, self.softness).unsqueeze(-1) if self.softness else unit(key)
         return aimed.unsqueeze(1).expand(-1, self.num_heads, -1, -1)
 
-    def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
+    def energy(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
         return dot_score(query, memory.key)
 
-    def attend(self, query: Tensor, memory: Memory, state: State, *, dropout: float, impl: str | None) -> Attended:
+    def attend(
+        self, query: Tensor, memory: Memory, state: AttentionState, *, dropout: float, impl: str | None
+    ) -> Attended:
         with full_precision(query):
             return dot_attention(query, memory.key, memory.value, memory.mask, dropout=dropout, impl=impl)

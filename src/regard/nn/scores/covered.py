@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
-from regard.nn.state import Past, State
+from regard.nn.state import AttentionState, Past
 from regard.ops.softmax import statistics_dtype
 
 
@@ -44,11 +44,11 @@ class Covered(Score):
     def keys(self, key: Tensor) -> Tensor:
         return self.score.keys(key)
 
-    def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
+    def energy(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
         covered, inner = state.score
         assert isinstance(covered, Tensor)
         assert isinstance(inner, tuple)
-        energy = self.score.energy(query, memory, State(state.step, inner, state.align))
+        energy = self.score.energy(query, memory, AttentionState(state.step, inner, state.align))
         return energy + (self.weight[:, None, None] * covered).to(energy.dtype)  # [B, H, 1, S]
 
     def start(self, memory: Memory) -> Past:

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.ops.attended import Attended
 from regard.ops.dot import CARD, dot_attention, dot_score
 from regard.ops.scaled_dot import CARD as SCALED_CARD
@@ -29,10 +29,12 @@ class Dot(Score):
 
     implementations = CARD.names
 
-    def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
+    def energy(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
         return dot_score(query, memory.key)
 
-    def attend(self, query: Tensor, memory: Memory, state: State, *, dropout: float, impl: str | None) -> Attended:
+    def attend(
+        self, query: Tensor, memory: Memory, state: AttentionState, *, dropout: float, impl: str | None
+    ) -> Attended:
         return dot_attention(query, memory.key, memory.value, memory.mask, dropout=dropout, impl=impl)
 
 
@@ -49,8 +51,10 @@ class ScaledDot(Score):
 
     implementations = SCALED_CARD.names
 
-    def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
+    def energy(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
         return scaled_dot_score(query, memory.key)
 
-    def attend(self, query: Tensor, memory: Memory, state: State, *, dropout: float, impl: str | None) -> Attended:
+    def attend(
+        self, query: Tensor, memory: Memory, state: AttentionState, *, dropout: float, impl: str | None
+    ) -> Attended:
         return scaled_dot_attention(query, memory.key, memory.value, memory.mask, dropout=dropout, impl=impl)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from regard.arguments import Size, checked
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.ops.location import location_score
 
 
@@ -48,5 +48,5 @@ class Location(Score):
         """[B, S, Ck] -> [B, H, S, 0]: the places without their content."""
         return key[..., :0].unsqueeze(1).expand(-1, self.num_heads, -1, -1)
 
-    def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
+    def energy(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
         return location_score(query, self.weight, memory.size)

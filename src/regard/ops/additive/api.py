@@ -10,8 +10,8 @@ from regard.masks import Mask
 from regard.ops.additive import blocked, cpu_sigmoid, reference, short_reads
 from regard.ops.attended import Attended
 from regard.ops.card import Card
-from regard.ops.checks import check_impl, check_reading, check_weight, refuse
-from regard.ops.kernels import runnable
+from regard.ops.checks import check_impl, check_reading, check_weight, raise_unsupported
+from regard.ops.kernels import kernels_supported
 
 CARD = Card(
     name="additive",
@@ -134,7 +134,7 @@ def additive_attention(
     if impl is None:
         impl = _fastest(query, key, value, weight, mask, features=features, dropout=dropout)
     elif (reason := _refusal(impl, query, key, value, weight, mask, features=features, dropout=dropout)) is not None:
-        refuse("additive", impl, reason)
+        raise_unsupported("additive", impl, reason)
     return _attend(
         impl, query, key, value, weight, mask, features=features, feature_weight=feature_weight, dropout=dropout,
         tolerance=tolerance, span=span,
@@ -224,7 +224,7 @@ def _fastest(
     recorded = is_recording() and query.shape[2] >= _QUERIES_OF_A_TILE
     if small and not (recorded and query.numel() * key.shape[2] > _SMALL_RECORDED):
         return "reference"
-    if runnable(query, key, value):
+    if kernels_supported(query, key, value):
         return "fused"
     return "reference" if small else "blocked"
 

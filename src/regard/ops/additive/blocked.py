@@ -14,7 +14,7 @@ from torch import Tensor
 from regard.masks import Mask
 from regard.ops.additive.tiles import Operands, rebuilt, tiles
 from regard.ops.attended import Attended
-from regard.ops.kernels import apply_once, narrow, only_once
+from regard.ops.kernels import apply_first_order, cast_gradients, no_double_backward
 from regard.ops.softmax import full_precision
 
 _WHAT = "additive: the blocked implementation"
@@ -46,7 +46,7 @@ def attention(
 
 
 def _apply(function: type[torch.autograd.Function], *operands: Any) -> Any:
-    return apply_once(_WHAT, function, *operands)
+    return apply_first_order(_WHAT, function, *operands)
 
 
 class _Score(torch.autograd.Function):
@@ -63,13 +63,13 @@ class _Score(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_energy: Tensor) -> tuple[Tensor | None, ...]:
-        only_once(_WHAT)
+        no_double_backward(_WHAT)
         operands = Operands(*ctx.saved_tensors).widen()
         grads = operands.zeros()
         with full_precision(grad_energy):
             for tile in tiles(operands):
                 operands.add_gradients(grads, tile, operands.hidden(tile), grad_energy[tile.pairs])
-        return narrow(grads.tensors(), ctx.saved_tensors)
+        return cast_gradients(grads.tensors(), ctx.saved_tensors)
 
 
 class _Attention(torch.autograd.Function):
@@ -109,7 +109,7 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_context: Tensor) -> tuple[Tensor | None, ...]:
-        only_once(_WHAT)
+        no_double_backward(_WHAT)
         query, key, value, weight, features, feature_weight, context, level, total = ctx.saved_tensors
         operands = Operands(query, key, weight, features, feature_weight).widen()
         grads, grad_value = operands.zeros(), torch.zeros_like(value, dtype=operands.query.dtype)
@@ -124,5 +124,5 @@ class _Attention(torch.autograd.Function):
                 grad_energy = weights.mul_(upstream @ values[tile.keys].mT - delta[tile.queries])
                 operands.add_gradients(grads, tile, hidden, grad_energy)
         given = (query, key, weight, features, feature_weight)
-        grad_query, grad_key, *rest = narrow(grads.tensors(), given)
+        grad_query, grad_key, *rest = cast_gradients(grads.tensors(), given)
         return grad_query, grad_key, grad_value.to(value.dtype), *rest, None

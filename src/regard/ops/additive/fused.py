@@ -15,7 +15,7 @@ from regard.ops.additive import blocked
 from regard.ops.additive.launch import Launch, choose
 from regard.ops.additive.tiles import Operands, rebuilt
 from regard.ops.attended import Attended
-from regard.ops.kernels import DTYPES, apply_once, check_kernels, narrow, only_once
+from regard.ops.kernels import DTYPES, apply_first_order, cast_gradients, check_kernels, no_double_backward
 
 _WHAT = "additive: the fused implementation"
 
@@ -39,7 +39,7 @@ def attention(
         launch = choose(
             query.shape[3], key.shape[2], query.dtype, features=features is not None, interpreted=interpreted
         )
-    context = apply_once(_WHAT, _Attention, query, key, value, weight, features, feature_weight, mask, launch)
+    context = apply_first_order(_WHAT, _Attention, query, key, value, weight, features, feature_weight, mask, launch)
     return Attended(context, rebuilt(blocked.score, operands, mask), operands.shape, impl="fused")
 
 
@@ -56,23 +56,25 @@ class _Attention(torch.autograd.Function):
         mask: Mask | None,
         launch: Launch,
     ) -> Tensor:
-        from regard.ops.additive.call import Call
+        from regard.ops.additive.kernel_call import KernelCall
 
         operands = Operands(query, key, weight, features, feature_weight)
-        context, level, total = Call(operands, value, mask, launch).attend()
+        context, level, total = KernelCall(operands, value, mask, launch).attend()
         ctx.save_for_backward(query, key, value, weight, features, feature_weight, context, level, total)
         ctx.mask, ctx.launch = mask, launch
         return context.to(value.dtype)
 
     @staticmethod
     def backward(ctx: Any, grad_context: Tensor) -> tuple[Tensor | None, ...]:
-        from regard.ops.additive.call import Call
+        from regard.ops.additive.kernel_call import KernelCall
 
-        only_once(_WHAT)
+        no_double_backward(_WHAT)
         query, key, value, weight, features, feature_weight, context, level, total = ctx.saved_tensors
         operands = Operands(query, key, weight, features, feature_weight)
         delta = (grad_context.float() * context).sum(-1)  # ∂/∂e_ts = a_ts (g_t · value_s - δ_t)
-        grads, grad_value = Call(operands, value, ctx.mask, ctx.launch).gradients(grad_context, level, total, delta)
+        grads, grad_value = KernelCall(operands, value, ctx.mask, ctx.launch).gradients(
+            grad_context, level, total, delta
+        )
         given = (query, key, weight, features, feature_weight)
-        grad_query, grad_key, *rest = narrow(grads.tensors(), given)
+        grad_query, grad_key, *rest = cast_gradients(grads.tensors(), given)
         return grad_query, grad_key, grad_value.to(value.dtype), *rest, None, None

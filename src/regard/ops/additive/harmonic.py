@@ -16,13 +16,13 @@ from torch import Tensor
 
 from regard.masks import Mask
 from regard.ops.additive import blocked, fused, harmonic_reference
-from regard.ops.additive.harmonic_fit import LIMIT, TOLERANCE, Fit, choose, widest
+from regard.ops.additive.harmonic_fit import LIMIT, TOLERANCE, HarmonicFit, choose, widest
 from regard.ops.additive.launch import HarmonicTile, Launch
 from regard.ops.additive.launch import choose as choose_launch
 from regard.ops.additive.tiles import Operands, rebuilt
 from regard.ops.attended import Attended
 from regard.ops.inner_product.sdpa import capability
-from regard.ops.kernels import apply_once, check_kernels, narrow, only_once, runnable
+from regard.ops.kernels import apply_first_order, cast_gradients, check_kernels, kernels_supported, no_double_backward
 
 _WHAT = "additive: the harmonic implementation"
 _HALF = (torch.float16, torch.bfloat16)
@@ -55,17 +55,17 @@ def attention(
         return fused.attention(query, key, value, weight, mask, features=None, feature_weight=None)
     launch = choose_launch(query.shape[3], key.shape[2], query.dtype, features=False, interpreted=interpreted)
     promised = span is not None
-    context = apply_once(_WHAT, _Attention, query, key, value, weight, mask, launch, fit, tile, promised)
+    context = apply_first_order(_WHAT, _Attention, query, key, value, weight, mask, launch, fit, tile, promised)
     operands = Operands(query, key, weight, None, None)
     return Attended(context, rebuilt(blocked.score, operands, mask), operands.shape, impl="harmonic")
 
 
-def _best(span: float, tolerance: float, *, even: bool) -> Fit | None:
+def _best(span: float, tolerance: float, *, even: bool) -> HarmonicFit | None:
     """An even fit, if it can be used and there is one; else any."""
     return (choose(span, tolerance, even=True) if even else None) or choose(span, tolerance)
 
 
-def _measured(query: Tensor, key: Tensor, tolerance: float, *, even: bool) -> Fit | None:
+def _measured(query: Tensor, key: Tensor, tolerance: float, *, even: bool) -> HarmonicFit | None:
     """The fit for these queries and keys; None, with a warning, where there is none."""
     reach, size = harmonic_reference.span(query.detach(), key.detach())
     fit = _best(reach, tolerance, even=even) if size <= LIMIT else None
@@ -78,7 +78,7 @@ def _measured(query: Tensor, key: Tensor, tolerance: float, *, even: bool) -> Fi
     return fit
 
 
-def _promised(span: float, tolerance: float, *, even: bool) -> Fit:
+def _promised(span: float, tolerance: float, *, even: bool) -> HarmonicFit:
     fit = _best(span, tolerance, even=even)
     if fit is None:
         raise ValueError(
@@ -98,7 +98,7 @@ class _Attention(torch.autograd.Function):
         weight: Tensor,
         mask: Mask | None,
         launch: Launch,
-        fit: Fit,
+        fit: HarmonicFit,
         tile: HarmonicTile | None,
         promised: bool,
     ) -> Tensor:
@@ -119,15 +119,15 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_context: Tensor) -> tuple[Tensor | None, ...]:
-        from regard.ops.additive.call import Call
+        from regard.ops.additive.kernel_call import KernelCall
 
-        only_once(_WHAT)
+        no_double_backward(_WHAT)
         query, key, value, weight, context, lse = ctx.saved_tensors
         operands = Operands(query, key, weight, None, None)
         delta, level = (grad_context.float() * context).sum(-1), lse.masked_fill(lse == -torch.inf, 0.0)
-        call = Call(operands, value, ctx.mask, ctx.launch)
+        call = KernelCall(operands, value, ctx.mask, ctx.launch)
         grads, grad_value = call.gradients(grad_context, level, torch.ones_like(level), delta)
-        grad_query, grad_key, grad_weight = narrow((grads.query, grads.key, grads.weight), (query, key, weight))
+        grad_query, grad_key, grad_weight = cast_gradients((grads.query, grads.key, grads.weight), (query, key, weight))
         return grad_query, grad_key, grad_value.to(value.dtype), grad_weight, None, None, None, None, None
 
 
@@ -145,7 +145,9 @@ def fits_one_kernel(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None
     """Return whether the kernel can read this: bfloat16, up to 512 keys, 16 n units, no dense mask, on Hopper."""
     batch, heads, queries, width = query.shape
     keys = key.shape[2]
-    if not all(tensor.dtype == torch.bfloat16 for tensor in (query, key, value)) or not runnable(query, key, value):
+    if not all(tensor.dtype == torch.bfloat16 for tensor in (query, key, value)) or not kernels_supported(
+        query, key, value
+    ):
         return False
     sizes = 0 < keys <= _KEYS and queries > 0 and batch * heads > 0 and width > 0 and width % _UNITS == 0
     if not sizes or not 0 < value.shape[3] <= _VALUES or not (_is_even(query) and _is_even(key)):

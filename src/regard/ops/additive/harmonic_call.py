@@ -8,8 +8,8 @@ from torch.nn import functional
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from regard.masks import Mask
-from regard.ops.additive.call import Call
-from regard.ops.additive.harmonic_fit import LIMIT, Fit
+from regard.ops.additive.harmonic_fit import LIMIT, HarmonicFit
+from regard.ops.additive.kernel_call import KernelCall
 from regard.ops.additive.kernels.device import INTERPRETED
 from regard.ops.additive.kernels.features import features
 from regard.ops.additive.kernels.harmonic import attend_features
@@ -17,8 +17,8 @@ from regard.ops.additive.launch import HarmonicTile, Launch, choose_tile
 from regard.ops.additive.tiles import Operands
 
 
-class HarmonicCall(Call):
-    """`read` by features; `gradients` by the exact kernels, as in any `Call`."""
+class HarmonicCall(KernelCall):
+    """`read` by features; `gradients` by the exact kernels, as in any `KernelCall`."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class HarmonicCall(Call):
         value: Tensor,
         mask: Mask | None,
         launch: Launch,
-        fit: Fit,
+        fit: HarmonicFit,
         tile: HarmonicTile | None = None,
         *,
         save: bool = True,

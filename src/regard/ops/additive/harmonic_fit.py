@@ -27,7 +27,7 @@ LIMIT = 64.0
 
 
 @dataclass(frozen=True)
-class Fit:
+class HarmonicFit:
     """A line and sines that stand for a tanh on [-span, span]; `even` if their frequencies are ω, 2ω, 3ω, ...
 
     >>> fit = choose(1.0, tolerance=1e-3)
@@ -48,7 +48,7 @@ class Fit:
         return len(self.frequencies)
 
 
-def choose(span: float, tolerance: float, *, even: bool = False) -> Fit | None:
+def choose(span: float, tolerance: float, *, even: bool = False) -> HarmonicFit | None:
     """The fit with the fewest terms that covers a span within a tolerance; None where there is none, or for NaN.
 
     Even ones cost up to a term more.
@@ -75,7 +75,7 @@ def widest(tolerance: float) -> float:
 
 
 @functools.cache
-def fits(*, even: bool = False) -> tuple[Fit, ...]:
+def fits(*, even: bool = False) -> tuple[HarmonicFit, ...]:
     """All fits, or all even ones, read from `harmonic_fits.json` when they are first needed.
 
     A row is span, error, slope, frequencies (of an even fit the first one alone) and amplitudes.
@@ -89,7 +89,7 @@ def fits(*, even: bool = False) -> tuple[Fit, ...]:
 
 def _fit(
     span: float, error: float, slope: float, frequencies: float | list[float], amplitudes: list[float], *, even: bool
-) -> Fit:
+) -> HarmonicFit:
     if not isinstance(frequencies, list):
         frequencies = [frequencies * n for n in range(1, len(amplitudes) + 1)]
-    return Fit(span, error, slope, tuple(frequencies), tuple(amplitudes), even=even)
+    return HarmonicFit(span, error, slope, tuple(frequencies), tuple(amplitudes), even=even)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.ops.additive.harmonic_fit import Fit
+from regard.ops.additive.harmonic_fit import HarmonicFit
 
 
-def score(query: Tensor, key: Tensor, weight: Tensor, fit: Fit) -> Tensor:
+def score(query: Tensor, key: Tensor, weight: Tensor, fit: HarmonicFit) -> Tensor:
     """Energies [B, H, T, S], within fit.error · Σ|v| of the exact ones where |q + k| <= fit.span.
 
     >>> from regard.ops.additive.harmonic_fit import choose
@@ -25,7 +25,7 @@ def score(query: Tensor, key: Tensor, weight: Tensor, fit: Fit) -> Tensor:
     return queries @ keys.mT + (asked.unsqueeze(3) + kept.unsqueeze(2))
 
 
-def features(query: Tensor, key: Tensor, weight: Tensor, fit: Fit) -> tuple[Tensor, Tensor]:
+def features(query: Tensor, key: Tensor, weight: Tensor, fit: HarmonicFit) -> tuple[Tensor, Tensor]:
     """Features of the queries, [B, H, T, 2NA], and of the keys, [B, H, S, 2NA]: their products are the sines' part."""
     frequencies, amplitudes = query.new_tensor(fit.frequencies), query.new_tensor(fit.amplitudes)
     share = weight[:, None, None] * amplitudes[:, None]  # [H, 1, N, A]
@@ -35,7 +35,7 @@ def features(query: Tensor, key: Tensor, weight: Tensor, fit: Fit) -> tuple[Tens
     return queries.flatten(3), keys.flatten(3)
 
 
-def shifts(rows: Tensor, weight: Tensor, fit: Fit) -> Tensor:
+def shifts(rows: Tensor, weight: Tensor, fit: HarmonicFit) -> Tensor:
     """α Σ_a v_a x_a of each row x, [B, H, rows]: the line's part of every energy that the row has a part in."""
     return fit.slope * (rows * weight[:, None]).sum(-1)
 

@@ -21,7 +21,7 @@ _PROGRAMS = 1024
 
 
 @dataclass(frozen=True)
-class Tile:
+class LaunchTile:
     """Rows and columns that one program works on at a time, and by how many warps."""
 
     rows: int
@@ -43,9 +43,9 @@ class Launch:
         granule: rows of what the kernels read are padded to multiples of this, no less than the sides of all tiles.
     """
 
-    forward: Tile = Tile(16, 256, 4)
-    energy: Tile = Tile(16, 256, 4)
-    slopes: Tile = Tile(16, 128, 4)
+    forward: LaunchTile = LaunchTile(16, 256, 4)
+    energy: LaunchTile = LaunchTile(16, 256, 4)
+    slopes: LaunchTile = LaunchTile(16, 128, 4)
     group: int = 0
     direct: bool = False
     granule: int = 256
@@ -79,25 +79,25 @@ def choose(hidden: int, keys: int, dtype: torch.dtype, *, features: bool, interp
     """The rule. The interpreter, which only checks, gets tiles that make small problems have several.
 
     >>> choose(128, 2048, torch.bfloat16, features=False, interpreted=False).forward
-    Tile(rows=16, columns=256, warps=4, stages=2)
+    LaunchTile(rows=16, columns=256, warps=4, stages=2)
     >>> choose(128, 32, torch.bfloat16, features=False, interpreted=False).forward
-    Tile(rows=16, columns=32, warps=4, stages=2)
+    LaunchTile(rows=16, columns=32, warps=4, stages=2)
     """
     # In float32 the product errs a few times as much as a tanh: it is for half precision, which cannot see that.
     group = 0 if features or dtype == torch.float32 else 2
     if interpreted:
-        small = Tile(16, 16, 1)
+        small = LaunchTile(16, 16, 1)
         return Launch(small, small, small, group, granule=16)
     if features:  # a tile of features lies in registers as well
-        small = Tile(16, 32, 4)
+        small = LaunchTile(16, 32, 4)
         return Launch(small, small, small, group)
     if dtype == torch.float32:
-        pairs = Tile(16, 128, 4)
-        return Launch(pairs, pairs, Tile(16, 64, 2) if hidden <= 64 else Tile(16, 128, 4), group)
+        pairs = LaunchTile(16, 128, 4)
+        return Launch(pairs, pairs, LaunchTile(16, 64, 2) if hidden <= 64 else LaunchTile(16, 128, 4), group)
     if keys <= _SHORT:
-        pairs = Tile(16, 32, 2 if hidden <= 64 else 4)
-        return Launch(pairs, pairs, Tile(32, 64, 2), group, granule=128)
-    return Launch(Tile(16, 256, 4), Tile(16, 128, 4), Tile(32, 64, 2), group)
+        pairs = LaunchTile(16, 32, 2 if hidden <= 64 else 4)
+        return Launch(pairs, pairs, LaunchTile(32, 64, 2), group, granule=128)
+    return Launch(LaunchTile(16, 256, 4), LaunchTile(16, 128, 4), LaunchTile(32, 64, 2), group)
 
 
 @dataclass(frozen=True)

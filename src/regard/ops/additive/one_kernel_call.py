@@ -7,8 +7,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.masks import Mask
-from regard.ops.additive.call import Call
-from regard.ops.additive.harmonic_fit import LIMIT, Fit
+from regard.ops.additive.harmonic_fit import LIMIT, HarmonicFit
+from regard.ops.additive.kernel_call import KernelCall
 from regard.ops.additive.kernels.one_kernel import KEYS, ROWS, WARPS, attend_on_the_way
 from regard.ops.additive.launch import Launch
 from regard.ops.additive.tiles import Operands
@@ -16,8 +16,8 @@ from regard.ops.additive.tiles import Operands
 _ROWS, _KEYS, _WARPS = ROWS.value, KEYS.value, WARPS.value
 
 
-class OneKernelCall(Call):
-    """`read` in one kernel; `gradients` by the exact kernels, as in any `Call`. `fits_one_kernel` says when.
+class OneKernelCall(KernelCall):
+    """`read` in one kernel; `gradients` by the exact kernels, as in any `KernelCall`. `fits_one_kernel` says when.
 
     Args:
         operands: query, key and weight.
@@ -35,7 +35,7 @@ class OneKernelCall(Call):
         value: Tensor,
         mask: Mask | None,
         launch: Launch,
-        fit: Fit,
+        fit: HarmonicFit,
         *,
         promised: bool,
         save: bool,

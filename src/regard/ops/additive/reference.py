@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.masks import Mask
 from regard.ops.attended import Attended
-from regard.ops.softmax import finite_softmax, full_precision, read, widened
+from regard.ops.softmax import finite_softmax, full_precision, read, to_statistics_dtype
 from regard.ops.weights import sizes
 
 
@@ -16,7 +16,7 @@ def score(
 ) -> Tensor:
     """e_ts = vᵀ tanh(q_t + k_s + P f_ts), with the [B, H, T, S, A] tensor in memory."""
     with full_precision(query):
-        query, key = widened(query), widened(key)
+        query, key = to_statistics_dtype(query), to_statistics_dtype(key)
         if query.shape[1] == 1 and features is None:
             return _one_head(query.transpose(1, 2), key, weight.to(query.dtype))  # query [B, T, 1, A]
         hidden = query.unsqueeze(3) + key.unsqueeze(2)  # [b, h, q, k, a]

@@ -11,8 +11,8 @@ from regard.cuda_capture import is_recording
 from regard.masks import Mask
 from regard.ops.additive import reference
 from regard.ops.attended import Attended
-from regard.ops.kernels import DTYPES, apply_once, no_kernels, runnable
-from regard.ops.limits import Limits, in_spans
+from regard.ops.kernels import DTYPES, apply_first_order, kernel_obstacle, kernels_supported
+from regard.ops.limits import MaskLimits, expressible_as_limits
 
 _WHAT = "additive: the kernel short_reads"
 
@@ -24,7 +24,7 @@ def fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> bool:
     """Return whether this is a short read in eager mode; a CUDA graph has no launches to save."""
     if is_recording() or torch._C._are_functorch_transforms_active():  # which cannot see into a kernel
         return False
-    if not runnable(query, key, value) or not (query.numel() and value.numel()):
+    if not kernels_supported(query, key, value) or not (query.numel() and value.numel()):
         return False
     return max(query.shape[2], key.shape[2]) <= LONGEST and _limits(query, key, mask) is not None
 
@@ -36,7 +36,7 @@ def refusal(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> str
         return f"has up to {LONGEST} queries and keys; got {queries} and {keys}"
     if _limits(query, key, mask) is None:
         return "has padding and windows, not other masks"
-    reasons = (no_kernels(tensor.device, tensor.dtype, DTYPES) for tensor in (query, key, value))
+    reasons = (kernel_obstacle(tensor.device, tensor.dtype, DTYPES) for tensor in (query, key, value))
     return next(filter(None, reasons), None)
 
 
@@ -46,7 +46,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, weight: Tensor, mask: M
     assert limits is not None
     operands = query, key, value, weight
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in operands):
-        context, weights = apply_once(_WHAT, _ShortRead, *operands, mask, limits)
+        context, weights = apply_first_order(_WHAT, _ShortRead, *operands, mask, limits)
     else:
         from regard.ops.additive.short_reads_call import read
 
@@ -54,20 +54,20 @@ def attention(query: Tensor, key: Tensor, value: Tensor, weight: Tensor, mask: M
     return Attended.from_weights(context, weights, impl="short_reads")
 
 
-_EVERYTHING = Limits()
+_EVERYTHING = MaskLimits()
 
 
-def _limits(query: Tensor, key: Tensor, mask: Mask | None) -> Limits | None:
+def _limits(query: Tensor, key: Tensor, mask: Mask | None) -> MaskLimits | None:
     """Limits of a mask, made once for the steps and layers that read by it; None where limits cannot say it."""
     if mask is None:
         return _EVERYTHING
     batch, heads, queries, _ = query.shape
     shape, device = (batch, heads, queries, key.shape[2]), query.device
 
-    def make() -> Limits | None:
-        return Limits.of(mask, shape, device) if in_spans(mask, shape) else None
+    def make() -> MaskLimits | None:
+        return MaskLimits.of(mask, shape, device) if expressible_as_limits(mask, shape) else None
 
-    return mask.latest(Limits, (shape, device), make)
+    return mask.latest(MaskLimits, (shape, device), make)
 
 
 class _ShortRead(torch.autograd.Function):
@@ -75,7 +75,7 @@ class _ShortRead(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, key: Tensor, value: Tensor, weight: Tensor, mask: Mask | None, limits: Limits
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, weight: Tensor, mask: Mask | None, limits: MaskLimits
     ) -> tuple[Tensor, Tensor]:
         from regard.ops.additive.short_reads_call import read
 

@@ -10,13 +10,13 @@ import triton
 from torch import Tensor
 
 from regard.ops.additive.kernels import short_reads as kernels
-from regard.ops.limits import Limits
+from regard.ops.limits import MaskLimits
 
 _FAR = 1 << 20  # beyond every key
 _ROWS, _UNITS = kernels.ROWS.value, kernels.UNITS.value
 
 
-def read(query: Tensor, key: Tensor, value: Tensor, weight: Tensor, limits: Limits) -> tuple[Tensor, Tensor]:
+def read(query: Tensor, key: Tensor, value: Tensor, weight: Tensor, limits: MaskLimits) -> tuple[Tensor, Tensor]:
     """Return the context [B, H, T, Dv] in the dtype of `value`, and the weights [B, H, T, S] in float32."""
     batch, heads, queries, width = query.shape
     keys, value_width = value.shape[2:]

@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from regard.masks import Blocks, Mask, Shape
+from regard.masks import Mask, MaskBlocks, Shape
 from regard.ops.softmax import masked_softmax, statistics_dtype
 from regard.ops.weights import Weigh
 
@@ -19,7 +19,7 @@ _ELEMENTS_ELSEWHERE = 1 << 25
 
 
 @dataclass(frozen=True)
-class Tile:
+class ScoreTile:
     """One block of the computation: sequences, queries, keys, and what the mask allows there (None: all of it)."""
 
     batch: slice
@@ -72,7 +72,7 @@ class Operands:
         """The operands in the order of the fields."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
-    def hidden(self, tile: Tile) -> Tensor:
+    def hidden(self, tile: ScoreTile) -> Tensor:
         """tanh(q + k + P f) of a tile, [b, h, q, k, a]."""
         hidden = self.query[tile.queries].unsqueeze(3) + self.key[tile.keys].unsqueeze(2)
         if self.features is not None and self.feature_weight is not None:
@@ -81,7 +81,7 @@ class Operands:
             return hidden.mul_(2).sigmoid_().mul_(2).sub_(1)
         return hidden.tanh_()
 
-    def energy(self, hidden: Tensor, tile: Tile) -> Tensor:
+    def energy(self, hidden: Tensor, tile: ScoreTile) -> Tensor:
         """Energies of a tile, [b, h, q, k], -inf where the mask forbids."""
         if len(self.weight) == 1:
             energy = torch.mv(hidden.flatten(0, -2), self.weight[0]).view(hidden.shape[:-1])
@@ -89,7 +89,7 @@ class Operands:
             energy = torch.einsum("bhqka,ha->bhqk", hidden, self.weight)
         return energy if tile.allowed is None else energy.masked_fill_(~tile.allowed, -torch.inf)
 
-    def add_gradients(self, grads: Operands, tile: Tile, hidden: Tensor, grad_energy: Tensor) -> None:
+    def add_gradients(self, grads: Operands, tile: ScoreTile, hidden: Tensor, grad_energy: Tensor) -> None:
         """Add a tile's share to `grads`, from the gradient of its energies. Destroys `hidden`."""
         # A sum over keys for each query, then over queries: one long sum over both would lose a digit.
         grads.weight.add_((grad_energy.unsqueeze(3) @ hidden).squeeze(3).sum((0, 2)))
@@ -107,7 +107,7 @@ class Operands:
         grads.features[tile.pairs] += grad_features.sum(1, keepdim=True) if one_head else grad_features
 
 
-def tiles(operands: Operands, mask: Mask | None = None) -> Iterator[Tile]:
+def tiles(operands: Operands, mask: Mask | None = None) -> Iterator[ScoreTile]:
     """The tiles of a computation, without those that the mask rules out."""
     shape, device = operands.shape, operands.query.device
     if 0 in shape:
@@ -125,7 +125,7 @@ def tiles(operands: Operands, mask: Mask | None = None) -> Iterator[Tile]:
                     continue
                 rows, cols = slice(t, min(t + height, queries)), slice(s, min(s + width, keys))
                 allowed = None if mask is None or at in full else _allowed(mask, shape, sequences, rows, cols, device)
-                yield Tile(sequences, rows, cols, allowed)
+                yield ScoreTile(sequences, rows, cols, allowed)
 
 
 def _recorded() -> bool:
@@ -146,7 +146,7 @@ def _tile_sizes(shape: Shape, width: int, device: torch.device) -> tuple[int, in
 _Table = set[tuple[int, int]]
 
 
-def _tables(blocks: Blocks | None, sequences: slice) -> tuple[_Table, _Table]:
+def _tables(blocks: MaskBlocks | None, sequences: slice) -> tuple[_Table, _Table]:
     """The blocks that all of these sequences and all heads rule out, and those that are full for all of them."""
     if blocks is None:
         return set(), set()
@@ -166,7 +166,7 @@ def _allowed(mask: Mask, shape: Shape, sequences: slice, rows: slice, cols: slic
     return allowed if allowed.shape[0] == 1 else allowed[sequences]
 
 
-class Score(Protocol):
+class TileScore(Protocol):
     """Energies [B, H, T, S] of operands shaped as in `additive_score`."""
 
     def __call__(
@@ -174,7 +174,7 @@ class Score(Protocol):
     ) -> Tensor: ...
 
 
-def rebuilt(score: Score, operands: Operands, mask: Mask | None) -> Weigh:
+def rebuilt(score: TileScore, operands: Operands, mask: Mask | None) -> Weigh:
     """The weights of any heads and rows, differentiable.
 
     Not from a log-sum-exp that the read might leave behind: it is rounded as the large number that it is, and weights

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from regard.ops.attending_gru import reference
-from regard.ops.attending_gru.reference import Read, Steps
+from regard.ops.attending_gru.reference import LoopInputs, LoopSteps
 from regard.ops.checks import check_impl
-from regard.ops.kernels import runnable
+from regard.ops.kernels import kernels_supported
 from regard.ops.softmax import full_precision, statistics_dtype
 
 IMPLEMENTATIONS = ("reference", "triton")
@@ -79,7 +79,7 @@ def attending_gru(
 
 
 class _Loop(torch.autograd.Function):
-    """Steps between products; what a step is made by comes as `Steps`."""
+    """Steps between products; what a step is made by comes as `LoopSteps`."""
 
     @staticmethod
     def forward(
@@ -92,10 +92,10 @@ class _Loop(torch.autograd.Function):
         joint_weight: Tensor,
         joint_bias: Tensor,
         weight: Tensor,
-        steps: Steps,
+        steps: LoopSteps,
     ) -> tuple[Tensor, Tensor]:
         length, batch, gates = inputs.shape
-        read = Read(key.contiguous(), value.contiguous(), bias, weight.contiguous())
+        read = LoopInputs(key.contiguous(), value.contiguous(), bias, weight.contiguous())
         inputs = inputs.contiguous()
         states = torch.cat((hidden.unsqueeze(0), inputs.new_empty(length, batch, gates // 3)))
         weights = inputs.new_empty(length, batch, key.shape[1])
@@ -112,7 +112,7 @@ class _Loop(torch.autograd.Function):
         if torch.is_grad_enabled():
             raise RuntimeError("attending_gru has no second derivative; its backward pass is written by hand")
         states, weights, joint, opened, joint_weight, *rest = ctx.saved_tensors
-        read = Read(*rest)
+        read = LoopInputs(*rest)
         grad_inputs, grad_joint = torch.empty_like(opened), torch.empty_like(joint)
         grad_key = torch.zeros_like(read.key)
         grad_weight = read.key.new_zeros(len(read.key), len(read.weight))  # of each sequence, so that none waits
@@ -132,7 +132,7 @@ class _Loop(torch.autograd.Function):
         return (grad_inputs, grad, grad_key, grad_value, None, grad_matrix, every.sum(0), grad_weight.sum(0), None)
 
 
-def _steps(method: str) -> Steps:
+def _steps(method: str) -> LoopSteps:
     if method == "reference":
         return reference.PLAIN
     from regard.ops.attending_gru.kernels import KERNELS
@@ -141,7 +141,7 @@ def _steps(method: str) -> Steps:
 
 
 def _method(inputs: Tensor, key: Tensor) -> str:
-    return "triton" if 0 < key.shape[1] <= _LONGEST and runnable(inputs) else "reference"
+    return "triton" if 0 < key.shape[1] <= _LONGEST and kernels_supported(inputs) else "reference"
 
 
 def _check(

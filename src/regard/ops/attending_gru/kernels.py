@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.ops.attending_gru.reference import Read, Steps
+from regard.ops.attending_gru.reference import LoopInputs, LoopSteps
 
 _TILE = 8192  # entries of [S, A] and [S, D] held at once
 
@@ -125,16 +125,16 @@ def _backward(
 
 
 def forward(
-    read: Read, inputs: Tensor, joint: Tensor, state: Tensor, after: Tensor, weights: Tensor, opened: Tensor
+    read: LoopInputs, inputs: Tensor, joint: Tensor, state: Tensor, after: Tensor, weights: Tensor, opened: Tensor
 ) -> None:
-    """One step; see `Steps`."""
+    """One step; see `LoopSteps`."""
     _forward[(len(state),)](*read, inputs, joint, state, after, weights, opened, **_sizes(read, state))
 
 
 def backward(
-    read: Read, grad: Tensor, before: Tensor | None, joint: Tensor, state: Tensor, weights: Tensor, *rest: Tensor
+    read: LoopInputs, grad: Tensor, before: Tensor | None, joint: Tensor, state: Tensor, weights: Tensor, *rest: Tensor
 ) -> None:
-    """One step back; see `Steps`."""
+    """One step back; see `LoopSteps`."""
     key, value, _, weight = read
     first = before is None
     outside = grad if before is None else before
@@ -143,7 +143,7 @@ def backward(
     )
 
 
-def _sizes(read: Read, state: Tensor) -> dict[str, Any]:
+def _sizes(read: LoopInputs, state: Tensor) -> dict[str, Any]:
     """The sizes of a problem and of its tiles."""
     _, size, width = read.key.shape
     places = max(16, triton.next_power_of_2(size))
@@ -152,4 +152,4 @@ def _sizes(read: Read, state: Tensor) -> dict[str, Any]:
     return {"S": size, "A": width, "D": state.shape[1], **tiles, "num_warps": 8}
 
 
-KERNELS = Steps(forward, backward)
+KERNELS = LoopSteps(forward, backward)

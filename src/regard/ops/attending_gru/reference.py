@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 
-class Read(NamedTuple):
+class LoopInputs(NamedTuple):
     """Tensors that every step reads.
 
     Attributes:
@@ -25,7 +25,7 @@ class Read(NamedTuple):
     weight: Tensor
 
 
-class Steps(NamedTuple):
+class LoopSteps(NamedTuple):
     """A step forward and a step back, all between two matrix products.
 
     Attributes:
@@ -42,9 +42,9 @@ class Steps(NamedTuple):
 
 
 def forward(
-    read: Read, inputs: Tensor, joint: Tensor, state: Tensor, after: Tensor, weights: Tensor, opened: Tensor
+    read: LoopInputs, inputs: Tensor, joint: Tensor, state: Tensor, after: Tensor, weights: Tensor, opened: Tensor
 ) -> None:
-    """One step; see `Steps`."""
+    """One step; see `LoopSteps`."""
     width = len(read.weight)
     query, recurrent = joint[:, :width], joint[:, width:]
     energy = (read.key + query.unsqueeze(1)).tanh_() @ read.weight + read.bias
@@ -59,7 +59,7 @@ def forward(
 
 
 def backward(
-    read: Read,
+    read: LoopInputs,
     grad: Tensor,
     before: Tensor | None,
     joint: Tensor,
@@ -73,7 +73,7 @@ def backward(
     grad_key: Tensor,
     grad_weight: Tensor,
 ) -> None:
-    """One step back; see `Steps`."""
+    """One step back; see `LoopSteps`."""
     width = len(read.weight)
     reset, update, new = opened.chunk(3, dim=1)
     past_new = _split(joint[:, width:])[1]
@@ -99,4 +99,4 @@ def _split(gates: Tensor) -> tuple[Tensor, Tensor]:
     return gates[:, : 2 * third], gates[:, 2 * third :]
 
 
-PLAIN = Steps(forward, backward)
+PLAIN = LoopSteps(forward, backward)

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from regard.ops.checks import check_impl
-from regard.ops.cross_entropy.reference import Plain
-from regard.ops.kernels import runnable
+from regard.ops.cross_entropy.reference import CrossEntropyFunction
+from regard.ops.kernels import kernels_supported
 
 IMPLEMENTATIONS = ("reference", "triton")
 _MANY = 1024  # words from which on reading them once is worth the launch of a kernel
@@ -42,14 +42,14 @@ def cross_entropy(
     (tensor(1.3863), tensor(1.3863))
     """
     check_impl("cross_entropy", IMPLEMENTATIONS, impl)
-    function: type[torch.autograd.Function] = Plain
+    function: type[torch.autograd.Function] = CrossEntropyFunction
     if (impl or _method(logits)) == "triton":
-        from regard.ops.cross_entropy.kernels import Fused
+        from regard.ops.cross_entropy.kernels import FusedCrossEntropy
 
-        function = Fused
+        function = FusedCrossEntropy
     apply: Callable[..., tuple[Tensor, Tensor]] = function.apply
     return apply(logits, target, weight, smoothing)
 
 
 def _method(logits: Tensor) -> str:
-    return "triton" if logits.shape[1] >= _MANY and runnable(logits) else "reference"
+    return "triton" if logits.shape[1] >= _MANY and kernels_supported(logits) else "reference"

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 
-class Fused(torch.autograd.Function):
+class FusedCrossEntropy(torch.autograd.Function):
     """The cross-entropy with its gradient; keeps the logits and their log-sum-exp."""
 
     @staticmethod

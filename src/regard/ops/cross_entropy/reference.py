@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 from regard.ops.softmax import statistics_dtype
 
 
-class Plain(torch.autograd.Function):
+class CrossEntropyFunction(torch.autograd.Function):
     """The gradient is written where the log-probabilities were, and so can be asked for once."""
 
     @staticmethod

@@ -9,11 +9,11 @@ from torch import Tensor
 
 from regard.ops.card import Card
 from regard.ops.checks import check_impl
-from regard.ops.dropout import dropped
+from regard.ops.dropout import scaled_dropout
 from regard.ops.graph import fused, reference, sparse
 from regard.ops.graph.attended import GraphAttended
 from regard.ops.graph.edges import Edges
-from regard.ops.kernels import runnable
+from regard.ops.kernels import kernels_supported
 from regard.ops.softmax import statistics_dtype
 
 CARD = Card(
@@ -85,13 +85,19 @@ def graph_attention(
     as_source = (states * weight_source.to(states.dtype)).sum(2)  # [n, h]
     as_target = (states * weight_target.to(states.dtype)).sum(2)
     if method == "fused":
-        kept = dropped(torch.ones_like(as_source[:1]).expand(edges.given.shape[1], -1), dropout) if dropout else None
-        context = fused.read(as_source, as_target, dropped(node, value_dropout), kept, edges, negative_slope)
+        kept = (
+            scaled_dropout(torch.ones_like(as_source[:1]).expand(edges.given.shape[1], -1), dropout)
+            if dropout
+            else None
+        )
+        context = fused.read(as_source, as_target, scaled_dropout(node, value_dropout), kept, edges, negative_slope)
         weigh = partial(sparse.weigh, as_source, as_target, edges.given, negative_slope)
     else:
         way = reference if method == "reference" else sparse
         weights = way.weigh(as_source, as_target, edges.given, negative_slope)
-        context = way.read(dropped(weights, dropout), dropped(states, value_dropout), edges.given).to(node.dtype)
+        context = way.read(scaled_dropout(weights, dropout), scaled_dropout(states, value_dropout), edges.given).to(
+            node.dtype
+        )
         weigh = partial(_held, weights)
     return GraphAttended(context, edges.given, weigh, *node.shape[:2], impl=method)
 
@@ -101,7 +107,7 @@ def _held(weights: Tensor) -> Tensor:
 
 
 def _method(node: Tensor) -> str:
-    return "fused" if node.shape[2] <= fused.WIDEST and runnable(node) else "sparse"
+    return "fused" if node.shape[2] <= fused.WIDEST and kernels_supported(node) else "sparse"
 
 
 def _edges(edges: Tensor | Edges, node: Tensor) -> Edges:

@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.cuda_capture import is_recording
 
 
-class Sorted(NamedTuple):
+class SortedEdges(NamedTuple):
     """The edges of the first node, then those of the second, and so on.
 
     Attributes:
@@ -37,7 +37,7 @@ class Edges:
 
     >>> edges = Edges(torch.tensor([[2, 0, 1], [1, 0, 0]]), 3)
     >>> edges.by_target
-    Sorted(start=tensor([0, 2, 3, 3]), other=tensor([0, 1, 2]), place=tensor([1, 2, 0]))
+    SortedEdges(start=tensor([0, 2, 3, 3]), other=tensor([0, 1, 2]), place=tensor([1, 2, 0]))
     """
 
     def __init__(self, given: Tensor, num_nodes: int) -> None:
@@ -46,19 +46,19 @@ class Edges:
         self.num_nodes = num_nodes
 
     @cached_property
-    def by_target(self) -> Sorted:
+    def by_target(self) -> SortedEdges:
         """The edges of those who read, `other` being read."""
         return self._sorted(1)
 
     @cached_property
-    def by_source(self) -> Sorted:
+    def by_source(self) -> SortedEdges:
         """The edges of those who are read, `other` reading."""
         return self._sorted(0)
 
-    def _sorted(self, side: int) -> Sorted:
+    def _sorted(self, side: int) -> SortedEdges:
         node, place = self.given[side].sort(stable=True)
         start = torch.searchsorted(node, torch.arange(self.num_nodes + 1, device=node.device))
-        return Sorted(start, self.given[1 - side].index_select(0, place), place)
+        return SortedEdges(start, self.given[1 - side].index_select(0, place), place)
 
 
 class KnownEdges:

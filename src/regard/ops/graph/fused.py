@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from regard.ops.graph.edges import Edges
-from regard.ops.kernels import DTYPES, apply_once, check_kernels, only_once
+from regard.ops.kernels import DTYPES, apply_first_order, check_kernels, no_double_backward
 
 WIDEST = 1024
 """Entries of a node in one head, at most: a program holds them all."""
@@ -31,7 +31,7 @@ def read(
     check_kernels(_WHAT, value.device, value.dtype, DTYPES, _OTHER)
     if value.shape[2] > WIDEST:
         raise ValueError(f"{_WHAT} has heads of up to {WIDEST} entries; got {value.shape[2]}; {_OTHER}")
-    found: Tensor = apply_once(_WHAT, _Read, as_source.float(), as_target.float(), value, kept, edges, slope)
+    found: Tensor = apply_first_order(_WHAT, _Read, as_source.float(), as_target.float(), value, kept, edges, slope)
     return found
 
 
@@ -54,7 +54,7 @@ class _Read(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         from regard.ops.graph.kernels import pull_edges, sum_edges
 
-        only_once(_WHAT)
+        no_double_backward(_WHAT)
         as_source, as_target, value, kept, context, top, total = ctx.saved_tensors
         edges: Edges = ctx.edges
         delta = (upstream.float() * context).sum(2)  # ∂/∂e_ij = α_ij (κ_ij g_i · value_j - δ_i)

@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.ops.graph.edges import Sorted
+from regard.ops.graph.edges import SortedEdges
 
 _ENTRIES = 2048
 _EDGES = 16
@@ -46,7 +46,7 @@ def read_edges(
     as_target: Tensor,
     value: Tensor,
     kept: Tensor | None,
-    edges: Sorted,
+    edges: SortedEdges,
     slope: float,
     dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -115,7 +115,7 @@ def pull_edges(
     total: Tensor,
     delta: Tensor,
     upstream: Tensor,
-    edges: Sorted,
+    edges: SortedEdges,
     slope: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of what nodes are worth as sources [N, H], of values [N, H, D], and of each edge's energy before the
@@ -134,7 +134,7 @@ def pull_edges(
     return grad_source, grad_value, pulled
 
 
-def sum_edges(numbers: Tensor, edges: Sorted) -> Tensor:
+def sum_edges(numbers: Tensor, edges: SortedEdges) -> Tensor:
     """The sum over the edges of each node, [E, H] in the order of the edges as they were given -> [N, H]."""
     nodes, heads = edges.start.shape[0] - 1, numbers.shape[1]
     sums = numbers.new_empty(nodes, heads)

@@ -7,11 +7,11 @@ from torch import Tensor
 
 from regard.masks import Mask
 from regard.ops.attended import Attended
-from regard.ops.checks import refuse
+from regard.ops.checks import raise_unsupported
 from regard.ops.inner_product.banded import BANDED, FLASH_WINDOW
 from regard.ops.inner_product.cpu_short import CPU_SHORT
 from regard.ops.inner_product.flex_attention import FLEX_ATTENTION
-from regard.ops.inner_product.read import Exact, Read, inner_product
+from regard.ops.inner_product.read import Exact, ReadArguments, inner_product
 from regard.ops.inner_product.sdpa import SDPA
 from regard.ops.inner_product.short_reads import SHORT_READS
 from regard.ops.softmax import softmax_attention, statistics_dtype
@@ -72,7 +72,9 @@ def dot_product_attention(
     if mixed:
         widest = torch.promote_types(torch.promote_types(query.dtype, key.dtype), dtype)
         query, key, value = query.to(widest), key.to(widest), value.to(widest)
-    read = Read(query, key, value, mask, (batch, heads, queries, keys), scale, dropout, causal, dtype, mixed, exact)
+    read = ReadArguments(
+        query, key, value, mask, (batch, heads, queries, keys), scale, dropout, causal, dtype, mixed, exact
+    )
     if impl is not None:
         return _by_name(mechanism, impl, read)
     if torch.compiler.is_compiling():  # a compiler chooses itself what is behind the fused operation
@@ -88,9 +90,9 @@ def _unrounded(query: Tensor, key: Tensor, scale: float) -> Exact:
     return lambda: (query, key, scale)
 
 
-def _by_name(mechanism: str, impl: str, read: Read) -> Attended:
+def _by_name(mechanism: str, impl: str, read: ReadArguments) -> Attended:
     one = _BY_NAME[impl]
     reason = one.refusal(read)
     if reason is not None:
-        refuse(mechanism, impl, reason)
+        raise_unsupported(mechanism, impl, reason)
     return one.attend(read)

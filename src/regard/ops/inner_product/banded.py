@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from regard.masks import Mask, Shape
 from regard.ops.attended import Attended
-from regard.ops.inner_product.read import Implementation, Read
+from regard.ops.inner_product.read import Implementation, ReadArguments
 from regard.ops.inner_product.sdpa import aligned, capability, fused_attention
 
 _BLOCK = 64  # queries of a block, at least: what a fused kernel is made for
@@ -129,19 +129,19 @@ def windowed_attention(
     return band.joined(context.masked_fill(empty, 0.0))
 
 
-def refusal(read: Read) -> str | None:
+def refusal(read: ReadArguments) -> str | None:
     """It needs a window."""
     return "needs a window, padded or not" if Band.of(read.mask, read.shape, gain=0) is None else None
 
 
-def attend(read: Read) -> Attended:
+def attend(read: ReadArguments) -> Attended:
     """Queries in blocks, each with the keys that its window reaches."""
     band = Band.of(read.mask, read.shape, gain=0)
     assert band is not None, "refusal asks for a window"
     return _attend(read, band)
 
 
-def offer(read: Read) -> Attended | None:
+def offer(read: ReadArguments) -> Attended | None:
     """The outcome for windows much narrower than the memory, by flash attention's own where it has them."""
     band = None if read.causal else Band.of(read.mask, read.shape)
     if band is None:
@@ -149,7 +149,7 @@ def offer(read: Read) -> Attended | None:
     return _attend(read, band) if _no_flash(read, band) else _attend_by_flash(read, band)
 
 
-def _attend(read: Read, band: Band) -> Attended:
+def _attend(read: ReadArguments, band: Band) -> Attended:
     context = windowed_attention(read.query, read.key, read.value, band, scale=read.scale, dropout=read.dropout)
     return read.attended(context, BANDED.name)
 
@@ -157,20 +157,20 @@ def _attend(read: Read, band: Band) -> Attended:
 BANDED = Implementation("banded", offer, refusal, attend)
 
 
-def flash_refusal(read: Read) -> str | None:
+def flash_refusal(read: ReadArguments) -> str | None:
     """It needs a window that flash attention has."""
     band = Band.of(read.mask, read.shape, gain=0)
     return "needs a window, not padded" if band is None else _no_flash(read, band)
 
 
-def flash_attend(read: Read) -> Attended:
+def flash_attend(read: ReadArguments) -> Attended:
     """The window of flash attention."""
     band = Band.of(read.mask, read.shape, gain=0)
     assert band is not None, "flash_refusal asks for a window"
     return _attend_by_flash(read, band)
 
 
-def _attend_by_flash(read: Read, band: Band) -> Attended:
+def _attend_by_flash(read: ReadArguments, band: Band) -> Attended:
     return read.attended(_by_flash(read.query, read.key, read.value, band, read.scale), FLASH_WINDOW.name)
 
 
@@ -178,7 +178,7 @@ FLASH_WINDOW = Implementation("flash_window", lambda read: None, flash_refusal, 
 """Offered by `BANDED`, which finds the window first."""
 
 
-def _no_flash(read: Read, band: Band) -> str | None:
+def _no_flash(read: ReadArguments, band: Band) -> str | None:
     """The reason why flash attention has not this window: it has half precision on a GPU, no padding, no dropout."""
     query, value = read.query, read.value
     if not query.is_cuda or not torch.backends.cuda.is_flash_attention_available():

@@ -6,9 +6,9 @@ import torch
 from torch.nn import functional as F
 
 from regard.ops.attended import Attended
-from regard.ops.inner_product.read import Implementation, Read
+from regard.ops.inner_product.read import Implementation, ReadArguments
 from regard.ops.softmax import finite_softmax, statistics_dtype
-from regard.ops.weights import Held
+from regard.ops.weights import StoredWeights
 
 # On a CPU the fused kernel loses where it has many heads of few pairs each, and wins again where the whole read is so
 # small that the number of operations counts: with gradients there are more of these.
@@ -18,7 +18,7 @@ _LEAST_PAIRS = 3 << 10
 _LEAST_PAIRS_WITH_GRADIENT = 1 << 15
 
 
-def refusal(read: Read) -> str | None:
+def refusal(read: ReadArguments) -> str | None:
     """It runs on a CPU, in full precision, without autocast."""
     query = read.query
     if not query.is_cpu:
@@ -28,7 +28,7 @@ def refusal(read: Read) -> str | None:
     return "needs autocast to be off" if torch.is_autocast_enabled("cpu") else None
 
 
-def offer(read: Read) -> Attended | None:
+def offer(read: ReadArguments) -> Attended | None:
     """The outcome for reads of which the fused kernel takes longer; that kernel is causal without a mask."""
     query, key, value = read.query, read.key, read.value
     if not query.is_cpu or read.causal or read.mixed or query.dtype != statistics_dtype(query.dtype):
@@ -46,7 +46,7 @@ def offer(read: Read) -> Attended | None:
     return attend(read) if enough else None
 
 
-def attend(read: Read) -> Attended:
+def attend(read: ReadArguments) -> Attended:
     """Energies and contexts as one batched product each."""
     query, key, mask, shape = read.query, read.key, read.mask, read.shape
     # [B * H, T, S]; nothing is added: the first operand is not read with beta = 0.
@@ -56,7 +56,7 @@ def attend(read: Read) -> Attended:
     weights = energy.softmax(-1) if mask is None else finite_softmax(energy.view(shape), mask, shape).flatten(0, 1)
     given = F.dropout(weights, read.dropout) if read.dropout else weights
     context = torch.bmm(given, read.value.flatten(0, 1)).view(*shape[:3], -1)  # [B, H, T, Dv]
-    return Attended(context.to(read.dtype), Held(weights.view(shape)), shape, impl=CPU_SHORT.name)
+    return Attended(context.to(read.dtype), StoredWeights(weights.view(shape)), shape, impl=CPU_SHORT.name)
 
 
 CPU_SHORT = Implementation("cpu_short", offer, refusal, attend)

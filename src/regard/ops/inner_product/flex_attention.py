@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from regard.cuda_capture import is_recording
-from regard.masks import Mask, Shape, Spans
+from regard.masks import Mask, MaskSpans, Shape
 from regard.ops.attended import Attended
-from regard.ops.inner_product.read import Implementation, Read
+from regard.ops.inner_product.read import Implementation, ReadArguments
 from regard.ops.inner_product.sdpa import capability
-from regard.ops.kernels import no_kernels, runnable
+from regard.ops.kernels import kernel_obstacle, kernels_supported
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
@@ -103,21 +103,21 @@ def _pairs(mask: Mask, shape: Shape, device: torch.device) -> Callable[..., Tens
     return lambda batch, head, query, key: (key < ends[batch]) & (key > query + after) & (key <= query + until)
 
 
-def offer(read: Read) -> Attended | None:
+def offer(read: ReadArguments) -> Attended | None:
     """The outcome for the longest reads under a mask of spans, without dropout, which FlexAttention has not."""
     if read.mask is None or read.causal or read.dropout:
         return None
     return attend(read) if flex_fits(read.query, read.key, read.value, read.mask, read.shape) else None
 
 
-def refusal(read: Read) -> str | None:
+def refusal(read: ReadArguments) -> str | None:
     """It needs a GPU, half precision, a mask of spans and no dropout."""
     query, value, mask = read.query, read.value, read.mask
     if read.dropout:
         return f"has no dropout; got {read.dropout}"
     if mask is None or mask.spans(read.shape).rest is not None:
         return "needs a mask of padding, windows or both"
-    reason = no_kernels(query.device, query.dtype, _HALF)
+    reason = kernel_obstacle(query.device, query.dtype, _HALF)
     if reason is None and not _has_kernel(query, read.key, value):
         reason = (
             f"needs a GPU of capability {_CAPABILITY[0]}.{_CAPABILITY[1]} and widths of {', '.join(map(str, _WIDTHS))}"
@@ -125,7 +125,7 @@ def refusal(read: Read) -> str | None:
     return reason
 
 
-def attend(read: Read) -> Attended:
+def attend(read: ReadArguments) -> Attended:
     """Blocks of the pairs that the mask leaves."""
     assert read.mask is not None, "refusal asks for a mask"
     context = attention_in_spans(read.query, read.key, read.value, read.mask, read.shape, scale=read.scale)
@@ -138,10 +138,10 @@ FLEX_ATTENTION = Implementation("flex_attention", offer, refusal, attend)
 def _has_kernel(query: Tensor, key: Tensor, value: Tensor) -> bool:
     half = query.dtype in _HALF and query.dtype == key.dtype == value.dtype
     widths = query.shape[3] in _WIDTHS and value.shape[3] in _WIDTHS
-    return half and widths and runnable(query, key, value) and capability(query.device) >= _CAPABILITY
+    return half and widths and kernels_supported(query, key, value) and capability(query.device) >= _CAPABILITY
 
 
-def _kind(query: Tensor, value: Tensor, spans: Spans) -> object:
+def _kind(query: Tensor, value: Tensor, spans: MaskSpans) -> object:
     return query.dtype, query.shape[3], value.shape[3], spans.lengths is None, spans.first, spans.last
 
 

@@ -13,8 +13,8 @@ import triton.language as tl
 from torch import Tensor
 
 from regard.ops.additive.kernels.device import multiply
-from regard.ops.kernels import only_once
-from regard.ops.limits import Limits
+from regard.ops.kernels import no_double_backward
+from regard.ops.limits import MaskLimits
 
 WHAT = "inner products: the kernel for short reads"
 
@@ -24,7 +24,7 @@ class ShortRead(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, key: Tensor, value: Tensor, limits: Limits, scale: float, dropout: float
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, limits: MaskLimits, scale: float, dropout: float
     ) -> Tensor:
         seed = torch.randint(1 << 31, (1,), device=query.device) if dropout else None
         ctx.save_for_backward(query, key, value, limits.lengths, seed)
@@ -33,7 +33,7 @@ class ShortRead(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        only_once(WHAT)
+        no_double_backward(WHAT)
         query, key, value, lengths, seed = ctx.saved_tensors
         limits = ctx.limits._replace(lengths=lengths)
         return *pull(query, key, value, upstream, limits, ctx.scale, ctx.dropout, seed), None, None, None
@@ -44,7 +44,7 @@ _LENGTHS = ("queries", "keys", "after", "until", "l_b")  # differ from batch to 
 
 
 def read(
-    query: Tensor, key: Tensor, value: Tensor, limits: Limits, scale: float, dropout: float, seed: Tensor | None
+    query: Tensor, key: Tensor, value: Tensor, limits: MaskLimits, scale: float, dropout: float, seed: Tensor | None
 ) -> Tensor:
     """softmax(scale q.k) value, [B, H, T, Dv], the heads of a word side by side in memory."""
     batch, heads, queries, _ = query.shape
@@ -59,7 +59,7 @@ def read(
 
 
 def pull(
-    query: Tensor, key: Tensor, value: Tensor, upstream: Tensor, limits: Limits, scale: float, dropout: float,
+    query: Tensor, key: Tensor, value: Tensor, upstream: Tensor, limits: MaskLimits, scale: float, dropout: float,
     seed: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """The gradients of query, key and value."""
@@ -84,13 +84,13 @@ def _sizes(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
     return query.shape[1], query.shape[2], key.shape[2], query.shape[3], value.shape[3]
 
 
-def _limits(query: Tensor, key: Tensor, limits: Limits) -> tuple[Any, ...]:
+def _limits(query: Tensor, key: Tensor, limits: MaskLimits) -> tuple[Any, ...]:
     lengths, after, until = limits
     bounds = -query.shape[2] if after is None else after, key.shape[2] if until is None else until
     return (query, 0, *bounds) if lengths is None else (lengths, lengths.stride(0), *bounds)
 
 
-def _tile(query: Tensor, key: Tensor, value: Tensor, limits: Limits, seed: Tensor | None) -> dict[str, Any]:
+def _tile(query: Tensor, key: Tensor, value: Tensor, limits: MaskLimits, seed: Tensor | None) -> dict[str, Any]:
     """Two sizes for all lengths: each is compiled when it is first needed, which takes seconds."""
     size = 32 if max(query.shape[2], key.shape[2]) <= 32 else 64
     width, value_width = _whole(query.shape[3]), _whole(value.shape[3])

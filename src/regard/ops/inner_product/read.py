@@ -18,7 +18,7 @@ Exact = Callable[[], tuple[Tensor, Tensor, float]]
 """Queries and keys as they were before they were rounded, and the scale of their products."""
 
 
-class Read(NamedTuple):
+class ReadArguments(NamedTuple):
     """Arguments of one read, checked and of one dtype.
 
     Attributes:
@@ -64,9 +64,9 @@ class Implementation:
     """
 
     name: str
-    offer: Callable[[Read], Attended | None]
-    refusal: Callable[[Read], str | None]
-    attend: Callable[[Read], Attended]
+    offer: Callable[[ReadArguments], Attended | None]
+    refusal: Callable[[ReadArguments], str | None]
+    attend: Callable[[ReadArguments], Attended]
 
 
 def inner_product(query: Tensor, key: Tensor, scale: float) -> Tensor:

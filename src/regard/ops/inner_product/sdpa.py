@@ -47,8 +47,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from regard.cuda_capture import is_recording
 from regard.masks import Mask, Shape
 from regard.ops.attended import Attended
-from regard.ops.inner_product.read import Implementation, Read
-from regard.ops.softmax import HELD_PAIRS, whole_rows
+from regard.ops.inner_product.read import Implementation, ReadArguments
+from regard.ops.softmax import HELD_PAIRS, forbidden_pairs
 
 _LARGE = [
     SDPBackend.CUDNN_ATTENTION,
@@ -81,7 +81,7 @@ _NARROW, _WIDE = 64, 256
 
 
 @dataclass(frozen=True)
-class Size:
+class ReadSize:
     """Size of a read: queries, keys, width of a head; and whether it has gradients."""
 
     queries: int
@@ -141,16 +141,16 @@ def _even(tensor: Tensor) -> bool:
     return last == 1 and all(stride * tensor.element_size() % 16 == 0 for stride in strides)
 
 
-def backends(capability: tuple[int, int] | None, dtype: torch.dtype, size: Size) -> list[SDPBackend] | None:
+def backends(capability: tuple[int, int] | None, dtype: torch.dtype, size: ReadSize) -> list[SDPBackend] | None:
     """The rule as a function: the order to try, or None for PyTorch's own; `capability` is None off CUDA.
 
-    >>> backends((9, 0), torch.bfloat16, Size(4096, 4096, 64))[0].name
+    >>> backends((9, 0), torch.bfloat16, ReadSize(4096, 4096, 64))[0].name
     'CUDNN_ATTENTION'
-    >>> backends((9, 0), torch.bfloat16, Size(32, 32, 64))[0].name
+    >>> backends((9, 0), torch.bfloat16, ReadSize(32, 32, 64))[0].name
     'EFFICIENT_ATTENTION'
-    >>> backends((8, 0), torch.float32, Size(1, 30, 512))[0].name
+    >>> backends((8, 0), torch.float32, ReadSize(1, 30, 512))[0].name
     'MATH'
-    >>> backends((8, 0), torch.bfloat16, Size(4096, 4096, 64)) is None
+    >>> backends((8, 0), torch.bfloat16, ReadSize(4096, 4096, 64)) is None
     True
     """
     if capability is None:
@@ -185,7 +185,7 @@ def _order(query: Tensor, key: Tensor, value: Tensor) -> AbstractContextManager[
     if few and not is_recording():
         return _WithoutCudnn()
     differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value))
-    size = Size(query.shape[2], key.shape[2], query.shape[3], differentiable)
+    size = ReadSize(query.shape[2], key.shape[2], query.shape[3], differentiable)
     dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else query.dtype
     order = backends(capability(query.device), dtype, size)
     return nullcontext() if order is None else sdpa_kernel(order, set_priority=True)
@@ -197,7 +197,7 @@ def capability(device: torch.device) -> tuple[int, int]:
     return torch.cuda.get_device_capability(device)
 
 
-def attend(read: Read) -> Attended:
+def attend(read: ReadArguments) -> Attended:
     """The fused operation, with a bias for the mask; rows without anything to attend to are erased."""
     query, key, value, mask = read.query, read.key, read.value, read.mask
     if mask is None or read.causal:
@@ -217,14 +217,14 @@ def _known_bias(mask: Mask, shape: Shape, query: Tensor) -> tuple[Tensor, Tensor
     Booleans where it would be large, and while windows are recorded: a causal mask may outlive what is recorded.
     """
     if mask.by_position and (is_recording() or shape[0] * shape[2] * shape[3] > HELD_PAIRS):
-        forbidden, empty = whole_rows(mask, shape, query.device)
+        forbidden, empty = forbidden_pairs(mask, shape, query.device)
         return ~forbidden, empty
     return mask.latest(_bias, (shape, query.device, query.dtype), lambda: _bias(mask, shape, query))
 
 
 def _bias(mask: Mask, shape: Shape, query: Tensor) -> tuple[Tensor, Tensor | None]:
     """A bias of 0 or -inf [B, H, T, S], and the rows to erase. PyTorch makes it of booleans too, but at every read."""
-    forbidden, empty = whole_rows(mask, shape, query.device)
+    forbidden, empty = forbidden_pairs(mask, shape, query.device)
     keys = forbidden.shape[3]
     # Rows begin at multiples of eight entries, where kernels want them: PyTorch copies others at every read.
     room = keys + -keys % 8 if query.is_cuda else keys

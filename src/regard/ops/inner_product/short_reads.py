@@ -10,10 +10,10 @@ from torch import Tensor
 from regard.cuda_capture import is_recording
 from regard.masks import Mask, Shape
 from regard.ops.attended import Attended
-from regard.ops.inner_product.read import Implementation, Read
+from regard.ops.inner_product.read import Implementation, ReadArguments
 from regard.ops.inner_product.sdpa import capability
-from regard.ops.kernels import DTYPES, apply_once, no_kernels, runnable
-from regard.ops.limits import Limits, in_spans
+from regard.ops.kernels import DTYPES, apply_first_order, kernel_obstacle, kernels_supported
+from regard.ops.limits import MaskLimits, expressible_as_limits
 
 _LONGEST, _WIDEST = 64, 256
 _LONGEST_IN_FLOAT32, _WIDEST_IN_FLOAT32 = 32, 64  # where products are not the tensor cores'
@@ -23,9 +23,9 @@ _SHARED = 160 << 10  # bytes of a multiprocessor that the widest heads need
 
 def short_fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shape: Shape) -> bool:
     """Return whether this is a short read inside a CUDA graph: in eager mode it takes longer to launch than others."""
-    if not is_recording() or not query.dtype == key.dtype == value.dtype or not runnable(query, key, value):
+    if not is_recording() or not query.dtype == key.dtype == value.dtype or not kernels_supported(query, key, value):
         return False
-    return _too_large(query, value, shape) is None and _suits(query.device) and in_spans(mask, shape)
+    return _too_large(query, value, shape) is None and _suits(query.device) and expressible_as_limits(mask, shape)
 
 
 def short_attention(
@@ -34,25 +34,27 @@ def short_attention(
     """softmax(scale q.k) value of up to 64 queries and keys, [B, H, T, Dv]; `short_fits` says when it is fastest."""
     from regard.ops.inner_product.kernels import WHAT, ShortRead
 
-    limits = Limits() if mask is None else Limits.of(mask, shape, query.device)
-    found: Tensor = apply_once(WHAT, ShortRead, query, key, value, limits, scale, dropout)
+    limits = MaskLimits() if mask is None else MaskLimits.of(mask, shape, query.device)
+    found: Tensor = apply_first_order(WHAT, ShortRead, query, key, value, limits, scale, dropout)
     return found
 
 
-def offer(read: Read) -> Attended | None:
+def offer(read: ReadArguments) -> Attended | None:
     """The outcome for short reads inside a CUDA graph."""
     return attend(read) if short_fits(read.query, read.key, read.value, read.mask, read.shape) else None
 
 
-def refusal(read: Read) -> str | None:
+def refusal(read: ReadArguments) -> str | None:
     """It needs Triton, few queries and keys, and a mask of spans."""
-    reason = no_kernels(read.query.device, read.query.dtype, DTYPES) or _too_large(read.query, read.value, read.shape)
-    if reason is None and not in_spans(read.mask, read.shape):
+    reason = kernel_obstacle(read.query.device, read.query.dtype, DTYPES) or _too_large(
+        read.query, read.value, read.shape
+    )
+    if reason is None and not expressible_as_limits(read.mask, read.shape):
         reason = "has padding and windows, not other masks"
     return reason
 
 
-def attend(read: Read) -> Attended:
+def attend(read: ReadArguments) -> Attended:
     """All pairs of a head in one program."""
     context = short_attention(
         read.query, read.key, read.value, read.mask, read.shape, scale=read.scale, dropout=read.dropout

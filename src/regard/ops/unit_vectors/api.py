@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from regard.cuda_capture import is_recording
 from regard.ops.checks import check_impl
-from regard.ops.kernels import runnable
+from regard.ops.kernels import kernels_supported
 
 IMPLEMENTATIONS = ("reference", "triton")
 
@@ -45,5 +45,5 @@ def unit_vectors(vectors: Tensor, *, softness: float, impl: str | None = None) -
 
 
 def _method(vectors: Tensor) -> str:
-    fits = 0 < vectors.shape[-1] <= _WIDEST and runnable(vectors)
+    fits = 0 < vectors.shape[-1] <= _WIDEST and kernels_supported(vectors)
     return "triton" if fits and (is_recording() or vectors.numel() >= _MANY) else "reference"

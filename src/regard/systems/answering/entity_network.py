@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from regard.arguments import Share, Size, checked
 from regard.masks import Mask
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.nn.attention import Attention
 from regard.nn.dropout import Dropout
 from regard.nn.scores.dot import Dot
@@ -20,7 +20,7 @@ _SPREAD = 0.1  # standard deviation of the parameters at the start, as in the pa
 _LEAST = 1e-6  # a block of zeros keeps its direction
 
 
-class Written(NamedTuple):
+class EntityState(NamedTuple):
     """A memory after a story.
 
     Attributes:
@@ -46,7 +46,7 @@ class EntityMemory(nn.Module):
 
     Parameters: `keys` w [M, d], `state_map` U, `key_map` V, `input_map` W [d, d], `slope` of φ, a PReLU.
 
-    Shapes: sentences [B, N, d], inside [B, N] -> `Written`.
+    Shapes: sentences [B, N, d], inside [B, N] -> `EntityState`.
 
     Henaff, Weston, Szlam, Bordes & LeCun 2017, equations 2 to 5.
 
@@ -65,7 +65,7 @@ class EntityMemory(nn.Module):
         for layer in (self.state_map, self.key_map, self.input_map):
             nn.init.normal_(layer.weight, std=_SPREAD)
 
-    def forward(self, sentences: Tensor, inside: Tensor) -> Written:
+    def forward(self, sentences: Tensor, inside: Tensor) -> EntityState:
         """Write the sentences of stories, in order."""
         blocks = self.keys.expand(len(sentences), -1, -1)  # [B, M, d]
         opened = sentences @ self.keys.T  # [B, N, M]
@@ -78,7 +78,7 @@ class EntityMemory(nn.Module):
             after = F.normalize(blocks + gate.unsqueeze(2) * candidate, dim=-1, eps=_LEAST)
             blocks = torch.where(inside[:, number, None, None], after, blocks)
             gates.append(gate)
-        return Written(blocks, torch.stack(gates, 2) if gates else sentences.new_zeros(*blocks.shape[:2], 0))
+        return EntityState(blocks, torch.stack(gates, 2) if gates else sentences.new_zeros(*blocks.shape[:2], 0))
 
 
 class EntityNetwork(nn.Module):
@@ -145,7 +145,7 @@ class EntityNetwork(nn.Module):
             nn.init.normal_(layer.weight, std=_SPREAD)
         self.dropout = Dropout(dropout)
 
-    def forward(self, story: Tensor, question: Tensor, sentences: Tensor | None = None) -> Predicted:
+    def forward(self, story: Tensor, question: Tensor, sentences: Tensor | None = None) -> ModelOutput:
         """Words of stories [B, N, J] with so many `sentences` [B], and of questions [B, J'] -> logits [B, V]."""
         inside = self._inside(story, sentences)
         written = self.memory(self._summed(story, self.masks), inside)
@@ -156,7 +156,7 @@ class EntityNetwork(nn.Module):
         shares = written.gates / written.gates.sum(2, keepdim=True).clamp(min=_LEAST)
         weights = (looked.unsqueeze(1) @ shares).unsqueeze(1)  # [B, 1, 1, N]
         attended = Attended.from_weights(read.context, weights, has_heads=False)
-        return Predicted(logits, attended=attended, extras={"gates": written.gates, "read": looked})
+        return ModelOutput(logits, attended=attended, extras={"gates": written.gates, "read": looked})
 
     def _inside(self, story: Tensor, sentences: Tensor | None) -> Tensor:
         """Return which sentences are read, [B, N]: those of the story, as far back as the memory goes."""

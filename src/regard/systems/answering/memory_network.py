@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from regard.arguments import Share, Size, checked
 from regard.masks import Mask
-from regard.models.outputs import Predicted, joined
-from regard.nn.aligners import LinearAligner, Slots, Softmax
+from regard.models.model_output import ModelOutput, concatenate_attended
+from regard.nn.aligners import LinearAligner, SlotSoftmax, Softmax
 from regard.nn.hops import MemoryHops, StoryEncoder, Tying
 
 
@@ -24,7 +24,7 @@ class MemoryNetwork(nn.Module):
     answer; layer-wise, W is a table of its own. Special words (padding, unknown, ...) are no answers.
 
     Of a story longer than `memory_size` only the most recent sentences are read. With a shorter one the rest of the
-    memory is empty: there a hop can look that needs nothing, and read nothing (`empty_slots`; see `regard.nn.Slots`).
+    memory is empty: there a hop can look that needs nothing, and read nothing (`empty_slots`; see `regard.nn.SlotSoftmax`).
 
     *Linear start*: with `linear_start` the hops begin without their softmax, and get it at the first validation whose
     loss is no lower than the lowest before (`observe`). Which of both holds is saved with the weights.
@@ -95,13 +95,15 @@ class MemoryNetwork(nn.Module):
         """Number of sentences that the memory holds."""
         return self.hops.max_sentences
 
-    def forward(self, story: Tensor, question: Tensor, sentences: Tensor | None = None) -> Predicted:
+    def forward(self, story: Tensor, question: Tensor, sentences: Tensor | None = None) -> ModelOutput:
         """Words of stories [B, N, J] with so many `sentences` [B], and of questions [B, J'] -> logits [B, V]."""
-        settled = Slots(self.memory_size) if self.empty_slots else Softmax()
+        settled = SlotSoftmax(self.memory_size) if self.empty_slots else Softmax()
         self.hops.align(LinearAligner() if self.linear else settled)
         mask = None if sentences is None else Mask.padding(sentences)
         found = self.hops(story, question, mask)
-        return Predicted(nn.functional.linear(found.output, self._answers()), attended=joined(found.reads))
+        return ModelOutput(
+            nn.functional.linear(found.output, self._answers()), attended=concatenate_attended(found.reads)
+        )
 
     def observe(self, loss: float) -> str | None:
         """Take note of a validation; what that changes, in a sentence."""

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.data_section import Reading
+from regard.recipes.data_section import FieldLayout
 from regard.recipes.data_sections import SplitFiles
 from regard.recipes.generated_sections import GeneratedData
 
 if TYPE_CHECKING:
-    from regard.data.example import Reader
+    from regard.data.example import DataReader
 
 
 class StoriesData(SplitFiles):
@@ -20,7 +20,7 @@ class StoriesData(SplitFiles):
     format: Literal["stories"]
     """Selects this format; `*` in a file name matches several: `qa*_train.txt`."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.data import Stories
 
         return Stories(self._path(named), **self.reading())

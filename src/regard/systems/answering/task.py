@@ -22,14 +22,14 @@ from regard.data.fields.story import StoryField
 from regard.data.fields.tokenizer import Tokenizer
 from regard.decode.search import Search
 from regard.explain.panel import Panel
-from regard.models.outputs import Predicted, log_softmax
+from regard.models.model_output import ModelOutput, log_softmax
 from regard.recipes.sections import Recipe
 from regard.specials import PAD, SPECIALS, UNK
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task
-from regard.tasks.tokenizers import learned_tokenizer, tokens_field, values
+from regard.tasks.task import FieldEncoders, Task
+from regard.tasks.tokenizers import field_values, learned_tokenizer, tokens_field
 from regard.view.terminal import story_map
 from regard.view.text import isolated
 
@@ -64,11 +64,11 @@ class Answering(Task):
     answer: ClassVar[str | None] = "answer"
     unit: ClassVar[str] = "answer"
 
-    encoders: Encoders
+    encoders: FieldEncoders
     smoothing: float = 0.0
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> Answering:
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> Answering:
         return cls(encoders, recipe.train.label_smoothing)
 
     @classmethod
@@ -77,8 +77,8 @@ class Answering(Task):
         return {"story": StoryField(learner=text.learner), "question": text, "answer": text}
 
     @classmethod
-    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
-        texts = chain(values(train, "story"), values(train, "question"), values(train, "answer"))
+    def learn_encoders(cls, recipe: Recipe, train: Examples, known: FieldEncoders) -> FieldEncoders:
+        texts = chain(field_values(train, "story"), field_values(train, "question"), field_values(train, "answer"))
         joint = learned_tokenizer(recipe.tokenizer, texts)
         return {"story": joint, "question": joint, "answer": joint}
 
@@ -96,7 +96,7 @@ class Answering(Task):
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         asked = batch.view(StoryBatch)
-        predicted: Predicted = model(asked.story, asked.question, asked.story_lengths)
+        predicted: ModelOutput = model(asked.story, asked.question, asked.story_lengths)
         right = asked.answer[:, 0] - len(SPECIALS)
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(_words(predicted), right, padding=_UNKNOWN, smoothing=smoothing)
@@ -183,7 +183,7 @@ class Answering(Task):
         rows = encoded_sentences([text[:-1] for text in asked], self.tokenizer.encode_all)
         story, sentences = map(torch.from_numpy, nested(rows))
         question = padded([row or [UNK] for row in self.tokenizer.encode_all([text[-1] for text in asked])], PAD)
-        predicted: Predicted = model(story.to(device), question.to(device), sentences.to(device))
+        predicted: ModelOutput = model(story.to(device), question.to(device), sentences.to(device))
         log_probs = log_softmax(_words(predicted))
         ranked = log_probs.topk(min(n_best, log_probs.shape[-1]))
         weights = None if predicted.attended is None else predicted.attended.weights().float().cpu()
@@ -195,7 +195,7 @@ class Answering(Task):
         return found
 
 
-def _words(predicted: Predicted) -> Tensor:
+def _words(predicted: ModelOutput) -> Tensor:
     """The logits of words, [B, V - 4]: special ids are no answers."""
     return predicted.logits[:, len(SPECIALS) :]
 

@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from regard.data.batching.order import mixed
+from regard.data.batching.order import splitmix64
 from regard.data.example import Example, Value
 from regard.data.fields.sentences import Sentences
 from regard.data.generated import Generated
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
 
 Asked = Literal["one_fact", "two_facts", "yes_no", "counting"]
 
@@ -87,7 +87,7 @@ class _Dice:
     """Numbers that are a function of the seeds."""
 
     def __init__(self, longest: int, *seeds: int) -> None:
-        self._rolls = iter(mixed(np.arange(5 * longest + 8, dtype=np.uint64), *seeds).tolist())
+        self._rolls = iter(splitmix64(np.arange(5 * longest + 8, dtype=np.uint64), *seeds).tolist())
 
     def below(self, bound: int) -> int:
         return int(next(self._rolls) % bound)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 
 from regard.data import Batch
-from regard.data.batching.feed import Feed, Place
+from regard.data.batching.feed import BatchPosition, Feed
 from regard.systems.bits.episodes import Drawn, Episodes
 
 
@@ -24,16 +24,16 @@ class DrawnFeed(Feed):
         self.per_epoch = -(-len(drawn) // size)
         self._last: tuple[int, Episodes] | None = None
 
-    def after(self, epoch: int, position: int) -> Iterator[Place]:
-        return (Place(epoch, number) for number in count(position))
+    def after(self, epoch: int, position: int) -> Iterator[BatchPosition]:
+        return (BatchPosition(epoch, number) for number in count(position))
 
-    def tokens(self, place: Place) -> int:
+    def tokens(self, place: BatchPosition) -> int:
         return self._episodes(place).bits
 
-    def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+    def batch(self, place: BatchPosition, rank: int = 0, world: int = 1) -> Batch:
         return self._episodes(place).batch(place.position * self.size, rank, world)
 
-    def _episodes(self, place: Place) -> Episodes:
+    def _episodes(self, place: BatchPosition) -> Episodes:
         """Drawn once, though they are counted first and learned from then."""
         if self._last is None or self._last[0] != place.position:
             self._last = place.position, self.drawn.draw(place.position, self.size)

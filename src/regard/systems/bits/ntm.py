@@ -10,12 +10,12 @@ from torch import Tensor, nn
 
 from regard.arguments import Size, checked
 from regard.constraints import shifts_balance, shifts_fit
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.nn.aligners.addressing import Initial
 from regard.nn.cells import Cells
+from regard.nn.ntm_memory import NTMHeads, NTMMemory, StackedMaps
 from regard.nn.rnn import Recurrent, RecurrentState
-from regard.nn.state import State
-from regard.nn.tape import Heads, Joined, Tape
+from regard.nn.state import AttentionState
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class NTMState:
         heads: where they stand; None before the first step.
     """
 
-    tape: Tape
+    tape: NTMMemory
     read: Tensor
     controller: RecurrentState | None = None
-    heads: State | None = None
+    heads: AttentionState | None = None
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class NTMTrace:
     read_weights: Tensor
     write_weights: Tensor
     reads: Tensor
-    tape: Tape
+    tape: NTMMemory
 
 
 class NTM(nn.Module):
@@ -118,20 +118,20 @@ class NTM(nn.Module):
             if controller == "lstm"
             else _feedforward(width, hidden_dim, num_layers)
         )
-        self.heads = Heads(hidden_dim, row_dim, reads=read_heads, writes=write_heads, shifts=shifts, initial=initial)
+        self.heads = NTMHeads(hidden_dim, row_dim, reads=read_heads, writes=write_heads, shifts=shifts, initial=initial)
         self.output_map = nn.Linear(hidden_dim + read_heads * row_dim, output_dim)
 
     def start(self, batch: int) -> NTMState:
         """Before the first step: the tape as it is at first, and what the controller takes for read."""
         if self.first_tape is None:
             like = self.first_read
-            tape = Tape.constant(batch, self.rows, self.row_dim, device=like.device, dtype=like.dtype)
+            tape = NTMMemory.constant(batch, self.rows, self.row_dim, device=like.device, dtype=like.dtype)
         else:
-            tape = Tape(self.first_tape.expand(batch, -1, -1))
+            tape = NTMMemory(self.first_tape.expand(batch, -1, -1))
         controller = self.controller.start(batch) if isinstance(self.controller, Recurrent) else None
         return NTMState(tape, self.first_read.expand(batch, -1), controller)
 
-    def forward(self, inputs: Tensor, state: NTMState | None = None) -> Predicted:
+    def forward(self, inputs: Tensor, state: NTMState | None = None) -> ModelOutput:
         """Inputs [B, T, input_dim], and where an earlier sequence ended -> logits [B, T, output_dim]."""
         self._check(inputs)
         state = self.start(len(inputs)) if state is None else state
@@ -141,8 +141,8 @@ class NTM(nn.Module):
             hidden.append(one)
             reads.append(state.read)
         if not hidden:
-            return Predicted(inputs.new_zeros(len(inputs), 0, self.output_map.out_features), state)
-        return Predicted(self.say(torch.stack(hidden, dim=1), torch.stack(reads, dim=1)), state)
+            return ModelOutput(inputs.new_zeros(len(inputs), 0, self.output_map.out_features), state)
+        return ModelOutput(self.say(torch.stack(hidden, dim=1), torch.stack(reads, dim=1)), state)
 
     def trace(self, inputs: Tensor) -> NTMTrace:
         """Run over inputs [B, T, input_dim], T > 0, and keep what happened."""
@@ -162,7 +162,7 @@ class NTM(nn.Module):
             states[-1].tape,
         )
 
-    def step(self, x: Tensor, state: NTMState, joined: Joined | None = None) -> tuple[Tensor, NTMState]:
+    def step(self, x: Tensor, state: NTMState, joined: StackedMaps | None = None) -> tuple[Tensor, NTMState]:
         """One input [B, input_dim] -> h_t [B, hidden_dim] and the state after it, which has r_t."""
         seen = torch.cat((x, state.read), dim=-1)
         if isinstance(self.controller, Recurrent):
@@ -183,7 +183,7 @@ class NTM(nn.Module):
         return logits
 
 
-def _place(heads: State | None) -> Tensor:
+def _place(heads: AttentionState | None) -> Tensor:
     """Weights of the heads, [B, H, 1, N]."""
     assert heads is not None
     (weights,) = heads.align

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from regard.recipes.data_section import DataSection, Reading, Split
+from regard.recipes.data_section import DataSection, FieldLayout, SplitName
 
 if TYPE_CHECKING:
     from regard.data.example import Examples
@@ -36,7 +36,7 @@ class EpisodeData(DataSection):
     def check(self) -> None:
         self.algorithm()
 
-    def examples(self, split: Split, reading: Reading) -> Examples | None:
+    def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         from regard.data.generated import ENDLESS
         from regard.systems.bits.episodes import Drawn
 

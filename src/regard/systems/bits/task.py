@@ -21,12 +21,12 @@ from regard.data.fields.field import Field
 from regard.data.generated import ENDLESS
 from regard.data.problems import DataError, TextError
 from regard.decode.search import Search
+from regard.evaluate.metric_result import MetricResult
 from regard.evaluate.perplexity import bits_per_sequence
-from regard.evaluate.score import Score
 from regard.explain.panel import Panel
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.recipes.sections import Recipe
-from regard.systems.bits.episodes import Algorithm, Asked, Drawn
+from regard.systems.bits.episodes import Algorithm, Drawn, EpisodeQuestion
 from regard.systems.bits.episodes.algorithm import bits_text
 from regard.systems.bits.episodes.drawn import TOGETHER
 from regard.systems.bits.feed import DrawnFeed
@@ -35,7 +35,7 @@ from regard.systems.bits.sections import EpisodeData
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Fields, Task, Unrolling
+from regard.tasks.task import FieldEncoders, Fields, Task, Unrolling
 
 if TYPE_CHECKING:
     from regard.tasks.splits import Split
@@ -72,10 +72,10 @@ class Bits(Task):
     unit: ClassVar[str] = "bit"
 
     algorithm: Algorithm
-    encoders: Encoders = field(default_factory=dict)
+    encoders: FieldEncoders = field(default_factory=dict)
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> Bits:
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> Bits:
         assert isinstance(recipe.data, EpisodeData)
         return cls(recipe.data.algorithm())
 
@@ -110,11 +110,11 @@ class Bits(Task):
     ) -> Iterator[tuple[str, int]]:
         return iter(())
 
-    def likelihood_scores(self, split: Split, total: float, tokens: int) -> dict[str, Score]:
+    def likelihood_scores(self, split: Split, total: float, tokens: int) -> dict[str, MetricResult]:
         """Return bits per sequence, and where no one can know the answers, the least that is possible."""
         drawn = _drawn(split)
         cost, least = bits_per_sequence(total, len(drawn)), drawn.optimum(TOGETHER)
-        best = {"optimum": Score("optimum", least, cost.signature, cost.count)} if least else {}
+        best = {"optimum": MetricResult("optimum", least, cost.signature, cost.count)} if least else {}
         return {"bits_per_sequence": cost, **best}
 
     @property
@@ -128,7 +128,7 @@ class Bits(Task):
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         episodes = batch.view(EpisodeBatch)
-        predicted: Predicted = model(episodes.inputs)
+        predicted: ModelOutput = model(episodes.inputs)
         each = F.binary_cross_entropy_with_logits(predicted.logits.float(), episodes.targets, reduction="none")
         total = (each * episodes.asked.unsqueeze(2)).sum()
         return Loss(total, total.detach(), batch.tokens)
@@ -181,7 +181,7 @@ class Bits(Task):
                     answers[index] = [found]
         return answers
 
-    def _laid(self, model: nn.Module, text: str) -> Asked:
+    def _laid(self, model: nn.Module, text: str) -> EpisodeQuestion:
         """A question that the model has room for."""
         try:
             asked = self.algorithm.lay(text)
@@ -208,7 +208,7 @@ def _drawn(split: Split) -> Drawn:
     return split.examples
 
 
-def _prediction(text: str, asked: Asked, logits: Tensor, looked: Tensor | None) -> Prediction:
+def _prediction(text: str, asked: EpisodeQuestion, logits: Tensor, looked: Tensor | None) -> Prediction:
     """An answer from logits [T, O] and what each step saw of each other, [T, T]."""
     answered, told = torch.from_numpy(asked.asked), torch.tensor([bool(step) for step in asked.steps], device="cpu")
     chosen = logits[answered]
@@ -225,7 +225,7 @@ def _prediction(text: str, asked: Asked, logits: Tensor, looked: Tensor | None) 
     )
 
 
-def _followed(model: nn.Module, asked: Sequence[Asked]) -> tuple[Tensor, Tensor | None]:
+def _followed(model: nn.Module, asked: Sequence[EpisodeQuestion]) -> tuple[Tensor, Tensor | None]:
     """The logits [B, T, O] of questions of one length; of a machine with a tape also what was written when, [B, T, T].
 
     A step sees another as far as it reads the rows that the other wrote to.
@@ -233,14 +233,14 @@ def _followed(model: nn.Module, asked: Sequence[Asked]) -> tuple[Tensor, Tensor 
     inputs = _inputs(model, asked)
     with torch.inference_mode():
         if not isinstance(model, NTM):
-            predicted: Predicted = model(inputs)
+            predicted: ModelOutput = model(inputs)
             return predicted.logits.float().cpu(), None
         trace = model.trace(inputs)
         seen = trace.read_weights.mean(1) @ trace.write_weights.sum(1).mT
         return trace.logits.float().cpu(), seen.clamp(max=1.0).float().cpu()
 
 
-def _tape(model: NTM, asked: Asked) -> list[Panel]:
+def _tape(model: NTM, asked: EpisodeQuestion) -> list[Panel]:
     """Return the positions of the heads, their reads and the final tape, restricted to the rows that were used."""
     with torch.inference_mode():
         trace = model.trace(_inputs(model, [asked]))
@@ -260,6 +260,6 @@ def _tape(model: NTM, asked: Asked) -> list[Panel]:
     ]
 
 
-def _inputs(model: nn.Module, asked: Sequence[Asked]) -> Tensor:
+def _inputs(model: nn.Module, asked: Sequence[EpisodeQuestion]) -> Tensor:
     """[B, T, I] on the model's device."""
     return torch.stack([torch.from_numpy(one.inputs) for one in asked]).to(next(model.parameters()).device)

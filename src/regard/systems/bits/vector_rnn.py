@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from regard.arguments import Size, checked
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.nn.cells import CellKind, Cells
 from regard.nn.rnn import Recurrent, RecurrentState
 
@@ -36,7 +36,7 @@ class VectorRNN(nn.Module):
         self.layers = Recurrent(input_dim, hidden_dim, cells)
         self.output_map = nn.Linear(hidden_dim, output_dim)
 
-    def forward(self, inputs: Tensor, state: RecurrentState | None = None) -> Predicted:
+    def forward(self, inputs: Tensor, state: RecurrentState | None = None) -> ModelOutput:
         """Inputs [B, T, input_dim], and where an earlier sequence ended -> logits [B, T, output_dim]."""
         outputs, after = self.layers(inputs, state=state)
-        return Predicted(self.output_map(outputs), after)
+        return ModelOutput(self.output_map(outputs), after)

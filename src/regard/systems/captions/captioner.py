@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from regard.arguments import EmbeddingScale, NotInRecipe, Probability, ScoreSpec, Share, Size, checked
-from regard.models.attending import Attending
+from regard.models.attention_config import AttentionConfig
 from regard.models.decoder_state import DecoderState
-from regard.models.embeddings import Words, output_layer
+from regard.models.embeddings import WordEmbeddings, output_layer
 from regard.models.encoded import Encoded, width_of
-from regard.models.generator import Advanced, EncoderDecoder
-from regard.models.outputs import log_softmax
-from regard.models.seq2seq import run
+from regard.models.generator import DecoderOutput, EncoderDecoder
+from regard.models.model_output import log_softmax
+from regard.models.seq2seq import run_layers
 from regard.nn.aligners.hard import AtTest
 from regard.nn.attention import Attention
 from regard.nn.cells import CellKind, Cells
@@ -149,14 +149,14 @@ class Captioner(EncoderDecoder[DecoderState]):
         self.encoder = encoder
         regions = width_of(self, encoder)
         reads = regions if attention in ("soft", "hard") else 0
-        self.words = Words(target_size, embedding_dim, dropout=dropout, scale=scale)
+        self.words = WordEmbeddings(target_size, embedding_dim, dropout=dropout, scale=scale)
         self.layers = Recurrent(embedding_dim + reads, hidden_dim, cells)
         self.attention: Attention | None = None
         if attention == "none":
             self.first_map = nn.Linear(regions, embedding_dim)
         else:
             align = {"name": "hard", "expectation_probability": expectation, "at_test": at_test}
-            attending = Attending(
+            attending = AttentionConfig(
                 score=score, hidden_dim=attention_dim, align=align if attention == "hard" else "softmax"
             )
             reader = attending(hidden_dim, regions)
@@ -189,10 +189,10 @@ class Captioner(EncoderDecoder[DecoderState]):
         words: Tensor = self.words(tokens)
         return words
 
-    def advance(self, words: Tensor, state: DecoderState) -> Advanced[DecoderState]:
+    def advance(self, words: Tensor, state: DecoderState) -> DecoderOutput[DecoderState]:
         if self.attention is None:
-            outputs, layers = run(self.layers, words, state.layers)
-            return Advanced((words, outputs), DecoderState(layers))
+            outputs, layers = run_layers(self.layers, words, state.layers)
+            return DecoderOutput((words, outputs), DecoderState(layers))
         if self.looking == "marginal":
             return self._marginal(self.attention, words, state)
         top = state.layers.top.unsqueeze(1)
@@ -200,7 +200,7 @@ class Captioner(EncoderDecoder[DecoderState]):
         context = self._gated(attended.context, top)
         new, layers = self.layers.step(torch.cat((words, context), dim=-1).squeeze(1), state.layers)
         features = (words, new.unsqueeze(1), context)
-        return Advanced(features, DecoderState(layers, state.memory, attended.state), attended)
+        return DecoderOutput(features, DecoderState(layers, state.memory, attended.state), attended)
 
     def output(self, *features: Tensor) -> Tensor:
         if self.looking == "marginal":
@@ -212,9 +212,9 @@ class Captioner(EncoderDecoder[DecoderState]):
             summed = summed + self.context_map(*context)
         return self._logits(summed)
 
-    def _marginal(self, attention: Attention, words: Tensor, state: DecoderState) -> Advanced[DecoderState]:
+    def _marginal(self, attention: Attention, words: Tensor, state: DecoderState) -> DecoderOutput[DecoderState]:
         """Go on by words [B, T, E]; the features are log p(y_t), [B, T, V], with all draws summed over."""
-        outputs, layers = run(self.layers, words, state.layers)
+        outputs, layers = run_layers(self.layers, words, state.layers)
         attended = state.shared.read(attention, outputs, state.read)
         values = state.shared.memory.value.squeeze(1)  # [B / copies, S, E]
         values = values.repeat_interleave(state.shared.copies, 0) if state.shared.copies > 1 else values
@@ -224,7 +224,7 @@ class Captioner(EncoderDecoder[DecoderState]):
         # A masked region has weight 0, and a log that is far below all others but has a gradient.
         log_alpha = weights.clamp(min=torch.finfo(weights.dtype).tiny).log()
         mixed = (log_alpha + log_softmax(self._logits(summed))).logsumexp(2)  # [B, T, V]
-        return Advanced((mixed,), DecoderState(layers, state.memory, attended.state), attended)
+        return DecoderOutput((mixed,), DecoderState(layers, state.memory, attended.state), attended)
 
     def _gated(self, context: Tensor, hidden: Tensor) -> Tensor:
         return context if self.gate is None else torch.sigmoid(self.gate(hidden)) * context

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from regard.recipes.section import own_keys
-from regard.systems.captions.sections import Training
+from regard.systems.captions.sections import CaptionTraining
 
 if TYPE_CHECKING:
     from regard.recipes.sections import Recipe
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def check_training(recipe: Recipe) -> None:
     """A penalty on attention needs attention, and random crops and colours need pictures."""
-    train = own_keys(recipe.train, Training)
+    train = own_keys(recipe.train, CaptionTraining)
     if train.augment is not None and recipe.data.picture_shape() is None:  # type: ignore[attr-defined]
         raise ValueError("augment changes pictures, and data.features are feature maps; remove train.augment")
     if train.doubly_stochastic and recipe.model.attention == "none":

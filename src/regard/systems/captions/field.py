@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.fields.column import Encoded
+from regard.data.fields.column import EncodedRows
 from regard.data.fields.vector_shape import VectorShape
 from regard.data.fields.vectors import VectorsField, array_of
 from regard.data.pictures.reading import Fit, Picture, PictureShape, read_picture, read_pictures
@@ -22,7 +22,7 @@ Knots = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)
-class Shown:
+class PictureSource:
     """A picture by its name, read when its values are needed.
 
     Attributes:
@@ -109,7 +109,7 @@ class PictureKind(VectorShape):
 class PicturesField(VectorsField):
     """A picture per example: float32 [B, C, H, W] in [0, 1]; or a feature map, [B, S, C] with lengths, or [B, C, H, W].
 
-    A value is a `Shown`, a path or an array. Pictures are read in threads, brought to one shape, and kept as bytes.
+    A value is a `PictureSource`, a path or an array. Pictures are read in threads, brought to one shape, and kept as bytes.
 
     Attributes:
         shape: of all pictures; None for feature maps.
@@ -139,7 +139,7 @@ class PicturesField(VectorsField):
             raise DataError(f"feature maps are [S, C], or [C, H, W] of one size; those of the training data are {kind}")
         return kind
 
-    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+    def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
         return super().encode(list(self._arrays([_source(value) for value in values])))
 
     def _arrays(self, sources: Sequence[Any]) -> Iterator[NDArray[Any]]:
@@ -158,7 +158,7 @@ class PicturesField(VectorsField):
 
 
 def _source(value: Any) -> Any:
-    return value.source if isinstance(value, Shown) else value
+    return value.source if isinstance(value, PictureSource) else value
 
 
 def _as_it_is(source: Any, axes: tuple[int | None, ...]) -> Picture | None:

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.example import BadLine, DataReader, Example, good_lines
 from regard.data.formats.lines import Line
 from regard.data.problems import DataError
-from regard.systems.captions.field import Shown
+from regard.systems.captions.field import PictureSource
 
 
 @dataclass(frozen=True)
-class Pictures(Reader):
+class Pictures(DataReader):
     """One picture and one caption per line; a picture on several lines has several captions.
 
     A line is the path of a picture, a tab and a caption; or, in a file whose name ends in .jsonl, an object with
@@ -37,31 +37,31 @@ class Pictures(Reader):
     path: str | Path
     folder: Path | None = None
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         path = Path(self.path)
         jsonl = path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
         for line in good_lines(path, self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 yield line
                 continue
             where = f"{path}:{line.number}"
             row = _object(line) if jsonl else _columns(line, self.questions)
             if isinstance(row, str):
-                yield Bad(where, row)
+                yield BadLine(where, row)
                 continue
             name, captions = row
             picture = self._named(name)
             for caption in captions or ([""] if self.questions else []):
                 yield Example({"picture": picture, "caption": caption}, where)
 
-    def _named(self, name: str) -> Shown:
+    def _named(self, name: str) -> PictureSource:
         folder = Path(self.path).parent if self.folder is None else self.folder
         full = f"{folder}:{name}" if folder.suffix == ".zip" else str(folder / name)
-        return Shown(full, full)
+        return PictureSource(full, full)
 
 
 @dataclass(frozen=True)
-class Flickr8k(Reader):
+class Flickr8k(DataReader):
     """Flickr8k as it is distributed: a list of names, the captions of all pictures as JSON, an archive of pictures.
 
     Args:
@@ -76,19 +76,19 @@ class Flickr8k(Reader):
     captions: Path
     images: Path
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         known = _captions(self.captions)
         for line in good_lines(self.path, self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 yield line
                 continue
             name, where = line.text.strip(), f"{self.path}:{line.number}"
             if name not in known:
-                yield Bad(where, f"there is no caption of {name!r} in {self.captions}")
+                yield BadLine(where, f"there is no caption of {name!r} in {self.captions}")
                 continue
             full = f"{self.images}:{name}"
             for caption in known[name]:
-                yield Example({"picture": Shown(full, full), "caption": caption}, where)
+                yield Example({"picture": PictureSource(full, full), "caption": caption}, where)
 
 
 def _columns(line: Line, questions: bool) -> tuple[str, list[str]] | str:

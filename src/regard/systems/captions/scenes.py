@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from regard.data.example import Example
 from regard.data.generated import Generated
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
-from regard.systems.captions.field import Shown
+from regard.systems.captions.field import PictureSource
 
 SIDE = 32
 """Height and width of a picture, in pixels."""
@@ -119,7 +119,7 @@ class Scenes(Generated):
     def example(self, index: int) -> Example:
         number, rng, scene = self._drawn(index)
         chosen = int(rng.integers(CAPTIONS)) if self.split == "train" else index % CAPTIONS
-        picture = Shown(f"{self.kind}.{self.split}:{number}", draw(scene, rng, noise=self.noise))
+        picture = PictureSource(f"{self.kind}.{self.split}:{number}", draw(scene, rng, noise=self.noise))
         return Example({"picture": picture, "caption": scene.captions()[chosen]}, self.where(index))
 
     def scene(self, index: int) -> Scene:

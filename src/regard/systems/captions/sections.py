@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from pydantic import Field
 
-from regard.recipes.data_section import Reading, Split
+from regard.recipes.data_section import FieldLayout, SplitName
 from regard.recipes.data_sections import Files, SplitFiles
 from regard.recipes.files import DataFile
 from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 
 if TYPE_CHECKING:
-    from regard.data.example import Examples, Reader
+    from regard.data.example import DataReader, Examples
     from regard.data.pictures.reading import PictureShape
 
 
-class Pictured(Protocol):
+class PictureSection(Protocol):
     """A section `data` of pictures."""
 
     def picture_shape(self) -> PictureShape | None:
@@ -37,7 +37,7 @@ class HardSection(Section):
     """Weight of the entropy of the draws, which is maximised."""
 
 
-class AugmentSection(Section):
+class PictureAugmentSection(Section):
     """Random changes of pictures in training, anew in each epoch."""
 
     crop: float = Field(1.0, gt=0, le=1)
@@ -52,10 +52,10 @@ class AugmentSection(Section):
     """Likewise for distances of each pixel from its own grey."""
 
 
-class Training(Section):
+class CaptionTraining(Section):
     """Keys of `train` that belong to captions."""
 
-    augment: AugmentSection | None = None
+    augment: PictureAugmentSection | None = None
     """Random crops, flips and colours; null for none."""
 
     doubly_stochastic: float = Field(0.0, ge=0)
@@ -67,7 +67,7 @@ class Training(Section):
     """How hard attention learns where to look; other attention has no use for it."""
 
 
-class Decoding(Section):
+class CaptionDecoding(Section):
     """Keys of `decode` that belong to captions."""
 
     hedge: float = Field(0.0, ge=0, le=1)
@@ -100,7 +100,7 @@ class ScenesData(GeneratedData):
         return PictureShape(height=SIDE, width=SIDE)
 
 
-class Shape(Section):
+class PictureShapeKeys(Section):
     """Keys of pictures in files."""
 
     height: int = Field(128, ge=1, le=4096)
@@ -119,7 +119,7 @@ class Shape(Section):
         return PictureShape(height=self.height, width=self.width, channels=self.channels, fit=self.fit)
 
 
-class PicturesData(SplitFiles, Shape):
+class CaptionedPicturesData(SplitFiles, PictureShapeKeys):
     """A picture and a caption per line: `dog.jpg<TAB>a dog runs`, or JSON with `picture` and `caption`."""
 
     format: Literal["pictures"]
@@ -132,13 +132,13 @@ class PicturesData(SplitFiles, Shape):
     def picture_shape(self) -> PictureShape | None:
         return None if self.features else super().picture_shape()
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.systems.captions.pictures import Pictures
 
         return Pictures(self._path(named), self.folder, **self.reading())
 
 
-class Flickr8kData(Files, Shape):
+class Flickr8kData(Files, PictureShapeKeys):
     """Flickr8k: an archive of pictures, their captions as JSON, and the lists of the splits."""
 
     format: Literal["flickr8k"]
@@ -154,7 +154,7 @@ class Flickr8kData(Files, Shape):
     test: DataFile | None = "Flickr_8k.testImages.txt"
     """Names of the pictures to test on; None for no test."""
 
-    def examples(self, split: Split, reading: Reading) -> Examples | None:
+    def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         from regard.systems.captions.pictures import Flickr8k
 
         named: Any = getattr(self, split)

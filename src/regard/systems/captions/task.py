@@ -25,12 +25,12 @@ from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
 from regard.evaluate.calibration import calibration_error
 from regard.evaluate.captions import caption_words
-from regard.evaluate.score import Score
+from regard.evaluate.metric_result import MetricResult
 from regard.evaluate.texts import References
-from regard.explain.panel import Panel, Regions
+from regard.explain.panel import Panel, RegionsPanel
 from regard.masks import Mask
 from regard.models.generator import EncoderDecoder
-from regard.models.outputs import Predicted, log_softmax
+from regard.models.model_output import ModelOutput, log_softmax
 from regard.ops.doubly_stochastic import doubly_stochastic_penalty
 from regard.protocol import device_of
 from regard.recipes.section import own_keys
@@ -39,14 +39,14 @@ from regard.specials import PAD
 from regard.systems.captions.augmentation import AugmentedPictures
 from regard.systems.captions.confidence import HEDGE, confidence_of, isotonic, mean_log_prob
 from regard.systems.captions.conv_features import ConvFeatures
-from regard.systems.captions.field import PictureKind, PicturesField, Shown
-from regard.systems.captions.sections import Decoding, HardSection, Training
+from regard.systems.captions.field import PictureKind, PicturesField, PictureSource
+from regard.systems.captions.sections import CaptionDecoding, CaptionTraining, HardSection
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.reinforce import RewardedDraws
 from regard.tasks.splits import Split
-from regard.tasks.task import Encoders, Task, Unrolling
+from regard.tasks.task import FieldEncoders, Task, Unrolling
 from regard.tasks.tokenizers import tokens_field
 
 
@@ -77,7 +77,7 @@ class Captioning(Task):
     question: ClassVar[str] = "picture"
     answer: ClassVar[str | None] = "caption"
 
-    encoders: Encoders
+    encoders: FieldEncoders
     smoothing: float = 0.0
     spread: float = 0.0
     hard: HardSection = field(default_factory=HardSection)
@@ -86,8 +86,8 @@ class Captioning(Task):
     hedge: float = 0.0
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> Captioning:
-        train = own_keys(recipe.train, Training)
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> Captioning:
+        train = own_keys(recipe.train, CaptionTraining)
         return cls(
             encoders,
             recipe.train.label_smoothing,
@@ -95,7 +95,7 @@ class Captioning(Task):
             train.hard,
             train.confidence,
             recipe.search(),
-            own_keys(recipe.decode, Decoding).hedge,
+            own_keys(recipe.decode, CaptionDecoding).hedge,
         )
 
     @classmethod
@@ -126,10 +126,10 @@ class Captioning(Task):
     def fitted(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {**arguments, "given": self.pictures.fit is None}
 
-    def parse(self, given: Any) -> Shown:
+    def parse(self, given: Any) -> PictureSource:
         """Return a picture from its path, the bytes of its file, an array, or a mapping with one of them."""
         source = given["picture"] if isinstance(given, Mapping) and "picture" in given else given
-        if isinstance(source, Shown):
+        if isinstance(source, PictureSource):
             return source
         if not isinstance(source, str | Path | bytes | np.ndarray):
             raise TextError(f"a picture is a path, the bytes of a file or an array; got {type(source).__name__}")
@@ -138,10 +138,10 @@ class Captioning(Task):
             read = self.pictures.read(source, name)
         except DataError as problem:
             raise TextError(str(problem)) from None
-        return Shown(name, read.pixels, read.note)
+        return PictureSource(name, read.pixels, read.note)
 
-    def ask(self, fields: Mapping[str, Any]) -> Shown:
-        return fields["picture"] if isinstance(fields["picture"], Shown) else self.parse(fields["picture"])
+    def ask(self, fields: Mapping[str, Any]) -> PictureSource:
+        return fields["picture"] if isinstance(fields["picture"], PictureSource) else self.parse(fields["picture"])
 
     def input_warnings(self, model: Any, texts: Sequence[Any]) -> list[str]:
         """Return what was changed when pictures were read."""
@@ -152,7 +152,7 @@ class Captioning(Task):
         return True
 
     def training_feed(self, recipe: Recipe, split: Split) -> Feed:
-        feed, augment = super().training_feed(recipe, split), own_keys(recipe.train, Training).augment
+        feed, augment = super().training_feed(recipe, split), own_keys(recipe.train, CaptionTraining).augment
         if augment is None:
             return feed
         changes = PictureAugmentation(**augment.model_dump())
@@ -161,14 +161,14 @@ class Captioning(Task):
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         pair = batch.view(CaptionBatch)
         wanted = pair.caption[:, 1:]
-        predicted: Predicted = model(pair.picture, pair.picture_lengths, pair.caption[:, :-1])
+        predicted: ModelOutput = model(pair.picture, pair.picture_lengths, pair.caption[:, :-1])
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
         if update is not None:
             total = total + self._spread(predicted, pair) + self._draws(model, predicted, wanted)
         return Loss(total, nll.detach(), int(batch.tokens), attended=predicted.attended)
 
-    def _spread(self, predicted: Predicted, pair: CaptionBatch) -> Tensor:
+    def _spread(self, predicted: ModelOutput, pair: CaptionBatch) -> Tensor:
         """The doubly stochastic penalty, summed over captions."""
         if not self.spread or predicted.attended is None:
             return predicted.logits.new_zeros(())
@@ -176,7 +176,7 @@ class Captioning(Task):
         penalty = doubly_stochastic_penalty(predicted.attended.coverage(lengths=words), _regions(pair))
         return self.spread * penalty.masked_fill(words <= 0, 0.0).sum()  # a row that fills up a batch has no words
 
-    def _draws(self, model: nn.Module, predicted: Predicted, wanted: Tensor) -> Tensor:
+    def _draws(self, model: nn.Module, predicted: ModelOutput, wanted: Tensor) -> Tensor:
         """The score-function term of hard attention, summed over captions; 0 of other attention."""
         if "sample_key" not in predicted.extras:
             return predicted.logits.new_zeros(())
@@ -219,7 +219,7 @@ class Captioning(Task):
         """Calibrate the confidence on the validation data."""
         if self.right_is is None:
             return self
-        references: dict[Shown, list[str]] = {}
+        references: dict[PictureSource, list[str]] = {}
         for example in examples:
             references.setdefault(self.ask(example.fields), []).extend(self.references(example.fields))
         found = [answers[0] for answers in replace(self, hedge=0.0).predict(model, list(references), self.search)]
@@ -228,7 +228,7 @@ class Captioning(Task):
         kind = replace(self.pictures, calibration=isotonic(scores, outcomes))
         return replace(self, encoders={**self.encoders, "picture": kind})
 
-    def prediction_scores(self, predictions: Sequence[Prediction], references: References) -> dict[str, Score]:
+    def prediction_scores(self, predictions: Sequence[Prediction], references: References) -> dict[str, MetricResult]:
         """Return the expected calibration error."""
         if self.right_is is None or any(one.confidence is None for one in predictions):
             return {}
@@ -244,7 +244,7 @@ class Captioning(Task):
         known, said = {word for one in right for word in caption_words(one)}, caption_words(text)
         return sum(word in known for word in said) / len(said) if said else 0.0
 
-    def _tensors(self, pictures: Sequence[Shown], device: torch.device) -> tuple[Tensor, Tensor | None]:
+    def _tensors(self, pictures: Sequence[PictureSource], device: torch.device) -> tuple[Tensor, Tensor | None]:
         """Pictures side by side, as a batch has them, and the lengths of feature maps."""
         read = [self.pictures.read(one.source, one.name).pixels for one in pictures]
         shape = None if self.pictures.fit is None else self.pictures.shape
@@ -256,7 +256,7 @@ class Captioning(Task):
         made = {name: torch.from_numpy(one.values).to(device) for name, one in padded.items()}
         return made["picture"], made.get("picture_lengths")
 
-    def _prediction(self, asked: Shown, hypothesis: Hypothesis) -> Prediction:
+    def _prediction(self, asked: PictureSource, hypothesis: Hypothesis) -> Prediction:
         regions = 0 if hypothesis.alignment is None else hypothesis.alignment.shape[1]
         knots = self.pictures.calibration if self.right_is is not None else None
         sure = None if knots is None else confidence_of(knots, mean_log_prob(hypothesis.log_probs))
@@ -285,7 +285,7 @@ class Captioning(Task):
             raise ValueError("the model attends to nothing that could be drawn")
         pixels = torch.from_numpy(self.pictures.read(text.source, text.name).pixels)
         return [
-            Regions(
+            RegionsPanel(
                 f"{text.name}: {found.text}",
                 found.alignment,
                 rows=found.tokens,

@@ -15,7 +15,7 @@ from regard.systems.classification.checks import (
 )
 from regard.systems.classification.sections import (
     ClaimsData,
-    Decoding,
+    ClassificationDecoding,
     EndingsData,
     LabelledHubData,
     LabelledJsonlData,
@@ -57,6 +57,6 @@ SYSTEM = System(
     metric_options=metric_options,
     uses=frozenset({"train.batch", "train.label_smoothing", "train.class_weights"}),
     compares_texts=compares_texts,
-    decode=Decoding,
+    decode=ClassificationDecoding,
     checks={"data": check_data, "train": check_training, "decode": check_decoding},
 )

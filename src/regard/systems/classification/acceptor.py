@@ -12,19 +12,19 @@ from regard.constraints import matches_are_pooled, one_comparison, one_hidden_la
 from regard.masks import Mask
 from regard.models.embeddings import WordDropout
 from regard.models.encoded import AnyEncoder, Encoded
-from regard.models.outputs import NOTHING, Predicted
+from regard.models.model_output import NOTHING, ModelOutput
 from regard.nn.dropout import Dropout
-from regard.nn.structured import Factored, Pruned, StructuredSelfAttention
+from regard.nn.structured import PairFactors, RowColumnLayer, StructuredSelfAttention
 from regard.ops.attended import Attended
 from regard.ops.structured import frobenius_penalty
 from regard.systems.classification.comparison import (
     Comparison,
-    compared,
+    compare_vectors,
     compared_width,
     states_width,
     with_matches,
 )
-from regard.systems.classification.split_pair import Parted
+from regard.systems.classification.split_pair import SplitPair
 
 Pooling = Literal["last", "mean", "max", "attention"]
 
@@ -44,13 +44,13 @@ class Acceptor(nn.Module):
         penalty: weight of ‖A Aᵀ - I‖² in the loss, for attention, against hops that attend to the same words. In
             `extras["penalty"]` [B], the sum of both texts of a pair.
         pair_dim: number of factors per row that compare two texts, each encoded alone by the same encoder (see
-            `Factored`); None for one text, or for `comparison`.
+            `PairFactors`); None for one text, or for `comparison`.
         comparison: compare two texts instead by features of each row, `"joined"`, [m; m'], `"signed"`,
             [m; m'; m - m'; m ⊙ m'], or `"absolute"`, with |m - m'|; None for one text, or for `pair_dim`.
         exact_match: of two texts, add two features to each state: the other text has the word, and has it but for its
             case. Hops attend to both beside the state; not for the pooling `"last"`.
         hidden_dim: number of units of a hidden layer, f(M) = relu(U M + c) over all rows; None for none, f(M) = M.
-        pruned: instead of that, a hidden layer with (p, q) units per row and per column of M (see `Pruned`).
+        pruned: instead of that, a hidden layer with (p, q) units per row and per column of M (see `RowColumnLayer`).
         dropout: dropout of the pooled or compared vectors, and of the hidden layer.
         word_dropout: probability that a word becomes unknown in training; see `WordDropout`.
 
@@ -59,8 +59,8 @@ class Acceptor(nn.Module):
     Lin et al. 2017, "A Structured Self-attentive Sentence Embedding": attention of one hop is equation 5, of several
     equation 6, the penalty equation 8.
 
-    >>> from regard.models import Encoder
-    >>> model = Acceptor(Encoder(11, embedding_dim=3, hidden_dim=5), 4, num_hops=2, penalty=1.0)
+    >>> from regard.models import RecurrentEncoder
+    >>> model = Acceptor(RecurrentEncoder(11, embedding_dim=3, hidden_dim=5), 4, num_hops=2, penalty=1.0)
     >>> predicted = model(torch.ones(2, 7).long(), torch.tensor([7, 4]))
     >>> predicted.logits.shape, predicted.attended.weights().shape, predicted.extras["penalty"].shape
     (torch.Size([2, 4]), torch.Size([2, 2, 7]), torch.Size([2]))
@@ -93,7 +93,7 @@ class Acceptor(nn.Module):
         self.attention = (
             StructuredSelfAttention(width, attention_dim or width, rows) if pooling == "attention" else None
         )
-        self.pair = None if pair_dim is None else Factored(rows, width, factors=pair_dim)
+        self.pair = None if pair_dim is None else PairFactors(rows, width, factors=pair_dim)
         self.comparison = comparison
         columns = pair_dim or (width if comparison is None else compared_width(width, comparison))
         self.dropout = Dropout(dropout)
@@ -105,7 +105,7 @@ class Acceptor(nn.Module):
         """True if it reads two texts, each alone."""
         return self.pair is not None or self.comparison is not None
 
-    def forward(self, text: Tensor, lengths: Tensor | None = None, matches: Tensor | None = None) -> Predicted:
+    def forward(self, text: Tensor, lengths: Tensor | None = None, matches: Tensor | None = None) -> ModelOutput:
         """Words [B, T] of true `lengths` [B] -> logits [B, classes].
 
         Of two texts, `</s>` stands between; `matches` [B, T] as in `PairStates.of`.
@@ -114,15 +114,15 @@ class Acceptor(nn.Module):
         if not self.compares:
             matrix, attended = self._pooled(self.encoder(words, lengths))
             extras = {} if attended is None else self._extras(attended)
-            return Predicted(self.decide(matrix), attended=attended, extras=extras or NOTHING)
-        parts = Parted.of(words, lengths)
+            return ModelOutput(self.decide(matrix), attended=attended, extras=extras or NOTHING)
+        parts = SplitPair.of(words, lengths)
         encoded: Encoded = self.encoder(*parts)
         matrix, attended = self._pooled(encoded._replace(states=with_matches(encoded.states, parts, matches)))
         logits = self.decide(self._related(*matrix.chunk(2)))
         if attended is None:
-            return Predicted(logits)
+            return ModelOutput(logits)
         extras = {name: torch.stack(cost.chunk(2)).sum(0) for name, cost in self._extras(attended).items()}
-        return Predicted(logits, attended=parts.together(attended.weights(), text.shape[1]), extras=extras)
+        return ModelOutput(logits, attended=parts.together(attended.weights(), text.shape[1]), extras=extras)
 
     def _pooled(self, encoded: Encoded) -> tuple[Tensor, Attended | None]:
         """M [B, r, C], and what was attended to."""
@@ -134,7 +134,7 @@ class Acceptor(nn.Module):
     def _related(self, first: Tensor, second: Tensor) -> Tensor:
         """Features of two matrices [B, r, C], row by row."""
         if self.comparison is not None:
-            return compared(first, second, self.comparison)
+            return compare_vectors(first, second, self.comparison)
         assert self.pair is not None
         related: Tensor = self.pair(first, second)
         return related
@@ -163,7 +163,7 @@ def _hidden(
         return None, rows * columns
     if not isinstance(pruned, list | tuple) or [type(one) for one in pruned] != [int, int]:
         raise ValueError(f"Acceptor: pruned is two whole numbers, units for a row and for a column; got {pruned!r}")
-    layer = Pruned(rows, columns, row_units=pruned[0], column_units=pruned[1])
+    layer = RowColumnLayer(rows, columns, row_units=pruned[0], column_units=pruned[1])
     return layer, layer.output_dim
 
 

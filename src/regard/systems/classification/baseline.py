@@ -81,7 +81,7 @@ def _numbers(first: Sequence[str], second: Sequence[str]) -> Features:
     }
 
 
-class Rows(NamedTuple):
+class SparseFeatures(NamedTuple):
     """Features of N texts: numbers of columns, one text after another, their values, and where each text begins."""
 
     columns: Tensor
@@ -89,7 +89,7 @@ class Rows(NamedTuple):
     begins: Tensor
 
     @classmethod
-    def of(cls, found: Sequence[Features], columns: Mapping[str, int]) -> Rows:
+    def of(cls, found: Sequence[Features], columns: Mapping[str, int]) -> SparseFeatures:
         """Return the features that have a column."""
         kept = [[(columns[name], value) for name, value in one.items() if name in columns] for one in found]
         flat = [cell for row in kept for cell in row]
@@ -124,13 +124,13 @@ def squared_hinge(scores: Tensor, wanted: Tensor) -> Tensor:
     return (1 - (2 * wanted - 1) * scores).clamp(min=0).square().sum()
 
 
-def log_count_ratios(rows: Rows, wanted: Tensor, size: int) -> Tensor:
+def log_count_ratios(rows: SparseFeatures, wanted: Tensor, size: int) -> Tensor:
     """Return r = log((p / |p|) / (q / |q|)) of each feature and class, [size, K], with counts p inside and q outside.
 
     Wang & Manning 2012, "Baselines and Bigrams: Simple, Good Sentiment and Topic Classification", equation 2; one is
     added to each count.
 
-    >>> rows = Rows.of([{"good": 1.0}, {"bad": 1.0}], {"bad": 0, "good": 1})
+    >>> rows = SparseFeatures.of([{"good": 1.0}, {"bad": 1.0}], {"bad": 0, "good": 1})
     >>> log_count_ratios(rows, torch.eye(2).double(), 2)                    # log 2 for a word of its class
     tensor([[-0.6931,  0.6931],
             [ 0.6931, -0.6931]], dtype=torch.float64)
@@ -144,7 +144,9 @@ def log_count_ratios(rows: Rows, wanted: Tensor, size: int) -> Tensor:
     return (inside / inside.sum(0)).log() - (outside / outside.sum(0)).log()
 
 
-def fitted(rows: Rows, wanted: Tensor, loss: Loss, cost: float, *, scale: Tensor) -> tuple[Tensor, Tensor]:
+def fit_linear(
+    rows: SparseFeatures, wanted: Tensor, loss: Loss, cost: float, *, scale: Tensor
+) -> tuple[Tensor, Tensor]:
     """Return weights [V, K] and biases [K] that minimise ½‖w‖² + C loss, by L-BFGS.
 
     Args:
@@ -169,7 +171,7 @@ def fitted(rows: Rows, wanted: Tensor, loss: Loss, cost: float, *, scale: Tensor
 
 
 @dataclass(frozen=True)
-class Measured:
+class LabelledFeatures:
     """Features and labels of one split."""
 
     found: Sequence[Features]
@@ -189,7 +191,7 @@ def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
     chosen_on = valid or train
     test = test or chosen_on
     columns, names = columns_of(train.found), sorted(set(train.labels))
-    known, tried, asked = (Rows.of(part.found, columns) for part in (train, chosen_on, test))
+    known, tried, asked = (SparseFeatures.of(part.found, columns) for part in (train, chosen_on, test))
     wanted = F.one_hot(torch.tensor([names.index(label) for label in train.labels]), len(names)).double()  # [N, K]
     plain = torch.ones(len(columns), len(names), dtype=torch.double)
     ratios = log_count_ratios(known, wanted, len(columns))
@@ -202,7 +204,7 @@ def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
     for name, (loss, scale) in models.items():
         trials = []
         for cost in COSTS:
-            weights, biases = fitted(known, wanted, loss, cost, scale=scale)
+            weights, biases = fit_linear(known, wanted, loss, cost, scale=scale)
             said, answers = (_said(rows.times(weights) + biases, names) for rows in (tried, asked))
             right = sum(one == label for one, label in zip(said, chosen_on.labels, strict=True))
             trials.append((right, answers))
@@ -214,12 +216,12 @@ def _said(scores: Tensor, names: Sequence[str]) -> list[str]:
     return [names[index] for index in scores.argmax(1).tolist()]
 
 
-def _measured(recipe: Recipe, split: str) -> Measured | None:
+def _measured(recipe: Recipe, split: str) -> LabelledFeatures | None:
     found = examples(recipe, split)  # type: ignore[arg-type]
     if found is None:
         return None
     read = list(found)
-    return Measured([features_of(recipe, one) for one in read], [str(one.fields["label"]) for one in read])
+    return LabelledFeatures([features_of(recipe, one) for one in read], [str(one.fields["label"]) for one in read])
 
 
 def features_of(recipe: Recipe, example: Example) -> Features:

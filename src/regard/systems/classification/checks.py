@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from regard.recipes.section import own_keys
-from regard.systems.classification.sections import Decoding
+from regard.systems.classification.sections import ClassificationDecoding
 from regard.systems.classification.target_section import COMPARED, TARGET_METRICS, TargetData
 
 if TYPE_CHECKING:
@@ -96,6 +96,6 @@ def check_training(recipe: Recipe) -> None:
 
 def check_decoding(recipe: Recipe) -> None:
     """A threshold is of answers that can have several labels."""
-    threshold, target = own_keys(recipe.decode, Decoding).threshold, target_of(recipe)
+    threshold, target = own_keys(recipe.decode, ClassificationDecoding).threshold, target_of(recipe)
     if threshold != 0.5 and (target is None or target.target_kind != "labels"):
         raise ValueError(f"a threshold is for data.target_kind 'labels'; got {threshold!r}")

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regard.data.batching.order import mixed
+from regard.data.batching.order import splitmix64
 from regard.data.example import Example
 from regard.data.generated import Generated, adjectives
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
 
 _PLACES = ("bar", "bath", "cellar", "garden", "hall", "kitchen", "library", "lift", "office", "pool", "stable", "tower")
 _LABELS = ("yes", "no", "unknown")
@@ -64,7 +64,7 @@ class Claims(Generated):
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, str, str]:
         """A report, a claim, and the label."""
-        count, person, label, away, *rest = mixed(
+        count, person, label, away, *rest = splitmix64(
             np.arange(4 + self.names + len(_PLACES), dtype=np.uint64), self.seed, index, attempt
         ).tolist()
         count = self.shortest + count % (self.longest - self.shortest + 1)

@@ -10,26 +10,26 @@ from torch import Tensor, nn
 
 from regard.masks import Mask
 from regard.models.encoded import Encoded, width_of
+from regard.nn.attention_module import AttentionModule
 from regard.nn.dropout import Dropout
-from regard.nn.reader import Reader
-from regard.nn.rnn import inside
+from regard.nn.rnn import token_mask
 from regard.ops.attended import Attended
 from regard.ops.weights import Weights
-from regard.systems.classification.split_pair import Parted
+from regard.systems.classification.split_pair import SplitPair
 
 Comparison = Literal["joined", "signed", "absolute"]
 MATCHES = 2
 """Features of a word that the other text may have too."""
 
 
-def compared(mine: Tensor, other: Tensor, comparison: Comparison) -> Tensor:
+def compare_vectors(mine: Tensor, other: Tensor, comparison: Comparison) -> Tensor:
     r"""Return features of two vectors: [a; b], [a; b; a - b; a ⊙ b], or [a; b; |a - b|; a ⊙ b].
 
     Args:
         mine, other: a and b, [..., C].
         comparison: `"joined"`, `"signed"` or `"absolute"`, in this order.
 
-    >>> compared(torch.tensor([2.0]), torch.tensor([5.0]), "absolute")
+    >>> compare_vectors(torch.tensor([2.0]), torch.tensor([5.0]), "absolute")
     tensor([ 2.,  5.,  3., 10.])
     """
     if comparison == "joined":
@@ -52,7 +52,7 @@ class PairStates(NamedTuple):
         states: [2B, S, C], zero at padding.
     """
 
-    parts: Parted
+    parts: SplitPair
     states: Tensor
 
     @classmethod
@@ -72,7 +72,7 @@ class PairStates(NamedTuple):
             matches: [B, T], 2 for a word that the other text has, 1 for one that it has in another case, else 0; the
                 states then end with both as features. None leaves them out.
         """
-        parts = Parted.of(words, lengths)
+        parts = SplitPair.of(words, lengths)
         encoded: Encoded = encoder(*parts)
         return cls(parts, with_matches(encoded.states, parts, matches))
 
@@ -84,9 +84,9 @@ class PairStates(NamedTuple):
     @property
     def padding(self) -> Tensor:
         """[2B, S, 1], True at padding."""
-        return ~inside(self.parts.lengths, self.states.shape[1]).unsqueeze(2)
+        return ~token_mask(self.parts.lengths, self.states.shape[1]).unsqueeze(2)
 
-    def across(self, attention: Reader, states: Tensor, keys: Tensor | None = None) -> Attended:
+    def across(self, attention: AttentionModule, states: Tensor, keys: Tensor | None = None) -> Attended:
         """Let the words of each text attend to those of the other, in one read for both directions.
 
         Args:
@@ -115,7 +115,7 @@ class PairStates(NamedTuple):
         return Weights(weigh, (len(self.states) // 2, 1, size, size), self.states.device, has_heads=False)
 
 
-def with_matches(states: Tensor, parts: Parted, matches: Tensor | None) -> Tensor:
+def with_matches(states: Tensor, parts: SplitPair, matches: Tensor | None) -> Tensor:
     """Return states [2B, S, C] with both features of exact matches [B, T] behind them, [2B, S, C + 2]."""
     if matches is None:
         return states

@@ -7,19 +7,19 @@ from torch import Tensor, nn
 
 from regard.arguments import Probability, ScoreSpec, Share, Size, checked
 from regard.masks import Mask
-from regard.models.attending import Attending
+from regard.models.attention_config import AttentionConfig
 from regard.models.embeddings import WordDropout
 from regard.models.encoded import AnyEncoder
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.nn.attention import Attention
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.ops.dot import dot_score
 from regard.systems.classification.comparison import (
     Comparison,
     PairStates,
-    compared,
+    compare_vectors,
     compared_width,
     feed_forward,
     states_width,
@@ -95,20 +95,20 @@ class DecomposableAttention(nn.Module):
         width *= 1 + intra
         self.attend_map = feed_forward(width, hidden_dim, dropout) if mapped else nn.Identity()
         key_dim = hidden_dim if mapped else width
-        self.attention = Attention(Attending(score=score).make_score(key_dim, key_dim))
+        self.attention = Attention(AttentionConfig(score=score).make_score(key_dim, key_dim))
         self.compare_map = feed_forward(compared_width(width, comparison), hidden_dim, dropout)
         self.aggregate_map = feed_forward(2 * hidden_dim, hidden_dim, dropout)
         self.output_map = nn.Linear(hidden_dim, num_classes)
 
-    def forward(self, text: Tensor, lengths: Tensor | None = None, matches: Tensor | None = None) -> Predicted:
+    def forward(self, text: Tensor, lengths: Tensor | None = None, matches: Tensor | None = None) -> ModelOutput:
         """Pairs [B, T] of true `lengths` [B], with `</s>` between the texts -> logits [B, num_classes]."""
         pair = PairStates.of(self.encoder, self.word_dropout(text), lengths, matches)
         states = pair.states if self.intra is None else self.intra(pair.states, pair.mask)  # [2B, S, C]
         attended = pair.across(self.attention, states, self.attend_map(states))
-        words = self.compare_map(compared(states, attended.context, self.comparison))
+        words = self.compare_map(compare_vectors(states, attended.context, self.comparison))
         texts = words.masked_fill(pair.padding, 0.0).sum(1)  # [2B, H]
         logits: Tensor = self.output_map(self.aggregate_map(torch.cat(texts.chunk(2), dim=1)))
-        return Predicted(logits, attended=pair.drawn(attended, text.shape[1]))
+        return ModelOutput(logits, attended=pair.drawn(attended, text.shape[1]))
 
 
 class IntraAttention(nn.Module):
@@ -149,7 +149,7 @@ class NearDot(Score):
         self.reach = reach
         self.distance = nn.Parameter(torch.zeros(2 * reach + 3))
 
-    def energy(self, query: Tensor, memory: Memory, state: State) -> Tensor:
+    def energy(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
         queries, keys = (torch.arange(x.shape[2], device=x.device) for x in (query, memory.key))
         away = (queries.unsqueeze(1) - keys).clamp(-self.reach - 1, self.reach + 1)  # [T, S]
         return dot_score(query, memory.key) + self.distance[away + self.reach + 1]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from regard.explain.panel import MarkedText
+from regard.explain.panel import TextPanel
 from regard.specials import EOS, SPECIALS
 from regard.tasks.prediction import Prediction
 
 
-def document_panel(prediction: Prediction) -> MarkedText:
+def document_panel(prediction: Prediction) -> TextPanel:
     """Return the sentences of an answer, with α_i before sentence i and √α_i α_it on its word t (Yang et al. 2016).
 
     The square root lets important words of lesser sentences show.
@@ -25,7 +25,7 @@ def document_panel(prediction: Prediction) -> MarkedText:
     begins = [0, *(end + 1 for end in ends)][: len(ends)]
     spans = list(zip(begins, ends, strict=True))
     rows = [words[begin:end] / sentences[end].clamp(min=1e-9).sqrt() for begin, end in spans]
-    return MarkedText(
+    return TextPanel(
         prediction.text,
         pad_sequence(rows, batch_first=True) if rows else torch.zeros(0, 0),
         words=tuple(prediction.source_tokens[begin:end] for begin, end in spans),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from regard.data.fields.column import Encoded, flat
+from regard.data.fields.column import EncodedRows, concatenate_rows
 from regard.data.fields.tokens import TokensField
 from regard.specials import EOS
 
@@ -63,5 +63,5 @@ class DocumentField(TokensField):
     array([5, 6, 4, 3, 5, 4, 3], dtype=int32)
     """
 
-    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
-        return {"ids": flat(encoded_documents(values, self.learned.encode_all), "int32")}
+    def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
+        return {"ids": concatenate_rows(encoded_documents(values, self.learned.encode_all), "int32")}

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regard.data.batching.order import mixed, permutation
+from regard.data.batching.order import permutation, splitmix64
 from regard.data.example import Example
 from regard.data.generated import Generated
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
 
 BEGINNINGS = ("ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ru", "sa", "te")
 ENDINGS = ("ra", "len", "mi", "dos", "tun", "va", "kel", "zi")
@@ -57,7 +57,7 @@ class Endings(Generated):
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, str]:
         """A text with its question, and the answer."""
-        dice = mixed(np.arange(2 + len(BEGINNINGS), dtype=np.uint64), self.seed, index, attempt).tolist()
+        dice = splitmix64(np.arange(2 + len(BEGINNINGS), dtype=np.uint64), self.seed, index, attempt).tolist()
         count = self.shortest + dice[0] % (self.longest - self.shortest + 1)
         begun = [BEGINNINGS[one] for one in permutation(len(BEGINNINGS), self.seed, index, attempt)[:count].tolist()]
         ended = [ENDINGS[roll % len(ENDINGS)] for roll in dice[2 : 2 + count]]

@@ -7,10 +7,10 @@ from torch import Tensor, nn
 
 from regard.arguments import Probability, ScoreSpec, Share, Size, checked
 from regard.constraints import directions_halve
-from regard.models.attending import Attending
+from regard.models.attention_config import AttentionConfig
 from regard.models.embeddings import WordDropout
 from regard.models.encoded import AnyEncoder
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.nn.attention import Attention
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
@@ -18,7 +18,7 @@ from regard.nn.rnn import Recurrent
 from regard.systems.classification.comparison import (
     Comparison,
     PairStates,
-    compared,
+    compare_vectors,
     compared_width,
     states_width,
 )
@@ -55,8 +55,8 @@ class ESIM(nn.Module):
     Chen, Zhu, Ling, Wei, Jiang & Inkpen 2017, "Enhanced LSTM for Natural Language Inference", equations 11 to 20, the
     sequential model without syntax.
 
-    >>> from regard.models import Encoder
-    >>> model = ESIM(Encoder(11, embedding_dim=3, hidden_dim=6), 3, hidden_dim=8)
+    >>> from regard.models import RecurrentEncoder
+    >>> model = ESIM(RecurrentEncoder(11, embedding_dim=3, hidden_dim=6), 3, hidden_dim=8)
     >>> predicted = model(torch.tensor([[5, 6, 3, 7, 8, 9]]))
     >>> predicted.logits.shape, predicted.attended.weights()[0].sum(1)
     (torch.Size([1, 3]), tensor([1.0000, 1.0000, 0.0000, 1.0000, 1.0000, 1.0000], grad_fn=...))
@@ -84,19 +84,19 @@ class ESIM(nn.Module):
         self.word_dropout = WordDropout(word_dropout)
         self.encoder = encoder
         width = states_width(self, encoder, exact_match=exact_match)
-        self.attention = Attention(Attending(score=score).make_score(width, width))
+        self.attention = Attention(AttentionConfig(score=score).make_score(width, width))
         self.dropout = Dropout(dropout)
         self.compare_map = nn.Linear(compared_width(width, comparison), hidden_dim)
         self.layers = Recurrent(hidden_dim, hidden_dim // 2, cells, bidirectional=True)
         self.hidden_map = nn.Linear(4 * hidden_dim, hidden_dim)
         self.output_map = nn.Linear(hidden_dim, num_classes)
 
-    def forward(self, text: Tensor, lengths: Tensor | None = None, matches: Tensor | None = None) -> Predicted:
+    def forward(self, text: Tensor, lengths: Tensor | None = None, matches: Tensor | None = None) -> ModelOutput:
         """Pairs [B, T] of true `lengths` [B], with `</s>` between the texts -> logits [B, num_classes]."""
         pair = PairStates.of(self.encoder, self.word_dropout(text), lengths, matches)
         attended = pair.across(self.attention, pair.states)
-        words = self.dropout(compared(pair.states, attended.context, self.comparison))
+        words = self.dropout(compare_vectors(pair.states, attended.context, self.comparison))
         read, _ = self.layers(torch.relu(self.compare_map(words)), pair.parts.lengths)  # [2B, S, H]
         seen = self.dropout(torch.cat(pair.mean_and_max(read).chunk(2), dim=1))  # [B, 4H]
         logits: Tensor = self.output_map(self.dropout(torch.tanh(self.hidden_map(seen))))
-        return Predicted(logits, attended=pair.drawn(attended, text.shape[1]))
+        return ModelOutput(logits, attended=pair.drawn(attended, text.shape[1]))

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from regard.data.batching.batch import padded
 from regard.data.fields.tokenizer import Tokenizer
-from regard.explain.subject import Subject, Texts
+from regard.explain.subject import Subject, SubjectBatch
 from regard.models.encoded import Encoded
 from regard.specials import PAD, UNK
 from regard.systems.classification.acceptor import Acceptor
@@ -35,7 +35,7 @@ def subject_of(model: object, tokenizer: Tokenizer, target: object) -> Subject:
         raise ValueError("the encoder has no word embeddings")
     attention, device = model.attention, next(model.parameters()).device
 
-    def encode(texts: Texts) -> Encoded:
+    def encode(texts: SubjectBatch) -> Encoded:
         found: Encoded = model.encoder(texts.ids, texts.lengths)
         return found
 
@@ -50,10 +50,10 @@ def subject_of(model: object, tokenizer: Tokenizer, target: object) -> Subject:
         mask = None if encoded.mask is None else encoded.mask.select(rows)
         return Encoded(encoded.states[rows], encoded.summary[rows], mask)
 
-    def read(inputs: Sequence[str]) -> Texts:
+    def read(inputs: Sequence[str]) -> SubjectBatch:
         ids = [found or [UNK] for found in tokenizer.encode_all(list(inputs))]
         lengths = torch.tensor([len(found) for found in ids], device=device)
-        return Texts(padded(ids, PAD).to(device), lengths, PAD)
+        return SubjectBatch(padded(ids, PAD).to(device), lengths, PAD)
 
     def words(given: str) -> list[str]:
         return tokenizer.tokens(tokenizer.encode_all([given])[0] or [UNK])

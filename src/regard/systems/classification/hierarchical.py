@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from regard.arguments import EmbeddingScale, Probability, Share, Size, checked
 from regard.constraints import directions_halve
 from regard.masks import Mask
-from regard.models.embeddings import WordDropout, Words
-from regard.models.outputs import Predicted
+from regard.models.embeddings import WordDropout, WordEmbeddings
+from regard.models.model_output import ModelOutput
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
@@ -94,7 +94,7 @@ def _first(counts: Tensor) -> Tensor:
     return (counts.cumsum(0) - counts).unsqueeze(1)
 
 
-class Level(nn.Module):
+class HierarchyLevel(nn.Module):
     """One level of the hierarchy: recurrent layers in both directions over a sequence, pooled to one vector.
 
     Args:
@@ -195,22 +195,22 @@ class HierarchicalAttention(nn.Module):
     ) -> None:
         super().__init__()
         self.word_dropout = WordDropout(word_dropout)
-        self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)
+        self.words = WordEmbeddings(size, embedding_dim, dropout=dropout, scale=scale)
         attention_dim = attention_dim or hidden_dim
         self.word_level, self.sentence_level = (
-            Level(width, hidden_dim, cells, pooling=pooling, attention_dim=attention_dim, dropout=dropout)
+            HierarchyLevel(width, hidden_dim, cells, pooling=pooling, attention_dim=attention_dim, dropout=dropout)
             for width in (embedding_dim, hidden_dim)
         )
         self.dropout = Dropout(dropout)
         self.output_map = nn.Linear(hidden_dim, num_classes)
 
-    def forward(self, text: Tensor, lengths: Tensor | None = None) -> Predicted:
+    def forward(self, text: Tensor, lengths: Tensor | None = None) -> ModelOutput:
         """Documents [B, T] of true `lengths` [B] -> logits [B, num_classes]."""
         rows = SentenceRows.of(self.word_dropout(text), lengths)
         sentences, word_weights = self.word_level(self.words(rows.ids), rows.lengths)
         document, sentence_weights = self.sentence_level(rows.together(sentences), rows.counts)
         logits: Tensor = self.output_map(self.dropout(document))
         if word_weights is None or sentence_weights is None:
-            return Predicted(logits)
+            return ModelOutput(logits)
         weights = rows.spread(word_weights, sentence_weights)
-        return Predicted(logits, attended=Weights.of(weights.unsqueeze(1), has_heads=False))
+        return ModelOutput(logits, attended=Weights.of(weights.unsqueeze(1), has_heads=False))

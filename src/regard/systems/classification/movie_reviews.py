@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from regard.data.example import Bad, Example, Reader
+from regard.data.example import BadLine, DataReader, Example
+from regard.data.hash_split import Part
 from regard.data.pictures.members import members, read_bytes
 from regard.data.problems import DataError
-from regard.data.split import Part
 
 FOLDS = 10
 _NAME = re.compile(r"cv(\d)\d\d")
 
 
 @dataclass(frozen=True)
-class MovieReviews(Reader):
+class MovieReviews(DataReader):
     """Reviews with their label, the folder they are in: fields "text", with spaces for line ends, and "label".
 
     The folds are those of the data set: the first digit of the number in a name, `neg/cv713_29002.txt` is of fold 7.
@@ -65,16 +65,18 @@ class MovieReviews(Reader):
         path = Path(self.path)
         return tuple(map(Path, self.texts)) if path.is_dir() else (path,)
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         """One example per file."""
         for name in self.texts:
             try:
                 text = " ".join(read_bytes(name).decode(self.encoding).split())
             except UnicodeDecodeError as problem:
-                yield Bad(name, f"is not {self.encoding} ({problem.reason} at byte {problem.start})", "data.encoding")
+                yield BadLine(
+                    name, f"is not {self.encoding} ({problem.reason} at byte {problem.start})", "data.encoding"
+                )
                 continue
             label = PurePosixPath(name.replace("\\", "/")).parent.name
-            yield Example({"text": text, "label": label}, name) if text else Bad(name, "it is blank")
+            yield Example({"text": text, "label": label}, name) if text else BadLine(name, "it is blank")
 
     def _is_here(self, name: str) -> bool:
         found = _NAME.match(PurePosixPath(name.replace("\\", "/")).name) if name.endswith(".txt") else None

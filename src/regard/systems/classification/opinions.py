@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regard.data.batching.order import mixed
+from regard.data.batching.order import splitmix64
 from regard.data.example import Example
 from regard.data.generated import SYLLABLES, Generated, adjectives
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
 
 _THINGS = ("book", "concert", "film", "garden", "hotel", "meal", "song", "walk")
 _BEFORE = ("", "", "", "very ", "quite ", "so ")
@@ -70,7 +70,7 @@ class Opinions(Generated):
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, bool]:
         """A sentence, and whether it praises."""
-        label, thing, count, *rest = mixed(np.arange(18, dtype=np.uint64), self.seed, index, attempt).tolist()
+        label, thing, count, *rest = splitmix64(np.arange(18, dtype=np.uint64), self.seed, index, attempt).tolist()
         good, lexicon = label % 2 == 0, adjectives()
         parts: list[str] = []
         for place in range(2 + count % 4):

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from regard.data.fields.column import Column, Encoded, Ints, Part, flat
-from regard.data.fields.padding import Padded, Padding, table
+from regard.data.fields.column import Column, EncodedRows, Ints, Part, concatenate_rows
+from regard.data.fields.padding import PaddedArray, PaddingRule, table
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.fields.tokens import TokensField
 
@@ -49,11 +49,14 @@ class PairField(TokensField):
     def parts(self) -> tuple[Part, ...]:
         return (*super().parts, Part("matches", "int8"))
 
-    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+    def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
         found = [exact_matches(self.learned, value) for value in values]
-        return {**super().encode(values), "matches": flat(found, "int8")}
+        return {**super().encode(values), "matches": concatenate_rows(found, "int8")}
 
-    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, PaddedArray]:
         begins, counts = column.offsets["matches"][examples], column.counts("matches")[examples]
         matches = table(column.values["matches"], begins, counts, pad=0)
-        return {**super().collate(name, column, examples), f"{name}_matches": Padded(matches, Padding(0, (0, 0)))}
+        return {
+            **super().collate(name, column, examples),
+            f"{name}_matches": PaddedArray(matches, PaddingRule(0, (0, 0))),
+        }

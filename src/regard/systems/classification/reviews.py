@@ -7,11 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from regard.data.batching.order import mixed
+from regard.data.batching.order import splitmix64
 from regard.data.example import Example, Value
 from regard.data.generated import Generated, adjectives
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
 
 _ASPECTS = {
     "food": ("food", "breakfast", "soup", "coffee"),
@@ -66,7 +66,7 @@ class Reviews(Generated):
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, dict[str, int]]:
         """A review, and the points of each of its aspects."""
-        count, *rest = mixed(np.arange(1 + 5 * len(_ASPECTS), dtype=np.uint64), self.seed, index, attempt).tolist()
+        count, *rest = splitmix64(np.arange(1 + 5 * len(_ASPECTS), dtype=np.uint64), self.seed, index, attempt).tolist()
         names, points, parts = list(_ASPECTS), dict[str, int](), []
         for place in range(1 + count % 4):
             name, thing, good, degree, word = rest[5 * place : 5 * place + 5]

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.data_section import Reading, Split
+from regard.recipes.data_section import FieldLayout, SplitName
 from regard.recipes.data_sections import Files, HubData, JsonlData, LabelledData, SplitFiles, TableData
 from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 from regard.systems.classification.target_section import TargetData
 
 if TYPE_CHECKING:
-    from regard.data.example import Examples, Reader
+    from regard.data.example import DataReader, Examples
 
 
-class Decoding(Section):
+class ClassificationDecoding(Section):
     """Keys of `decode` for classification."""
 
     threshold: Annotated[float, Field(gt=0, lt=1)] | Literal["tuned"] = 0.5
@@ -60,7 +60,7 @@ class UtterancesData(SplitFiles):
     """Dialogues to validate or test on that are also in the training file: left out (drop), left out with all that
     share two turns in a row with one of them (pairs), or kept."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.systems.classification.utterances import Utterances
 
         return Utterances(
@@ -73,7 +73,7 @@ class UtterancesData(SplitFiles):
             **self.reading(),
         )
 
-    def examples(self, split: Split, reading: Reading) -> Examples | None:
+    def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         found = super().examples(split, reading)
         from regard.systems.classification.utterances import Utterances
 
@@ -125,7 +125,7 @@ class OpinionsData(GeneratedData):
     seed: int = 0
     """Seed of the sentences; meanings of words are fixed."""
 
-    def examples(self, split: Split, reading: Reading) -> Examples | None:
+    def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         return reading.adapt(self._made(**self.arguments(split), labelled=reading.answer is not None))
 
 
@@ -152,7 +152,7 @@ class ClaimsData(GeneratedData):
     seed: int = 0
     """Seed of the pairs."""
 
-    def examples(self, split: Split, reading: Reading) -> Examples | None:
+    def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         return reading.adapt(self._made(**self.arguments(split)))
 
 
@@ -189,7 +189,7 @@ class MovieReviewsData(Files):
     fold: int = Field(0, ge=0, le=9)
     """Fold that tests, the first digit of the number in a name; the next one validates, the other eight train."""
 
-    def examples(self, split: Split, reading: Reading) -> Examples | None:
+    def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         from regard.systems.classification.movie_reviews import MovieReviews
 
         return MovieReviews((self.root or Path()) / self.archive, split, self.fold, **self.reading())
@@ -213,7 +213,7 @@ class ReviewsData(GeneratedData, TargetData):
     seed: int = 0
     """Seed of the reviews; meanings of words are fixed."""
 
-    def arguments(self, split: Split) -> dict[str, Any]:
+    def arguments(self, split: SplitName) -> dict[str, Any]:
         """Return the arguments, the kind of target among them."""
         rule = super().arguments(split)
         del rule["label_separator"]  # labels are generated as lists

@@ -12,7 +12,7 @@ from regard.ops.weights import Weights
 from regard.specials import EOS, PAD
 
 
-class Parted(NamedTuple):
+class SplitPair(NamedTuple):
     """Texts with `</s>` inside as two texts each.
 
     Attributes:
@@ -24,11 +24,11 @@ class Parted(NamedTuple):
     lengths: Tensor
 
     @classmethod
-    def of(cls, text: Tensor, lengths: Tensor | None = None) -> Parted:
+    def of(cls, text: Tensor, lengths: Tensor | None = None) -> SplitPair:
         """Part ids [B, T] of true `lengths` [B] at the first `</s>`; where there is none, the second text is empty.
 
-        >>> Parted.of(torch.tensor([[5, 6, 3, 7, 0], [8, 3, 9, 9, 9]]), torch.tensor([4, 5]))
-        Parted(ids=tensor([[5, 6, 0], [8, 0, 0], [7, 0, 0], [9, 9, 9]]), lengths=tensor([2, 1, 1, 3]))
+        >>> SplitPair.of(torch.tensor([[5, 6, 3, 7, 0], [8, 3, 9, 9, 9]]), torch.tensor([4, 5]))
+        SplitPair(ids=tensor([[5, 6, 0], [8, 0, 0], [7, 0, 0], [9, 9, 9]]), lengths=tensor([2, 1, 1, 3]))
         """
         batch, size = text.shape
         place = torch.arange(size, device=text.device)
@@ -42,7 +42,7 @@ class Parted(NamedTuple):
     def part(self, values: Tensor) -> Tensor:
         """Part a number per token, [B, T] -> [2B, S], likewise; 0 at padding.
 
-        >>> parts = Parted.of(torch.tensor([[5, 6, 3, 7]]))
+        >>> parts = SplitPair.of(torch.tensor([[5, 6, 3, 7]]))
         >>> parts.part(torch.tensor([[1, 2, 0, 2]]))
         tensor([[1, 2],
                 [2, 0]])
@@ -80,12 +80,12 @@ class Parted(NamedTuple):
         back = _picked(second, behind, before) * (rows.is_second.unsqueeze(2) & rows.is_first.unsqueeze(1))
         return there + back
 
-    def _places(self, size: int, longest: int) -> _Places:
+    def _places(self, size: int, longest: int) -> _PartPositions:
         """Places of the T tokens of a row in its parts of `longest` tokens."""
         place = torch.arange(size, device=self.lengths.device)
         first, second = self.lengths.unsqueeze(1).chunk(2)  # [B, 1]
         begin = first + 1  # of the second text
-        return _Places(
+        return _PartPositions(
             place.clamp(max=longest - 1),
             (place - begin).clamp(0, longest - 1),
             place < first,
@@ -93,7 +93,7 @@ class Parted(NamedTuple):
         )
 
 
-class _Places(NamedTuple):
+class _PartPositions(NamedTuple):
     """Places [T] or [B, T] of tokens in the first and in the second part, and which part they belong to, [B, T]."""
 
     before: Tensor

@@ -11,16 +11,16 @@ from regard.recipes.section import Section
 if TYPE_CHECKING:
     from regard.data.fields.target_kinds import TargetKind
 
-Kind = Literal["label", "labels", "number"]
+TargetForm = Literal["label", "labels", "number"]
 
-TARGET_METRICS: dict[Kind, tuple[str, ...]] = {
+TARGET_METRICS: dict[TargetForm, tuple[str, ...]] = {
     "label": ("accuracy",),
     "labels": ("micro_f1", "macro_f1", "exact_match"),
     "number": ("pearson", "spearman", "mae", "rmse"),
 }
 """The metrics of each kind of target, if none are named."""
 
-COMPARED: dict[Kind, tuple[str, ...]] = {
+COMPARED: dict[TargetForm, tuple[str, ...]] = {
     "label": ("labels", "texts"),
     "labels": ("label_sets", "texts"),
     "number": ("numbers",),
@@ -31,7 +31,7 @@ COMPARED: dict[Kind, tuple[str, ...]] = {
 class TargetData(Section):
     """Data of the task classify, whose target can have several forms."""
 
-    target_kind: Kind = "label"
+    target_kind: TargetForm = "label"
     """Target of a text: one `label`; any number of `labels`, as a list in JSON, elsewhere separated; or a `number`."""
     label_separator: str = Field(",", min_length=1)
     """Separator of several labels, in data and predictions."""

@@ -17,7 +17,7 @@ from regard.data.example import Example, Value
 from regard.data.fields.field import Field
 from regard.data.fields.target_kinds import ONE_LABEL, OneLabel
 from regard.data.fields.tokenizer import Tokenizer
-from regard.data.formats.joined import SECOND
+from regard.data.formats.joined_texts import SECOND
 from regard.data.problems import DataError, TextError, shortened
 from regard.decode.search import Search
 from regard.evaluate.class_scores import ClassScores
@@ -26,9 +26,9 @@ from regard.explain.panel import Panel
 from regard.explain.subject import Subject
 from regard.models.bert import BertEncoder
 from regard.models.lstmn_encoder import LSTMNEncoder
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.protocol import device_of
-from regard.recipes.data_section import Reading
+from regard.recipes.data_section import FieldLayout
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import EOS, UNK
@@ -39,18 +39,18 @@ from regard.systems.classification.documents import DocumentField, encoded_docum
 from regard.systems.classification.explained import subject_of
 from regard.systems.classification.pair_field import PairField, exact_matches
 from regard.systems.classification.pair_view import pair_map, pair_panels
-from regard.systems.classification.sections import Decoding
+from regard.systems.classification.sections import ClassificationDecoding
 from regard.systems.classification.targets.label import LabelTarget
 from regard.systems.classification.targets.label_set import LabelSetTarget
 from regard.systems.classification.targets.number import NumberTarget
-from regard.systems.classification.targets.target import Answered, Target
+from regard.systems.classification.targets.target import Target, TargetPredictions
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.input_output import no_head
-from regard.tasks.length_check import check_room
+from regard.tasks.length_check import check_text_lengths
 from regard.tasks.loss import Loss
 from regard.tasks.panels import head_panels, layers_panel
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task, Unrolling, in_batches
+from regard.tasks.task import FieldEncoders, Task, Unrolling, in_batches
 from regard.tasks.tokenizers import tokens_field
 from regard.view.terminal import marked_text
 
@@ -87,7 +87,7 @@ class Classification(Task):
     answer: ClassVar[str | None] = "label"
     unit: ClassVar[str] = "label"
 
-    encoders: Encoders
+    encoders: FieldEncoders
     smoothing: float = 0.0
     pairs: bool = False
     across: bool = False
@@ -97,7 +97,7 @@ class Classification(Task):
     target_of: Callable[[Any], Target] = LabelTarget
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> Classification:
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> Classification:
         return cls(
             encoders,
             recipe.train.label_smoothing,
@@ -118,7 +118,7 @@ class Classification(Task):
         return found
 
     @classmethod
-    def reading(cls, recipe: Recipe) -> Reading:
+    def reading(cls, recipe: Recipe) -> FieldLayout:
         target = target_of(recipe)
         form = ONE_LABEL if target is None else target.target_form()
         return replace(super().reading(recipe), target_kind=form)
@@ -164,17 +164,17 @@ class Classification(Task):
         return [self.target.written(fields["label"])]
 
     def tuned(self, model: Any, examples: Iterable[Example]) -> Task:
-        def answered() -> Answered:
+        def answered() -> TargetPredictions:
             read = list(examples)
             found = self.predict(model, [self.ask(one.fields) for one in read], Search())
-            return Answered([one.scores or {} for (one,) in found], [one.fields["label"] for one in read])
+            return TargetPredictions([one.scores or {} for (one,) in found], [one.fields["label"] for one in read])
 
         encoder = self.target.tuned(answered)
         return self if encoder is None else replace(self, encoders={**self.encoders, "label": encoder})
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         labelled = batch.view(LabelledBatch)
-        predicted: Predicted = model(*_read(labelled.text, labelled.text_lengths, labelled.text_matches))
+        predicted: ModelOutput = model(*_read(labelled.text, labelled.text_lengths, labelled.text_matches))
         smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
         total, nll = self.target.loss(predicted.logits, labelled.label, smoothing=smoothing, weights=weights)
         if update is None:
@@ -198,12 +198,12 @@ class Classification(Task):
         if self.pairs and (alone := next((text for text in texts if "\t" not in text), None)) is not None:
             raise TextError(f"the label is of two texts with a tab between; this is one: {shortened(alone)!r}")
         encoded = self._encoded(texts)
-        check_room(model, texts, [_read_at_once(model, ids) for ids in encoded])
+        check_text_lengths(model, texts, [_read_at_once(model, ids) for ids in encoded])
         answers: list[list[Prediction]] = [[] for _ in texts]
         for part, ids, lengths in in_batches(encoded, batch, next(model.parameters()).device):
             matches = self._matches([texts[index] for index in part], ids)
             with torch.inference_mode():
-                predicted: Predicted = model(*_read(ids, lengths, matches))
+                predicted: ModelOutput = model(*_read(ids, lengths, matches))
                 found = self.target.answers(predicted.logits, search.n_best)
                 weights = None if predicted.attended is None else predicted.attended.weights().float().cpu()
             for row, index in enumerate(part):
@@ -286,7 +286,7 @@ def _read_at_once(model: Any, ids: list[int]) -> int:
     return max(first, len(ids) - first - 1)
 
 
-def _target_maker(recipe: Recipe, encoders: Encoders) -> Callable[[Any], Target]:
+def _target_maker(recipe: Recipe, encoders: FieldEncoders) -> Callable[[Any], Target]:
     """The form of what a classifier answers with, from its encoder.
 
     Raises:
@@ -301,6 +301,6 @@ def _target_maker(recipe: Recipe, encoders: Encoders) -> Callable[[Any], Target]
         return LabelTarget
     if given.target_kind == "number":
         return NumberTarget
-    threshold = own_keys(recipe.decode, Decoding).threshold
+    threshold = own_keys(recipe.decode, ClassificationDecoding).threshold
     chosen = None if threshold == "tuned" else threshold
     return partial(LabelSetTarget, separator=given.label_separator, threshold=chosen)

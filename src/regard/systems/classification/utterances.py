@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.example import BadLine, DataReader, Example, good_lines
 from regard.data.formats.jsonl import json_object
 from regard.data.formats.overlap import dialogue_parts
 
 
 @dataclass(frozen=True)
-class Utterances(Reader):
+class Utterances(DataReader):
     """Each turn of a dialogue with its label, one JSON object with two lists per line.
 
     Args:
@@ -55,50 +55,50 @@ class Utterances(Reader):
     def asking(self, columns: Mapping[str, Any]) -> Self:
         return replace(self, questions=True, without=())
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         known = {part for path in self.without for found, _ in self._dialogues(path) for part in self._parts(found)}
         for found, where in self._dialogues(Path(self.path)):
-            if isinstance(found, Bad):
+            if isinstance(found, BadLine):
                 yield found
             elif not known or known.isdisjoint(self._parts(found)):
                 yield from self._examples(found, where)
 
-    def _parts(self, found: dict[str, Any] | Bad) -> Iterator[tuple[str, ...]]:
+    def _parts(self, found: dict[str, Any] | BadLine) -> Iterator[tuple[str, ...]]:
         """Yield what a dialogue must not have in common with those of `without`."""
-        turns = [] if isinstance(found, Bad) else found.get(self.turns)
+        turns = [] if isinstance(found, BadLine) else found.get(self.turns)
         if isinstance(turns, list):
             yield from dialogue_parts([str(turn) for turn in turns], pairs=self.pairs)
 
-    def _dialogues(self, path: Path) -> Iterator[tuple[dict[str, Any] | Bad, str]]:
+    def _dialogues(self, path: Path) -> Iterator[tuple[dict[str, Any] | BadLine, str]]:
         for line in good_lines(path, self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 yield line, line.where
             elif line.text.strip():
                 where = f"{path}:{line.number}"
                 yield json_object(line.text, where), where
 
-    def _examples(self, found: dict[str, Any], where: str) -> Iterator[Example | Bad]:
+    def _examples(self, found: dict[str, Any], where: str) -> Iterator[Example | BadLine]:
         for key in (self.turns,) if self.questions else (self.turns, self.label):
             if not isinstance(found.get(key), list):
-                yield Bad(where, f"there is no list under the key {key!r} among {', '.join(found) or 'none'}")
+                yield BadLine(where, f"there is no list under the key {key!r} among {', '.join(found) or 'none'}")
                 return
         turns = found[self.turns]
         labels = [""] * len(turns) if self.questions else found[self.label]
         if len(labels) != len(turns):
-            yield Bad(where, f"there are {len(turns)} turns and {len(labels)} labels; each turn needs one")
+            yield BadLine(where, f"there are {len(turns)} turns and {len(labels)} labels; each turn needs one")
             return
         for number, (turn, label) in enumerate(zip(turns, labels, strict=True)):
             if not isinstance(turn, str) or not (turn.strip() or self.questions):
-                yield Bad(where, f"the turn {turn!r} is not a text, or is blank")
+                yield BadLine(where, f"the turn {turn!r} is not a text, or is blank")
                 continue
             read = [one for one in turns[max(0, number - self.context) : number + 1] if isinstance(one, str)]
             yield self._example(f" {self.separator} ".join(read), label, where)
 
-    def _example(self, text: str, label: object, where: str) -> Example | Bad:
+    def _example(self, text: str, label: object, where: str) -> Example | BadLine:
         if self.questions:
             return Example({"text": text}, where)
         if not self.names:
             return Example({"text": text, "label": str(label)}, where)
         if not isinstance(label, int) or not 0 <= label < len(self.names):
-            return Bad(where, f"the label {label!r} is no number from 0 to {len(self.names) - 1}, which have names")
+            return BadLine(where, f"the label {label!r} is no number from 0 to {len(self.names) - 1}, which have names")
         return Example({"text": text, "label": self.names[label]}, where)

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regard.data.batching.order import mixed
+from regard.data.batching.order import splitmix64
 from regard.data.example import Example
 from regard.data.generated import Generated, adjectives
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
 
 _THINGS = ("bar", "bed", "breakfast", "garden", "lift", "pool", "porter", "view")
 _VERDICTS = ("all in all", "in the end", "on the whole")
@@ -62,7 +62,7 @@ class Verdicts(Generated):
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, bool]:
         """A review, and whether its verdict is good."""
-        drawn = mixed(np.arange(2 + _DRAWS * self.longest, dtype=np.uint64), self.seed, index, attempt).tolist()
+        drawn = splitmix64(np.arange(2 + _DRAWS * self.longest, dtype=np.uint64), self.seed, index, attempt).tolist()
         count = self.shortest + drawn[0] % (self.longest - self.shortest + 1)
         verdict, good, sentences = drawn[1] % count, False, []
         for number in range(count):

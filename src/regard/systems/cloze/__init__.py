@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from regard.recipes.system import System
 from regard.systems.cloze.checks import check_tokenizer, metric_options
-from regard.systems.cloze.sections import CBTData, ClozeData, Decoding, NewsData, Training, WhodunitData
+from regard.systems.cloze.sections import CBTData, ClozeData, ClozeDecoding, ClozeTraining, NewsData, WhodunitData
 
 SYSTEM = System(
     name="cloze",
@@ -17,7 +17,7 @@ SYSTEM = System(
     metric_options=metric_options,
     uses=frozenset({"train.batch"}),
     tokenizer={"kind": "words"},
-    train=Training,
-    decode=Decoding,
+    train=ClozeTraining,
+    decode=ClozeDecoding,
     checks={"tokenizer": check_tokenizer},
 )

@@ -18,11 +18,11 @@ from typing import get_args
 
 from regard.data.example import Example
 from regard.data.fields.tokenizer import Tokenizer
-from regard.recipes.data_section import Split
+from regard.recipes.data_section import SplitName
 from regard.recipes.sections import Recipe
 from regard.systems.cloze.mira import Floats
 from regard.systems.cloze.question import BLANK
-from regard.systems.cloze.reranker import Reranker, told_sentences
+from regard.systems.cloze.reranker import LanguageModelReranker, distinct_sentences
 from regard.systems.cloze.word_ngrams import WordNGrams
 from regard.tasks.splits import examples
 
@@ -101,15 +101,15 @@ def accuracy(guess: Guess, asked: Sequence[Example]) -> float:
 
 def reranked_counts(train: Sequence[Example], valid: Sequence[Example], test: Sequence[Example]) -> float:
     """Return the accuracy of a re-ranker of frequencies on the test data, among all candidates of each example."""
-    told = told_sentences(train)
+    told = distinct_sentences(train)
     words = Tokenizer.train(iter(told), kind="words", split="whitespace", size=_WORDS)
-    reranker = Reranker.of(words.encode_all(told), words.size)
+    reranker = LanguageModelReranker.of(words.encode_all(told), words.size)
     tuned = reranker.tuned(*zip(*(_features(reranker, words, one) for one in valid), strict=True))
     found = [_features(tuned, words, one) for one in test]
     return sum(int(tuned.scores(features).argmax()) == right for features, right in found) / len(found)
 
 
-def _features(reranker: Reranker, words: Tokenizer, example: Example) -> tuple[Floats, int]:
+def _features(reranker: LanguageModelReranker, words: Tokenizer, example: Example) -> tuple[Floats, int]:
     """Return the features of all candidates, and the number of the right one."""
     fields = example.fields
     counts = Counter(" ".join(fields["passage"]).split())
@@ -126,7 +126,7 @@ def _features(reranker: Reranker, words: Tokenizer, example: Example) -> tuple[F
 
 def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield name and accuracy of each baseline on the test split."""
-    found = [examples(recipe, name) for name in get_args(Split)]
+    found = [examples(recipe, name) for name in get_args(SplitName)]
     train, valid, test = (None if one is None else list(one) for one in found)
     if train is None or valid is None or test is None:
         raise SystemExit("the recipe names no test split")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from regard.systems.cloze.sections import Names
+from regard.systems.cloze.sections import ReplacedNames
 
 if TYPE_CHECKING:
     from regard.evaluate.metrics import Metric
@@ -18,7 +18,7 @@ def check_tokenizer(recipe: Recipe) -> None:
     if section.kind != "words":
         raise ValueError(f"an answer is a word of the passage, so kind is 'words'; it is {section.kind!r}")
     fixed = section.vectors is not None and not section.vectors.tuned
-    if fixed and isinstance(recipe.data, Names) and recipe.data.slots:
+    if fixed and isinstance(recipe.data, ReplacedNames) and recipe.data.slots:
         raise ValueError(
             "vectors that are not tuned give every unknown name the zero vector; set vectors.tuned: true or "
             "data.slots: 0"

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from regard.arguments import checked
 from regard.models.encoded import AnyEncoder, Encoded, width_of
-from regard.models.outputs import NOTHING, Predicted
+from regard.models.model_output import NOTHING, ModelOutput
 from regard.nn.attention import Attention
 from regard.nn.pointers import AttentionOverAttention
 from regard.nn.scores.dot import Dot
@@ -41,8 +41,8 @@ class ClozeReader(nn.Module):
     the passage with s [B, 1, S]. Extras of `over`: `alpha` [B, T, S], `beta` [B, S, T], `importance` [B, T].
 
     >>> import torch
-    >>> from regard.models import Encoder
-    >>> reader = ClozeReader(Encoder(11, embedding_dim=3, hidden_dim=6, bidirectional=True))
+    >>> from regard.models import RecurrentEncoder
+    >>> reader = ClozeReader(RecurrentEncoder(11, embedding_dim=3, hidden_dim=6, bidirectional=True))
     >>> out = reader(torch.ones(2, 7).long(), torch.tensor([7, 4]), torch.ones(2, 5).long(), torch.tensor([3, 5]))
     >>> out.attended.weights()[1, 0].count_nonzero(), out.extras["importance"].shape
     (tensor(4), torch.Size([2, 5]))
@@ -68,13 +68,13 @@ class ClozeReader(nn.Module):
 
     def forward(
         self, passage: Tensor, passage_lengths: Tensor, question: Tensor, question_lengths: Tensor
-    ) -> Predicted:
+    ) -> ModelOutput:
         """Point into passages."""
         read: Encoded = self.encoder(passage, passage_lengths)
         asked: Encoded = self.question_encoder(question, question_lengths)
         attended, extras = self._pointed(read, asked)
         weights = attended.weights()[:, 0]  # [B, S]
-        return Predicted(weights.clamp(min=_TINY).log(), attended=attended, extras=extras)
+        return ModelOutput(weights.clamp(min=_TINY).log(), attended=attended, extras=extras)
 
     def _pointed(self, read: Encoded, asked: Encoded) -> tuple[Attended, Mapping[str, Tensor]]:
         """Return the read of the passage with s, and what it was made of."""

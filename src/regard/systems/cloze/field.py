@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from regard.data.batching.mixture import Mixture
-from regard.data.example import Example, Examples, Wrapped
-from regard.data.fields.column import Column, Encoded, Ints, Part, flat
+from regard.data.example import Example, Examples, WrappedExamples
+from regard.data.fields.column import Column, EncodedRows, Ints, Part, concatenate_rows
 from regard.data.fields.field import Field
-from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding, table
+from regard.data.fields.padding import PER_EXAMPLE, PaddedArray, PaddingRule, table
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.fields.tokens import Learner, learn_words
 from regard.specials import PAD
@@ -49,7 +49,7 @@ class ClozeField(Field[Tokenizer]):
     def learn(self, values: Iterable[Any]) -> Tokenizer:
         return self.learner(values)
 
-    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+    def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
         reading = ClozeReading(self.learned, self.slots, self.hide)
         rows = [reading(cloze) for cloze, _ in values]
         answers = [
@@ -57,16 +57,16 @@ class ClozeField(Field[Tokenizer]):
             for row, (_, answer) in zip(rows, values, strict=True)
         ]
         return {
-            "ids": flat([one.passage for one in rows], "int32"),
-            "words": flat([one.words for one in rows], "int32"),
-            "question": flat([one.question for one in rows], "int32"),
-            "answer": flat(answers, "int32"),
+            "ids": concatenate_rows([one.passage for one in rows], "int32"),
+            "words": concatenate_rows([one.words for one in rows], "int32"),
+            "question": concatenate_rows([one.question for one in rows], "int32"),
+            "answer": concatenate_rows(answers, "int32"),
         }
 
     def cells(self, column: Column) -> Ints:
         return column.counts("ids")
 
-    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, PaddedArray]:
         found = {}
         for part, key, pad in (
             ("ids", name, PAD),
@@ -75,15 +75,15 @@ class ClozeField(Field[Tokenizer]):
         ):
             begins = column.offsets[part][examples]
             counts = column.offsets[part][examples + 1] - begins
-            found[key] = Padded(table(column.values[part], begins, counts, pad=pad), Padding(pad, (0, 0)))
+            found[key] = PaddedArray(table(column.values[part], begins, counts, pad=pad), PaddingRule(pad, (0, 0)))
             if part != "words":
-                found[f"{key}_lengths"] = Padded(counts, PER_EXAMPLE)
+                found[f"{key}_lengths"] = PaddedArray(counts, PER_EXAMPLE)
         answers = column.values["answer"][examples].astype(np.int64)
-        return {**found, f"{name}_answer": Padded(answers, Padding(ABSENT, (0,)))}
+        return {**found, f"{name}_answer": PaddedArray(answers, PaddingRule(ABSENT, (0,)))}
 
 
 @dataclass(frozen=True)
-class WithCloze(Wrapped):
+class WithCloze(WrappedExamples):
     """Examples whose field "passage" is the pair of a `Cloze` and its answer."""
 
     @classmethod

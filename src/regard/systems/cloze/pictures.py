@@ -11,7 +11,7 @@ from rich.text import Text
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from regard.explain.panel import MarkedText, Panel
+from regard.explain.panel import Panel, TextPanel
 from regard.systems.cloze.reading import Numbered
 from regard.tasks.prediction import Prediction
 from regard.view.terminal import marked_text
@@ -22,7 +22,7 @@ _SHOWN = 20  # words of passage and question in the maps; candidates in a list
 _BARS = 30  # characters of a candidate that is certain
 
 
-class Pointed(NamedTuple):
+class PointerTargets(NamedTuple):
     """Targets of a model's pointers.
 
     Attributes:
@@ -38,18 +38,18 @@ class Pointed(NamedTuple):
     importance: Tensor | None = None
 
 
-def drawn_answer(prediction: Prediction) -> Text:
+def render_answer(prediction: Prediction) -> Text:
     """Return the candidates with their probabilities, and the passage with its weights, for a terminal."""
     assert prediction.alignment is not None
     sizes = _line_sizes(prediction.source_tokens)
     words, values, sums = _lines(prediction.source_tokens, prediction.alignment[0], sizes)
-    return Text("\n").join((drawn_candidates(prediction.scores or {}), marked_text(values, words, sums)))
+    return Text("\n").join((render_candidates(prediction.scores or {}), marked_text(values, words, sums)))
 
 
-def drawn_candidates(scores: Mapping[str, float]) -> Text:
+def render_candidates(scores: Mapping[str, float]) -> Text:
     """Return a bar per candidate, the likeliest first.
 
-    >>> print(drawn_candidates({"Ann": 0.8, "Bo": 0.2}).plain)
+    >>> print(render_candidates({"Ann": 0.8, "Bo": 0.2}).plain)
     Ann  0.80 ████████████████████████
     Bo   0.20 ██████
     """
@@ -59,7 +59,7 @@ def drawn_candidates(scores: Mapping[str, float]) -> Text:
     return Text("\n".join(lines))
 
 
-def answer_panels(question: str, prediction: Prediction, row: Numbered, pointed: Pointed) -> list[Panel]:
+def answer_panels(question: str, prediction: Prediction, row: Numbered, pointed: PointerTargets) -> list[Panel]:
     """Return the passage with s, and the maps of attention over attention around the words with the largest s.
 
     Args:
@@ -73,7 +73,7 @@ def answer_panels(question: str, prediction: Prediction, row: Numbered, pointed:
     words, values, sums = _lines(tokens, pointed.weights, row.lines)
     best = ", ".join(f"{name} {share:.2f}" for name, share in list((prediction.scores or {}).items())[:5])
     panels: list[Panel] = [
-        MarkedText(f"{isolated(question)}\n{isolated(best)}", values, words=words, line_weights=tuple(sums), columns=())
+        TextPanel(f"{isolated(question)}\n{isolated(best)}", values, words=words, line_weights=tuple(sums), columns=())
     ]
     if pointed.alpha is None or pointed.beta is None or pointed.importance is None:
         return panels

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.example import BadLine, DataReader, Example, good_lines
 from regard.data.formats.jsonl import json_object
 from regard.data.problems import DataError, shortened
 from regard.systems.cloze.question import BETWEEN, BLANK, KEYS, cloze_of, renamed
@@ -17,7 +17,7 @@ _ENTITY = re.compile(r"@entity\d+")
 
 
 @dataclass(frozen=True)
-class ClozeFile(Reader):
+class ClozeFile(DataReader):
     """Base of the readers: fields "passage" (sentences), "question", "candidates" and "answer".
 
     Args:
@@ -28,21 +28,21 @@ class ClozeFile(Reader):
     path: Path
     placeholder: str = field(default=BLANK, kw_only=True)
 
-    def _example(self, row: Mapping[str, Any], where: str) -> Example | Bad:
+    def _example(self, row: Mapping[str, Any], where: str) -> Example | BadLine:
         """Return an example from its parts by name, or why it is none."""
         try:
             cloze = cloze_of(row, self.placeholder)
         except ValueError as problem:
-            return Bad(where, str(problem))
+            return BadLine(where, str(problem))
         fields = {"passage": list(cloze.passage), "question": cloze.question, "candidates": list(cloze.candidates)}
         if self.questions:
             return Example(fields, where)
         answer = row.get("answer")
         if not isinstance(answer, str) or not answer.strip():
-            return Bad(where, "there is no answer")
+            return BadLine(where, "there is no answer")
         answer = " ".join(answer.split())
         if cloze.candidates and answer not in cloze.candidates:
-            return Bad(where, f"the answer {shortened(answer)!r} is none of the {len(cloze.candidates)} candidates")
+            return BadLine(where, f"the answer {shortened(answer)!r} is none of the {len(cloze.candidates)} candidates")
         return Example({**fields, "answer": answer}, where)
 
 
@@ -65,11 +65,11 @@ class ChildrensBooks(ClozeFile):
     Ann
     """
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         """Yield a question at the line that asks it."""
         story: list[str] = []
         for line in good_lines(self.path, self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 yield line
                 continue
             if not line.text.strip():
@@ -78,7 +78,7 @@ class ChildrensBooks(ClozeFile):
             where = f"{self.path}:{line.number}"
             digits, _, text = line.text.lstrip().partition(" ")
             if not (digits.isascii() and digits.isdigit()) or not text.strip():
-                yield Bad(where, "the line is not a number, a space and a sentence")
+                yield BadLine(where, "the line is not a number, a space and a sentence")
                 continue
             story = [] if digits == "1" else story
             question, *cells = text.split("\t")
@@ -112,17 +112,19 @@ class News(ClozeFile):
             raise DataError(f"{self.path}: the folder has no file that ends in .question")
         return found
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         """Yield the question of each file."""
         for path in self.files:
             lines = list(good_lines(path, self.encoding, self.max_line))
-            bad = next((line for line in lines if isinstance(line, Bad)), None)
-            yield bad or self._question([line.text for line in lines if not isinstance(line, Bad)], path)
+            bad = next((line for line in lines if isinstance(line, BadLine)), None)
+            yield bad or self._question([line.text for line in lines if not isinstance(line, BadLine)], path)
 
-    def _question(self, lines: list[str], path: Path) -> Example | Bad:
+    def _question(self, lines: list[str], path: Path) -> Example | BadLine:
         blocks = [block.split("\n") for block in re.split(r"\n\s*\n", "\n".join(lines).strip())]
         if len(blocks) < 4:
-            return Bad(str(path), f"the file has {len(blocks)} blocks; they are address, article, question and answer")
+            return BadLine(
+                str(path), f"the file has {len(blocks)} blocks; they are address, article, question and answer"
+            )
         _, article, question, answer = (" ".join(block) for block in blocks[:4])
         entities = list(dict.fromkeys(_ENTITY.findall(article)))
         row = {"passage": article, "question": question, "answer": answer, "candidates": entities}
@@ -148,24 +150,24 @@ class PlainCloze(ClozeFile):
 
     keys: tuple[str, ...] = field(default=KEYS, kw_only=True)
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         """Yield a question per line."""
         name = Path(self.path).name.removesuffix(".gz")
         objects = name.endswith((".jsonl", ".ndjson", ".json"))
         for line in good_lines(self.path, self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 yield line
             elif line.text.strip():
                 where = f"{self.path}:{line.number}"
                 row = json_object(line.text, where) if objects else self._row(line.text, where)
-                if isinstance(row, Bad):
+                if isinstance(row, BadLine):
                     yield row
                 else:
                     yield self._example(renamed(row, self.keys) if objects else row, where)
 
-    def _row(self, text: str, where: str) -> dict[str, Any] | Bad:
+    def _row(self, text: str, where: str) -> dict[str, Any] | BadLine:
         cells = text.split("\t")
         if not (2 if self.questions else len(KEYS)) <= len(cells) <= len(KEYS):
             named = f"passage, question, candidates with {BETWEEN} between them (or blank) and answer"
-            return Bad(where, f"the line has {len(cells)} columns; there are four, {named}")
+            return BadLine(where, f"the line has {len(cells)} columns; there are four, {named}")
         return dict(zip(KEYS, cells, strict=False))

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from regard.data.example import Example
-from regard.data.fields.encoder import Encoder
+from regard.data.fields.field_encoder import FieldEncoder
 from regard.data.problems import DataError
 from regard.systems.cloze.mira import Floats, tune_mira
 from regard.systems.cloze.question import BLANK
@@ -27,7 +27,7 @@ _ARRAYS = ("general", "classed")
 
 
 @dataclass(frozen=True, eq=False)
-class Reranker(Encoder):
+class LanguageModelReranker(FieldEncoder):
     r"""Language models of the training texts, and the weights of `FEATURES`.
 
     .. math:: \mathrm{score}(c) = w_1 \log P(c) + \sum_k w_k \log p_k(\text{question with } c \text{ in its blank})
@@ -82,7 +82,7 @@ class Reranker(Encoder):
         return f"{hashlib.blake2b(b''.join(counted), digest_size=16).hexdigest()} {self.n_best}"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reranker) and other.fingerprint == self.fingerprint
+        return isinstance(other, LanguageModelReranker) and other.fingerprint == self.fingerprint
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
@@ -133,7 +133,7 @@ class Reranker(Encoder):
             raise DataError(f"{path} is not a re-ranker: {error}") from error
 
 
-def told_sentences(train: Iterable[Example]) -> list[str]:
+def distinct_sentences(train: Iterable[Example]) -> list[str]:
     """Return the different sentences of passages, and of questions with their answers."""
     told: dict[str, None] = {}
     for one in train:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.data_section import DataSection, Reading, Split
+from regard.recipes.data_section import DataSection, FieldLayout, SplitName
 from regard.recipes.data_sections import SplitFiles
 from regard.recipes.files import DataFolder
 from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 
 if TYPE_CHECKING:
-    from regard.data.example import Reader
+    from regard.data.example import DataReader
 
 
 class Reranking(Section):
@@ -27,7 +27,7 @@ class Reranking(Section):
     """Number of classes of words."""
 
 
-class Training(Section):
+class ClozeTraining(Section):
     """Keys of `train` for cloze questions."""
 
     rerank: Reranking | None = None
@@ -35,14 +35,14 @@ class Training(Section):
     the validation data after training. None for none; `{}` for all defaults."""
 
 
-class Decoding(Section):
+class ClozeDecoding(Section):
     """Keys of `decode` for cloze questions."""
 
     rerank: bool = True
     """Rank the best candidates anew, if the run has learned to (`train.rerank`)."""
 
 
-class Names(DataSection):
+class ReplacedNames(DataSection):
     """Keys of all cloze data: words that the vocabulary lacks."""
 
     placeholder: str = Field("XXXXX", min_length=1, pattern=r"^\S+$")
@@ -54,19 +54,19 @@ class Names(DataSection):
     """Give candidates such embeddings too, known or not, as in the anonymised data of Hermann et al. 2015."""
 
 
-class CBTData(SplitFiles, Names):
+class CBTData(SplitFiles, ReplacedNames):
     """The Children's Book Test: numbered sentences, then question, answer and candidates with tabs between."""
 
     format: Literal["cbt"]
     """Selects this format."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.systems.cloze.readers import ChildrensBooks
 
         return ChildrensBooks(self._path(named), placeholder=self.placeholder, **self.reading())
 
 
-class NewsData(SplitFiles, Names):
+class NewsData(SplitFiles, ReplacedNames):
     """CNN and DailyMail: a folder of `.question` files per split."""
 
     format: Literal["news"]
@@ -80,13 +80,13 @@ class NewsData(SplitFiles, Names):
     placeholder: str = Field("@placeholder", min_length=1, pattern=r"^\S+$")
     """Word of a question that stands where the answer belongs."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.systems.cloze.readers import News
 
         return News(self._path(named), placeholder=self.placeholder, **self.reading())
 
 
-class ClozeData(SplitFiles, Names):
+class ClozeData(SplitFiles, ReplacedNames):
     """One question per line: JSON objects (.jsonl), or the columns passage, question, candidates and answer (.tsv)."""
 
     format: Literal["cloze"]
@@ -105,13 +105,13 @@ class ClozeData(SplitFiles, Names):
         """The keys of an object, in the order of columns."""
         return self.passage, self.question, self.candidates, self.answer
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.systems.cloze.readers import PlainCloze
 
         return PlainCloze(self._path(named), placeholder=self.placeholder, keys=self.keys, **self.reading())
 
 
-class WhodunitData(GeneratedData, Names):
+class WhodunitData(GeneratedData, ReplacedNames):
     """Generated stories of people who did things, and the question who did one of them; names of a split are new."""
 
     made: ClassVar[str] = "regard.systems.cloze.whodunit:Whodunit"
@@ -131,6 +131,8 @@ class WhodunitData(GeneratedData, Names):
     seed: int = 0
     """Seed of the stories."""
 
-    def arguments(self, split: Split) -> dict[str, Any]:
+    def arguments(self, split: SplitName) -> dict[str, Any]:
         """Return the arguments, without those of names."""
-        return {name: value for name, value in super().arguments(split).items() if name not in Names.model_fields}
+        return {
+            name: value for name, value in super().arguments(split).items() if name not in ReplacedNames.model_fields
+        }

@@ -24,24 +24,24 @@ from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import TextError, shortened
 from regard.decode.search import Search
 from regard.explain.panel import Panel
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.ops.pointer_sum import pointer_candidates
-from regard.recipes.data_section import Reading
+from regard.recipes.data_section import FieldLayout
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import PAD, SPECIALS, UNK
 from regard.systems.cloze.field import ClozeField, WithCloze
 from regard.systems.cloze.mira import Floats
-from regard.systems.cloze.pictures import Pointed, answer_panels, drawn_answer, drawn_candidates
+from regard.systems.cloze.pictures import PointerTargets, answer_panels, render_answer, render_candidates
 from regard.systems.cloze.question import BLANK, KEYS, Cloze, cloze_of, parsed_cloze, renamed
 from regard.systems.cloze.reading import ABSENT, ClozeReading, Numbered
-from regard.systems.cloze.reranker import Reranker, told_sentences
-from regard.systems.cloze.sections import ClozeData, Decoding, Names, Training
+from regard.systems.cloze.reranker import LanguageModelReranker, distinct_sentences
+from regard.systems.cloze.sections import ClozeData, ClozeDecoding, ClozeTraining, ReplacedNames
 from regard.systems.cloze.word_ngrams import WordNGrams
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import MEASURED, Encoders, Fields, Task
+from regard.tasks.task import MEASURED, FieldEncoders, Fields, Task
 from regard.tasks.tokenizers import learned_tokenizer
 from regard.view.text import isolated
 
@@ -86,7 +86,7 @@ class ClozeAnswering(Task):
     unit: ClassVar[str] = "answer"
     outline_sizes: ClassVar[tuple[int, int | None]] = (8, None)
 
-    encoders: Encoders
+    encoders: FieldEncoders
     placeholder: str = BLANK
     keys: tuple[str, ...] = KEYS
     slots: int = 0
@@ -94,36 +94,40 @@ class ClozeAnswering(Task):
     rerank: bool = True
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> ClozeAnswering:
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> ClozeAnswering:
         data = recipe.data
-        assert isinstance(data, Names)
+        assert isinstance(data, ReplacedNames)
         keys = data.keys if isinstance(data, ClozeData) else KEYS
-        return cls(encoders, data.placeholder, keys, data.slots, data.hide, own_keys(recipe.decode, Decoding).rerank)
+        return cls(
+            encoders, data.placeholder, keys, data.slots, data.hide, own_keys(recipe.decode, ClozeDecoding).rerank
+        )
 
     @classmethod
-    def reading(cls, recipe: Recipe) -> Reading:
+    def reading(cls, recipe: Recipe) -> FieldLayout:
         return replace(super().reading(recipe), group="passage")
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
-        assert isinstance(recipe.data, Names)
+        assert isinstance(recipe.data, ReplacedNames)
         return {"passage": ClozeField(slots=recipe.data.slots, hide=recipe.data.hide)}
 
     @classmethod
-    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
+    def learn_encoders(cls, recipe: Recipe, train: Examples, known: FieldEncoders) -> FieldEncoders:
         texts = chain.from_iterable((*one.fields["passage"], one.fields["question"]) for one in train)
         words = known.get("passage") or learned_tokenizer(recipe.tokenizer, texts)
-        wanted = own_keys(recipe.train, Training).rerank
+        wanted = own_keys(recipe.train, ClozeTraining).rerank
         if wanted is None:
             return {"passage": words}
         assert isinstance(words, Tokenizer)
-        learned = Reranker.of(words.encode_all(told_sentences(train)), words.size, **wanted.model_dump())
+        learned = LanguageModelReranker.of(
+            words.encode_all(distinct_sentences(train)), words.size, **wanted.model_dump()
+        )
         return {"passage": words, RERANKING: learned}
 
     @classmethod
     def encoder_fields(cls, recipe: Recipe) -> tuple[str, ...]:
         kept = super().encoder_fields(recipe)
-        return kept if own_keys(recipe.train, Training).rerank is None else (*kept, RERANKING)
+        return kept if own_keys(recipe.train, ClozeTraining).rerank is None else (*kept, RERANKING)
 
     @classmethod
     def corpus(cls, recipe: Recipe, found: Examples, fields: Fields, cache: Path) -> Corpus | None:
@@ -163,8 +167,8 @@ class ClozeAnswering(Task):
         asked = batch.view(ClozeBatch)
         passage, question = asked.passage, asked.passage_question
         if update is not None and self.slots:
-            passage, question = dealt(passage, question, first=self.tokenizer.size, slots=self.slots)
-        predicted: Predicted = model(passage, asked.passage_lengths, question, asked.passage_question_lengths)
+            passage, question = shuffle_unknown_slots(passage, question, first=self.tokenizer.size, slots=self.slots)
+        predicted: ModelOutput = model(passage, asked.passage_lengths, question, asked.passage_question_lengths)
         likely = pointer_candidates(_weights(predicted), asked.passage_words, asked.passage_answer.unsqueeze(1))
         there = asked.passage_answer != ABSENT
         total = -likely[:, 0].clamp(min=_LEAST).log().masked_fill(~there, 0.0).sum()
@@ -212,14 +216,14 @@ class ClozeAnswering(Task):
 
     def drawing(self, prediction: Prediction) -> Text | None:
         """Return the candidates, and the passage with its weights."""
-        return None if prediction.alignment is None else drawn_answer(prediction)
+        return None if prediction.alignment is None else render_answer(prediction)
 
     def rendered(self, prediction: Prediction) -> Iterator[RenderableType]:
         """Yield the question with its answer, and the candidates with their probabilities."""
         asked, said, right = self.shown_input(prediction), prediction.text, prediction.reference
         line = f"  {escape(isolated(asked))}  →  [bold]{escape(isolated(said))}[/]"
         yield line if right in (None, said) else f"{line}  (reference: {escape(isolated(str(right)))})"
-        yield drawn_candidates(prediction.scores or {})
+        yield render_candidates(prediction.scores or {})
 
     def shown_input(self, prediction: Prediction) -> str:
         return prediction.source.split("\t")[1]
@@ -266,10 +270,10 @@ class ClozeAnswering(Task):
         return float(-np.log(shares).mean()) if shares else 0.0
 
     @property
-    def reranker(self) -> Reranker | None:
+    def reranker(self) -> LanguageModelReranker | None:
         """The re-ranker; None where none was learned."""
         found = self.encoders.get(RERANKING)
-        assert found is None or isinstance(found, Reranker)
+        assert found is None or isinstance(found, LanguageModelReranker)
         return found
 
     @property
@@ -277,15 +281,15 @@ class ClozeAnswering(Task):
         """From texts to numbers."""
         return ClozeReading(self.tokenizer, self.slots, self.hide)
 
-    def _read(self, model: Any, asked: Sequence[Cloze], batch: int = MEASURED) -> list[tuple[Numbered, Pointed]]:
+    def _read(self, model: Any, asked: Sequence[Cloze], batch: int = MEASURED) -> list[tuple[Numbered, PointerTargets]]:
         """Return each question in numbers, and where the model points."""
         number = self.numbering
         rows = [number(one) for one in asked]
         order = sorted(range(len(rows)), key=lambda index: len(rows[index].passage))
-        found: dict[int, Pointed] = {}
+        found: dict[int, PointerTargets] = {}
         for begin in range(0, len(order), batch):
             part = order[begin : begin + batch]
-            found.update(zip(part, pointed(model, [rows[index] for index in part]), strict=True))
+            found.update(zip(part, pointer_targets(model, [rows[index] for index in part]), strict=True))
         return [(row, found[index]) for index, row in enumerate(rows)]
 
     def _shares(self, asked: Cloze, row: Numbered, weights: Tensor) -> dict[str, float]:
@@ -296,7 +300,7 @@ class ClozeAnswering(Task):
         shares = (summed / summed.sum().clamp(min=_LEAST)).tolist()
         return dict(sorted(zip(names, shares, strict=True), key=lambda one: -one[1]))
 
-    def _features(self, reranker: Reranker, asked: Cloze, best: Mapping[str, float]) -> Floats:
+    def _features(self, reranker: LanguageModelReranker, asked: Cloze, best: Mapping[str, float]) -> Floats:
         """Return what the re-ranker looks at."""
         filled, words = [asked.filled(name) for name in best], self.numbering.normal_words
         numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
@@ -319,7 +323,7 @@ class ClozeAnswering(Task):
             name: share for name, share in shares.items() if name not in best
         }
 
-    def _predictions(self, asked: Cloze, row: Numbered, pointed: Pointed) -> list[Prediction]:
+    def _predictions(self, asked: Cloze, row: Numbered, pointed: PointerTargets) -> list[Prediction]:
         shares = self._ranked(asked, self._shares(asked, row, pointed.weights))
         names = list(row.names.values())
         tokens = tuple(names[number] for number in row.words)
@@ -340,17 +344,17 @@ class ClozeAnswering(Task):
 
 
 @torch.inference_mode()
-def pointed(model: Any, rows: Sequence[Numbered]) -> list[Pointed]:
+def pointer_targets(model: Any, rows: Sequence[Numbered]) -> list[PointerTargets]:
     """Return where a model points in each passage."""
     device = next(model.parameters()).device
     texts = [[row.passage or [UNK] for row in rows], [row.question or [UNK] for row in rows]]
     lengths = [torch.tensor([len(row) for row in text], device=device) for text in texts]
     ids = [padded(text, PAD).to(device) for text in texts]
-    found: Predicted = model(ids[0], lengths[0], ids[1], lengths[1])
+    found: ModelOutput = model(ids[0], lengths[0], ids[1], lengths[1])
     weights = _weights(found).float().cpu()
     maps = {name: part.float().cpu() for name, part in found.extras.items()}
     return [
-        Pointed(
+        PointerTargets(
             weights[index, : len(row.passage)],
             maps["alpha"][index, : len(row.question), : len(row.passage)] if maps else None,
             maps["beta"][index, : len(row.passage), : len(row.question)] if maps else None,
@@ -360,7 +364,7 @@ def pointed(model: Any, rows: Sequence[Numbered]) -> list[Pointed]:
     ]
 
 
-def dealt(passage: Tensor, question: Tensor, *, first: int, slots: int) -> tuple[Tensor, Tensor]:
+def shuffle_unknown_slots(passage: Tensor, question: Tensor, *, first: int, slots: int) -> tuple[Tensor, Tensor]:
     """Return ids with the slots of unknown words in another order, a random one for each example.
 
     Args:
@@ -381,7 +385,7 @@ def _best(shares: Mapping[str, float], count: int) -> dict[str, float]:
     return {name: share for name, share in list(shares.items())[:count] if share > 0}
 
 
-def _weights(predicted: Predicted) -> Tensor:
+def _weights(predicted: ModelOutput) -> Tensor:
     """s [B, S]."""
     assert predicted.attended is not None
     return predicted.attended.weights()[:, 0]

@@ -9,11 +9,11 @@ from typing import get_args
 
 import numpy as np
 
-from regard.data.batching.order import mixed, permutation
+from regard.data.batching.order import permutation, splitmix64
 from regard.data.example import Example
 from regard.data.generated import SYLLABLES, Generated
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
 from regard.systems.cloze.question import BLANK
 
 _DEEDS = ("bought purchased", "found discovered", "lost mislaid", "hid concealed", "mended repaired", "broke smashed")
@@ -85,7 +85,7 @@ class Whodunit(Generated):
     def _people(self, count: int, seed: int) -> list[str]:
         """Return different names of this split."""
         mine, found = _BY_SPLIT[self.split], dict[str, None]()
-        for place in mixed(np.arange(4 * count, dtype=np.uint64), self.seed, seed).tolist():
+        for place in splitmix64(np.arange(4 * count, dtype=np.uint64), self.seed, seed).tolist():
             found[mine[place % len(mine)]] = None
         return list(found)[:count]
 
@@ -95,7 +95,7 @@ class _Rolls:
 
     def __init__(self, *seeds: int) -> None:
         self._rolls = chain.from_iterable(
-            mixed(np.arange(begin, begin + _ROLLS, dtype=np.uint64), *seeds).tolist() for begin in count(0, _ROLLS)
+            splitmix64(np.arange(begin, begin + _ROLLS, dtype=np.uint64), *seeds).tolist() for begin in count(0, _ROLLS)
         )
 
     def below(self, bound: int) -> int:

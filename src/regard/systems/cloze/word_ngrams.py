@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 _UNSEEN = -1
 
 
-class Level(NamedTuple):
+class NGramLevel(NamedTuple):
     """The n-grams of one length n, by rank.
 
     Attributes:
@@ -50,7 +50,7 @@ class WordNGrams:
     """
 
     size: int
-    levels: tuple[Level, ...]
+    levels: tuple[NGramLevel, ...]
 
     @classmethod
     def of(cls, sequences: Sequence[Sequence[int]], size: int, *, order: int = 3, least: int = 1) -> WordNGrams:
@@ -63,7 +63,7 @@ class WordNGrams:
             least: smallest count of n-grams of three words and more that are kept.
         """
         words, starts = _flat(sequences)
-        ranks, levels, histories = np.zeros(len(words), np.int64), list[Level](), 1
+        ranks, levels, histories = np.zeros(len(words), np.int64), list[NGramLevel](), 1
         for length in range(1, order + 1):
             there = (np.arange(len(words)) - starts >= length - 1) & (ranks != _UNSEEN)
             keys, inverse, counts = np.unique(
@@ -72,7 +72,7 @@ class WordNGrams:
             kept = counts >= (least if length > 2 else 1)
             prefix = keys[kept] // size
             totals = np.bincount(prefix, counts[kept], histories).astype(np.int64)
-            levels.append(Level(keys[kept], counts[kept], totals, np.bincount(prefix, minlength=histories)))
+            levels.append(NGramLevel(keys[kept], counts[kept], totals, np.bincount(prefix, minlength=histories)))
             histories = int(kept.sum())
             mine = np.full(len(words), _UNSEEN, np.int64)
             mine[there] = np.where(kept, np.cumsum(kept) - 1, _UNSEEN)[inverse]
@@ -114,7 +114,7 @@ class WordNGrams:
     def from_arrays(cls, arrays: Mapping[str, Ints]) -> WordNGrams:
         """Return the model of `arrays`."""
         count = sum(name.endswith(".keys") for name in arrays)
-        levels = (Level(*(arrays[f"{number}.{name}"] for name in Level._fields)) for number in range(count))
+        levels = (NGramLevel(*(arrays[f"{number}.{name}"] for name in NGramLevel._fields)) for number in range(count))
         return cls(int(arrays["size"][0]), tuple(levels))
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from regard.recipes.system import System
 from regard.systems.glimpses.checks import default_metrics, metric_options
-from regard.systems.glimpses.sections import DrawnDigitsData, MnistData, PicturesData
+from regard.systems.glimpses.sections import DrawnDigitsData, LabelledPicturesData, MnistData
 
 SYSTEM = System(
     name="glimpse",
     task="regard.systems.glimpses.task:Glimpses",
-    data=(DrawnDigitsData, MnistData, PicturesData),
+    data=(DrawnDigitsData, MnistData, LabelledPicturesData),
     models={
         "glimpse_network": "regard.systems.glimpses.glimpse_network:GlimpseNetwork",
-        "fully_connected": "regard.systems.glimpses.whole_picture:FullyConnected",
-        "convolutional": "regard.systems.glimpses.whole_picture:Convolutional",
+        "fully_connected": "regard.systems.glimpses.whole_image:FullyConnected",
+        "convolutional": "regard.systems.glimpses.whole_image:Convolutional",
     },
     metrics=default_metrics,
     compares=frozenset({"labels", "texts"}),

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from regard.systems.glimpses.sections import PictureSection
+from regard.systems.glimpses.sections import LabelledPictureSection
 
 if TYPE_CHECKING:
     from regard.evaluate.metrics import Metric
     from regard.recipes.sections import Recipe
 
 
-def section_of(recipe: Recipe) -> PictureSection:
+def section_of(recipe: Recipe) -> LabelledPictureSection:
     """Return the section `data`."""
-    assert isinstance(recipe.data, PictureSection)
+    assert isinstance(recipe.data, LabelledPictureSection)
     return recipe.data
 
 

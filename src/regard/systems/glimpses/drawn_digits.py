@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from regard.data.example import Example
 from regard.data.generated import Generated
-from regard.data.split import Part
+from regard.data.hash_split import Part
 from regard.systems.glimpses.canvas import Canvas, Glyph
 from regard.systems.glimpses.sections import GLYPH, Setting
 
@@ -42,10 +42,10 @@ _DOWN, _ALONG = (axis.reshape(-1, 1) + 0.5 for axis in np.indices((GLYPH, GLYPH)
 """Centres of the pixels of a glyph, [28 * 28, 1] each."""
 
 
-def drawn(label: str, rng: np.random.Generator) -> Glyph:
+def draw_digit(label: str, rng: np.random.Generator) -> Glyph:
     """Return a digit in strokes: turned, sheared, scaled and shaken at random, with a pen of random width.
 
-    >>> drawn("7", np.random.default_rng(0)).pixels.shape
+    >>> draw_digit("7", np.random.default_rng(0)).pixels.shape
     (28, 28)
     """
     turn, shear = rng.normal(0, 0.12), rng.normal(0, 0.2)
@@ -111,7 +111,7 @@ class DrawnDigits(Generated):
         rng = np.random.default_rng((self.seed, get_args(Part).index(self.split), index))
 
         def another() -> Glyph:
-            return drawn(str(rng.integers(10)), rng)
+            return draw_digit(str(rng.integers(10)), rng)
 
         pixels, labels = self.canvas.filled(another(), another, rng)
         shaken = pixels + rng.normal(0, 255 * self.noise, pixels.shape) if self.noise else pixels

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.arguments import Count, Factor, NotInRecipe, Scale, Size, checked
-from regard.models.outputs import Predicted
-from regard.nn.glimpse import Glimpse, Located, LocationPolicy, StateBaseline
+from regard.models.model_output import ModelOutput
+from regard.nn.glimpse import Glimpse, LocationPolicy, LocationSample, StateBaseline
 from regard.tasks.input_output import mean_log_probs
 
 _SEED = 20140624  # of the paths that an answer is averaged over
@@ -28,7 +28,7 @@ class Draws(NamedTuple):
     normal: Tensor
 
 
-class Looked(NamedTuple):
+class GlimpseOutput(NamedTuple):
     """One path over each picture.
 
     Attributes:
@@ -131,15 +131,15 @@ class GlimpseNetwork(nn.Module):
         self.baseline = StateBaseline(hidden_dim)
         self.output_map = nn.Linear(hidden_dim, num_classes + (objects > 1))
 
-    def forward(self, pictures: Tensor) -> Predicted:
+    def forward(self, pictures: Tensor) -> ModelOutput:
         """Look at pictures [B, channels, H, W]."""
         if self.training:
             looked = self._look(pictures, None)
             drawn = {"log_prob": looked.log_prob, "baseline": looked.baseline}
-            return Predicted(looked.logits, extras={"locations": looked.locations, **drawn})
+            return ModelOutput(looked.logits, extras={"locations": looked.locations, **drawn})
         each = [self._look(pictures, draws) for draws in self._draws(pictures)]
         logits = each[0].logits if len(each) == 1 else mean_log_probs([one.logits for one in each])
-        return Predicted(logits, extras={"locations": each[0].locations})
+        return ModelOutput(logits, extras={"locations": each[0].locations})
 
     def _draws(self, pictures: Tensor) -> list[Draws | None]:
         """Random numbers of the paths of an answer, which do not depend on the batch; None for the path of means."""
@@ -151,12 +151,12 @@ class GlimpseNetwork(nn.Module):
         normal = torch.randn(shape, generator=generator, device="cpu")
         return [Draws(one.to(pictures), two.to(pictures)) for one, two in zip(uniform, normal, strict=True)]
 
-    def _look(self, pictures: Tensor, draws: Draws | None) -> Looked:
+    def _look(self, pictures: Tensor, draws: Draws | None) -> GlimpseOutput:
         """Take all glimpses of a path."""
         low = self.core.start(pictures)
         high = self.location_core.start(pictures) if self.location_core is not None else low
         logits, locations = list[Tensor](), list[Tensor]()
-        chosen, expected = list[Located](), list[Tensor]()
+        chosen, expected = list[LocationSample](), list[Tensor]()
         if self.context is not None:
             high = high._replace(hidden=self.context(pictures))
             low = low if self.location_core is not None else high
@@ -173,14 +173,14 @@ class GlimpseNetwork(nn.Module):
             if (number + 1) % self.glimpses == 0:
                 logits.append(self.output_map(low.hidden))
         none = pictures.new_zeros(len(pictures), 0)
-        return Looked(
+        return GlimpseOutput(
             torch.stack(logits, 1),  # [B, objects, V]
             torch.stack(locations, 1),  # [B, steps, 2]
             torch.stack([one.log_prob for one in chosen], 1) if chosen else none,
             torch.stack(expected, 1) if chosen else none,
         )
 
-    def _moved(self, located: Located, draws: Draws | None, number: int) -> Located:
+    def _moved(self, located: LocationSample, draws: Draws | None, number: int) -> LocationSample:
         """Return the location of the policy, in evaluation with the deviation of a sampled path."""
         if draws is None or self.policy is None:
             return located
@@ -197,7 +197,7 @@ class GlimpseNetwork(nn.Module):
         return centre if draws is None else centre + draws.uniform[number]
 
 
-class State(NamedTuple):
+class CoreState(NamedTuple):
     """State of a recurrent layer: hidden [B, C], and the cell of an LSTM [B, C], zero of others."""
 
     hidden: Tensor
@@ -222,16 +222,16 @@ class Core(nn.Module):
             else nn.RNNCell(input_dim, hidden_dim, nonlinearity="relu")
         )
 
-    def start(self, pictures: Tensor) -> State:
+    def start(self, pictures: Tensor) -> CoreState:
         """Return the state before the first step, zero for each of B pictures."""
         zero = pictures.new_zeros(len(pictures), self.hidden_dim)
-        return State(zero, zero)
+        return CoreState(zero, zero)
 
-    def forward(self, given: Tensor, state: State) -> State:
+    def forward(self, given: Tensor, state: CoreState) -> CoreState:
         """Read [B, input_dim]."""
         if isinstance(self.cell, nn.LSTMCell):
-            return State(*self.cell(given, (state.hidden, state.memory)))
-        return State(self.cell(given, state.hidden), state.memory)
+            return CoreState(*self.cell(given, (state.hidden, state.memory)))
+        return CoreState(self.cell(given, state.hidden), state.memory)
 
 
 class Context(nn.Module):

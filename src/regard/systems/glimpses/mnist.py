@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from regard.data.example import Example
 from regard.data.fields.vectors import array_of
-from regard.data.problems import DataError, Skipped
-from regard.data.split import Part
+from regard.data.hash_split import Part
+from regard.data.problems import DataError, SkippedLines
 from regard.systems.glimpses.canvas import Canvas, Glyph
 from regard.systems.glimpses.sections import GLYPH, Setting
 
@@ -53,9 +53,9 @@ class Mnist:
         return (self.path,)
 
     @property
-    def skipped(self) -> Skipped:
+    def skipped(self) -> SkippedLines:
         """Nothing."""
-        return Skipped()
+        return SkippedLines()
 
     def settings(self) -> str:
         """Everything but the path."""

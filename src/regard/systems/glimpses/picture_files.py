@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.example import BadLine, DataReader, Example, good_lines
 from regard.data.formats.lines import Line
 from regard.data.pictures.members import split_member
 from regard.data.pictures.reading import PictureShape, read_pictures
@@ -14,7 +14,7 @@ from regard.data.problems import DataError
 
 
 @dataclass(frozen=True)
-class PictureFiles(Reader):
+class PictureFiles(DataReader):
     """Reads lines of the name of a picture, a tab and its labels; names are relative to the folder of the file.
 
     Args:
@@ -33,19 +33,19 @@ class PictureFiles(Reader):
         found = [Path(split_member(self._source(line))[0]) for line in self._lines() if isinstance(line, Line)]
         return (self.path, *(path for path in dict.fromkeys(found) if path.is_file()))
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         pictures = read_pictures((self._source(line) for line in self._lines() if isinstance(line, Line)), self.shape)
         for line in self._lines():
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 yield line
                 continue
             where, picture = f"{self.path}:{line.number}", next(pictures)
             labels = self._labels(line.text.partition("\t")[2])
             if isinstance(picture, DataError):
-                yield Bad(where, str(picture))
+                yield BadLine(where, str(picture))
             elif not self.questions and not 1 <= len(labels) <= self.objects:
                 most = "one label" if self.objects == 1 else f"1 to {self.objects} labels (data.objects)"
-                yield Bad(where, f"a line has the name of a picture, a tab and {most}; this has {len(labels)}")
+                yield BadLine(where, f"a line has the name of a picture, a tab and {most}; this has {len(labels)}")
             else:
                 yield Example({"picture": picture.pixels, "labels": labels}, where)
 
@@ -53,7 +53,7 @@ class PictureFiles(Reader):
         text = " ".join(text.split())
         return text.split() if self.objects > 1 else [text] if text else []
 
-    def _lines(self) -> Iterator[Line | Bad]:
+    def _lines(self) -> Iterator[Line | BadLine]:
         return good_lines(self.path, self.encoding, self.max_line)
 
     def _source(self, line: Line) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from regard.recipes.data_section import DataSection, Reading, Split
+from regard.recipes.data_section import DataSection, FieldLayout, SplitName
 from regard.recipes.data_sections import SplitFiles
 from regard.recipes.files import DataFile
 from regard.recipes.generated_sections import GeneratedData
@@ -25,7 +25,7 @@ GLYPH = 28
 DIGITS = tuple("0123456789")
 
 
-class PictureSection(DataSection):
+class LabelledPictureSection(DataSection):
     """Data of labelled pictures, all of one shape.
 
     Attributes:
@@ -46,7 +46,7 @@ class PictureSection(DataSection):
         """Return the shape that all pictures are brought to."""
 
 
-class DigitSection(PictureSection):
+class DigitSection(LabelledPictureSection):
     """Keys of digits on a canvas."""
 
     setting: Setting = "plain"
@@ -105,7 +105,7 @@ class DrawnDigitsData(DigitSection, GeneratedData):
     noise: float = Field(0.1, ge=0, le=1)
     """Standard deviation of the noise of a pixel, of the range from black to white."""
 
-    def arguments(self, split: Split) -> dict[str, Any]:
+    def arguments(self, split: SplitName) -> dict[str, Any]:
         """Return the arguments of a split."""
         size = getattr(self, f"{split}_size")
         return {"split": split, "size": size, "noise": self.noise, "seed": self.seed, **self.canvas()}
@@ -127,7 +127,7 @@ class MnistData(DigitSection):
     copies: int = Field(1, ge=1, le=64)
     """Pictures that are made of each digit to learn from, each with another place and other clutter."""
 
-    def examples(self, split: Split, reading: Reading) -> Examples:
+    def examples(self, split: SplitName, reading: FieldLayout) -> Examples:
         from regard.systems.glimpses.mnist import Mnist
 
         path = (self.root or Path()) / self.file
@@ -135,7 +135,7 @@ class MnistData(DigitSection):
         return Mnist(path, split, **sizes, **self.canvas())
 
 
-class PicturesData(SplitFiles, PictureSection):
+class LabelledPicturesData(SplitFiles, LabelledPictureSection):
     """A picture per line: the name of its file, a tab, its label."""
 
     light_on_dark: ClassVar[bool] = False
@@ -163,7 +163,7 @@ class PicturesData(SplitFiles, PictureSection):
 
         return PictureShape(**self.model_dump(include={"height", "width", "channels", "fit"}))
 
-    def reader(self, named: str, reading: Reading) -> Any:
+    def reader(self, named: str, reading: FieldLayout) -> Any:
         from regard.systems.glimpses.picture_files import PictureFiles
 
         return PictureFiles(self._path(named), self.shape(), self.objects, **self.reading())

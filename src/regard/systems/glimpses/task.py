@@ -24,8 +24,8 @@ from regard.data.fields.vectors import VectorsField, array_of
 from regard.data.pictures.reading import PictureShape, Source, read_picture
 from regard.data.problems import DataError, TextError
 from regard.decode.search import Search
-from regard.explain.panel import GlimpsePath, Panel
-from regard.models.outputs import Predicted, log_softmax
+from regard.explain.panel import GlimpsePanel, Panel
+from regard.models.model_output import ModelOutput, log_softmax
 from regard.nn.glimpse import location_loss
 from regard.protocol import device_of
 from regard.recipes.sections import Recipe
@@ -35,7 +35,7 @@ from regard.systems.glimpses.glimpse_network import GlimpseNetwork
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task, Unrolling
+from regard.tasks.task import FieldEncoders, Task, Unrolling
 
 _WHOLE = ("fully_connected", "convolutional")  # models that are made for one size of picture
 
@@ -49,7 +49,7 @@ class PictureBatch:
     labels_lengths: Tensor  # [B]
 
 
-class Asked(NamedTuple):
+class GlimpseInput(NamedTuple):
     """An input of `predict`.
 
     Attributes:
@@ -83,7 +83,7 @@ class Glimpses(Task):
     unit: ClassVar[str] = "label"
     outline_sizes: ClassVar[tuple[int, int | None]] = (1, 10)
 
-    encoders: Encoders
+    encoders: FieldEncoders
     shape: PictureShape
     objects: int = 1
     light_on_dark: bool = False
@@ -91,7 +91,7 @@ class Glimpses(Task):
     smoothing: float = 0.0
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> Glimpses:
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> Glimpses:
         data, shape = section_of(recipe), encoders["picture"]
         assert isinstance(shape, VectorShape)
         channels, height, width = (size or 1 for size in shape.axes)
@@ -109,7 +109,7 @@ class Glimpses(Task):
         return {"picture": VectorsField(dtype="uint8"), "labels": TagsField()}
 
     @classmethod
-    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
+    def learn_encoders(cls, recipe: Recipe, train: Examples, known: FieldEncoders) -> FieldEncoders:
         """Return the shape that the recipe names, and the labels; those that a format fixes need no pass over it."""
         data = section_of(recipe)
         shape = data.shape()
@@ -127,13 +127,13 @@ class Glimpses(Task):
         sides = {"height": self.shape.height, "width": self.shape.width} if self.whole else {}
         return {**arguments, "objects": self.objects, **sides}
 
-    def parse(self, given: Any) -> Asked:
+    def parse(self, given: Any) -> GlimpseInput:
         """Return a picture: from its path, its bytes, its array, or a mapping with one of these.
 
         Raises:
             TextError: it is none, or cannot be read.
         """
-        if isinstance(given, Asked):
+        if isinstance(given, GlimpseInput):
             return given
         if isinstance(given, Mapping):
             if "picture" not in given:
@@ -148,14 +148,14 @@ class Glimpses(Task):
         except DataError as problem:
             raise TextError(str(problem)) from None
         if not self.light_on_dark or not dark_on_light(pixels):
-            return Asked(name, pixels, () if note is None else (note,))
+            return GlimpseInput(name, pixels, () if note is None else (note,))
         said = f"{name}: is dark on light and was inverted, for the pictures of the training data are light on dark"
-        return Asked(name, 255 - pixels, (said,) if note is None else (note, said))
+        return GlimpseInput(name, 255 - pixels, (said,) if note is None else (note, said))
 
     def ask(self, fields: Mapping[str, Any]) -> Any:
         """Return the picture of an example; of a table of names, the name, which `parse` opens."""
         given = fields["picture"]
-        return given if isinstance(given, str) else Asked("picture", given)
+        return given if isinstance(given, str) else GlimpseInput("picture", given)
 
     def input_warnings(self, model: Any, texts: Sequence[Any]) -> list[str]:
         """Return what was done to pictures beyond the usual."""
@@ -181,7 +181,7 @@ class Glimpses(Task):
         pictures = batch.view(PictureBatch)
         target = self.targets(pictures)
         samples = model.samples if update is not None and isinstance(model, GlimpseNetwork) else 1
-        predicted: Predicted = model(pictures.picture.repeat_interleave(samples, 0))
+        predicted: ModelOutput = model(pictures.picture.repeat_interleave(samples, 0))
         target = target.repeat_interleave(samples, 0)
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(predicted.logits, target, padding=IGNORE, smoothing=smoothing)
@@ -192,20 +192,22 @@ class Glimpses(Task):
     def unrolling(self, model: nn.Module) -> Unrolling | None:
         return "steps" if isinstance(model, GlimpseNetwork) else "at once"
 
-    def predict(self, model: Any, texts: Sequence[Asked], search: Search, *, batch: int = 32) -> list[list[Prediction]]:
+    def predict(
+        self, model: Any, texts: Sequence[GlimpseInput], search: Search, *, batch: int = 32
+    ) -> list[list[Prediction]]:
         found: list[list[Prediction]] = []
         for begin in range(0, len(texts), batch):
             part = texts[begin : begin + batch]
             pixels = torch.from_numpy(np.stack([one.pixels for one in part])).to(device_of(model))
             with torch.inference_mode():
-                predicted: Predicted = model(pixels.float() / 255.0)
+                predicted: ModelOutput = model(pixels.float() / 255.0)
                 scores = log_softmax(predicted.logits).cpu()  # [B, objects, V]
             path = predicted.extras.get("locations")
             steps = [()] * len(part) if path is None else [_named(row) for row in path.tolist()]
             found += map(self._answers, part, scores, steps, [search.n_best] * len(part))
         return found
 
-    def _answers(self, asked: Asked, scores: Tensor, steps: tuple[str, ...], count: int) -> list[Prediction]:
+    def _answers(self, asked: GlimpseInput, scores: Tensor, steps: tuple[str, ...], count: int) -> list[Prediction]:
         """Return the n best sequences of labels: places are independent, so that the best of each are all it takes."""
         labels = self.encoders["labels"]
         assert isinstance(labels, Labels)
@@ -225,7 +227,7 @@ class Glimpses(Task):
 
     def _prediction(
         self,
-        asked: Asked,
+        asked: GlimpseInput,
         said: list[str],
         log_probs: tuple[float, ...],
         steps: tuple[str, ...],
@@ -240,7 +242,7 @@ class Glimpses(Task):
         steps = prediction.source_tokens
         return Text("\n".join(f"glimpse {number} at {step}" for number, step in enumerate(steps, 1))) if steps else None
 
-    def panels(self, model: Any, text: Asked, search: Search, *, head: int | None = None) -> list[Panel]:
+    def panels(self, model: Any, text: GlimpseInput, search: Search, *, head: int | None = None) -> list[Panel]:
         """Return the path of glimpses over the picture."""
         no_head(head)
         if not isinstance(model, GlimpseNetwork):
@@ -250,7 +252,7 @@ class Glimpses(Task):
         with torch.inference_mode():
             locations = model(pixels.to(device_of(model)).unsqueeze(0).float() / 255.0).extras["locations"][0]
         retina, title = model.retina, f"{text.name} → {answer.text}"
-        return [GlimpsePath(title, locations.float().cpu(), picture=pixels, size=retina.size, scales=retina.scales)]
+        return [GlimpsePanel(title, locations.float().cpu(), picture=pixels, size=retina.size, scales=retina.scales)]
 
 
 def dark_on_light(pixels: NDArray[np.uint8]) -> bool:
@@ -264,7 +266,7 @@ def dark_on_light(pixels: NDArray[np.uint8]) -> bool:
     return bool(np.median(edge) > 127)
 
 
-def _location_loss(model: GlimpseNetwork, predicted: Predicted, target: Tensor) -> Tensor:
+def _location_loss(model: GlimpseNetwork, predicted: ModelOutput, target: Tensor) -> Tensor:
     """Sum of REINFORCE and the error of the baseline over all pictures."""
     log_prob, baseline = predicted.extras["log_prob"], predicted.extras["baseline"]  # [B, drawn]
     drawn, steps = log_prob.shape[1], model.objects * model.glimpses

@@ -6,7 +6,7 @@ from regard.parts import models
 from regard.recipes.data_sections import HubData, JsonlData, TableData, TextData
 from regard.recipes.system import System
 from regard.systems.language_model.sections import (
-    Decoding,
+    LanguageModelDecoding,
     TalesData,
 )
 
@@ -31,6 +31,6 @@ SYSTEM = System(
             "evaluate.rows",
         }
     ),
-    decode=Decoding,
+    decode=LanguageModelDecoding,
     pretrains=True,
 )

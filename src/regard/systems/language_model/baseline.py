@@ -12,7 +12,7 @@ from regard.specials import EOS
 from regard.systems.language_model.kneser_ney import Ints, KneserNey
 from regard.systems.language_model.task import LanguageModelling
 from regard.tasks.splits import examples
-from regard.tasks.tokenizers import texts_end, values
+from regard.tasks.tokenizers import ends_texts, field_values
 
 WORDS, CHARACTERS = (1, 3, 5), (1, 5, 9)
 """Lengths of n-grams of words or pieces, and of characters."""
@@ -26,8 +26,8 @@ def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
     assert measured is not None
     tokenizer = LanguageModelling.learn_encoders(recipe, train, {})["text"]
     assert isinstance(tokenizer, Tokenizer)
-    ends = texts_end(recipe)
-    known, asked = (_ids(tokenizer, map(str, values(part, "text")), ends=ends) for part in (train, measured))
+    ends = ends_texts(recipe)
+    known, asked = (_ids(tokenizer, map(str, field_values(part, "text")), ends=ends) for part in (train, measured))
     for order in CHARACTERS if tokenizer.kind == "characters" else WORDS:
         model = KneserNey(known, size=tokenizer.size, order=order)
         yield f"{order}-grams, Kneser-Ney", {"perplexity": model.perplexity(asked)}

@@ -55,7 +55,7 @@ class KneserNey:
             ends_by_order.append(grams)
         self.levels = [self._level(length, ends_by_order, stream, ends) for length in range(1, order + 1)]
 
-    def _level(self, length: int, grams: list[Ints], stream: Ints, ends: Ints) -> _Level:
+    def _level(self, length: int, grams: list[Ints], stream: Ints, ends: Ints) -> _NGramCounts:
         """Count the n-grams of one length; a history is numbered among the n-grams without their last token."""
         mine, total = grams[length - 1], len(self.keys[length - 1])
         ends = ends[_reaches(stream, ends, length)]
@@ -72,7 +72,7 @@ class KneserNey:
         histories = np.zeros(total, np.int64)
         if length > 1:
             histories[mine[ends]] = grams[length - 2][ends - 1]
-        return _Level.of(counts, histories, 1 if length == 1 else len(self.keys[length - 2]))
+        return _NGramCounts.of(counts, histories, 1 if length == 1 else len(self.keys[length - 2]))
 
     def probabilities(self, texts: Sequence[Ints]) -> Floats:
         """Return p of each token given those before it, of all texts one after the other."""
@@ -91,7 +91,7 @@ class KneserNey:
         return float(np.exp(-np.log(self.probabilities(texts)).mean()))
 
 
-class _Level(NamedTuple):
+class _NGramCounts(NamedTuple):
     """Counts of the n-grams of one length.
 
     Attributes:
@@ -105,7 +105,7 @@ class _Level(NamedTuple):
     rest: Floats
 
     @classmethod
-    def of(cls, counts: Ints, histories: Ints, size: int) -> _Level:
+    def of(cls, counts: Ints, histories: Ints, size: int) -> _NGramCounts:
         discounts = _discounts(counts)[np.minimum(counts, 3)]
         totals = np.bincount(histories, counts, minlength=size).astype(np.int64)
         lost = np.bincount(histories, np.minimum(discounts, counts), minlength=size)

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from regard.arguments import EmbeddingScale, Share, Size, checked
 from regard.constraints import states_tie
-from regard.models.embeddings import Words, output_layer
-from regard.models.generator import Advanced, Generator, needs_batch
-from regard.models.outputs import Predicted
+from regard.models.embeddings import WordEmbeddings, output_layer
+from regard.models.generator import DecoderOutput, Generator, needs_batch
+from regard.models.model_output import ModelOutput
 from regard.nn.deep_lstmn import DeepLSTMN, DeepLSTMNState, DeepLSTMNStep
 from regard.nn.dropout import Dropout
 from regard.protocol import Step
@@ -64,14 +64,14 @@ class LSTMNLM(Generator[DeepLSTMNState]):
         scale: EmbeddingScale = 0.1,
     ) -> None:
         super().__init__()
-        self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)
+        self.words = WordEmbeddings(size, embedding_dim, dropout=dropout, scale=scale)
         self.layers = DeepLSTMN(
             embedding_dim, hidden_dim, num_layers=num_layers, dropout=dropout, window=window, distances=distances
         )
         self.dropout = Dropout(dropout)
         self.output_map = output_layer(hidden_dim, self.words, tied=tied)
 
-    def forward(self, text: Tensor, state: DeepLSTMNState | None = None) -> Predicted:
+    def forward(self, text: Tensor, state: DeepLSTMNState | None = None) -> ModelOutput:
         """Words [B, T], and where an earlier text ended -> logits [B, T, V] of what follows each word."""
         return self.unroll(text, self.start(None, batch=len(text)) if state is None else state)
 
@@ -88,9 +88,9 @@ class LSTMNLM(Generator[DeepLSTMNState]):
         words: Tensor = self.words(tokens)
         return words
 
-    def advance(self, words: Tensor, state: DeepLSTMNState) -> Advanced[DeepLSTMNState]:
+    def advance(self, words: Tensor, state: DeepLSTMNState) -> DecoderOutput[DeepLSTMNState]:
         step: DeepLSTMNStep = self.layers(words, state=state)
-        return Advanced((step.output,), step.state, step.attended)
+        return DecoderOutput((step.output,), step.state, step.attended)
 
     def step(self, token: Tensor, state: DeepLSTMNState) -> Step:
         """One word; what it attended to is its own past, no source, so the step carries no alignment."""

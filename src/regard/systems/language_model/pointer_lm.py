@@ -11,10 +11,10 @@ from regard.arguments import EmbeddingScale, Share, Size, checked
 from regard.constraints import states_tie
 from regard.masks import Mask
 from regard.models.char_rnn import Pairing
-from regard.models.embeddings import LockedDropout, Words, output_layer
+from regard.models.embeddings import LockedDropout, WordEmbeddings, output_layer
 from regard.models.generator import needs_batch
-from regard.models.outputs import Predicted, log_softmax
-from regard.models.seq2seq import run
+from regard.models.model_output import ModelOutput, log_softmax
+from regard.models.seq2seq import run_layers
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.pointers import PointerSentinel
@@ -99,7 +99,7 @@ class PointerLM(nn.Module):
         pairing: Pairing = "read",
     ) -> None:
         super().__init__()
-        self.words = Words(size, embedding_dim, scale=scale)
+        self.words = WordEmbeddings(size, embedding_dim, scale=scale)
         self.layers = Recurrent(embedding_dim, hidden_dim, cells)
         locked = self.layers.cells.variational
         self.dropout: nn.Module = LockedDropout(dropout) if locked else Dropout(dropout)
@@ -108,12 +108,12 @@ class PointerLM(nn.Module):
         self.window = window
         self.pairing = pairing
 
-    def forward(self, text: Tensor, state: PointerState | None = None) -> Predicted:
+    def forward(self, text: Tensor, state: PointerState | None = None) -> ModelOutput:
         """Words [B, T], and where an earlier text ended -> log-probabilities [B, T, V] of what follows each word."""
         if text.dim() != 2 or text.shape[1] == 0:
             raise ValueError(f"PointerLM: text must be [B, T] with at least one word; got {list(text.shape)}")
         before = self.start(None, batch=len(text)) if state is None else state
-        outputs, layers = run(self.layers, self.dropout(self.words(text)), before.layers)
+        outputs, layers = run_layers(self.layers, self.dropout(self.words(text)), before.layers)
         states = torch.cat((before.states.to(outputs.dtype), outputs), dim=1)
         words = torch.cat((before.words, text), dim=1)
         # Masks are aligned to the end: the last state sees the last pair, whichever way they are paired.
@@ -122,7 +122,7 @@ class PointerLM(nn.Module):
         vocabulary = log_softmax(self.output_map(read))
         mixed = self.pointer(read, keys, pointed, vocabulary, Mask.window(self.window))
         after = PointerState(layers, states[:, -self.window :], words[:, -self.window :])
-        return Predicted(mixed.log_probs, after, mixed.attended, {"gate": mixed.gate})
+        return ModelOutput(mixed.log_probs, after, mixed.attended, {"gate": mixed.gate})
 
     def start(
         self, source: Tensor | None = None, lengths: Tensor | None = None, *, batch: int | None = None

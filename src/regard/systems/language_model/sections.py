@@ -10,7 +10,7 @@ from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 
 
-class Decoding(Section):
+class LanguageModelDecoding(Section):
     """Keys of `decode` for language models."""
 
     generate_unknown: bool = False

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regard.data.batching.order import mixed, permutation
+from regard.data.batching.order import permutation, splitmix64
 from regard.data.example import Example
 from regard.data.generated import Generated
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
 
 _ANIMALS = ("bear", "beaver", "bee", "boar", "goat", "goose")
 _DEEDS = ("bakes bread", "beats a drum", "bears a load", "digs a well", "sings", "sleeps")
@@ -74,7 +74,7 @@ class Tales(Generated):
         return animals + names + self.deeds * math.log(self.animals * len(_DEEDS))
 
     def _told(self, index: int, attempt: int) -> str:
-        dice = mixed(np.arange(self.animals + 2 * self.deeds, dtype=np.uint64), self.seed, index, attempt).tolist()
+        dice = splitmix64(np.arange(self.animals + 2 * self.deeds, dtype=np.uint64), self.seed, index, attempt).tolist()
         kinds = permutation(len(_ANIMALS), self.seed, index, attempt)[: self.animals].tolist()
         called = map(name, _different(dice[: self.animals], self.names))
         known = [f"{_ANIMALS[kind]} {one}" for kind, one in zip(kinds, called, strict=True)]

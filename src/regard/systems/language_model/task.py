@@ -15,24 +15,24 @@ from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
 from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.prompted import Prompted
+from regard.decode.prompted_model import PromptedModel
 from regard.decode.search import Search
+from regard.evaluate.metric_result import MetricResult
 from regard.evaluate.perplexity import bits_per_character, perplexity
-from regard.evaluate.score import Score
 from regard.explain.panel import Panel
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS, PAD, UNK
 from regard.systems.language_model.lstmn_lm import LSTMNLM
-from regard.systems.language_model.sections import Decoding
+from regard.systems.language_model.sections import LanguageModelDecoding
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
-from regard.tasks.panels import tape_panels, taped
+from regard.tasks.panels import record_tapes, tape_panels
 from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
-from regard.tasks.task import Encoders, Task, Unrolling
-from regard.tasks.tokenizers import texts_end, tokens_field
+from regard.tasks.task import FieldEncoders, Task, Unrolling
+from regard.tasks.tokenizers import ends_texts, tokens_field
 from regard.view.text import isolated
 
 if TYPE_CHECKING:
@@ -72,16 +72,19 @@ class LanguageModelling(Task):
     answer: ClassVar[str | None] = None
     outline_sizes: ClassVar[tuple[int, int | None]] = (8, None)
 
-    encoders: Encoders
+    encoders: FieldEncoders
     first: int | None
     smoothing: float = 0.0
     exposure: Exposure = field(default_factory=Exposure)
     generates_unknown: bool = False
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> LanguageModelling:
-        first = BOS if recipe.train.batch.window is None else EOS if texts_end(recipe) else None
-        smoothing, unknown = recipe.train.label_smoothing, own_keys(recipe.decode, Decoding).generate_unknown
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> LanguageModelling:
+        first = BOS if recipe.train.batch.window is None else EOS if ends_texts(recipe) else None
+        smoothing, unknown = (
+            recipe.train.label_smoothing,
+            own_keys(recipe.decode, LanguageModelDecoding).generate_unknown,
+        )
         return cls(encoders, first, smoothing, Exposure.of(recipe), unknown)
 
     @classmethod
@@ -100,11 +103,11 @@ class LanguageModelling(Task):
         given, wanted = read.text[:, :-1], read.text[:, 1:]
         if update is not None:
             given = self.exposure.disturbed(given, vocabulary=self.tokenizer.size)
-        predicted: Predicted = model(given, state)
+        predicted: ModelOutput = model(given, state)
         smoothing = 0.0 if update is None else self.smoothing
         total, nll = token_loss(predicted.logits, wanted, padding=PAD, smoothing=smoothing)
         goes_on = read.text_lengths is None  # a window; examples have lengths, and nothing behind them
-        return Loss(total, nll.detach(), int(batch.tokens), carried(model, predicted.state) if goes_on else None)
+        return Loss(total, nll.detach(), int(batch.tokens), carried_state(model, predicted.state) if goes_on else None)
 
     def incompatibility(self, other: Task) -> str | None:
         assert isinstance(other, LanguageModelling)
@@ -119,7 +122,7 @@ class LanguageModelling(Task):
         longest = recipe.search().max_length
         yield f"decode.max_length, {longest} tokens behind the {SAMPLED} of an example", longest + SAMPLED
 
-    def likelihood_scores(self, split: Split, total: float, tokens: int) -> dict[str, Score]:
+    def likelihood_scores(self, split: Split, total: float, tokens: int) -> dict[str, MetricResult]:
         if self.tokenizer.kind != "characters":
             return {"perplexity": perplexity(total, tokens, unit=self.tokenizer.kind.removesuffix("s"))}
         return {
@@ -143,7 +146,7 @@ class LanguageModelling(Task):
                 part = alike[begin : begin + batch]
                 ids = torch.tensor([prompts[index] for index in part], device=next(model.parameters()).device)
                 with torch.inference_mode():
-                    found = generate(Prompted(model), ids, search=search)
+                    found = generate(PromptedModel(model), ids, search=search)
                 for index, hypotheses in zip(part, found, strict=True):
                     answers[index] = [self._prediction(texts[index], prompts[index], one) for one in hypotheses]
         return answers
@@ -153,8 +156,8 @@ class LanguageModelling(Task):
         """Return the attention that predicted each word of a text, and the likeliest word after the last."""
         no_head(head)
         prompt = self._prompt(text)
-        with taped(model, "layers") as tapes:
-            predicted: Predicted = model(torch.tensor([prompt], device=next(model.parameters()).device))
+        with record_tapes(model, "layers") as tapes:
+            predicted: ModelOutput = model(torch.tensor([prompt], device=next(model.parameters()).device))
         if tapes:
             return tape_panels(tapes, text, self.tokenizer.tokens(prompt))
         if predicted.attended is None:
@@ -209,7 +212,7 @@ class LanguageModelling(Task):
         return (source.rstrip(" ") if rest.startswith(" ") else source) + rest
 
 
-def carried(model: nn.Module, state: Any) -> Any:
+def carried_state(model: nn.Module, state: Any) -> Any:
     """Return the state that the next window continues from; None for models that carry none."""
     carry = getattr(model, "carry", None)
     return None if carry is None else carry(state)

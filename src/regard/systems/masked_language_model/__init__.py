@@ -7,7 +7,7 @@ from regard.recipes.data_sections import HubData, JsonlData, TableData, TextData
 from regard.recipes.system import System
 from regard.systems.classification.sections import OpinionsData
 from regard.systems.masked_language_model.checks import check_tokenizer, check_training
-from regard.systems.masked_language_model.sections import Training
+from regard.systems.masked_language_model.sections import MaskedTraining
 
 SYSTEM = System(
     name="masked_language_model",
@@ -20,7 +20,7 @@ SYSTEM = System(
     },
     compares=None,
     uses=frozenset({"train.batch", "train.batch.window", "train.label_smoothing"}),
-    train=Training,
+    train=MaskedTraining,
     checks={"tokenizer": check_tokenizer, "train": check_training},
     pretrains=True,
     commands={

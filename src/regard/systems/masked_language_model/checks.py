@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from regard.recipes.section import own_keys
-from regard.systems.masked_language_model.sections import MaskingSection, Training
+from regard.systems.masked_language_model.sections import MaskedTraining, MaskingSection
 
 if TYPE_CHECKING:
     from regard.recipes.sections import Recipe
@@ -15,13 +15,13 @@ MIDDLE = "middle_word"
 
 def check_tokenizer(recipe: Recipe) -> None:
     """Whole words are hidden where there are words."""
-    if own_keys(recipe.train, Training).masking.whole_words and recipe.tokenizer.kind == "characters":
+    if own_keys(recipe.train, MaskedTraining).masking.whole_words and recipe.tokenizer.kind == "characters":
         raise ValueError("kind 'characters' does not know words, and masking.whole_words is true; use another kind")
 
 
 def check_training(recipe: Recipe) -> None:
     """Next sentences are learned from the two parts of windows, and middle words without masks."""
-    if recipe.model.kind == MIDDLE and own_keys(recipe.train, Training).masking != MaskingSection():
+    if recipe.model.kind == MIDDLE and own_keys(recipe.train, MaskedTraining).masking != MaskingSection():
         raise ValueError("masking hides words, and a middle_word predicts all words and hides none; leave it out")
     if not getattr(recipe.model, "next_sentence", False):
         return

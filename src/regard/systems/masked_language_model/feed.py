@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 
 from regard.data import Batch, Corpus, DataError, Tokenizer
-from regard.data.batching.feed import Feed, Place
-from regard.data.batching.masking import Masking
-from regard.data.batching.order import mixed, permutation
+from regard.data.batching.feed import BatchPosition, Feed
+from regard.data.batching.masking import TokenMasking
+from regard.data.batching.order import permutation, splitmix64
 from regard.specials import EOS, IGNORE
 
 FIXED = 0
@@ -47,16 +47,16 @@ class WindowFeed(Feed):
         self.per_epoch = -(-self.count // rows)
         self._ordered: tuple[int, NDArray[np.int64]] | None = None
 
-    def after(self, epoch: int, position: int) -> Iterator[Place]:
+    def after(self, epoch: int, position: int) -> Iterator[BatchPosition]:
         while True:
             for number in range(position, self.per_epoch):
-                yield Place(epoch, number)
+                yield BatchPosition(epoch, number)
             epoch, position = epoch + 1, 0
 
-    def tokens(self, place: Place) -> int:
+    def tokens(self, place: BatchPosition) -> int:
         return self.window * len(self._starts(place))
 
-    def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+    def batch(self, place: BatchPosition, rank: int = 0, world: int = 1) -> Batch:
         starts = self._starts(place)
         text: NDArray[np.int64] = self._ids[starts[:, None] + np.arange(self.window)].astype(np.int64)
         tensors = {"text": torch.from_numpy(text)}
@@ -67,7 +67,7 @@ class WindowFeed(Feed):
         indices = tuple(starts[mine].tolist())
         return Batch({name: tensor[mine] for name, tensor in tensors.items()}, indices, self.window * len(indices))
 
-    def _starts(self, place: Place) -> NDArray[np.int64]:
+    def _starts(self, place: BatchPosition) -> NDArray[np.int64]:
         """Return the offsets of a batch's windows in the text."""
         if self._ordered is None or self._ordered[0] != place.epoch:
             self._ordered = place.epoch, self._order(place.epoch)
@@ -78,7 +78,7 @@ class WindowFeed(Feed):
         if not self.shuffle:
             return np.arange(self.count) * self.window
         spare = len(self._ids) - self.count * self.window
-        offset = int(mixed(np.array([epoch], np.uint64), self.seed, _OFFSET)[0]) % (spare + 1)
+        offset = int(splitmix64(np.array([epoch], np.uint64), self.seed, _OFFSET)[0]) % (spare + 1)
         return offset + permutation(self.count, self.seed, epoch, _ORDER) * self.window
 
     def _paired(
@@ -86,7 +86,9 @@ class WindowFeed(Feed):
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Two parts of [B, T] each, with an end between, and whether the second follows the first."""
         batch, size = text.shape
-        drawn = {name: mixed(starts.astype(np.uint64), self.seed, epoch, name) for name in (_FOLLOWS, _CUT, _OTHER)}
+        drawn = {
+            name: splitmix64(starts.astype(np.uint64), self.seed, epoch, name) for name in (_FOLLOWS, _CUT, _OTHER)
+        }
         others = (np.arange(batch) + 1 + (drawn[_OTHER] % np.uint64(max(batch - 1, 1))).astype(np.int64)) % batch
         follows = ((drawn[_FOLLOWS] % np.uint64(2) == 0) | (batch == 1)).astype(np.int64)
         cuts = size // 4 + (drawn[_CUT] % np.uint64(size // 2 + 1)).astype(np.int64)
@@ -109,23 +111,23 @@ class MaskedFeed(Feed):
         seed: of the masks; they are new in each epoch.
     """
 
-    def __init__(self, inner: Feed, masking: Masking, tokenizer: Tokenizer, *, seed: int) -> None:
+    def __init__(self, inner: Feed, masking: TokenMasking, tokenizer: Tokenizer, *, seed: int) -> None:
         self.inner, self.masking, self.seed, self.size = inner, masking, seed, tokenizer.size
         self.begins = np.array(tokenizer.begins()) if masking.whole_words else None
         self.per_epoch, self.dropped = inner.per_epoch, inner.dropped
-        self._last: tuple[Place, Batch] | None = None
+        self._last: tuple[BatchPosition, Batch] | None = None
 
     @property
     def unwrapped(self) -> Feed:
         return self.inner
 
-    def after(self, epoch: int, position: int) -> Iterator[Place]:
+    def after(self, epoch: int, position: int) -> Iterator[BatchPosition]:
         return self.inner.after(epoch, position)
 
-    def tokens(self, place: Place) -> int:
+    def tokens(self, place: BatchPosition) -> int:
         return self.batch(place).tokens
 
-    def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+    def batch(self, place: BatchPosition, rank: int = 0, world: int = 1) -> Batch:
         if world > 1:
             return self._masked(self.inner.batch(place, rank, world), place.epoch)
         if self._last is None or self._last[0] != place:
@@ -149,7 +151,7 @@ class MaskedFeed(Feed):
         Raises:
             DataError: there is none; it names the files.
         """
-        if not any(self.tokens(Place(0, number)) for number in range(self.per_epoch)):
+        if not any(self.tokens(BatchPosition(0, number)) for number in range(self.per_epoch)):
             said = f"{', '.join(map(str, files))}: " if files else ""
             raise DataError(
                 f"{said}every token is unknown to the tokenizer, and none is left to be hidden; give text of the kind "

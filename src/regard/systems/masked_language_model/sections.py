@@ -26,7 +26,7 @@ class MaskingSection(Section):
         return self
 
 
-class Training(Section):
+class MaskedTraining(Section):
     """Keys of `train` for masked language models."""
 
     masking: MaskingSection = MaskingSection()

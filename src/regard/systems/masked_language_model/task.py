@@ -14,30 +14,30 @@ from torch.nn import functional as F
 
 from regard.data.batching.batch import Batch
 from regard.data.batching.feed import ExampleFeed, Feed
-from regard.data.batching.masking import Masking
+from regard.data.batching.masking import TokenMasking
 from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import TextError, shortened
 from regard.decode.search import Search
+from regard.evaluate.metric_result import MetricResult
 from regard.evaluate.perplexity import perplexity
-from regard.evaluate.score import Score
-from regard.explain.capture import Seen, capture
-from regard.explain.layers import groups
+from regard.explain.capture import Captured, capture
+from regard.explain.layers import panels_by_kind
 from regard.explain.panel import Panel
 from regard.models.bert import Bert
-from regard.models.outputs import Predicted, log_softmax
+from regard.models.model_output import ModelOutput, log_softmax
 from regard.ops.weights import Weights
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, EOS, FRAME, IGNORE, MASK, MASKED
 from regard.systems.masked_language_model.checks import MIDDLE
 from regard.systems.masked_language_model.feed import FIXED, MaskedFeed, WindowFeed
-from regard.systems.masked_language_model.sections import Training
+from regard.systems.masked_language_model.sections import MaskedTraining
 from regard.tasks.input_output import no_head
-from regard.tasks.length_check import check_room, room
+from regard.tasks.length_check import check_text_lengths, max_text_length
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import MEASURED, Encoders, Task, in_batches
+from regard.tasks.task import MEASURED, FieldEncoders, Task, in_batches
 from regard.tasks.tokenizers import tokens_field
 from regard.view.text import isolated
 
@@ -76,11 +76,11 @@ class MaskedLanguageModelling(Task):
     unit: ClassVar[str] = "mask"
     outline_sizes: ClassVar[tuple[int, int | None]] = (8, None)
 
-    encoders: Encoders
+    encoders: FieldEncoders
     smoothing: float = 0.0
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> MaskedLanguageModelling:
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> MaskedLanguageModelling:
         return cls(encoders, recipe.train.label_smoothing)
 
     @classmethod
@@ -119,14 +119,14 @@ class MaskedLanguageModelling(Task):
 
     def _masked(self, recipe: Recipe, split: Split, inner: Feed, seed: int) -> Feed:
         """A feed with words hidden: anew in each epoch, or always the same where a model is measured."""
-        masking = Masking(**own_keys(recipe.train, Training).masking.model_dump())
+        masking = TokenMasking(**own_keys(recipe.train, MaskedTraining).masking.model_dump())
         if recipe.model.kind == MIDDLE:  # every word is predicted, and none is hidden
-            masking = Masking(share=1.0, masked=0.0, random=0.0)
+            masking = TokenMasking(share=1.0, masked=0.0, random=0.0)
         masked = MaskedFeed(inner, masking, self.tokenizer, seed=seed)
         masked.check(split.examples.files)
         return masked
 
-    def likelihood_scores(self, split: Split, total: float, tokens: int) -> dict[str, Score]:
+    def likelihood_scores(self, split: Split, total: float, tokens: int) -> dict[str, MetricResult]:
         return {"perplexity": perplexity(total, tokens, unit=f"masked {self.tokenizer.kind.removesuffix('s')}")}
 
     @property
@@ -143,7 +143,7 @@ class MaskedLanguageModelling(Task):
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         hidden = batch.view(MaskedBatch)
         chosen = hidden.wanted != IGNORE
-        predicted: Predicted = model(hidden.text, hidden.text_lengths, chosen)
+        predicted: ModelOutput = model(hidden.text, hidden.text_lengths, chosen)
         smoothing = 0.0 if update is None else self.smoothing
         wanted = hidden.wanted[chosen]
         total, nll = token_loss(predicted.logits, wanted, padding=IGNORE, smoothing=smoothing)
@@ -162,11 +162,11 @@ class MaskedLanguageModelling(Task):
         self, model: Any, texts: Sequence[str], encoded: Sequence[list[int]], search: Search, batch: int
     ) -> list[list[Prediction]]:
         """The answers to texts whose ids are known."""
-        check_room(model, texts, list(map(len, encoded)))
+        check_text_lengths(model, texts, list(map(len, encoded)))
         answers: list[list[Prediction]] = [[] for _ in texts]
         for part, ids, lengths in in_batches(encoded, batch, next(model.parameters()).device):
             with torch.inference_mode(), _watched(model, layers=-1) as seen:
-                said: Predicted = model(ids, lengths, ids == MASK)
+                said: ModelOutput = model(ids, lengths, ids == MASK)
                 ranked = log_softmax(said.logits).topk(min(search.n_best, said.logits.shape[-1]), dim=-1)
             weights = [looked.weights().mean(1).cpu() for calls in seen.values() for looked in calls]
             counts = [encoded[index].count(MASK) for index in part]
@@ -203,19 +203,21 @@ class MaskedLanguageModelling(Task):
             )
             for number, weights in enumerate(looked, start=1)
         ]
-        return [*by_layer, *(groups(seen, answer.source_tokens) if isinstance(seen, Seen) else ())]
+        return [*by_layer, *(panels_by_kind(seen, answer.source_tokens) if isinstance(seen, Captured) else ())]
 
     def samples(self, model: Any, texts: Sequence[str], search: Search, *, tokens: int = SAMPLED) -> list[Prediction]:
         """Return predictions of words hidden in the beginning of each text."""
         found: list[Prediction] = []
-        most = room(model)
+        most = max_text_length(model)
         shown = tokens if most is None else min(tokens, most)
         for number, text in enumerate(texts):
             ids = [index for index in self.tokenizer.encode(text)[:shown] if index >= len(MASKED)]
             if not ids:
                 continue
             whole = np.array([ids], np.int64)
-            given, _ = Masking(masked=1.0, random=0.0)(whole, np.array([number]), size=self.tokenizer.size, seeds=(0,))
+            given, _ = TokenMasking(masked=1.0, random=0.0)(
+                whole, np.array([number]), size=self.tokenizer.size, seeds=(0,)
+            )
             asked = given[0].tolist()
             answer = self._answers(model, [self._text(asked)], [asked], replace(search, n_best=1), 1)[0][0]
             found.append(replace(answer, reference=self.tokenizer.decode(ids)))

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from regard.arguments import Choice, checked
 from regard.constraints import directions_apart
 from regard.models.encoded import Encoded, width_of
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 
 
 class WordFiller(nn.Module, abc.ABC):
@@ -40,12 +40,12 @@ class WordFiller(nn.Module, abc.ABC):
     def states(self, text: Tensor, lengths: Tensor | None) -> Tensor:
         """Return what each word is predicted from, [B, T, C]."""
 
-    def forward(self, text: Tensor, lengths: Tensor | None = None, chosen: Tensor | None = None) -> Predicted:
+    def forward(self, text: Tensor, lengths: Tensor | None = None, chosen: Tensor | None = None) -> ModelOutput:
         """Words [B, T] of true `lengths` [B] -> logits [B, T, V]; of those `chosen` [B, T] alone, N in all, [N, V]."""
         states = self.states(text, lengths)
         states = states if chosen is None else states[chosen]
         logits: Tensor = self.output_map(self.word_norm(F.gelu(self.word_map(states))))
-        return Predicted(logits)
+        return ModelOutput(logits)
 
 
 class MaskedLM(WordFiller):
@@ -59,8 +59,8 @@ class MaskedLM(WordFiller):
 
     Devlin et al. 2019, section 3.1, for the objective and the head.
 
-    >>> from regard.models import Encoder
-    >>> model = MaskedLM(Encoder(11, embedding_dim=3, hidden_dim=6, bidirectional=True))
+    >>> from regard.models import RecurrentEncoder
+    >>> model = MaskedLM(RecurrentEncoder(11, embedding_dim=3, hidden_dim=6, bidirectional=True))
     >>> text = torch.tensor([[5, 4, 7], [4, 8, 0]])                       # 4 is the mask
     >>> model(text, torch.tensor([3, 2])).logits.shape, model(text, torch.tensor([3, 2]), text == 4).logits.shape
     (torch.Size([2, 3, 11]), torch.Size([2, 11]))
@@ -94,8 +94,8 @@ class MiddleWord(WordFiller):
     Long Short-Term Memory Recurrent Neural Network Language Models"; the shift is that of Peters et al. 2017, whose two
     directions predict separately.
 
-    >>> from regard.models import Encoder
-    >>> model = MiddleWord(Encoder(11, embedding_dim=3, hidden_dim=6, bidirectional=True)).eval()
+    >>> from regard.models import RecurrentEncoder
+    >>> model = MiddleWord(RecurrentEncoder(11, embedding_dim=3, hidden_dim=6, bidirectional=True)).eval()
     >>> one, other = torch.tensor([[5, 6, 7]]), torch.tensor([[5, 9, 7]])
     >>> torch.equal(model(one).logits[:, 1], model(other).logits[:, 1])    # the word in the middle is not read
     True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from regard.parts import models
 from regard.recipes.system import System
-from regard.systems.language_model.sections import Decoding
+from regard.systems.language_model.sections import LanguageModelDecoding
 from regard.systems.melodies.sections import AirsData, TunesData
 
 SYSTEM = System(
@@ -23,6 +23,6 @@ SYSTEM = System(
         }
     ),
     tokenizer={"kind": "characters"},
-    decode=Decoding,
+    decode=LanguageModelDecoding,
     commands={"play": "regard.systems.melodies.commands:command"},
 )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from regard.data.sound.melodies import Note
 from regard.systems.melodies.keys import SEMITONES, signature
-from regard.systems.melodies.repeats import Item, unfolded
+from regard.systems.melodies.repeats import Item, unfold_repeats
 
 _FIELD = re.compile(r"\s*([A-Za-z]):(?![|:])(.*)")  # "A:|" is a note before the end of a repeat
 _METRE = re.compile(r"(\d+)/(\d+)")
@@ -114,7 +114,7 @@ class _Parser:
         self._ended(last=True)
         if self.key is None:
             self.errors.append("there is no key; write a line K: with one, such as K:G")
-        notes = [] if self.errors else unfolded(self.items, self.remarks)
+        notes = [] if self.errors else unfold_repeats(self.items, self.remarks)
         if not self.errors and not any(note.pitch is not None for note in notes):
             self.errors.append("there is no note")
         tempo = self.tempo or (180.0 if self.metre.compound else 120.0)

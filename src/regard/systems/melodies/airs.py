@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.data.batching.order import mixed
+from regard.data.batching.order import splitmix64
 from regard.data.example import Example
 from regard.data.generated import Generated
-from regard.data.split import Part
+from regard.data.hash_split import Part
 from regard.systems.melodies.keys import LETTERS
 
 _KEYS = ("C", "D", "F", "G", "A", "Bb")
@@ -20,7 +20,7 @@ _LOW, _HIGH = -2, 9  # degrees of the scale above the tonic
 _DICE = 64  # more than the choices of an air
 
 
-class Metre(NamedTuple):
+class AirMetre(NamedTuple):
     """A metre: the rhythms of a bar, in eighths with groups apart, and the length of the last note."""
 
     name: str
@@ -29,9 +29,9 @@ class Metre(NamedTuple):
 
 
 _METRES = (
-    Metre("3/4", (((2,), (2,), (2,)), ((2,), (1, 1), (2,)), ((3, 1), (2,)), ((4,), (1, 1))), 6),
-    Metre("4/4", (((2, 2), (2, 2)), ((2, 2), (1, 1, 2)), ((1, 1, 2), (4,)), ((3, 1), (2, 2))), 8),
-    Metre("6/8", (((1, 1, 1), (1, 1, 1)), ((2, 1), (2, 1)), ((3,), (1, 1, 1)), ((2, 1), (3,))), 6),
+    AirMetre("3/4", (((2,), (2,), (2,)), ((2,), (1, 1), (2,)), ((3, 1), (2,)), ((4,), (1, 1))), 6),
+    AirMetre("4/4", (((2, 2), (2, 2)), ((2, 2), (1, 1, 2)), ((1, 1, 2), (4,)), ((3, 1), (2, 2))), 8),
+    AirMetre("6/8", (((1, 1, 1), (1, 1, 1)), ((2, 1), (2, 1)), ((3,), (1, 1, 1)), ((2, 1), (3,))), 6),
 )
 
 
@@ -77,7 +77,7 @@ class Airs(Generated):
         return air.surprise
 
     def _drawn(self, index: int, attempt: int) -> _Air:
-        dice = _Dice(mixed(np.arange(_DICE, dtype=np.uint64), self.seed, index, attempt).tolist())
+        dice = _Dice(splitmix64(np.arange(_DICE, dtype=np.uint64), self.seed, index, attempt).tolist())
         key, metre = _KEYS[dice.roll(len(_KEYS))], _METRES[dice.roll(len(_METRES))]
         tonic = LETTERS.index(key[0])
         a, b, d = (_bar(dice, metre, tonic) for _ in range(3))
@@ -103,7 +103,7 @@ class _Dice:
         return next(self.rolls) % sides
 
 
-def _bar(dice: _Dice, metre: Metre, tonic: int) -> str:
+def _bar(dice: _Dice, metre: AirMetre, tonic: int) -> str:
     """Return a bar of notes: a rhythm, a first degree of the chord of the tonic, and steps."""
     groups = metre.rhythms[dice.roll(len(metre.rhythms))]
     degree: int | None = None

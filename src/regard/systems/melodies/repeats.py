@@ -25,7 +25,7 @@ class Item(NamedTuple):
     number: int = 0
 
 
-def unfolded(items: Sequence[Item], remarks: list[str]) -> list[Note]:
+def unfold_repeats(items: Sequence[Item], remarks: list[str]) -> list[Note]:
     """Return the notes as they are played.
 
     A repeat without a beginning begins behind the repeat before it, or at the first note. Under the first ending the
@@ -37,7 +37,7 @@ def unfolded(items: Sequence[Item], remarks: list[str]) -> list[Note]:
 
     >>> a, b, c = (Item("note", pitch, Fraction(1, 4)) for pitch in (60, 62, 64))
     >>> first, second, close = Item("ending", number=1), Item("ending", number=2), Item("close")
-    >>> [note.pitch for note in unfolded([a, first, b, close, second, c], [])]
+    >>> [note.pitch for note in unfold_repeats([a, first, b, close, second, c], [])]
     [60, 62, 60, 64]
     """
     played: list[Note] = []

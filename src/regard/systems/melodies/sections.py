@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.data_section import Reading
+from regard.recipes.data_section import FieldLayout
 from regard.recipes.data_sections import SplitFiles
 from regard.recipes.generated_sections import GeneratedData
 
 if TYPE_CHECKING:
-    from regard.data.example import Reader
+    from regard.data.example import DataReader
 
 
 class AirsData(GeneratedData):
@@ -39,7 +39,7 @@ class TunesData(SplitFiles):
     chords: Literal["drop", "keep"] = "drop"
     """Chord symbols such as "Am": left out, or learned with the melody."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.systems.melodies.tune_files import Tunes
 
         return Tunes(self._path(named), chords=self.chords, **self.reading())

@@ -9,7 +9,7 @@ from typing import Any
 
 from regard.decode.search import Search
 from regard.systems.language_model.task import LanguageModelling
-from regard.systems.melodies.tune_files import plain
+from regard.systems.melodies.tune_files import playable_part
 from regard.tasks.prediction import Prediction
 
 _INLINE = re.compile(r"\s*([MLK]:(?![|:])\S+)\s*")
@@ -40,5 +40,5 @@ def plain_prompt(text: str) -> str:
     while (found := _INLINE.match(rest)) is not None:
         fields.append(found[1])
         rest = rest[found.end() :]
-    whole = plain("\n".join([*fields, rest]), chords=True)
+    whole = playable_part("\n".join([*fields, rest]), chords=True)
     return whole + "\n" if whole and _INLINE.fullmatch(whole.splitlines()[-1]) else whole

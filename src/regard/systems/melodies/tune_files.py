@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from regard.data.example import Bad, Example, Reader
+from regard.data.example import BadLine, DataReader, Example
 from regard.data.formats.encodings import lone_surrogate
 from regard.data.formats.lines import opened
 from regard.data.problems import DataError
@@ -20,7 +20,7 @@ _CHORD = re.compile(r'"[^"]*"')
 
 
 @dataclass(frozen=True)
-class Tunes(Reader):
+class Tunes(DataReader):
     """Tunes of one ABC file, or of all that a pattern such as `*.abc` matches: the field "text".
 
     A text has the fields M, L and K, a line each, and then the music. Music that no other field divides is one line.
@@ -45,7 +45,7 @@ class Tunes(Reader):
         path = Path(self.path)
         return tuple(sorted(path.parent.glob(path.name))) if "*" in path.name else (path,)
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         for path in self.files:
             with opened(path) as file:
                 content = file.read()
@@ -55,21 +55,21 @@ class Tunes(Reader):
                 raise DataError(f"{path}: it is not in the encoding {self.encoding}; set data.encoding") from None
             found = list(tunes(text))
             if not found:
-                yield Bad(f"{path}:1", "there is no tune; each begins with a line X: and its number")
+                yield BadLine(f"{path}:1", "there is no tune; each begins with a line X: and its number")
             for line, tune in found:
                 yield self._example(tune, f"{path}:{line}")
 
-    def _example(self, tune: str, where: str) -> Example | Bad:
+    def _example(self, tune: str, where: str) -> Example | BadLine:
         errors = parse(tune).errors
         if errors or lone_surrogate(tune) is not None:
-            return Bad(where, f"the tune that begins here is not ABC: {(*errors, 'a character is broken')[0]}")
-        return Example({"text": plain(tune, chords=self.chords == "keep")}, where)
+            return BadLine(where, f"the tune that begins here is not ABC: {(*errors, 'a character is broken')[0]}")
+        return Example({"text": playable_part(tune, chords=self.chords == "keep")}, where)
 
 
-def plain(tune: str, *, chords: bool = False) -> str:
+def playable_part(tune: str, *, chords: bool = False) -> str:
     """Return the part of a tune that decides how it sounds: metre, length, key and music.
 
-    >>> plain('X:1\\nT:A tune\\nM:3/4\\nK:D\\nP:A\\n"D"d2 f2 a2|\\\\\\nf6|\\nK:G\\nG6|')
+    >>> playable_part('X:1\\nT:A tune\\nM:3/4\\nK:D\\nP:A\\n"D"d2 f2 a2|\\\\\\nf6|\\nK:G\\nG6|')
     'M:3/4\\nK:D\\nd2 f2 a2|f6|\\nK:G\\nG6|'
     """
     header: dict[str, str] = {}

@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from regard.data import Batch
-from regard.data.batching.feed import Feed, Place
+from regard.data.batching.feed import BatchPosition, Feed
 from regard.systems.nodes.graphs import Members
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ class GraphFeed(Feed):
         self.members = members
         self._whole = task.batch(members.numbers)
 
-    def after(self, epoch: int, position: int) -> Iterator[Place]:
-        return (Place(number, 0) for number in count(epoch + (position > 0)))
+    def after(self, epoch: int, position: int) -> Iterator[BatchPosition]:
+        return (BatchPosition(number, 0) for number in count(epoch + (position > 0)))
 
-    def tokens(self, place: Place) -> int:
+    def tokens(self, place: BatchPosition) -> int:
         return self._whole.tokens
 
-    def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+    def batch(self, place: BatchPosition, rank: int = 0, world: int = 1) -> Batch:
         return self._whole if world == 1 else self.task.batch(self.members.numbers[rank::world])
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.arguments import Share, Size, checked
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.nn.graph import GraphAttention
 from regard.nn.sparse_rows import SparseRows
 from regard.ops.graph import GraphAttended, KnownEdges
@@ -105,9 +105,9 @@ class GAT(nn.Module):
             self_loops=False,
         )
 
-    def forward(self, features: Tensor | SparseRows, edges: Tensor) -> Predicted:
+    def forward(self, features: Tensor | SparseRows, edges: Tensor) -> ModelOutput:
         """Features [N, C] and edges [2, E] -> logits [N, classes]."""
-        return Predicted(self.trace(features, edges).logits)
+        return ModelOutput(self.trace(features, edges).logits)
 
     def trace(self, features: Tensor | SparseRows, edges: Tensor) -> GraphTrace:
         """The same, and what each layer read; all on the edges with a loop on each node."""

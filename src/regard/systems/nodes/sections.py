@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
-from regard.recipes.data_section import DataSection, Reading, Split
+from regard.recipes.data_section import DataSection, FieldLayout, SplitName
 from regard.recipes.data_sections import Files, SplitSection
 from regard.recipes.files import DataFile
 
@@ -31,7 +31,7 @@ class GraphSection(DataSection):
         stamps = tuple((path.stat().st_mtime_ns, path.stat().st_size) for path in source.files if path.exists())
         return _read(source, stamps)
 
-    def examples(self, split: Split, reading: Reading) -> Examples | None:
+    def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         from regard.systems.nodes.graphs import Members
 
         graph = self.graph()

@@ -22,8 +22,8 @@ from regard.data.fields.field import Field
 from regard.data.fields.labels import LabelField, Labels
 from regard.data.problems import DataError
 from regard.decode.search import Search
-from regard.explain.panel import Network, Panel
-from regard.models.outputs import Predicted, log_softmax
+from regard.explain.panel import GraphPanel, Panel
+from regard.models.model_output import ModelOutput, log_softmax
 from regard.nn.sparse_rows import SparseRows
 from regard.ops.graph import GraphAttended
 from regard.protocol import device_of
@@ -37,11 +37,11 @@ from regard.systems.nodes.sections import GraphSection
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Fields, Task
+from regard.tasks.task import FieldEncoders, Fields, Task
 from regard.view.terminal import story_map
 
 if TYPE_CHECKING:
-    from regard.recipes.data_section import Split as SplitName
+    from regard.recipes.data_section import SplitName
     from regard.tasks.splits import Split
 
 _NEAR, _FAR = 12, 6  # neighbours of a node that are drawn, and of each of these: those it reads most
@@ -77,12 +77,12 @@ class Nodes(Task):
     unit: ClassVar[str] = "node"
 
     graph: Graph
-    encoders: Encoders
+    encoders: FieldEncoders
     smoothing: float = 0.0
     weights: ClassWeights | None = None
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> Nodes:
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> Nodes:
         assert isinstance(recipe.data, GraphSection)
         return cls(recipe.data.graph(), encoders, recipe.train.label_smoothing)
 
@@ -183,7 +183,7 @@ class Nodes(Task):
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         graph = batch.view(NodeBatch)
-        predicted: Predicted = model(batch.view(SparseRows), graph.edges)
+        predicted: ModelOutput = model(batch.view(SparseRows), graph.edges)
         smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
         logits = predicted.logits.index_select(0, graph.asked)
         total, nll = token_loss(logits, graph.label, padding=IGNORE, smoothing=smoothing, weights=weights)
@@ -194,7 +194,7 @@ class Nodes(Task):
         logits, reads = self._answered(model)
         ranked = log_softmax(logits[numbers]).sort(dim=-1, descending=True, stable=True)
         scores, ids = ranked.values[:, : search.n_best].tolist(), ranked.indices[:, : search.n_best].tolist()
-        looked = None if reads is None else _Looks(reads[-1])
+        looked = None if reads is None else _NodeWeights(reads[-1])
         answers: list[list[Prediction]] = []
         for text, number, row, chosen in zip(texts, numbers, scores, ids, strict=True):
             read, weights = ((), None) if looked is None else looked.of(number)
@@ -219,7 +219,7 @@ class Nodes(Task):
         if reads is None:
             raise ValueError("several models together attend to nothing that could be drawn; draw one of them")
         said = self.labels.decode(logits.argmax(-1).tolist())
-        first = _Looks(reads[-1])
+        first = _NodeWeights(reads[-1])
         near, weights = first.of(number, most=_NEAR)
         shown, strengths = [number], {}
         for neighbour, weight in zip(near, weights[0].tolist(), strict=True):
@@ -229,7 +229,7 @@ class Nodes(Task):
         if head is not None and len(reads) == 1:
             raise ValueError("a head is one of a layer before the last, and the network has one layer; leave it out")
         if len(reads) > 1:
-            before = _Looks(reads[-2], head)
+            before = _NodeWeights(reads[-2], head)
             for neighbour in shown[1:]:
                 far, weights = before.of(neighbour, most=_FAR)
                 for other, weight in zip(far, weights[0].tolist(), strict=True):
@@ -241,7 +241,7 @@ class Nodes(Task):
 
     def _network(
         self, name: str, shown: list[int], ring: list[int], strengths: dict[tuple[int, int], float], said: list[str]
-    ) -> Network:
+    ) -> GraphPanel:
         place = {number: index for index, number in enumerate(shown)}
         values = torch.zeros(len(shown), len(shown), device="cpu")
         for (reader, read), weight in strengths.items():
@@ -249,7 +249,7 @@ class Nodes(Task):
         labels = [self.graph.labels[number] or "" for number in shown]
         names = tuple(self.graph.names[number] for number in shown)
         known = f" (it is {labels[0]})" if labels[0] else ""
-        return Network(
+        return GraphPanel(
             f"{name} → {said[shown[0]]}{known}: whom it reads, and whom they read",
             values,
             down="reads",
@@ -267,11 +267,11 @@ class Nodes(Task):
             if isinstance(model, GAT):
                 trace = model.trace(inputs.view(SparseRows), inputs["edges"])
                 return trace.logits.float().cpu(), trace.reads
-            predicted: Predicted = model(inputs.view(SparseRows), inputs["edges"])
+            predicted: ModelOutput = model(inputs.view(SparseRows), inputs["edges"])
             return predicted.logits.float().cpu(), None
 
 
-class _Looks:
+class _NodeWeights:
     """Whom each node reads, by how much.
 
     Args:

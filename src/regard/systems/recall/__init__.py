@@ -5,7 +5,7 @@ from __future__ import annotations
 from regard.recipes.data_sections import HubData, JsonlData, TableData
 from regard.recipes.system import System
 from regard.systems.recall.checks import check_decoding
-from regard.systems.recall.sections import Decoding, GlossaryData
+from regard.systems.recall.sections import GlossaryData, RecallDecoding
 
 SYSTEM = System(
     name="recall",
@@ -22,7 +22,7 @@ SYSTEM = System(
             "decode",
         }
     ),
-    decode=Decoding,
+    decode=RecallDecoding,
     checks={"decode": check_decoding},
     two_texts="what is asked and the fact that answers it",
     commands={"remember": "regard.systems.recall.commands:command"},

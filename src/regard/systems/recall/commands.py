@@ -25,7 +25,7 @@ def command(
     check_output(output)
 
     from regard.predictor import load
-    from regard.runs.files import DiskError, written
+    from regard.runs.files import DiskError, atomic_path
     from regard.systems.recall.memory_transformer import MemoryTransformer
     from regard.systems.recall.task import Recalling
 
@@ -34,7 +34,7 @@ def command(
         assert isinstance(loaded.task, Recalling)
         assert isinstance(loaded.model, MemoryTransformer)
         stored = loaded.task.store(loaded.model, texts)
-        with written(output) as draft:
+        with atomic_path(output) as draft:
             stored.save(draft)
     except (DiskError, ValueError) as problem:
         fail(str(problem))

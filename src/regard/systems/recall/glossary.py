@@ -7,11 +7,11 @@ from functools import cache
 
 import numpy as np
 
-from regard.data.batching.order import mixed, permutation
+from regard.data.batching.order import permutation, splitmix64
 from regard.data.example import Example
 from regard.data.generated import Generated, adjectives
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
 
 _LOOKS = ("big", "black", "blue", "broken", "cold", "cheap", "green", "grey", "heavy", "light", "long", "new", "old")
 _THINGS = ("bell", "boat", "bread", "chair", "clock", "coat", "door", "drum", "fish", "flag", "fork", "glass", "hat")
@@ -54,7 +54,7 @@ class Glossary(Generated):
         word = adjectives()[_order(self.words, self.seed, again)[place]]
         attempt = 0
         while True:
-            look, thing = mixed(np.arange(2, dtype=np.uint64), self.seed, index, attempt).tolist()
+            look, thing = splitmix64(np.arange(2, dtype=np.uint64), self.seed, index, attempt).tolist()
             meaning = f"{_LOOKS[look % len(_LOOKS)]} {_THINGS[thing % len(_THINGS)]}"
             fact = f"{word} {meaning}"
             if self.is_here(fact):

@@ -10,18 +10,18 @@ from torch import Tensor
 from regard.arguments import Size, checked
 from regard.constraints import embeddings_are_own, heads_attend, memory_alone, no_letters, rotary_scores
 from regard.models.encoded import AnyEncoder
-from regard.models.generator import Feed
-from regard.models.outputs import Predicted
+from regard.models.generator import NextInput
+from regard.models.model_output import ModelOutput
 from regard.models.signature import signature
 from regard.models.transformer import Ties, Transformer, TransformerState
 from regard.models.transformer_encoder import Positions
-from regard.nn.external import ExternalMemory
+from regard.nn.external_memory import ExternalMemory
 from regard.nn.memory import Memory
-from regard.nn.rnn import inside
+from regard.nn.rnn import token_mask
 from regard.nn.shared_memory import SharedMemory
-from regard.nn.transformer_layer import Blocks, LayerState
+from regard.nn.transformer_layer import LayerConfig, LayerState
 from regard.protocol import Step
-from regard.systems.recall.text_store import Stored
+from regard.systems.recall.text_store import TextStore
 
 Reads = Literal["both", "memory"]
 Remembered = tuple[Memory, ...]
@@ -61,7 +61,7 @@ class MemoryTransformer(Transformer):
     the memory is of other texts, and one softmax over source and memory decides between them instead of a gate.
 
     >>> import torch
-    >>> model = MemoryTransformer(11, 11, Blocks(dim=6, num_heads=2), num_layers=2).eval()
+    >>> model = MemoryTransformer(11, 11, LayerConfig(dim=6, num_heads=2), num_layers=2).eval()
     >>> stored = model.store(torch.randint(4, 11, (100, 3)), torch.full((100,), 3))    # a hundred texts of three words
     >>> source, target = torch.randint(4, 11, (2, 7)), torch.randint(4, 11, (2, 5))
     >>> predicted = model(source, None, target, external=model.remember(stored.states))
@@ -74,7 +74,7 @@ class MemoryTransformer(Transformer):
         self,
         encoder: AnyEncoder | int,
         target_size: int,
-        blocks: Blocks | None = None,
+        blocks: LayerConfig | None = None,
         *,
         num_layers: Size = 6,
         positions: Positions = "sinusoidal",
@@ -95,15 +95,15 @@ class MemoryTransformer(Transformer):
         self.reads = reads
         self.nearest = nearest
 
-    def store(self, texts: Tensor, lengths: Tensor, names: Sequence[str] | None = None) -> Stored:
+    def store(self, texts: Tensor, lengths: Tensor, names: Sequence[str] | None = None) -> TextStore:
         """The states of texts [M, J] of true `lengths` [M], with gradient where there is one.
 
         `names` are the texts as people read them; None for their numbers.
         """
         states = self.encode(texts, lengths).states
-        present = inside(lengths.to(states.device), states.shape[1])
+        present = token_mask(lengths.to(states.device), states.shape[1])
         written = tuple(names) if names is not None else tuple(map(str, range(len(texts))))
-        return Stored(states[present], lengths.to(states.device).cumsum(0), written)
+        return TextStore(states[present], lengths.to(states.device).cumsum(0), written)
 
     def remember(self, states: Tensor) -> Remembered:
         """Stored states [N, C], projected once for each layer that reads them.
@@ -138,10 +138,10 @@ class MemoryTransformer(Transformer):
         source: Tensor,
         source_lengths: Tensor | None,
         target: Tensor,
-        feed: Feed | None = None,
+        feed: NextInput | None = None,
         texts: tuple[Tensor, Tensor] | None = None,
         external: Remembered | None = None,
-    ) -> Predicted:
+    ) -> ModelOutput:
         """Teacher forcing, as of `EncoderDecoder`.
 
         The memory is what `remember` gave (`external`), or else `texts` [M, J] with their lengths [M], which are stored

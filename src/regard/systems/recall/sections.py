@@ -11,7 +11,7 @@ from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 
 
-class Decoding(Section):
+class RecallDecoding(Section):
     """Keys of `decode` for recall."""
 
     memory: DataFile | None = None

@@ -22,20 +22,20 @@ from regard.decode import generate
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
 from regard.explain.panel import Panel
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.protocol import Step
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import BOS, PAD, UNK
 from regard.systems.recall.memory_transformer import MemoryTransformer, Remembered
-from regard.systems.recall.sections import Decoding
-from regard.systems.recall.text_store import Stored
+from regard.systems.recall.sections import RecallDecoding
+from regard.systems.recall.text_store import TextStore
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
-from regard.tasks.task import Encoders, Task, in_batches
-from regard.tasks.tokenizers import learned_tokenizer, tokens_field, values
+from regard.tasks.task import FieldEncoders, Task, in_batches
+from regard.tasks.tokenizers import field_values, learned_tokenizer, tokens_field
 from regard.view.terminal import story_map
 from regard.view.text import isolated
 
@@ -76,16 +76,16 @@ class Recalling(Task):
     question: ClassVar[str] = "source"
     answer: ClassVar[str | None] = "target"
 
-    encoders: Encoders
+    encoders: FieldEncoders
     smoothing: float = 0.0
     exposure: Exposure = field(default_factory=Exposure)
     memory: Path | None = None
-    stored: Stored | None = None
+    stored: TextStore | None = None
     external: Remembered | None = None
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> Recalling:
-        memory = own_keys(recipe.decode, Decoding).memory
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> Recalling:
+        memory = own_keys(recipe.decode, RecallDecoding).memory
         smoothing, stored = recipe.train.label_smoothing, None if memory is None else Path(memory)
         return cls(encoders, smoothing, Exposure.of(recipe), stored)
 
@@ -96,8 +96,8 @@ class Recalling(Task):
         return {"fact": tokens_field(section), "source": tokens_field(section), "target": target}
 
     @classmethod
-    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
-        texts = chain(values(train, "fact"), values(train, "source"), values(train, "target"))
+    def learn_encoders(cls, recipe: Recipe, train: Examples, known: FieldEncoders) -> FieldEncoders:
+        texts = chain(field_values(train, "fact"), field_values(train, "source"), field_values(train, "target"))
         joint = learned_tokenizer(recipe.tokenizer, texts)
         return {"fact": joint, "source": joint, "target": joint}
 
@@ -124,7 +124,7 @@ class Recalling(Task):
         if not isinstance(model, MemoryTransformer):
             raise ValueError("the task 'recall' is answered by one model with its own memory; leave other runs out")
         if self.memory is not None and self.memory.suffix == ".safetensors":
-            stored = Stored.load(self.memory)
+            stored = TextStore.load(self.memory)
             if stored.encoder != model.signature:
                 raise ValueError(
                     f"{self.memory} was stored by another model, whose states say nothing to this one; store the texts "
@@ -141,7 +141,7 @@ class Recalling(Task):
         return replace(self, stored=stored, external=model.remember(stored.states))
 
     @torch.no_grad()
-    def store(self, model: MemoryTransformer, path: Path) -> Stored:
+    def store(self, model: MemoryTransformer, path: Path) -> TextStore:
         """The states of the texts of a file, a text a line.
 
         Raises:
@@ -169,7 +169,7 @@ class Recalling(Task):
         given, wanted = asked.target[:, :-1], asked.target[:, 1:]
         if update is not None:
             given = self.exposure.disturbed(given, vocabulary=self.tokenizer.size)
-        predicted: Predicted = model(
+        predicted: ModelOutput = model(
             asked.source, asked.source_lengths, given, texts=(asked.fact, asked.fact_lengths), external=self.external
         )
         smoothing = 0.0 if update is None else self.smoothing
@@ -181,7 +181,7 @@ class Recalling(Task):
             raise ValueError("there is nothing to look an answer up in; name a file of texts: --decode memory=FILE")
         encoded = self.tokenizer.encode_all(list(texts)) if texts else []
         answers: list[list[Prediction]] = [[] for _ in texts]
-        reminded = _Reminded(model, self.external)
+        reminded = _ModelWithMemory(model, self.external)
         for part, source, lengths in in_batches(encoded, batch, self.stored.states.device):
             with torch.inference_mode():
                 found = generate(reminded, source, lengths, search)
@@ -245,7 +245,7 @@ class Recalling(Task):
         )
 
 
-class _Reminded:
+class _ModelWithMemory:
     """A model that starts with a memory: what a search sees of it."""
 
     def __init__(self, model: MemoryTransformer, external: Remembered) -> None:
@@ -259,7 +259,7 @@ class _Reminded:
         return self._model.step(token, state)
 
 
-def _encoded(model: MemoryTransformer, texts: Sequence[str], rows: Sequence[Sequence[int]]) -> Stored:
+def _encoded(model: MemoryTransformer, texts: Sequence[str], rows: Sequence[Sequence[int]]) -> TextStore:
     """The states of texts in their order."""
     device = next(model.parameters()).device
     states, sizes = [], []
@@ -268,4 +268,4 @@ def _encoded(model: MemoryTransformer, texts: Sequence[str], rows: Sequence[Sequ
         lengths = torch.tensor([len(row) for row in part], device=device)
         states.append(model.store(padded(part, PAD).to(device), lengths).states)
         sizes.append(lengths)
-    return Stored(torch.cat(states), torch.cat(sizes).cumsum(0), tuple(texts), model.signature)
+    return TextStore(torch.cat(states), torch.cat(sizes).cumsum(0), tuple(texts), model.signature)

@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from regard.tensor_fit import misfit
+from regard.tensor_mismatch import tensor_mismatch
 
 _KIND = "regard.stored"
 _NAMES = ("states", "ends", "texts")
@@ -20,7 +20,7 @@ _LINE_END = ord("\n")
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class TextStore:
     """The encoder's states of texts, one text behind the other, without padding.
 
     Attributes:
@@ -29,7 +29,7 @@ class Stored:
         texts: the M texts.
         encoder: who encoded them (see `MemoryTransformer.signature`): states of one model say nothing to another.
 
-    >>> stored = Stored(torch.zeros(5, 4), torch.tensor([2, 5]), ("a b", "c d e"))
+    >>> stored = TextStore(torch.zeros(5, 4), torch.tensor([2, 5]), ("a b", "c d e"))
     >>> stored.by_text(torch.tensor([[0.5, 0.25, 0.0, 0.25, 0.0]]))                     # weights of one query
     tensor([[0.7500, 0.2500]])
     """
@@ -42,7 +42,7 @@ class Stored:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def to(self, device: torch.device | str) -> Stored:
+    def to(self, device: torch.device | str) -> TextStore:
         """The same on another device."""
         return replace(self, states=self.states.to(device), ends=self.ends.to(device))
 
@@ -70,7 +70,7 @@ class Stored:
             raise OSError(f"{path}: cannot be written ({problem})") from problem
 
     @classmethod
-    def load(cls, path: Path) -> Stored:
+    def load(cls, path: Path) -> TextStore:
         """Read what `save` wrote; the states stay on disk until they are used.
 
         Raises:
@@ -103,7 +103,7 @@ def _misfit(tensors: Mapping[str, Tensor]) -> str | None:
         "ends": torch.empty(int((texts == _LINE_END).sum()), dtype=torch.int64, device="meta"),
         "texts": torch.empty(texts.numel(), dtype=torch.uint8, device="meta"),
     }
-    if (wrong := misfit(tensors, own)) is not None:
+    if (wrong := tensor_mismatch(tensors, own)) is not None:
         return wrong
     steps = ends.diff(prepend=ends.new_zeros(1))
     if (steps < 0).any() or int(steps.sum()) != len(states):

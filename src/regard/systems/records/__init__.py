@@ -5,7 +5,7 @@ from __future__ import annotations
 from regard.recipes.copying import check_copying
 from regard.recipes.system import System
 from regard.systems.records.checks import check_tokenizer
-from regard.systems.records.sections import E2EData, InnsData, RecordsData, Training
+from regard.systems.records.sections import E2EData, InnsData, RecordsData, RecordsTraining
 
 SYSTEM = System(
     name="describe",
@@ -27,6 +27,6 @@ SYSTEM = System(
         }
     ),
     tokenizer={"kind": "words"},
-    train=Training,
+    train=RecordsTraining,
     checks={"model": check_copying, "tokenizer": check_tokenizer},
 )

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from regard.data.example import Example
 from regard.recipes.sections import Recipe
 from regard.systems.records.delexicalised import with_values, without_values
-from regard.systems.records.readers import written
+from regard.systems.records.readers import record_json
 from regard.tasks.splits import examples
 
 Record = Mapping[str, str]
@@ -52,7 +52,7 @@ class NearestRecords:
         self.holders: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         for example in train:
             record = example.fields["record"]
-            key = written(record)
+            key = record_json(record)
             if key not in self.texts:
                 self.texts[key] = record, example.fields["text"]
                 for fact in record.items():
@@ -90,7 +90,7 @@ def baselines(recipe: Recipe) -> Iterator[tuple[str, dict[str, float]]]:
     references: defaultdict[str, list[str]] = defaultdict(list)
     records: dict[str, Record] = {}
     for example in test:
-        key = written(example.fields["record"])
+        key = record_json(example.fields["record"])
         records[key] = example.fields["record"]
         references[key].append(example.fields["text"])
     for name, texts in answers(list(train), list(records.values())):

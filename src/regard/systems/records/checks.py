@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from regard.recipes.section import own_keys
-from regard.systems.records.sections import Training
+from regard.systems.records.sections import RecordsTraining
 
 if TYPE_CHECKING:
     from regard.recipes.sections import Recipe
@@ -18,5 +18,5 @@ def check_tokenizer(recipe: Recipe) -> None:
     if any(part.dropout for part in parts):
         raise ValueError("dropout cuts texts anew in each epoch, and records are cut once; leave it out")
     other = next((part.kind for part in parts if part.kind not in ("words", "file")), None)
-    if own_keys(recipe.train, Training).delexicalise and other is not None:
+    if own_keys(recipe.train, RecordsTraining).delexicalise and other is not None:
         raise ValueError(f"train.delexicalise puts one word in the place of a value; the kind is words, not {other}")

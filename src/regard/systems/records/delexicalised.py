@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from regard.data.example import Example, Wrapped
+from regard.data.example import Example, WrappedExamples
 
 _OTHER = re.compile(r"\W|_")
 
@@ -49,7 +49,7 @@ def with_values(text: str, record: Mapping[str, str], names: Sequence[str]) -> s
 
 
 @dataclass(frozen=True)
-class Delexicalised(Wrapped):
+class Delexicalised(WrappedExamples):
     """Examples with placeholders in place of the values of some fields.
 
     Attributes:

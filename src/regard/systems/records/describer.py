@@ -10,20 +10,20 @@ from torch import Tensor, nn
 from regard.arguments import EmbeddingScale, NotInRecipe, Share, Size, checked
 from regard.constraints import directions_halve
 from regard.masks import Mask
-from regard.models.attending import Attender, Factory
+from regard.models.attention_config import AttentionFactory, AttentionLike
 from regard.models.bahdanau import Bahdanau
-from regard.models.embeddings import Words
+from regard.models.embeddings import WordEmbeddings
 from regard.models.encoded import Encoded
-from regard.models.generator import Advanced, AttendingDecoder, EncoderDecoder
+from regard.models.generator import AttendingDecoder, DecoderOutput, EncoderDecoder
 from regard.models.luong import Luong
 from regard.models.simple_attention import SimpleAttention
 from regard.models.transformer import Transformer
+from regard.nn.attention_module import AttentionModule
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.key_value import KeyValue
-from regard.nn.reader import Reader
 from regard.nn.rnn import Recurrent
-from regard.nn.transformer_layer import Blocks, TransformerLayer
+from regard.nn.transformer_layer import LayerConfig, TransformerLayer
 from regard.protocol import Selectable
 from regard.specials import PAD
 
@@ -74,15 +74,15 @@ class RecordEncoder(nn.Module):
         self.output_dim = dim
         if "rnn" in (values, fields):
             directions_halve(dim)
-        self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)
-        self.names = Words(num_names, embedding_dim, dropout=dropout, scale=scale)
+        self.words = WordEmbeddings(size, embedding_dim, dropout=dropout, scale=scale)
+        self.names = WordEmbeddings(num_names, embedding_dim, dropout=dropout, scale=scale)
         self.token_map = nn.Linear(2 * embedding_dim, dim)
         self.values = Recurrent(dim, dim // 2, "gru", bidirectional=True) if values == "rnn" else None
         self.fields: nn.Module | None = None
         if fields == "rnn":
             self.fields = Recurrent(dim, dim // 2, "gru", bidirectional=True)
         if fields == "attention":
-            self.fields = TransformerLayer(Blocks(dim=dim, num_heads=1, hidden_dim=2 * dim, dropout=dropout))
+            self.fields = TransformerLayer(LayerConfig(dim=dim, num_heads=1, hidden_dim=2 * dim, dropout=dropout))
         self.state_map = nn.Linear(2 * dim if fields != "none" else dim, dim)
         self.dropout = Dropout(dropout)
 
@@ -155,7 +155,7 @@ class Describer(AttendingDecoder[Any]):
         hidden_dim: Size = 128,
         values: Values = "mean",
         fields: FieldReading = "attention",
-        attention: Attender | Factory | None = None,
+        attention: AttentionLike | AttentionFactory | None = None,
         cells: Cells | CellKind = "lstm",
         num_layers: Size = 2,
         num_heads: Size = 4,
@@ -177,7 +177,7 @@ class Describer(AttendingDecoder[Any]):
         if decoder == "transformer":
             if attention is not None:
                 raise ValueError("attention is of recurrent decoders; a Transformer has its own, leave it out")
-            blocks = Blocks(dim=hidden_dim, num_heads=num_heads, dropout=dropout)
+            blocks = LayerConfig(dim=hidden_dim, num_heads=num_heads, dropout=dropout)
             self.decoder = Transformer(encoder, target_size, blocks, num_layers=num_layers)
         else:
             made: Any = {"luong": Luong, "bahdanau": Bahdanau, "simple_attention": SimpleAttention}[decoder]
@@ -195,7 +195,7 @@ class Describer(AttendingDecoder[Any]):
         return self.decoder.output_layer
 
     @property
-    def source_reader(self) -> Reader | KeyValue:
+    def source_reader(self) -> AttentionModule | KeyValue:
         return self.decoder.source_reader
 
     @property
@@ -209,7 +209,7 @@ class Describer(AttendingDecoder[Any]):
     def embed(self, tokens: Tensor, state: Any) -> Tensor:
         return self.decoder.embed(tokens, state)
 
-    def advance(self, words: Tensor, state: Any) -> Advanced[Any]:
+    def advance(self, words: Tensor, state: Any) -> DecoderOutput[Any]:
         return self.decoder.advance(words, state)
 
     def output(self, *features: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from regard.data.fields.column import Column, Ints
-from regard.data.fields.padding import PER_EXAMPLE, Padded, Padding
+from regard.data.fields.padding import PER_EXAMPLE, PaddedArray, PaddingRule
 from regard.data.fields.record import NamedTexts, RecordField
 from regard.specials import EOS, PAD
 
@@ -59,12 +59,12 @@ class FlatRecordField(RecordField):
         always = set.intersection(*(set(record) for record in records))
         return RecordTexts(plain.names, plain.tokenizer, tuple(sorted(always)))
 
-    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, PaddedArray]:
         both = zip(column.rows("ids", examples), column.rows("names", examples), strict=True)
         tokens, lengths = padded_records([flat_record(ids, names) for ids, names in both])
         return {
-            name: Padded(tokens, Padding(PAD, (0, 0, None))),
-            f"{name}_lengths": Padded(lengths, PER_EXAMPLE),
+            name: PaddedArray(tokens, PaddingRule(PAD, (0, 0, None))),
+            f"{name}_lengths": PaddedArray(lengths, PER_EXAMPLE),
         }
 
 

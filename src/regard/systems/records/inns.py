@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regard.data.batching.order import mixed
+from regard.data.batching.order import splitmix64
 from regard.data.example import Example
 from regard.data.generated import SYLLABLES, Generated
-from regard.data.split import Part
+from regard.data.hash_split import Part
 
 FOODS = ("Alpine", "Basque", "Creole", "Greek", "Indian", "Thai")
 PRICES = ("cheap", "moderate", "high")
@@ -84,7 +84,7 @@ class _Dice:
 
     def below(self, bound: int) -> int:
         if not self._rolls:
-            self._rolls = mixed(np.arange(64, dtype=np.uint64), *self._seeds, self._block).tolist()
+            self._rolls = splitmix64(np.arange(64, dtype=np.uint64), *self._seeds, self._block).tolist()
             self._block += 1
         return int(self._rolls.pop() % bound)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.example import BadLine, DataReader, Example, good_lines
 from regard.data.formats.jsonl import json_object, parsed_json
 
 _LONGEST = 10_000  # characters of a record and its text
@@ -72,13 +72,13 @@ def plain_record(given: Any) -> dict[str, str]:
     return found
 
 
-def written(record: Mapping[str, str]) -> str:
+def record_json(record: Mapping[str, str]) -> str:
     """Return a record as a JSON text: an input of `predict`."""
     return json.dumps(dict(record), ensure_ascii=False)
 
 
 @dataclass(frozen=True)
-class E2E(Reader):
+class E2E(DataReader):
     """Records and texts of the E2E challenge: CSV with the columns `mr` and `ref`, in any case.
 
     >>> from tempfile import mkdtemp
@@ -90,10 +90,10 @@ class E2E(Reader):
 
     path: Path
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         open_, number = "", 0  # a text in quotes may have line ends in it
         for line in good_lines(self.path, self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 yield line
                 continue
             number = number if open_ else line.number
@@ -105,23 +105,23 @@ class E2E(Reader):
             if cells and (number != 1 or cells[0].lower() != "mr"):
                 yield self._example(cells, f"{self.path}:{number}")
         if open_:
-            yield Bad(f"{self.path}:{number}", "a quotation mark is not closed")
+            yield BadLine(f"{self.path}:{number}", "a quotation mark is not closed")
 
-    def _example(self, cells: list[str], where: str) -> Example | Bad:
+    def _example(self, cells: list[str], where: str) -> Example | BadLine:
         if len(cells) != 2 and not self.questions:
-            return Bad(where, f"a line has a record and a text; here are {len(cells)} cells")
+            return BadLine(where, f"a line has a record and a text; here are {len(cells)} cells")
         try:
             record = read_record(cells[0])
         except ValueError as problem:
-            return Bad(where, str(problem))
+            return BadLine(where, str(problem))
         text = cells[1].strip() if len(cells) > 1 else ""
         if not text and not self.questions:
-            return Bad(where, "the text is blank")
+            return BadLine(where, "the text is blank")
         return Example({"record": record, "text": text}, where)
 
 
 @dataclass(frozen=True)
-class Records(Reader):
+class Records(DataReader):
     """A JSON object per line with a record and its text, or a list of texts.
 
     Args:
@@ -138,31 +138,31 @@ class Records(Reader):
     path: Path
     keys: tuple[str, str] = field(default=("record", "text"), kw_only=True)
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         for line in good_lines(self.path, self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 yield line
             elif line.text.strip():
                 yield from self._examples(line.text, f"{self.path}:{line.number}")
 
-    def _examples(self, text: str, where: str) -> Iterator[Example | Bad]:
+    def _examples(self, text: str, where: str) -> Iterator[Example | BadLine]:
         found = json_object(text, where)
-        if isinstance(found, Bad):
+        if isinstance(found, BadLine):
             yield found
             return
         missing = next((key for key in self.keys if key not in found), None)
         if missing is not None:
-            yield Bad(where, f"there is no key {missing!r} among {', '.join(found)}", "data.record and data.text")
+            yield BadLine(where, f"there is no key {missing!r} among {', '.join(found)}", "data.record and data.text")
             return
         record, texts = found[self.keys[0]], found[self.keys[1]]
         texts = texts if isinstance(texts, list) else [texts]
         try:
             record = plain_record(record)
         except ValueError as problem:
-            yield Bad(where, str(problem))
+            yield BadLine(where, str(problem))
             return
         if not texts or not all(isinstance(one, str) and one.strip() for one in texts):
-            yield Bad(where, f"the value of {self.keys[1]!r} is no text, or blank")
+            yield BadLine(where, f"the value of {self.keys[1]!r} is no text, or blank")
             return
         for one in texts:
             yield Example({"record": record, "text": one}, where)

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.data_section import Reading
+from regard.recipes.data_section import FieldLayout
 from regard.recipes.data_sections import SplitFiles
 from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 
 if TYPE_CHECKING:
-    from regard.data.example import Reader
+    from regard.data.example import DataReader
 
 
-class Training(Section):
+class RecordsTraining(Section):
     """Keys of `train` for records."""
 
     delexicalise: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class E2EData(SplitFiles):
     format: Literal["e2e"]
     """Selects this format."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.systems.records.readers import E2E
 
         return E2E(self._path(named), **self.reading())
@@ -61,7 +61,7 @@ class RecordsData(SplitFiles):
     text: str = "text"
     """Key of the text; a list of texts gives an example per text."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.systems.records.readers import Records
 
         return Records(self._path(named), keys=(self.record, self.text), **self.reading())

@@ -16,7 +16,7 @@ from regard.data.batching.batch import Batch, padded
 from regard.data.batching.corpus import Corpus
 from regard.data.batching.mixture import Mixture
 from regard.data.example import Examples
-from regard.data.fields.copies import COPIES, Copied, CopiesField, CopyVocabulary, WithCopies
+from regard.data.fields.copies import COPIES, CopiesField, CopySource, CopyVocabulary, WithCopies
 from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import TextError
@@ -25,7 +25,7 @@ from regard.decode.hypothesis import Hypothesis
 from regard.decode.search import Search
 from regard.explain.panel import Panel
 from regard.models.copying import with_copies
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.nearest import nearest
 from regard.protocol import device_of
 from regard.recipes.copying import copies
@@ -35,13 +35,13 @@ from regard.specials import PAD
 from regard.systems.records.delexicalised import Delexicalised, delexicalised, with_values
 from regard.systems.records.describer import decoder_of
 from regard.systems.records.field import FlatRecordField, RecordTexts, encoded_record, padded_records
-from regard.systems.records.readers import plain_record, read_record, written
-from regard.systems.records.sections import Training
+from regard.systems.records.readers import plain_record, read_record, record_json
+from regard.systems.records.sections import RecordsTraining
 from regard.tasks.loss import Loss, copy_loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
-from regard.tasks.task import Encoders, Fields, Task, Unrolling
-from regard.tasks.tokenizers import learned_tokenizer, tokens_field, values
+from regard.tasks.task import FieldEncoders, Fields, Task, Unrolling
+from regard.tasks.tokenizers import field_values, learned_tokenizer, tokens_field
 
 
 @dataclass(frozen=True)
@@ -78,14 +78,14 @@ class Describing(Task):
     question: ClassVar[str] = "record"
     answer: ClassVar[str | None] = "text"
 
-    encoders: Encoders
+    encoders: FieldEncoders
     smoothing: float = 0.0
     exposure: Exposure = field(default_factory=Exposure)
     names: tuple[str, ...] = ()
     copy: bool = False
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> Describing:
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> Describing:
         return cls(encoders, recipe.train.label_smoothing, Exposure.of(recipe), _hidden(recipe), copies(recipe))
 
     @classmethod
@@ -95,7 +95,7 @@ class Describing(Task):
         return {"record": FlatRecordField(learner=tokens_field(section).learner), "text": text}
 
     @classmethod
-    def encoded_fields(cls, recipe: Recipe, encoders: Encoders) -> dict[str, Field[Any]]:
+    def encoded_fields(cls, recipe: Recipe, encoders: FieldEncoders) -> dict[str, Field[Any]]:
         fields = super().encoded_fields(recipe, encoders)
         if not copies(recipe):
             return fields
@@ -108,13 +108,13 @@ class Describing(Task):
         return super().corpus(recipe, given, fields, cache)
 
     @classmethod
-    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
+    def learn_encoders(cls, recipe: Recipe, train: Examples, known: FieldEncoders) -> FieldEncoders:
         given = _without_values(train, _hidden(recipe))
         if not recipe.tokenizer.joint:
             return super().learn_encoders(recipe, given, known)
         said = chain.from_iterable(example.fields["record"].values() for example in given)
-        joint = learned_tokenizer(recipe.tokenizer, chain(said, values(given, "text")))
-        learned = FlatRecordField(learner=lambda texts: joint).learn(values(given, "record"))
+        joint = learned_tokenizer(recipe.tokenizer, chain(said, field_values(given, "text")))
+        learned = FlatRecordField(learner=lambda texts: joint).learn(field_values(given, "record"))
         return {"record": learned, "text": joint}
 
     @property
@@ -149,7 +149,7 @@ class Describing(Task):
         given, wanted = pair.text[:, :-1], pair.text[:, 1:]
         if update is not None:
             given = self.exposure.disturbed(given, vocabulary=self.texts.size)
-        predicted: Predicted = model(pair.record, pair.record_lengths, given)
+        predicted: ModelOutput = model(pair.record, pair.record_lengths, given)
         smoothing = 0.0 if update is None else self.smoothing
         if self.copy:
             size = self.texts.size
@@ -184,10 +184,10 @@ class Describing(Task):
             near, known = nearest(unknown, list(self.records.names)), ", ".join(self.records.names)
             hint = f"did you mean {near!r}? " if near else ""
             raise TextError(f"the record has a field {unknown!r} that training never had; {hint}There are: {known}")
-        return written(record)
+        return record_json(record)
 
     def ask(self, fields: Mapping[str, Any]) -> str:
-        return written(fields["record"])
+        return record_json(fields["record"])
 
     def input_warnings(self, model: Any, texts: Sequence[str]) -> list[str]:
         """Of fields that every training record has."""
@@ -236,7 +236,7 @@ class Describing(Task):
         return answers
 
     def _prediction(
-        self, source: str, record: Mapping[str, str], number: Tensor, one: Hypothesis, copied: Copied | None
+        self, source: str, record: Mapping[str, str], number: Tensor, one: Hypothesis, copied: CopySource | None
     ) -> Prediction:
         """An answer, its attention summed over the tokens of each field."""
         vocabulary = self.copy_vocabulary
@@ -260,10 +260,10 @@ class Describing(Task):
 
 
 def _hidden(recipe: Recipe) -> tuple[str, ...]:
-    return own_keys(recipe.train, Training).delexicalise
+    return own_keys(recipe.train, RecordsTraining).delexicalise
 
 
-def _vocabulary(encoders: Encoders) -> CopyVocabulary:
+def _vocabulary(encoders: FieldEncoders) -> CopyVocabulary:
     records, texts = encoders["record"], encoders["text"]
     assert isinstance(records, RecordTexts)
     assert isinstance(texts, Tokenizer)

@@ -11,10 +11,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from regard.data.draws import uniform_draws
 from regard.data.generated import SYLLABLES
+from regard.data.random_draws import uniform_draws
 from regard.predictor import Predictor, load
-from regard.systems.records.readers import written
+from regard.systems.records.readers import record_json
 from regard.tasks.splits import examples
 
 _WORDS, _LONG = 2, 3
@@ -47,7 +47,7 @@ def renamed(records: Sequence[Mapping[str, str]], fields: Sequence[str], known: 
 
 def shares(model: Predictor, records: Sequence[Mapping[str, str]], fields: Sequence[str]) -> dict[str, float]:
     """Return for each field the share of records whose text has its value, of those that have the field."""
-    texts = [found.text.lower() for found in model.predict([written(record) for record in records])]
+    texts = [found.text.lower() for found in model.predict([record_json(record) for record in records])]
     found = {}
     for field in fields:
         there = [
@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> None:
     if test is None:
         raise SystemExit("the recipe names no test split")
     known = words_of(text for one in train for text in (one.fields["text"], *one.fields["record"].values()))
-    records = list({written(one.fields["record"]): one.fields["record"] for one in test}.values())
+    records = list({record_json(one.fields["record"]): one.fields["record"] for one in test}.values())
     for field, share in shares(model, renamed(records, fields, known), fields).items():
         sys.stdout.write(f"{field:10} {share:.4f} of {len(records):,} records\n")
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.example import BadLine, DataReader, Example, good_lines
 from regard.data.formats.jsonl import json_object
 from regard.data.formats.overlap import dialogue_parts
 
 
 @dataclass(frozen=True)
-class Dialogues(Reader):
+class Dialogues(DataReader):
     """Pairs of history and reply: each turn but the first is a reply to the last `turns` turns before it.
 
     Args:
@@ -51,16 +51,16 @@ class Dialogues(Reader):
         """Return a reader of whole dialogues, each of which waits for a reply."""
         return replace(self, questions=True, without=())
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         known = {
             part
             for path in self.without
             for _, turns in self._dialogues(path)
-            if not isinstance(turns, Bad)
+            if not isinstance(turns, BadLine)
             for part in dialogue_parts(turns, pairs=self.pairs)
         }
         for where, turns in self._dialogues(Path(self.path)):
-            if isinstance(turns, Bad):
+            if isinstance(turns, BadLine):
                 yield turns
             elif self.questions:
                 yield Example({"source": history(turns, self.turns, self.separator)}, where)
@@ -69,26 +69,26 @@ class Dialogues(Reader):
                     before = history(turns[:number], self.turns, self.separator)
                     yield Example({"source": before, "target": turns[number]}, where)
 
-    def _dialogues(self, path: Path) -> Iterator[tuple[str, list[str] | Bad]]:
+    def _dialogues(self, path: Path) -> Iterator[tuple[str, list[str] | BadLine]]:
         for line in good_lines(path, self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 yield line.where, line
             elif line.text.strip():
                 where = f"{path}:{line.number}"
                 yield where, self._turns(line.text, where)
 
-    def _turns(self, text: str, where: str) -> list[str] | Bad:
+    def _turns(self, text: str, where: str) -> list[str] | BadLine:
         found = json_object(text, where)
-        if isinstance(found, Bad):
+        if isinstance(found, BadLine):
             return found
         if self.key not in found:
-            return Bad(where, f"there is no key {self.key!r} among {', '.join(found) or 'none'}", "data.key")
+            return BadLine(where, f"there is no key {self.key!r} among {', '.join(found) or 'none'}", "data.key")
         turns = found[self.key]
         if not isinstance(turns, list) or not all(isinstance(turn, str) and turn.strip() for turn in turns):
-            return Bad(where, f"the value of {self.key!r} is not a list of texts that are not blank")
+            return BadLine(where, f"the value of {self.key!r} is not a list of texts that are not blank")
         least = 1 if self.questions else 2
         if len(turns) < least:
-            return Bad(where, f"a dialogue has at least {least} turns; this one has {len(turns)}")
+            return BadLine(where, f"a dialogue has at least {least} turns; this one has {len(turns)}")
         return [" ".join(turn.split()) for turn in turns]
 
 

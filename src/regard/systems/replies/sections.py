@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.data_section import Reading, Split
+from regard.recipes.data_section import FieldLayout, SplitName
 from regard.recipes.data_sections import SplitFiles
 from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 
 if TYPE_CHECKING:
-    from regard.data.example import Examples, Reader
+    from regard.data.example import DataReader, Examples
 
 
-class History(Section):
+class DialogueHistory(Section):
     """Keys of all data of replies."""
 
     turns: int = Field(4, ge=1)
@@ -24,7 +24,7 @@ class History(Section):
     """Token between turns."""
 
 
-class SmalltalkData(GeneratedData, History):
+class SmalltalkData(GeneratedData, DialogueHistory):
     """Talk about oneself, with questions about what was said turns ago; generated."""
 
     made: ClassVar[str] = "regard.systems.replies.smalltalk:Smalltalk"
@@ -43,7 +43,7 @@ class SmalltalkData(GeneratedData, History):
     """Another seed gives other dialogues."""
 
 
-class DialoguesData(SplitFiles, History):
+class DialoguesData(SplitFiles, DialogueHistory):
     """A dialogue per line: a JSON object with a list of turns. Each turn but the first is a reply."""
 
     format: Literal["dialogues"]
@@ -54,12 +54,12 @@ class DialoguesData(SplitFiles, History):
     """Dialogues to validate or test on that are also in the training file: left out (drop), left out with all that
     share two turns in a row with one of them (pairs), or kept."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.systems.replies.dialogues import Dialogues
 
         return Dialogues(self._path(named), key=self.key, turns=self.turns, separator=self.separator, **self.reading())
 
-    def examples(self, split: Split, reading: Reading) -> Examples | None:
+    def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         found = super().examples(split, reading)
         from regard.systems.replies.dialogues import Dialogues
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regard.data.batching.order import mixed, permutation
+from regard.data.batching.order import permutation, splitmix64
 from regard.data.example import Example
 from regard.data.generated import Generated
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
 from regard.systems.replies.dialogues import history
 
 _COLOURS = ("red", "green", "blue", "white", "black", "golden", "tiny", "new")
@@ -70,7 +70,7 @@ class Smalltalk(Generated):
             attempt += 1
 
     def _drawn(self, index: int, attempt: int) -> tuple[list[str], str]:
-        dice = iter(mixed(np.arange(16, dtype=np.uint64), self.seed, index, attempt).tolist())
+        dice = iter(splitmix64(np.arange(16, dtype=np.uint64), self.seed, index, attempt).tolist())
         topics = permutation(len(_TOPICS), self.seed, index, attempt)[: 1 + next(dice) % self.facts].tolist()
         turns: list[str] = []
         answers: list[tuple[str, str]] = []

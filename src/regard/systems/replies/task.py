@@ -15,7 +15,7 @@ from regard.systems.replies.sections import DialoguesData, SmalltalkData
 from regard.systems.translation.task import Translation
 from regard.tasks.prediction import Prediction
 from regard.tasks.scheduled_sampling import Exposure
-from regard.tasks.task import Encoders
+from regard.tasks.task import FieldEncoders
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Replying(Translation):
     separator: str = "|"
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> Replying:
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> Replying:
         made = cls(encoders, recipe.train.label_smoothing, Exposure.of(recipe), copy=copies(recipe))
         data = recipe.data
         if not isinstance(data, DialoguesData | SmalltalkData):

@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.systems.retrieval.ranking import Ranked
+from regard.systems.retrieval.ranking import Ranking
 
 K1, B = 1.2, 0.75
 _WORD = re.compile(r"\w+")
@@ -48,7 +48,7 @@ class BM25:
 
     >>> index = BM25.of(["a red car", "a blue car", "a boat"])
     >>> index.rank("the red car", 3)
-    Ranked(numbers=array([0, 1]), scores=array([1.3802518 , 0.44713858], dtype=float32))
+    Ranking(numbers=array([0, 1]), scores=array([1.3802518 , 0.44713858], dtype=float32))
     """
 
     numbers: Mapping[str, int]
@@ -77,7 +77,7 @@ class BM25:
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(having)])
         return cls(numbers, offsets, rows[:, 1].astype(np.int32), weights.astype(np.float32), len(lengths))
 
-    def rank(self, query: str, k: int) -> Ranked:
+    def rank(self, query: str, k: int) -> Ranking:
         """Return the k passages with the largest scores; those without a word of the query are left out."""
         scores = np.zeros(self.count, np.float32)
         for word in words_of(query):
@@ -85,7 +85,7 @@ class BM25:
                 part = slice(self.offsets[number], self.offsets[number + 1])
                 scores[self.passages[part]] += self.weights[part]  # a passage stands once among the postings of a word
         having = np.flatnonzero(scores)
-        return Ranked.best(having, scores[having], k)
+        return Ranking.best(having, scores[having], k)
 
 
 def _counted(texts: Iterable[str], numbers: dict[str, int]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from regard.recipes.section import own_keys
-from regard.systems.retrieval.sections import Decoding, Training
+from regard.systems.retrieval.sections import RetrievalDecoding, RetrievalTraining
 
 if TYPE_CHECKING:
     from regard.recipes.sections import Recipe
@@ -15,7 +15,7 @@ CROSS = "cross_encoder"
 
 def check_training(recipe: Recipe) -> None:
     """A cross-encoder learns from wrong passages."""
-    negatives = own_keys(recipe.train, Training).negatives
+    negatives = own_keys(recipe.train, RetrievalTraining).negatives
     if recipe.model.kind == CROSS and not negatives.count + negatives.random:
         raise ValueError(
             "negatives.count and negatives.random are 0, and a cross_encoder learns to tell a passage from wrong ones; "
@@ -29,7 +29,7 @@ def check_training(recipe: Recipe) -> None:
 
 def check_decoding(recipe: Recipe) -> None:
     """Vectors are those of a dual encoder."""
-    given = own_keys(recipe.decode, Decoding)
+    given = own_keys(recipe.decode, RetrievalDecoding)
     if recipe.model.kind != CROSS:
         if given.first is not None:
             raise ValueError(f"first is for a cross_encoder; a {recipe.model.kind} has vectors of its own")

@@ -15,7 +15,7 @@ from regard.cli.screen import fail, show
 
 if TYPE_CHECKING:
     from regard.systems.retrieval.index import Index
-    from regard.systems.retrieval.ranking import Ranked
+    from regard.systems.retrieval.ranking import Ranking
     from regard.systems.retrieval.searcher import Searcher
 
 _TASK = "retrieve"
@@ -41,7 +41,7 @@ def index_command(
     import torch
 
     from regard.predictor import load
-    from regard.runs.files import DiskError, written
+    from regard.runs.files import DiskError, atomic_path
     from regard.systems.retrieval.dual_encoder import DualEncoder
     from regard.systems.retrieval.index import Index
     from regard.systems.retrieval.searcher import TextEncoder
@@ -55,7 +55,7 @@ def index_command(
             encoder = TextEncoder(loaded.model, loaded.task.tokenizer)
             kind = torch.float16 if precision == "float16" else torch.float32
             index = Index(index.passages, encoder.passages(index.passages).to(kind), encoder.signature)
-        with written(output) as draft:
+        with atomic_path(output) as draft:
             index.save(draft)
     except (DiskError, ValueError) as problem:
         fail(str(problem))
@@ -117,7 +117,7 @@ def _searcher(run: Path, index: Index, by: str | None, rerank: Path | None, cand
 
     from regard.predictor import load
     from regard.systems.retrieval.cross_encoder import CrossEncoder
-    from regard.systems.retrieval.searcher import Reranker
+    from regard.systems.retrieval.searcher import CrossEncoderReranker
     from regard.systems.retrieval.task import Retrieving
 
     overrides = [*_UNBOUND, f"decode.candidates={candidates}", *([] if by is None else [f"decode.by={by}"])]
@@ -130,10 +130,10 @@ def _searcher(run: Path, index: Index, by: str | None, rerank: Path | None, cand
     if found.reranker is not None or not isinstance(second.model, CrossEncoder):
         raise ValueError(f"a dual_encoder is re-ranked by a cross_encoder; {run} or {rerank} is another model")
     assert isinstance(second.task, Retrieving)
-    return replace(found, reranker=Reranker(second.model, second.task.tokenizer, candidates))
+    return replace(found, reranker=CrossEncoderReranker(second.model, second.task.tokenizer, candidates))
 
 
-def _printed(index: Index, queries: Sequence[str], rankings: Sequence[Ranked], *, as_json: bool) -> Iterator[str]:
+def _printed(index: Index, queries: Sequence[str], rankings: Sequence[Ranking], *, as_json: bool) -> Iterator[str]:
     """Yield lines of a ranking: score and passage, queries apart by a blank line; or an object per query."""
     for number, (query, ranked) in enumerate(zip(queries, rankings, strict=True)):
         found = [

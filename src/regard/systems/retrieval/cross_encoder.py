@@ -9,14 +9,14 @@ from torch import Tensor, nn
 
 from regard.arguments import Share, Size, checked
 from regard.models.encoded import AnyEncoder, Encoded, width_of
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.nn.attention import Attention
 from regard.nn.dropout import Dropout
 from regard.nn.scores import Bilinear
 from regard.nn.structured import StructuredSelfAttention
 from regard.ops.attended import Attended
 from regard.specials import EOS, PAD
-from regard.systems.retrieval.pooling import Pooling, PoolingKind, present
+from regard.systems.retrieval.pooling import Pooling, PoolingKind, token_mask
 
 Reads = Literal["attention", "joint"]
 _FEATURES = 2  # of a word of the query: whether the passage has it, and its largest similarity
@@ -48,8 +48,8 @@ class CrossEncoder(nn.Module):
     Chen et al. 2017, "Reading Wikipedia to Answer Open-Domain Questions", section 3.2, and the term gates of Guo et al.
     2016, "A Deep Relevance Matching Model". Nogueira & Cho 2019, "Passage Re-ranking with BERT", for joint rows.
 
-    >>> from regard.models import Encoder
-    >>> model = CrossEncoder(Encoder(11, embedding_dim=3, hidden_dim=6), hidden_dim=5)
+    >>> from regard.models import RecurrentEncoder
+    >>> model = CrossEncoder(RecurrentEncoder(11, embedding_dim=3, hidden_dim=6), hidden_dim=5)
     >>> queries, passages = torch.randint(4, 11, (2, 5)), torch.randint(4, 11, (6, 7))     # three passages per query
     >>> predicted = model(queries, torch.tensor([5, 2]), passages, torch.tensor([7, 4, 6, 7, 7, 1]))
     >>> predicted.logits.shape, predicted.attended.weights().shape
@@ -77,26 +77,26 @@ class CrossEncoder(nn.Module):
         self.hidden_map = nn.Linear(4 * width + _FEATURES if reads == "attention" else width, hidden_dim)
         self.score_map = nn.Linear(hidden_dim, 1)
 
-    def forward(self, queries: Tensor, query_lengths: Tensor, passages: Tensor, passage_lengths: Tensor) -> Predicted:
+    def forward(self, queries: Tensor, query_lengths: Tensor, passages: Tensor, passage_lengths: Tensor) -> ModelOutput:
         """Ids [B, Q] and [B N, S] of true lengths -> logits [B, N]: the N passages of each query stand together."""
         passages, passage_lengths = passages[:, : self.longest], passage_lengths.clamp(max=self.longest)
         many = len(passages) // max(len(queries), 1)
         ids, lengths = queries.repeat_interleave(many, 0), query_lengths.repeat_interleave(many, 0)
         if self.pool is not None:
-            pooled = self.pool(self.encoder(*joined(ids, lengths, passages, passage_lengths)))
-            return Predicted(self._scores(pooled.vector).view(-1, many))
+            pooled = self.pool(self.encoder(*join_pairs(ids, lengths, passages, passage_lengths)))
+            return ModelOutput(self._scores(pooled.vector).view(-1, many))
         query = _repeated(self.encoder(queries, query_lengths), many)
         values, attended = self._compared(query, self.encoder(passages, passage_lengths), ids, passages)
         assert self.gates is not None
         gates = self.gates(query.states, query.mask).weights().squeeze(1)  # [B N, Q]
-        return Predicted((gates * self._scores(values)).sum(1).view(-1, many), attended=attended)
+        return ModelOutput((gates * self._scores(values)).sum(1).view(-1, many), attended=attended)
 
     def _compared(self, query: Encoded, passage: Encoded, ids: Tensor, passages: Tensor) -> tuple[Tensor, Attended]:
         """Each word of the query beside what it finds in the passage: [B, Q, 4 C + 2]."""
         assert self.attention is not None
         attended: Attended = self.attention(query.states, passage.states, mask=passage.mask)
         own, found = query.states, attended.context
-        inside = present(passage).unsqueeze(1)  # [B, 1, S]
+        inside = token_mask(passage).unsqueeze(1)  # [B, 1, S]
         unit = [nn.functional.normalize(one, dim=2) for one in (own, passage.states)]
         nearest = (unit[0] @ unit[1].mT).masked_fill(~inside, -1.0).amax(2, keepdim=True)  # [B, Q, 1]
         occurs = ((ids.unsqueeze(2) == passages.unsqueeze(1)) & inside).any(2, keepdim=True)
@@ -109,10 +109,12 @@ class CrossEncoder(nn.Module):
         return scores
 
 
-def joined(queries: Tensor, query_lengths: Tensor, passages: Tensor, passage_lengths: Tensor) -> tuple[Tensor, Tensor]:
+def join_pairs(
+    queries: Tensor, query_lengths: Tensor, passages: Tensor, passage_lengths: Tensor
+) -> tuple[Tensor, Tensor]:
     """Return each query and its passage in one row, `</s>` between them, and the lengths.
 
-    >>> joined(torch.tensor([[5, 0]]), torch.tensor([1]), torch.tensor([[7, 8]]), torch.tensor([2]))
+    >>> join_pairs(torch.tensor([[5, 0]]), torch.tensor([1]), torch.tensor([[7, 8]]), torch.tensor([2]))
     (tensor([[5, 3, 7, 8, 0]]), tensor([4]))
     """
     size = queries.shape[1] + 1 + passages.shape[1]

@@ -10,9 +10,9 @@ from torch.nn import functional as F
 
 from regard.arguments import Scale, Share, Size, checked
 from regard.models.encoded import AnyEncoder, width_of
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.nn.dropout import Dropout
-from regard.systems.retrieval.pooling import Pooled, Pooling, PoolingKind
+from regard.systems.retrieval.pooling import PooledStates, Pooling, PoolingKind
 
 
 class DualEncoder(nn.Module):
@@ -38,8 +38,8 @@ class DualEncoder(nn.Module):
     "Sentence-BERT" (one encoder, mean pooling, cosine).
 
     >>> import torch
-    >>> from regard.models import Encoder
-    >>> model = DualEncoder(Encoder(11, embedding_dim=3, hidden_dim=6))
+    >>> from regard.models import RecurrentEncoder
+    >>> model = DualEncoder(RecurrentEncoder(11, embedding_dim=3, hidden_dim=6))
     >>> queries, passages = torch.randint(4, 11, (2, 5)), torch.randint(4, 11, (3, 7))
     >>> model(queries, torch.tensor([5, 2]), passages, torch.tensor([7, 4, 6])).logits.shape
     torch.Size([2, 3])
@@ -72,10 +72,10 @@ class DualEncoder(nn.Module):
 
     def forward(
         self, queries: Tensor, query_lengths: Tensor | None, passages: Tensor, passage_lengths: Tensor | None
-    ) -> Predicted:
+    ) -> ModelOutput:
         """Ids [B, Q] and [P, S] of true lengths [B] and [P] -> logits [B, P], similarities over the temperature."""
         vectors = self.encode_queries(queries, query_lengths), self.encode_passages(passages, passage_lengths)
-        return Predicted(vectors[0] @ vectors[1].mT / self.temperature)
+        return ModelOutput(vectors[0] @ vectors[1].mT / self.temperature)
 
     def encode_queries(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Ids [B, Q] of true `lengths` [B] -> vectors [B, C], of length 1 for cosines."""
@@ -86,11 +86,11 @@ class DualEncoder(nn.Module):
         own = self.output_map if self.passage_encoder is None else self.passage_map
         return self._vector(self.pooled(ids, lengths, passages=True), own)
 
-    def pooled(self, ids: Tensor, lengths: Tensor | None, *, passages: bool) -> Pooled:
+    def pooled(self, ids: Tensor, lengths: Tensor | None, *, passages: bool) -> PooledStates:
         """The pooled states of texts, before the map and before they get length 1."""
         ids = ids[:, : self.longest]
         lengths = None if lengths is None else lengths.clamp(max=self.longest)
-        found: Pooled
+        found: PooledStates
         if passages and self.passage_encoder is not None and self.passage_pool is not None:
             found = self.passage_pool(self.passage_encoder(ids, lengths))
         else:
@@ -116,7 +116,7 @@ class DualEncoder(nn.Module):
             sides.append(parts / parts.sum(0).norm().clamp(min=1e-12) if self.similarity == "cosine" else parts)
         return sides[0] @ sides[1].mT
 
-    def _vector(self, pooled: Pooled, linear: nn.Module | None) -> Tensor:
+    def _vector(self, pooled: PooledStates, linear: nn.Module | None) -> Tensor:
         vector: Tensor = self.dropout(pooled.vector)
         vector = vector if linear is None else linear(vector)
         return F.normalize(vector, dim=1) if self.similarity == "cosine" else vector

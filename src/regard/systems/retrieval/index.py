@@ -17,7 +17,7 @@ from torch import Tensor
 
 from regard.data.problems import DataError
 from regard.systems.retrieval.bm25 import BM25
-from regard.systems.retrieval.ranking import Ranked, fused
+from regard.systems.retrieval.ranking import Ranking, fused
 from regard.systems.retrieval.vector_search import nearest
 
 KIND = "regard.index"
@@ -37,14 +37,14 @@ _NUMBERS = (torch.float32, torch.float16)
 _AGAIN = "`regard index` writes it again"
 
 
-class Texts(Sequence[str]):
+class TextArray(Sequence[str]):
     """Texts in one array of bytes, each decoded when it is read.
 
     Args:
         content: the bytes of all texts, one behind the other.
         ends: [M], where each ends.
 
-    >>> texts = Texts.of(["a red car", "für"])
+    >>> texts = TextArray.of(["a red car", "für"])
     >>> len(texts), texts[1], list(texts)
     (2, 'für', ['a red car', 'für'])
     """
@@ -53,7 +53,7 @@ class Texts(Sequence[str]):
         self.content, self.ends = content, ends
 
     @classmethod
-    def of(cls, texts: Sequence[str]) -> Texts:
+    def of(cls, texts: Sequence[str]) -> TextArray:
         """Pack texts."""
         rows = [text.encode() for text in texts]
         content = np.frombuffer(b"".join(rows), np.uint8)
@@ -104,11 +104,11 @@ class Index:
         """The inverted index."""
         return BM25.of(self.passages) if self.stored_words is None else self.stored_words
 
-    def by_words(self, queries: Sequence[str], k: int) -> list[Ranked]:
+    def by_words(self, queries: Sequence[str], k: int) -> list[Ranking]:
         """Return the k best passages of each query by BM25."""
         return [self.words.rank(query, k) for query in queries]
 
-    def by_vectors(self, queries: Tensor, k: int) -> list[Ranked]:
+    def by_vectors(self, queries: Tensor, k: int) -> list[Ranking]:
         """Return the k best passages for the vectors [Q, C] of queries."""
         if self.vectors is None:
             raise ValueError(
@@ -116,7 +116,7 @@ class Index:
             )
         return nearest(queries, self.vectors, k)
 
-    def by_both(self, queries: Sequence[str], vectors: Tensor, k: int) -> list[Ranked]:
+    def by_both(self, queries: Sequence[str], vectors: Tensor, k: int) -> list[Ranking]:
         """Return the k best passages by reciprocal rank fusion of both rankings."""
         deep = max(k, FUSED)
         both = zip(self.by_words(queries, deep), self.by_vectors(vectors, deep), strict=True)
@@ -128,8 +128,8 @@ class Index:
         Raises:
             OSError: it cannot be written there.
         """
-        texts, words = Texts.of(self.passages), self.words
-        names = Texts.of(list(words.numbers))  # in the order of their numbers
+        texts, words = TextArray.of(self.passages), self.words
+        names = TextArray.of(list(words.numbers))  # in the order of their numbers
         arrays = {
             "texts": texts.content,
             "text_ends": texts.ends,
@@ -165,10 +165,10 @@ class Index:
         if (wrong := _inconsistency(tensors)) is not None:
             raise DataError(f"{path} is damaged ({wrong}); {_AGAIN}")
         array = {name: tensor.numpy() for name, tensor in tensors.items() if name != "vectors"}
-        numbers = {word: number for number, word in enumerate(Texts(array["words"], array["word_ends"]))}
+        numbers = {word: number for number, word in enumerate(TextArray(array["words"], array["word_ends"]))}
         count = len(array["text_ends"])
         words = BM25(numbers, array["offsets"], array["postings"], array["weights"], count)
-        texts = Texts(array["texts"], array["text_ends"])
+        texts = TextArray(array["texts"], array["text_ends"])
         return cls(texts, tensors.get("vectors"), about.get("model", ""), words)
 
 

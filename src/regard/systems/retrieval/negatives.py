@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from regard.data.batching.batch import Batch
 from regard.data.batching.corpus import Corpus
-from regard.data.batching.feed import Feed, Place
-from regard.data.batching.order import mixed
-from regard.systems.retrieval.ranking import Ranked
+from regard.data.batching.feed import BatchPosition, Feed
+from regard.data.batching.order import splitmix64
+from regard.systems.retrieval.ranking import Ranking
 
-Rank = Callable[[Sequence[str], int], list[Ranked]]
+Rank = Callable[[Sequence[str], int], list[Ranking]]
 """From queries and k to the k best passages of each, by number."""
 _NEGATIVES = 21
 
 
-class Mined:
+class MinedNegatives:
     """The best-ranked wrong passages of each example, found when they are first needed.
 
     Args:
@@ -29,8 +29,8 @@ class Mined:
         rank: by numbers of passages.
         among: how many wrong passages are kept.
 
-    >>> ranking = Ranked(np.array([4, 7, 5]), np.ones(3))
-    >>> mined = Mined(["a", "a"], np.array([4, 5]), lambda queries, k: [ranking], among=2)
+    >>> ranking = Ranking(np.array([4, 7, 5]), np.ones(3))
+    >>> mined = MinedNegatives(["a", "a"], np.array([4, 5]), lambda queries, k: [ranking], among=2)
     >>> mined(0).tolist()                                                   # 5 is right for an equal query
     [7]
     """
@@ -70,7 +70,7 @@ class NegativesFeed(Feed):
         self,
         inner: Feed,
         corpus: Corpus,
-        mined: Mined,
+        mined: MinedNegatives,
         examples: NDArray[np.int64],
         *,
         count: int,
@@ -85,13 +85,13 @@ class NegativesFeed(Feed):
     def unwrapped(self) -> Feed:
         return self.inner.unwrapped
 
-    def after(self, epoch: int, position: int) -> Iterator[Place]:
+    def after(self, epoch: int, position: int) -> Iterator[BatchPosition]:
         return self.inner.after(epoch, position)
 
-    def tokens(self, place: Place) -> int:
+    def tokens(self, place: BatchPosition) -> int:
         return self.inner.tokens(place)
 
-    def batch(self, place: Place, rank: int = 0, world: int = 1) -> Batch:
+    def batch(self, place: BatchPosition, rank: int = 0, world: int = 1) -> Batch:
         batch = self.inner.batch(place, rank, world)
         chosen = [self._chosen(example, place.epoch) for example in batch.indices]
         numbers = self.examples[np.concatenate(chosen)] if chosen else np.zeros(0, np.int64)
@@ -104,9 +104,9 @@ class NegativesFeed(Feed):
     def _chosen(self, example: int, epoch: int) -> NDArray[np.int64]:
         """Return K wrong passages of an example, by number: drawn without replacement, then any others."""
         found = self.mined(example)
-        keys = mixed(np.arange(len(found), dtype=np.uint64), self.seed, epoch, example, _NEGATIVES)
+        keys = splitmix64(np.arange(len(found), dtype=np.uint64), self.seed, epoch, example, _NEGATIVES)
         found = found[np.argsort(keys, kind="stable")][: self.count]
-        drawn = mixed(np.arange(self.total, dtype=np.uint64), self.seed, epoch, example, _NEGATIVES + 1)
+        drawn = splitmix64(np.arange(self.total, dtype=np.uint64), self.seed, epoch, example, _NEGATIVES + 1)
         others = (drawn % np.uint64(len(self.examples))).astype(np.int64)
         return np.concatenate([found, others])[: self.total]  # one that is right by chance is masked in the loss
 

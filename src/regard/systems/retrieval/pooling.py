@@ -14,7 +14,7 @@ from regard.nn.structured import StructuredSelfAttention
 PoolingKind = Literal["mean", "attention", "last"]
 
 
-class Pooled(NamedTuple):
+class PooledStates(NamedTuple):
     """A vector per text, and what it is made of.
 
     Attributes:
@@ -48,20 +48,20 @@ class Pooling(nn.Module):
         self.kind = kind
         self.attention = StructuredSelfAttention(dim, dim, 1) if kind == "attention" else None
 
-    def forward(self, encoded: Encoded) -> Pooled:
+    def forward(self, encoded: Encoded) -> PooledStates:
         """Pool the states of an encoder."""
         states = encoded.states
         if self.kind == "last":
-            return Pooled(encoded.summary, None, states)
+            return PooledStates(encoded.summary, None, states)
         if self.attention is not None:
             attended = self.attention(states, encoded.mask)
-            return Pooled(attended.context.squeeze(1), attended.weights().squeeze(1), states)
-        inside = present(encoded)
+            return PooledStates(attended.context.squeeze(1), attended.weights().squeeze(1), states)
+        inside = token_mask(encoded)
         weights = inside / inside.sum(1, keepdim=True).clamp(min=1)
-        return Pooled(torch.einsum("bs,bsc->bc", weights.to(states), states), weights.to(states), states)
+        return PooledStates(torch.einsum("bs,bsc->bc", weights.to(states), states), weights.to(states), states)
 
 
-def present(encoded: Encoded) -> Tensor:
+def token_mask(encoded: Encoded) -> Tensor:
     """Return [B, S], True at words."""
     batch, size, _ = encoded.states.shape
     mask = Mask.of(torch.ones(1, dtype=torch.bool)) if encoded.mask is None else encoded.mask

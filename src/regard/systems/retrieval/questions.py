@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.data.example import Bad, Example, Reader
+from regard.data.example import BadLine, DataReader, Example
 from regard.data.formats.jsonl import parsed_json
 from regard.data.formats.lines import check_encoding, opened, read_errors
 from regard.data.problems import DataError
@@ -16,7 +16,7 @@ _LARGEST = 1 << 30  # bytes
 
 
 @dataclass(frozen=True)
-class Questions(Reader):
+class SquadQueries(DataReader):
     """SQuAD 1.1 or 2.0 for search: a question is a query, and its paragraph the passage.
 
     Fields "query", "passage" and "article", its title; answers are not read.
@@ -27,12 +27,12 @@ class Questions(Reader):
 
     path: str | Path
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         """A question at a time."""
         path = Path(self.path)
         for number, article in enumerate(self._articles(path), start=1):
             if not isinstance(article, dict) or not isinstance(article.get("paragraphs"), list):
-                yield Bad(f"{path}: article {number}", "this is not {title: ..., paragraphs: [...]}")
+                yield BadLine(f"{path}: article {number}", "this is not {title: ..., paragraphs: [...]}")
                 continue
             title = str(article.get("title", number))
             for place, paragraph in enumerate(article["paragraphs"], start=1):
@@ -55,16 +55,16 @@ class Questions(Reader):
         return articles
 
 
-def _asked(paragraph: Any, title: str, where: str) -> Iterator[Example | Bad]:
+def _asked(paragraph: Any, title: str, where: str) -> Iterator[Example | BadLine]:
     """Yield the questions of a paragraph."""
     passage = paragraph.get("context") if isinstance(paragraph, dict) else None
     if not isinstance(passage, str) or not passage.strip() or not isinstance(paragraph.get("qas"), list):
-        yield Bad(where, "this is not {context: ..., qas: [...]}")
+        yield BadLine(where, "this is not {context: ..., qas: [...]}")
         return
     for number, asked in enumerate(paragraph["qas"], start=1):
         query = asked.get("question") if isinstance(asked, dict) else None
         if not isinstance(query, str) or not query.strip():
-            yield Bad(f"{where}, question {number}", "there is no question")
+            yield BadLine(f"{where}, question {number}", "there is no question")
         else:
             fields = {"query": " ".join(query.split()), "passage": " ".join(passage.split()), "article": title}
             yield Example(fields, f"{where}, question {number}")

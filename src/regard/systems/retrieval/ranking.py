@@ -12,22 +12,22 @@ SMOOTHING = 60
 """Constant of reciprocal rank fusion, as in the paper."""
 
 
-class Ranked(NamedTuple):
+class Ranking(NamedTuple):
     """Numbers of passages, best first, and their scores."""
 
     numbers: NDArray[np.int64]
     scores: NDArray[np.float32]
 
     @classmethod
-    def nothing(cls) -> Ranked:
+    def nothing(cls) -> Ranking:
         """Return the ranking of nothing."""
         return cls(np.zeros(0, np.int64), np.zeros(0, np.float32))
 
     @classmethod
-    def best(cls, numbers: NDArray[np.int64], scores: NDArray[np.float32], k: int) -> Ranked:
+    def best(cls, numbers: NDArray[np.int64], scores: NDArray[np.float32], k: int) -> Ranking:
         """Return the k with the largest scores; of equal ones the smaller number comes first.
 
-        >>> Ranked.best(np.array([3, 5, 8]), np.array([1.0, 2.0, 1.0], np.float32), 2).numbers
+        >>> Ranking.best(np.array([3, 5, 8]), np.array([1.0, 2.0, 1.0], np.float32), 2).numbers
         array([5, 3])
         """
         if k < len(scores):  # a partition is linear; ties with the k-th stay in, and the sort below decides
@@ -38,7 +38,7 @@ class Ranked(NamedTuple):
         return cls(numbers[order], scores[order])
 
 
-def fused(rankings: Sequence[Ranked], k: int) -> Ranked:
+def fused(rankings: Sequence[Ranking], k: int) -> Ranking:
     r"""Merge rankings by reciprocal rank fusion, which needs no common scale of scores.
 
     .. math:: s(d) = \sum_r \frac{1}{60 + \mathrm{rank}_r(d)}
@@ -46,11 +46,11 @@ def fused(rankings: Sequence[Ranked], k: int) -> Ranked:
     Cormack, Clarke & Buettcher 2009, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning
     Methods".
 
-    >>> one, other = Ranked(np.array([7, 4]), np.ones(2)), Ranked(np.array([4, 9]), np.ones(2))
+    >>> one, other = Ranking(np.array([7, 4]), np.ones(2)), Ranking(np.array([4, 9]), np.ones(2))
     >>> fused([one, other], 2).numbers
     array([4, 7])
     """
     numbers = np.concatenate([one.numbers for one in rankings])
     gains = np.concatenate([1.0 / (SMOOTHING + 1 + np.arange(len(one.numbers))) for one in rankings])
     distinct, places = np.unique(numbers, return_inverse=True)
-    return Ranked.best(distinct, np.bincount(places, gains, minlength=len(distinct)).astype(np.float32), k)
+    return Ranking.best(distinct, np.bincount(places, gains, minlength=len(distinct)).astype(np.float32), k)

@@ -17,7 +17,7 @@ from regard.specials import PAD, UNK
 from regard.systems.retrieval.cross_encoder import CrossEncoder
 from regard.systems.retrieval.dual_encoder import DualEncoder
 from regard.systems.retrieval.index import Index
-from regard.systems.retrieval.ranking import Ranked
+from regard.systems.retrieval.ranking import Ranking
 from regard.tasks.task import in_batches
 
 By = Literal["vectors", "bm25", "hybrid"]
@@ -56,7 +56,7 @@ class TextEncoder:
 
 
 @dataclass(frozen=True)
-class Reranker:
+class CrossEncoderReranker:
     """A cross-encoder with its tokenizer: from a query and passages to scores.
 
     Attributes:
@@ -78,14 +78,14 @@ class Reranker:
         found: Tensor = self.model(ids, lengths, padded(rows, PAD).to(device), sizes).logits
         return found[0].float().cpu()
 
-    def rank(self, query: str, index: Index, first: Ranked) -> Ranked:
+    def rank(self, query: str, index: Index, first: Ranking) -> Ranking:
         """Return the candidates among the best of a ranking, in the order of their scores."""
         numbers = first.numbers[: self.candidates]
         if not len(numbers):
             return first
         scores = self.scores(query, [index.passages[number] for number in numbers.tolist()]).numpy()
         order = np.argsort(-scores, kind="stable")
-        return Ranked(numbers[order], scores[order])
+        return Ranking(numbers[order], scores[order])
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Searcher:
     index: Index
     by: By = "vectors"
     encoder: TextEncoder | None = None
-    reranker: Reranker | None = None
+    reranker: CrossEncoderReranker | None = None
 
     def __post_init__(self) -> None:
         if self.by == "bm25":
@@ -121,15 +121,15 @@ class Searcher:
                 "with `regard index`"
             )
 
-    def rank(self, queries: Sequence[str], k: int) -> list[Ranked]:
+    def rank(self, queries: Sequence[str], k: int) -> list[Ranking]:
         """Return the k best passages of each query; with a re-ranker its candidates at most."""
         first = self._first(queries, k if self.reranker is None else self.reranker.candidates)
         if self.reranker is None:
             return first
         again = [self.reranker.rank(query, self.index, one) for query, one in zip(queries, first, strict=True)]
-        return [Ranked(one.numbers[:k], one.scores[:k]) for one in again]
+        return [Ranking(one.numbers[:k], one.scores[:k]) for one in again]
 
-    def _first(self, queries: Sequence[str], k: int) -> list[Ranked]:
+    def _first(self, queries: Sequence[str], k: int) -> list[Ranking]:
         if self.by == "bm25":
             return self.index.by_words(queries, k)
         assert self.encoder is not None

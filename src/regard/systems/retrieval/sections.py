@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.data_section import Reading, Split
+from regard.recipes.data_section import FieldLayout, SplitName
 from regard.recipes.data_sections import SplitFiles
 from regard.recipes.files import DataFile
 from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 
 if TYPE_CHECKING:
-    from regard.data.example import Examples, Reader
+    from regard.data.example import DataReader, Examples
 
 
 class SmallAdsData(GeneratedData):
@@ -36,18 +36,18 @@ class SmallAdsData(GeneratedData):
     """Seed of the pairs."""
 
 
-class SquadData(SplitFiles):
+class SquadSearchData(SplitFiles):
     """Questions and their paragraphs in the JSON of SQuAD; `split` divides by article."""
 
     format: Literal["squad"]
     """Selects this format."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
-        from regard.systems.retrieval.questions import Questions
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
+        from regard.systems.retrieval.questions import SquadQueries
 
-        return Questions(self._path(named), **self.reading())
+        return SquadQueries(self._path(named), **self.reading())
 
-    def examples(self, split: Split, reading: Reading) -> Examples | None:
+    def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         return super().examples(split, replace(reading, group="article"))
 
 
@@ -65,14 +65,14 @@ class NegativesSection(Section):
     """Ranking: `bm25`, or the folder of a run with a dual encoder."""
 
 
-class Training(Section):
+class RetrievalTraining(Section):
     """Keys of `train` for search."""
 
     negatives: NegativesSection = NegativesSection()
     """Wrong passages that a ranking finds."""
 
 
-class Decoding(Section):
+class RetrievalDecoding(Section):
     """Keys of `decode` for search."""
 
     passages: DataFile | None = None

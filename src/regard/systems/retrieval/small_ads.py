@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regard.data.batching.order import mixed
+from regard.data.batching.order import splitmix64
 from regard.data.example import Example
 from regard.data.generated import Generated
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
 
 WHO = (
     ("doctor", "physician", "medic"), ("teacher", "tutor", "instructor"), ("lawyer", "attorney", "solicitor"),
@@ -81,7 +81,7 @@ class SmallAds(Generated):
     def example(self, index: int) -> Example:
         attempt = 0
         while True:
-            draws = mixed(np.arange(4 * len(_SLOTS) + 2, dtype=np.uint64), self.seed, index, attempt).tolist()
+            draws = splitmix64(np.arange(4 * len(_SLOTS) + 2, dtype=np.uint64), self.seed, index, attempt).tolist()
             concepts = [draws.pop() % len(slot) for slot in _SLOTS]
             if self.is_here(" ".join(map(str, concepts))):
                 return Example(self._fields(concepts, draws), self.where(index))

@@ -24,7 +24,7 @@ from regard.data.formats.lines import lines
 from regard.data.problems import DataError, TextError
 from regard.decode.search import Search
 from regard.explain.panel import Panel
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.recipes.section import own_keys
 from regard.recipes.sections import Recipe
 from regard.specials import PAD
@@ -32,15 +32,15 @@ from regard.systems.retrieval.checks import CROSS
 from regard.systems.retrieval.cross_encoder import CrossEncoder
 from regard.systems.retrieval.dual_encoder import DualEncoder
 from regard.systems.retrieval.index import Index
-from regard.systems.retrieval.negatives import Mined, NegativesFeed
-from regard.systems.retrieval.searcher import By, Reranker, Searcher, TextEncoder
-from regard.systems.retrieval.sections import Decoding, NegativesSection, Training
+from regard.systems.retrieval.negatives import MinedNegatives, NegativesFeed
+from regard.systems.retrieval.searcher import By, CrossEncoderReranker, Searcher, TextEncoder
+from regard.systems.retrieval.sections import NegativesSection, RetrievalDecoding, RetrievalTraining
 from regard.systems.retrieval.view import match_panels
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import MEASURED, Encoders, Task
-from regard.tasks.tokenizers import learned_tokenizer, tokens_field, values
+from regard.tasks.task import MEASURED, FieldEncoders, Task
+from regard.tasks.tokenizers import field_values, learned_tokenizer, tokens_field
 
 if TYPE_CHECKING:
     from regard.tasks.splits import Split
@@ -74,7 +74,7 @@ class Retrieving(Task):
         negatives: wrong passages of the training.
         reranks: True for a cross-encoder.
         passages: file of the passages that are searched; None for those of what is measured.
-        by, first, candidates, depth: of a search; see `Decoding`.
+        by, first, candidates, depth: of a search; see `RetrievalDecoding`.
         searcher: the index, ready to be searched; None before `bind`.
     """
 
@@ -83,7 +83,7 @@ class Retrieving(Task):
     unit: ClassVar[str] = "query"
     outline_sizes: ClassVar[tuple[int, int | None]] = (8, None)
 
-    encoders: Encoders
+    encoders: FieldEncoders
     negatives: NegativesSection = field(default_factory=NegativesSection)
     reranks: bool = False
     passages: Path | None = None
@@ -94,10 +94,10 @@ class Retrieving(Task):
     searcher: Searcher | None = None
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> Retrieving:
-        given = own_keys(recipe.decode, Decoding)
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> Retrieving:
+        given = own_keys(recipe.decode, RetrievalDecoding)
         passages, first = (None if one is None else Path(one) for one in (given.passages, given.first))
-        negatives = own_keys(recipe.train, Training).negatives
+        negatives = own_keys(recipe.train, RetrievalTraining).negatives
         reranks = recipe.model.kind == CROSS
         return cls(encoders, negatives, reranks, passages, given.by, first, given.candidates, given.depth)
 
@@ -107,13 +107,13 @@ class Retrieving(Task):
         return {"query": text, "passage": text}
 
     @classmethod
-    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
+    def learn_encoders(cls, recipe: Recipe, train: Examples, known: FieldEncoders) -> FieldEncoders:
         both = (
             known.get("query")
             or known.get("text")
             or learned_tokenizer(  # "text" is that of a pretrained run
                 recipe.tokenizer,
-                chain(values(train, "query"), dict.fromkeys(values(train, "passage"))),
+                chain(field_values(train, "query"), dict.fromkeys(field_values(train, "passage"))),
                 masked=recipe.reads_pairs,
             )
         )
@@ -185,7 +185,7 @@ class Retrieving(Task):
             searcher = Searcher(
                 Index(list(numbers), encoder.passages(list(numbers)), encoder.signature), "vectors", encoder
             )
-        mined = Mined(texts, owners, searcher.rank, among=section.among)
+        mined = MinedNegatives(texts, owners, searcher.rank, among=section.among)
         return NegativesFeed(
             inner, split.corpus, mined, examples, count=section.count, random=section.random, seed=seed
         )
@@ -217,7 +217,7 @@ class Retrieving(Task):
         if isinstance(model, DualEncoder):
             encoder = TextEncoder(model, self.tokenizer)
         else:
-            reranker = Reranker(model, self.tokenizer, self.candidates)
+            reranker = CrossEncoderReranker(model, self.tokenizer, self.candidates)
             encoder = None if self.first is None else dual_encoder_of(self.first)
         by = self.by or ("bm25" if encoder is None else "vectors")
         if by != "bm25" and encoder is not None and index.vectors is None:
@@ -310,7 +310,7 @@ def _batch_loss(model: nn.Module, found: SearchBatch) -> Loss:
     An equal passage, and the passage of an equal query, is right too: it is no negative.
     """
     passages, lengths = _all_passages(found)
-    predicted: Predicted = model(found.query, found.query_lengths, passages, lengths)
+    predicted: ModelOutput = model(found.query, found.query_lengths, passages, lengths)
     logits, size = predicted.logits.float(), len(found.query)
     target = torch.arange(size, device=logits.device)
     right = (passages[:size, None] == passages).all(2)  # [B, P]
@@ -331,7 +331,7 @@ def _candidate_loss(model: nn.Module, found: SearchBatch) -> Loss:
     others = size + torch.arange(size * many, device=passages.device).view(size, many)
     order = torch.cat((own, others), dim=1)  # [B, 1 + K]
     chosen = passages[order]
-    predicted: Predicted = model(found.query, found.query_lengths, chosen.flatten(0, 1), lengths[order].flatten())
+    predicted: ModelOutput = model(found.query, found.query_lengths, chosen.flatten(0, 1), lengths[order].flatten())
     right = (chosen[:, 1:] == chosen[:, :1]).all(2)
     logits = predicted.logits.float().masked_fill(F.pad(right, (1, 0)), -torch.inf)
     nll = F.cross_entropy(logits, torch.zeros_like(own[:, 0]), reduction="sum")

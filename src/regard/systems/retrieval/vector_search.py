@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.systems.retrieval.ranking import Ranked
+from regard.systems.retrieval.ranking import Ranking
 
 _NUMBERS = 1 << 20
 """Numbers of a block in float32: 4 MB, which stay in a processor's cache."""
 
 
-def nearest(queries: Tensor, vectors: Tensor, k: int) -> list[Ranked]:
+def nearest(queries: Tensor, vectors: Tensor, k: int) -> list[Ranking]:
     """Return for each query the k vectors with the largest inner products.
 
     Args:
@@ -36,4 +36,4 @@ def nearest(queries: Tensor, vectors: Tensor, k: int) -> list[Ranked]:
         numbers = torch.cat((numbers, top.indices + begin), dim=1)
         kept = scores.topk(min(k, scores.shape[1]), dim=1)
         scores, numbers = kept.values, numbers.gather(1, kept.indices)
-    return [Ranked.best(row.numpy(), value.numpy(), k) for row, value in zip(numbers.cpu(), scores.cpu(), strict=True)]
+    return [Ranking.best(row.numpy(), value.numpy(), k) for row, value in zip(numbers.cpu(), scores.cpu(), strict=True)]

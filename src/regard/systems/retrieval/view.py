@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.data.fields.tokenizer import Tokenizer
-from regard.explain.panel import MarkedText, Panel
+from regard.explain.panel import Panel, TextPanel
 from regard.systems.retrieval.cross_encoder import CrossEncoder
 from regard.systems.retrieval.dual_encoder import DualEncoder
 from regard.systems.retrieval.searcher import TextEncoder
@@ -47,7 +47,7 @@ def match_panels(model: DualEncoder | CrossEncoder, tokenizer: Tokenizer, query:
     )
     return [
         Panel(title, matched[:, :_SHOWN], "query", "passage", rows=rows, columns=columns[:_SHOWN]),
-        MarkedText("the passage, by what its words add", marks.unsqueeze(0), words=(columns,), line_weights=(1.0,)),
+        TextPanel("the passage, by what its words add", marks.unsqueeze(0), words=(columns,), line_weights=(1.0,)),
     ]
 
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.systems.spans.pointers import iterations_of
 from regard.tasks.prediction import Prediction
 
 
-class Looked(NamedTuple):
+class ReaderTrace(NamedTuple):
     """Estimates and attention of a reader in one window of a passage, in half precision.
 
     Attributes:
@@ -27,7 +27,7 @@ class Looked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Answer(Prediction):
+class SpanAnswer(Prediction):
     """One answer; its `source_tokens` are the pieces of the window that it stands in.
 
     Attributes:
@@ -36,7 +36,7 @@ class Answer(Prediction):
     """
 
     question_tokens: tuple[str, ...] = ()
-    looked: Looked | None = field(default=None, repr=False, compare=False)
+    looked: ReaderTrace | None = field(default=None, repr=False, compare=False)
 
     def as_json(self, *, alignment: bool = False) -> dict[str, Any]:
         """Return plain values, for JSONL: with `alignment` also the iterations and both maps of attention."""
@@ -49,7 +49,7 @@ class Answer(Prediction):
         return row
 
 
-def looked_at(predicted: Predicted, row: int, asked: int, told: int) -> Looked:
+def reader_trace(predicted: ModelOutput, row: int, asked: int, told: int) -> ReaderTrace:
     """Return what a reader did with one window of a batch.
 
     Args:
@@ -60,7 +60,7 @@ def looked_at(predicted: Predicted, row: int, asked: int, told: int) -> Looked:
     logits, running = iterations_of(predicted)
     path = logits[row, running[row], :told].float().softmax(1).mT  # [K, S, 2] -> [K, 2, S]
     passage, question = (predicted.extras.get(name) for name in ("passage_weights", "question_weights"))
-    return Looked(
+    return ReaderTrace(
         path.half().cpu(),
         None if passage is None else _true(passage[row], told, asked),
         None if question is None else _true(question[row], asked, told),

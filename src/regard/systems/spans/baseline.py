@@ -45,7 +45,7 @@ class Word(NamedTuple):
     end: int
 
 
-class Featured(NamedTuple):
+class FeaturedQuestion(NamedTuple):
     """A question with features of the S words of its passage.
 
     Attributes:
@@ -91,7 +91,7 @@ def kind_of(question: str) -> str:
 
 
 @dataclass(frozen=True)
-class Lexicon:
+class WordRarity:
     """Rarity of words: log(N / n), by the N passages of training.
 
     Attributes:
@@ -103,7 +103,7 @@ class Lexicon:
     unseen: float
 
     @classmethod
-    def of(cls, passages: Iterable[str]) -> Lexicon:
+    def of(cls, passages: Iterable[str]) -> WordRarity:
         """Count the words of passages, each passage once."""
         counts: Counter[str] = Counter()
         total = 0
@@ -116,7 +116,7 @@ class Lexicon:
         """Return the rarity of a word; 0 for a sign."""
         return self.rarity.get(word, self.unseen) if word[0].isalnum() else 0.0
 
-    def features(self, example: Example) -> Featured:
+    def features(self, example: Example) -> FeaturedQuestion:
         """Return the features of an example."""
         words = words_of(str(example.fields["context"]))
         asked = {word.text for word in words_of(str(example.fields["question"]))}
@@ -131,7 +131,7 @@ class Lexicon:
             left, right = (places - reach).clamp(min=0), (places + 1 + reach).clamp(max=len(words))
             columns += [(sums[places] - sums[left]) / total, (sums[right] - sums[places + 1]) / total]
         hashed = torch.tensor(_hashed(words, kind_of(str(example.fields["question"]))))
-        return Featured(words, hashed, torch.stack(columns, dim=1), *_span(words, example))
+        return FeaturedQuestion(words, hashed, torch.stack(columns, dim=1), *_span(words, example))
 
 
 def _sentences(words: Sequence[Word]) -> list[int]:
@@ -177,7 +177,7 @@ class LogisticReader(nn.Module):
         scores: Tensor = self.hashed(hashed) + self.dense(dense)
         return scores
 
-    def fit(self, found: Sequence[Featured], *, epochs: int = 5, rate: float = 0.02, batch: int = 32) -> None:
+    def fit(self, found: Sequence[FeaturedQuestion], *, epochs: int = 5, rate: float = 0.02, batch: int = 32) -> None:
         """Minimise -log p of begins and ends, with Adam."""
         known = [one for one in found if one.first >= 0]
         optimizer = torch.optim.Adam(self.parameters(), lr=rate)
@@ -189,21 +189,21 @@ class LogisticReader(nn.Module):
                 self._loss(part).backward()
                 optimizer.step()
 
-    def _loss(self, part: Sequence[Featured]) -> Tensor:
+    def _loss(self, part: Sequence[FeaturedQuestion]) -> Tensor:
         logits = self(torch.cat([one.hashed for one in part]), torch.cat([one.dense for one in part]))
         each = logits.split([len(one.words) for one in part])
         losses = [-row.log_softmax(0)[[one.first, one.last], [0, 1]].sum() for row, one in zip(each, part, strict=True)]
         return torch.stack(losses).mean()
 
     @torch.inference_mode()
-    def answer(self, one: Featured, passage: str, *, longest: int) -> str:
+    def answer(self, one: FeaturedQuestion, passage: str, *, longest: int) -> str:
         """Return the likeliest span of at most so many words."""
         logits = self(one.hashed, one.dense).unsqueeze(0)
         ((_, first, last),) = best_spans(logits, torch.arange(len(one.words)).unsqueeze(0), longest=longest)[0]
         return passage[one.words[first].begin : one.words[last].end]
 
 
-def sentence_of(one: Featured, passage: str) -> str:
+def sentence_of(one: FeaturedQuestion, passage: str) -> str:
     """Return the sentence that shares most with the question."""
     chosen = [word for word, best in zip(one.words, one.dense[:, 1].tolist(), strict=True) if best]
     ends = [number for number, word in enumerate(chosen) if word.text in (".", "?", "!")]
@@ -213,7 +213,7 @@ def sentence_of(one: Featured, passage: str) -> str:
 
 def answers(train: Sequence[Example], test: Sequence[Example], *, longest: int) -> Iterator[tuple[str, list[str]]]:
     """Yield the answers of each baseline to the questions of test."""
-    lexicon = Lexicon.of(str(one.fields["context"]) for one in train)
+    lexicon = WordRarity.of(str(one.fields["context"]) for one in train)
     passages = [str(one.fields["context"]) for one in test]
     asked = [lexicon.features(one) for one in test]
     yield "sentence", [sentence_of(one, passage) for one, passage in zip(asked, passages, strict=True)]

@@ -9,10 +9,10 @@ from torch import Tensor, nn
 
 from regard.arguments import Share, Size, checked
 from regard.models.encoded import AnyEncoder, Encoded, width_of
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent
-from regard.systems.spans.interactions import INTERACTIONS, InteractionKind, Met
+from regard.systems.spans.interactions import INTERACTIONS, InteractionKind, InteractionOutput
 from regard.systems.spans.pointers import Pointer, PointerKind
 
 
@@ -40,8 +40,8 @@ class CoattentionReader(nn.Module):
 
     Xiong, Zhong & Socher 2017, "Dynamic Coattention Networks for Question Answering".
 
-    >>> from regard.models import Encoder
-    >>> model = CoattentionReader(Encoder(11, embedding_dim=3, hidden_dim=5, cells="lstm"), hidden_dim=5).eval()
+    >>> from regard.models import RecurrentEncoder
+    >>> model = CoattentionReader(RecurrentEncoder(11, embedding_dim=3, hidden_dim=5, cells="lstm"), hidden_dim=5).eval()
     >>> passage, lengths = torch.randint(4, 11, (2, 7)), torch.tensor([7, 4])
     >>> predicted = model(torch.randint(4, 11, (2, 3)), torch.tensor([3, 2]), passage, lengths)
     >>> predicted.logits.shape, predicted.extras["passage_weights"].shape, predicted.extras["question_weights"].shape
@@ -71,14 +71,14 @@ class CoattentionReader(nn.Module):
 
     def forward(
         self, question: Tensor, question_lengths: Tensor, passage: Tensor, passage_lengths: Tensor
-    ) -> Predicted:
+    ) -> ModelOutput:
         """Score each word of a passage as the first and as the last of the answer."""
         asked: Encoded = self.encoder(question, question_lengths)
         read: Encoded = self.encoder(passage, passage_lengths)
-        met: Met = self.interaction(read, asked)
+        met: InteractionOutput = self.interaction(read, asked)
         told = torch.cat((read.states, met.context), dim=2)  # [D; C^D], [B, S, l + C]
         states, _ = self.fusion(self.dropout(told), passage_lengths)
-        predicted: Predicted = self.decoder(self.dropout(states), passage_lengths.to(states.device), asked.summary)
+        predicted: ModelOutput = self.decoder(self.dropout(states), passage_lengths.to(states.device), asked.summary)
         reads = {"passage_weights": met.passage, "question_weights": met.question}
         seen = {name: one.weights() for name, one in reads.items() if one is not None}
         return predicted._replace(extras={**predicted.extras, **seen})

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regard.data.batching.order import mixed, permutation
+from regard.data.batching.order import permutation, splitmix64
 from regard.data.example import Example, Value
 from regard.data.generated import Generated
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
 
 _PEOPLE = ("Ada", "Blaise", "Carl", "Emmy", "Grace", "Henri", "Ida", "Karl", "Leonhard", "Marie", "Niels", "Sofia")
 _DEEDS = (("found", "find"), ("lost", "lose"), ("sold", "sell"), ("bought", "buy"), ("hid", "hide"), ("drew", "draw"))
@@ -72,7 +72,7 @@ class Diaries(Generated):
             attempt += 1
 
     def _drawn(self, index: int, attempt: int) -> dict[str, Value]:
-        draws = mixed(np.arange(_DRAWS * self.longest + 3, dtype=np.uint64), self.seed, index, attempt).tolist()
+        draws = splitmix64(np.arange(_DRAWS * self.longest + 3, dtype=np.uint64), self.seed, index, attempt).tolist()
         sentences = self.shortest + draws.pop() % (self.longest - self.shortest + 1)
         asked, what = draws.pop() % sentences, draws.pop() % 3
         people = permutation(len(_PEOPLE), self.seed, index, attempt).tolist()[: self.people]

@@ -15,7 +15,7 @@ from regard.ops.attended import Attended
 InteractionKind = Literal["coattention", "attention", "summary", "none"]
 
 
-class Met(NamedTuple):
+class InteractionOutput(NamedTuple):
     """A passage that has met its question.
 
     Attributes:
@@ -39,7 +39,7 @@ class Interaction(nn.Module, abc.ABC):
     output_dim: int
 
     @abc.abstractmethod
-    def forward(self, passage: Encoded, question: Encoded) -> Met:
+    def forward(self, passage: Encoded, question: Encoded) -> InteractionOutput:
         """Return what each word of the passage learns, [B, S, C]."""
 
 
@@ -59,9 +59,9 @@ class Coattending(Interaction):
         self.output_dim = 2 * dim
         self.coattention = Coattention(dim)
 
-    def forward(self, passage: Encoded, question: Encoded) -> Met:
+    def forward(self, passage: Encoded, question: Encoded) -> InteractionOutput:
         found = self.coattention(passage.states, question.states, passage.mask, question.mask)
-        return Met(found.context, found.document, found.question)
+        return InteractionOutput(found.context, found.document, found.question)
 
 
 class QuestionAttention(Coattending):
@@ -80,9 +80,9 @@ class QuestionAttention(Coattending):
         super().__init__(dim)
         self.output_dim = dim
 
-    def forward(self, passage: Encoded, question: Encoded) -> Met:
+    def forward(self, passage: Encoded, question: Encoded) -> InteractionOutput:
         met = super().forward(passage, question)
-        return Met(met.context[..., : self.output_dim], met.passage)
+        return InteractionOutput(met.context[..., : self.output_dim], met.passage)
 
 
 class QuestionSummary(Interaction):
@@ -96,8 +96,8 @@ class QuestionSummary(Interaction):
         super().__init__()
         self.output_dim = dim
 
-    def forward(self, passage: Encoded, question: Encoded) -> Met:
-        return Met(question.summary.unsqueeze(1).expand(-1, passage.states.shape[1], -1))
+    def forward(self, passage: Encoded, question: Encoded) -> InteractionOutput:
+        return InteractionOutput(question.summary.unsqueeze(1).expand(-1, passage.states.shape[1], -1))
 
 
 class NoInteraction(Interaction):
@@ -111,8 +111,8 @@ class NoInteraction(Interaction):
         super().__init__()
         self.output_dim = 0
 
-    def forward(self, passage: Encoded, question: Encoded) -> Met:
-        return Met(torch.empty_like(passage.states[..., :0]))
+    def forward(self, passage: Encoded, question: Encoded) -> InteractionOutput:
+        return InteractionOutput(torch.empty_like(passage.states[..., :0]))
 
 
 INTERACTIONS: dict[InteractionKind, type[Coattending | QuestionSummary | NoInteraction]] = {

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.arguments import Size, checked
-from regard.models.outputs import Predicted
-from regard.nn.rnn import Recurrent, RecurrentState, inside
+from regard.models.model_output import ModelOutput
+from regard.nn.rnn import Recurrent, RecurrentState, token_mask
 from regard.systems.spans.scorers import HighwayMaxout, MLPScorer, PointScorer
 
 PointerKind = Literal["dynamic", "bilinear"]
@@ -78,11 +78,11 @@ class BilinearPointer(nn.Module):
         super().__init__()
         self.question_map = nn.Linear(question_dim, 2 * state_dim, bias=False)
 
-    def forward(self, states: Tensor, lengths: Tensor, question: Tensor) -> Predicted:
+    def forward(self, states: Tensor, lengths: Tensor, question: Tensor) -> ModelOutput:
         """Point once."""
         queries = self.question_map(question).unflatten(1, (2, -1))  # [B, 2, U]
         logits = states @ queries.mT  # [B, S, 2]
-        return Predicted(logits.masked_fill(~inside(lengths, states.shape[1]).unsqueeze(2), -torch.inf))
+        return ModelOutput(logits.masked_fill(~token_mask(lengths, states.shape[1]).unsqueeze(2), -torch.inf))
 
 
 class DynamicPointer(nn.Module):
@@ -122,7 +122,7 @@ class DynamicPointer(nn.Module):
         self.layer = Recurrent(2 * state_dim, hidden_dim, "lstm")
         self.iterations = iterations
 
-    def forward(self, states: Tensor, lengths: Tensor, question: Tensor | None = None) -> Predicted:
+    def forward(self, states: Tensor, lengths: Tensor, question: Tensor | None = None) -> ModelOutput:
         """Point until the span stays; the question has no part in it but through the states."""
         live, logits = self._start(states, lengths), None
         path, running = [], []
@@ -140,13 +140,13 @@ class DynamicPointer(nn.Module):
                 break
         assert logits is not None
         extras = {"iterations": torch.stack(path, dim=1), "running": torch.stack(running, dim=1)}
-        return Predicted(logits, extras=extras)
+        return ModelOutput(logits, extras=extras)
 
     def _start(self, states: Tensor, lengths: Tensor) -> _Live:
         return _Live(
             rows=torch.arange(len(states), device=states.device),
             states=states,
-            here=inside(lengths, states.shape[1]),
+            here=token_mask(lengths, states.shape[1]),
             begin_words=self.begin.words(states),
             end_words=self.end.words(states),
             hidden=self.layer.start(len(states)),
@@ -202,12 +202,12 @@ class _Live(NamedTuple):
         return _Live(**parts, hidden=self.hidden.select(rows))
 
 
-def iterations_of(predicted: Predicted) -> tuple[Tensor, Tensor]:
+def iterations_of(predicted: ModelOutput) -> tuple[Tensor, Tensor]:
     """Return the logits of all iterations [B, K, S, 2] of a reader, and which of them ran [B, K].
 
     A reader without iterations has one.
 
-    >>> logits, running = iterations_of(Predicted(torch.zeros(2, 7, 2)))
+    >>> logits, running = iterations_of(ModelOutput(torch.zeros(2, 7, 2)))
     >>> logits.shape, running.tolist()
     (torch.Size([2, 1, 7, 2]), [[True], [True]])
     """

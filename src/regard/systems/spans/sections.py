@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from regard.recipes.data_section import DataSection, Reading, Split
+from regard.recipes.data_section import DataSection, FieldLayout, SplitName
 from regard.recipes.data_sections import SplitFiles, SplitSection
 from regard.recipes.generated_sections import GeneratedData
 
 if TYPE_CHECKING:
-    from regard.data.example import Examples, Reader
+    from regard.data.example import DataReader, Examples
 
 
 class SpanData(DataSection):
@@ -38,11 +38,11 @@ class ArticleSplit(SplitSection):
     """By a hash of the passage (`source`), of the answer (`target`) or of the article's title, so that equal ones stay
     together; or in the order of the file."""
 
-    def part(self, everything: Examples, split: Split, reading: Reading) -> Examples:
+    def part(self, everything: Examples, split: SplitName, reading: FieldLayout) -> Examples:
         """Return a split of data that come in one piece."""
         if self.by != "article":
             return super().part(everything, split, reading)
-        from regard.data import Split as HashSplit
+        from regard.data import HashSplit
 
         return HashSplit(everything, split, by="article", valid=self.valid, test=self.test, salt=self.salt)
 
@@ -55,7 +55,7 @@ class SquadData(SplitFiles, SpanData):
     split: ArticleSplit | None = None
     """Split of `train`, for `valid` and `test` without files of their own."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.data import Squad
 
         return Squad(self._path(named), **self.reading())
@@ -67,10 +67,10 @@ class SpansData(SplitFiles, SpanData):
     format: Literal["spans"]
     """Selects this format."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
-        from regard.data import Spans
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
+        from regard.data import SpanTable
 
-        return Spans(self._path(named), **self.reading())
+        return SpanTable(self._path(named), **self.reading())
 
 
 class DiariesData(GeneratedData, SpanData):
@@ -100,6 +100,6 @@ class DiariesData(GeneratedData, SpanData):
     seed: int = 0
     """Seed of the passages."""
 
-    def arguments(self, split: Split) -> dict[str, Any]:
+    def arguments(self, split: SplitName) -> dict[str, Any]:
         """Return the arguments, without those of windows."""
         return {name: value for name, value in super().arguments(split).items() if name not in SpanData.model_fields}

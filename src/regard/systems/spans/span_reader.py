@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.arguments import Share, checked
-from regard.models.bert import BertEncoder, begin
+from regard.models.bert import BertEncoder, init_bert_weights
 from regard.models.encoded import AnyEncoder, Encoded, width_of
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.nn.dropout import Dropout
 from regard.specials import EOS, PAD
 
@@ -32,8 +32,8 @@ class SpanReader(nn.Module):
 
     Devlin et al. 2019, section 4.2.
 
-    >>> from regard.nn import Blocks
-    >>> model = SpanReader(BertEncoder(11, Blocks(dim=6, num_heads=2, norm="post"), num_layers=1)).eval()
+    >>> from regard.nn import LayerConfig
+    >>> model = SpanReader(BertEncoder(11, LayerConfig(dim=6, num_heads=2, norm="post"), num_layers=1)).eval()
     >>> passage, lengths = torch.randint(4, 11, (2, 7)), torch.tensor([7, 5])
     >>> logits = model(torch.randint(4, 11, (2, 3)), torch.tensor([3, 2]), passage, lengths).logits
     >>> logits.shape, logits[1, 5:].tolist()
@@ -49,29 +49,29 @@ class SpanReader(nn.Module):
         width = width_of(self, encoder)
         self.output_map = nn.Linear(width, 2)
         if isinstance(encoder, BertEncoder):
-            begin(self.output_map, width)
+            init_bert_weights(self.output_map, width)
         self.dropout = Dropout(dropout)
 
     def forward(
         self, question: Tensor, question_lengths: Tensor, passage: Tensor, passage_lengths: Tensor
-    ) -> Predicted:
+    ) -> ModelOutput:
         """Score each word of a passage as the first and as the last of the answer."""
-        ids, lengths, places = side_by_side(question, question_lengths, passage, passage_lengths)
+        ids, lengths, places = join_texts(question, question_lengths, passage, passage_lengths)
         encoded: Encoded = self.encoder(ids, lengths)
         states = encoded.states.gather(1, places.unsqueeze(2).expand(-1, -1, encoded.states.shape[2]))
         logits: Tensor = self.output_map(self.dropout(states))
         outside = torch.arange(passage.shape[1], device=passage.device) >= passage_lengths.to(passage.device).unsqueeze(
             1
         )
-        return Predicted(logits.masked_fill(outside.unsqueeze(2), -torch.inf))
+        return ModelOutput(logits.masked_fill(outside.unsqueeze(2), -torch.inf))
 
 
-def side_by_side(
+def join_texts(
     question: Tensor, question_lengths: Tensor, passage: Tensor, passage_lengths: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Two texts as one with `</s>` between: ids [B, Q + 1 + S], lengths [B], and where each word of the second stands.
 
-    >>> ids, lengths, places = side_by_side(*map(torch.tensor, ([[5, 6], [7, 0]], [2, 1], [[8, 9], [4, 0]], [2, 1])))
+    >>> ids, lengths, places = join_texts(*map(torch.tensor, ([[5, 6], [7, 0]], [2, 1], [[8, 9], [4, 0]], [2, 1])))
     >>> ids.tolist(), lengths.tolist(), places.tolist()
     ([[5, 6, 3, 8, 9], [7, 3, 4, 0, 0]], [5, 3], [[3, 4], [2, 3]])
     """

@@ -15,29 +15,29 @@ from torch import Tensor, nn
 from regard.data.batching.batch import Batch, padded
 from regard.data.batching.corpus import Corpus
 from regard.data.batching.mixture import Mixture
-from regard.data.batching.windows import Cutting, Window, Windows, word_numbers
+from regard.data.batching.windows import PassageWindow, WindowCutter, Windows, word_numbers
 from regard.data.example import Examples, Value
 from regard.data.fields.field import Field
 from regard.data.fields.span import SpanField
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import TextError, shortened
 from regard.decode.search import Search
-from regard.evaluate.squad import same
+from regard.evaluate.squad import same_words
 from regard.explain.panel import Panel
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.parts import all_models, imported
 from regard.recipes.sections import Recipe
 from regard.specials import IGNORE, PAD, UNK
-from regard.systems.spans.answer import Answer, Looked, looked_at
+from regard.systems.spans.answer import ReaderTrace, SpanAnswer, reader_trace
+from regard.systems.spans.panels import panels, render_maps
 from regard.systems.spans.pointers import iterations_of
 from regard.systems.spans.sections import SpanData
-from regard.systems.spans.views import drawing, panels
 from regard.tasks.input_output import mean_log_probs, no_head
-from regard.tasks.length_check import check_room
+from regard.tasks.length_check import check_text_lengths
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Fields, Task
-from regard.tasks.tokenizers import learned_tokenizer, tokens_field, values
+from regard.tasks.task import FieldEncoders, Fields, Task
+from regard.tasks.tokenizers import field_values, learned_tokenizer, tokens_field
 
 if TYPE_CHECKING:
     from regard.tasks.splits import Split
@@ -80,13 +80,13 @@ class SpanAnswering(Task):
     unit: ClassVar[str] = "boundary"
     outline_sizes: ClassVar[tuple[int, int | None]] = (8, None)
 
-    encoders: Encoders
+    encoders: FieldEncoders
     window: int = 320
     overlap: int = 128
     longest: int = 15
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> SpanAnswering:
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> SpanAnswering:
         assert isinstance(recipe.data, SpanData)
         return cls(encoders, recipe.data.window, recipe.data.overlap, recipe.data.longest_answer)
 
@@ -96,10 +96,10 @@ class SpanAnswering(Task):
         return {"question": text, "context": text, "span": SpanField()}
 
     @classmethod
-    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
+    def learn_encoders(cls, recipe: Recipe, train: Examples, known: FieldEncoders) -> FieldEncoders:
         both = known.get("text") or learned_tokenizer(  # "text" is that of a pretrained run
             recipe.tokenizer,
-            chain(values(train, "context"), values(train, "question")),
+            chain(field_values(train, "context"), field_values(train, "question")),
             masked=recipe.reads_pairs,
         )
         return {"question": both, "context": both}
@@ -108,7 +108,7 @@ class SpanAnswering(Task):
     def corpus(cls, recipe: Recipe, found: Examples, fields: Fields, cache: Path) -> Corpus | None:
         """Return the windows of the passages as ids."""
         assert isinstance(recipe.data, SpanData)
-        cutting = Cutting(fields["context"].learned, recipe.data.window, recipe.data.overlap)
+        cutting = WindowCutter(fields["context"].learned, recipe.data.window, recipe.data.overlap)
         cut = found.each(lambda part: Windows(part, cutting)) if isinstance(found, Mixture) else Windows(found, cutting)
         return Corpus.build(cut, fields, cache)
 
@@ -132,7 +132,7 @@ class SpanAnswering(Task):
 
     def drawing(self, prediction: Prediction) -> Text | None:
         """Return where the answer may begin and end, and what passage and question read in each other."""
-        return drawing(prediction) if isinstance(prediction, Answer) else None
+        return render_maps(prediction) if isinstance(prediction, SpanAnswer) else None
 
     def shown_input(self, prediction: Prediction) -> str:
         return prediction.source.partition("\t")[0]
@@ -149,9 +149,9 @@ class SpanAnswering(Task):
         return "span"
 
     @property
-    def cutting(self) -> Cutting:
+    def cutting(self) -> WindowCutter:
         """The window and overlap that long passages are cut by."""
-        return Cutting(self.tokenizer, self.window, self.overlap)
+        return WindowCutter(self.tokenizer, self.window, self.overlap)
 
     @property
     def sizes(self) -> tuple[int, int | None]:
@@ -159,7 +159,7 @@ class SpanAnswering(Task):
 
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         asked = batch.view(SpanBatch)
-        predicted: Predicted = model(asked.question, asked.question_lengths, asked.context, asked.context_lengths)
+        predicted: ModelOutput = model(asked.question, asked.question_lengths, asked.context, asked.context_lengths)
         logits, running = iterations_of(predicted)  # [B, K, S, 2], [B, K]
         which, _ = running.nonzero(as_tuple=True)
         total, _ = _boundary_loss(logits[running], asked.span[which])
@@ -180,7 +180,7 @@ class SpanAnswering(Task):
         return ("question", "context")
 
     def right(self, text: str, references: Sequence[str]) -> bool:
-        return same(text, references)
+        return same_words(text, references)
 
     def references(self, fields: Mapping[str, Value]) -> list[str]:
         return list(fields["answers"])
@@ -195,7 +195,7 @@ class SpanAnswering(Task):
         ]
         questions = self.tokenizer.encode_all([question for question, _ in asked]) if asked else []
         shown = [f"{asked[read.text][0]} | {read.window.text}" for read in reads]
-        check_room(model, shown, [_room(model, len(questions[read.text]), len(read.ids)) for read in reads])
+        check_text_lengths(model, shown, [_room(model, len(questions[read.text]), len(read.ids)) for read in reads])
         found: list[list[_Span]] = [[] for _ in texts]
         order = sorted(range(len(reads)), key=lambda index: len(reads[index].ids))
         for begin in range(0, len(order), batch):
@@ -208,7 +208,7 @@ class SpanAnswering(Task):
         """Return where the answer may begin and end, around where it does, and what passage and question read there."""
         no_head(head)
         (answer,) = self.predict(model, [text], replace(search, n_best=1))[0]
-        assert isinstance(answer, Answer)
+        assert isinstance(answer, SpanAnswer)
         return panels(answer, _parts(text)[0])
 
     @torch.inference_mode()
@@ -220,7 +220,7 @@ class SpanAnswering(Task):
         asked, told = [list(questions[read.text]) or [UNK] for read in reads], [read.ids or [UNK] for read in reads]
         lengths = [torch.tensor([len(row) for row in rows], device=device) for rows in (asked, told)]
         ids = [padded(rows, PAD).to(device) for rows in (asked, told)]
-        predicted: Predicted = model(ids[0], lengths[0], ids[1], lengths[1])
+        predicted: ModelOutput = model(ids[0], lengths[0], ids[1], lengths[1])
         logits = predicted.logits.float()
         places = [self.tokenizer.places(read.window.text) for read in reads]
         numbers = [word_numbers(read.window.text, one) for read, one in zip(reads, places, strict=True)]
@@ -231,7 +231,7 @@ class SpanAnswering(Task):
         found = []
         for row, read in enumerate(reads):
             size = len(read.ids)
-            looked = looked_at(predicted, row, len(asked[row]), size)
+            looked = reader_trace(predicted, row, len(asked[row]), size)
             tokens = [tuple(self.tokenizer.tokens(ids)) for ids in (asked[row], read.ids)]
             scored = _Scored(read.window, places[row], tokens[1], tokens[0], logits[row, :size], looked)
             found.append([_Span(score, first, last, scored) for score, first, last in ranked[row]])
@@ -253,19 +253,19 @@ class _Read(NamedTuple):
     """A window of the passage of a text, by its number."""
 
     text: int
-    window: Window
+    window: PassageWindow
     ids: list[int]
 
 
 class _Scored(NamedTuple):
     """A window with the logits [S, 2] of its pieces, and what the reader looked at."""
 
-    window: Window
+    window: PassageWindow
     places: list[tuple[int, int]]
     pieces: tuple[str, ...]
     question: tuple[str, ...]
     logits: Tensor
-    looked: Looked
+    looked: ReaderTrace
 
 
 class _Span(NamedTuple):
@@ -288,12 +288,12 @@ class _Span(NamedTuple):
         return self.scored.window.begin + begin, self.scored.window.begin + end
 
 
-def _answer(text: str, span: _Span, total: Tensor) -> Answer:
+def _answer(text: str, span: _Span, total: Tensor) -> SpanAnswer:
     """The answer that a span is; `total` [2], the logarithm of the sum over all pieces of all windows."""
     scored, (begin, end) = span.scored, span.characters
     likely = scored.logits - total
     log_probs = (float(likely[span.first, 0]), float(likely[span.last, 1]))
-    return Answer(
+    return SpanAnswer(
         source=text,
         text=scored.window.text[begin:end],
         score=sum(log_probs),

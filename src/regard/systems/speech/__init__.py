@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from regard.recipes.system import System
 from regard.systems.speech.checks import check_decoding, check_training
-from regard.systems.speech.sections import Decoding, FsddData, RecordingsData, TonesData, Training
+from regard.systems.speech.sections import FsddData, RecordingsData, SpeechDecoding, SpeechTraining, TonesData
 
 SYSTEM = System(
     name="transcribe",
@@ -18,7 +18,7 @@ SYSTEM = System(
     select=("metric", "loss"),
     uses=frozenset({"train.batch", "train.label_smoothing", "decode"}),
     tokenizer={"kind": "characters"},
-    train=Training,
-    decode=Decoding,
+    train=SpeechTraining,
+    decode=SpeechDecoding,
     checks={"train": check_training, "decode": check_decoding},
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from regard.recipes.section import own_keys
-from regard.systems.speech.sections import Decoding, Training
+from regard.systems.speech.sections import SpeechDecoding, SpeechTraining
 
 if TYPE_CHECKING:
     from regard.recipes.sections import Recipe
@@ -20,13 +20,13 @@ def check_training(recipe: Recipe) -> None:
     if recipe.train.batch.window is not None:
         raise ValueError("a window is of running text; recordings are read whole: set batch.sentences or batch.tokens")
     features = getattr(recipe.data, "features", None)
-    if own_keys(recipe.train, Training).voices is not None and features is not None and features.deltas:
+    if own_keys(recipe.train, SpeechTraining).voices is not None and features is not None and features.deltas:
         raise ValueError("voices moves bands, and deltas are none; set data.features.deltas to 0, or leave voices out")
 
 
 def check_decoding(recipe: Recipe) -> None:
     """Frames are not sampled; scores of both kinds are of a listener that was trained with both."""
-    decode = own_keys(recipe.decode, Decoding)
+    decode = own_keys(recipe.decode, SpeechDecoding)
     if decode.language_model is not None and (recipe.model.kind != _CTC or recipe.search().strategy != "beam"):
         raise ValueError("language_model is for the model ctc with strategy 'beam'; leave it out")
     if recipe.model.kind == _CTC:

@@ -6,11 +6,11 @@ from torch import Tensor, nn
 
 from regard.arguments import Share, checked
 from regard.models.encoded import Encoded, width_of
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.nn.ctc import CTC
 from regard.nn.dropout import Dropout
 from regard.specials import PAD
-from regard.systems.speech.frames import Frames, frames_encoder, state_counts
+from regard.systems.speech.frames import FrameEncoderConfig, frames_encoder, state_counts
 
 
 class CTCRecogniser(nn.Module):
@@ -32,7 +32,7 @@ class CTCRecogniser(nn.Module):
     Graves, Fernández, Gomez & Schmidhuber 2006; see `regard.nn.CTC`.
 
     >>> import torch
-    >>> model = CTCRecogniser(7, 13, encoder=Frames(hidden_dim=6, pyramid=1))
+    >>> model = CTCRecogniser(7, 13, encoder=FrameEncoderConfig(hidden_dim=6, pyramid=1))
     >>> model(torch.zeros(2, 11, 7), torch.tensor([11, 4])).logits.shape
     torch.Size([2, 6, 13])
     """
@@ -43,7 +43,7 @@ class CTCRecogniser(nn.Module):
         input_dim: int,
         target_size: int,
         *,
-        encoder: Frames | nn.Module | None = None,
+        encoder: FrameEncoderConfig | nn.Module | None = None,
         dropout: Share = 0.0,
     ) -> None:
         super().__init__()
@@ -51,8 +51,8 @@ class CTCRecogniser(nn.Module):
         self.dropout = Dropout(dropout)
         self.ctc = CTC(width_of(self, self.encoder), target_size, blank=PAD)
 
-    def forward(self, source: Tensor, lengths: Tensor | None = None) -> Predicted:
+    def forward(self, source: Tensor, lengths: Tensor | None = None) -> ModelOutput:
         """Logits of every state; the `state` of the outcome is the number of states of each sequence, [B]."""
         encoded: Encoded = self.encoder(source, lengths)
         logits: Tensor = self.ctc.label_map(self.dropout(encoded.states))
-        return Predicted(logits, state=state_counts(encoded))
+        return ModelOutput(logits, state=state_counts(encoded))

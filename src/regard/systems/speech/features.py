@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.fields.column import Encoded
+from regard.data.fields.column import EncodedRows
 from regard.data.fields.vector_shape import VectorShape
 from regard.data.fields.vectors import VectorsField
 from regard.data.problems import DataError
@@ -133,5 +133,5 @@ class SoundField(VectorsField):
         assert self.settings is not None
         return self.settings.learned_from(values)
 
-    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+    def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
         return super().encode([self.features(sound_of(value)) for value in values])

@@ -11,7 +11,7 @@ from regard.models.encoded import Encoded
 from regard.nn.cells import CellKind, Cells
 from regard.nn.checks import positive, probability
 from regard.nn.dropout import Dropout
-from regard.nn.rnn import Recurrent, RecurrentState, inside
+from regard.nn.rnn import Recurrent, RecurrentState, token_mask
 
 
 class FrameEncoder(nn.Module):
@@ -74,7 +74,7 @@ class FrameEncoder(nn.Module):
         ends = []
         for number, layer in enumerate(self.layers):
             if number > 0:
-                states, lengths = joined_pairs(states), None if lengths is None else halved(lengths)
+                states, lengths = join_frame_pairs(states), None if lengths is None else half_lengths(lengths)
             states, end = layer(self.dropout(states), lengths)
             ends.append(end)
         mask = None if lengths is None else Mask.padding(lengths)
@@ -85,7 +85,7 @@ class FrameEncoder(nn.Module):
         """Return the number of states of sequences of these lengths, as a CTC loss needs it."""
         lengths = self.front.output_lengths(lengths)
         for _ in range(len(self.layers) - 1):
-            lengths = halved(lengths)
+            lengths = half_lengths(lengths)
         return lengths
 
 
@@ -136,10 +136,10 @@ class FrameConvolutions(nn.Module):
         return lengths
 
 
-def joined_pairs(states: Tensor) -> Tensor:
+def join_frame_pairs(states: Tensor) -> Tensor:
     """Two neighbours as one vector: [B, T, C] -> [B, ⌈T / 2⌉, 2C]; the last of an odd number is joined to zeros.
 
-    >>> joined_pairs(torch.tensor([[[1.0], [2.0], [3.0]]]))
+    >>> join_frame_pairs(torch.tensor([[[1.0], [2.0], [3.0]]]))
     tensor([[[1., 2.],
              [3., 0.]]])
     """
@@ -149,10 +149,10 @@ def joined_pairs(states: Tensor) -> Tensor:
     return pairs
 
 
-def halved(lengths: Tensor) -> Tensor:
+def half_lengths(lengths: Tensor) -> Tensor:
     """Half of each length, rounded up.
 
-    >>> halved(torch.tensor([4, 3, 1, 0]))
+    >>> half_lengths(torch.tensor([4, 3, 1, 0]))
     tensor([2, 2, 1, 0])
     """
     return _divided(lengths, 2)
@@ -166,7 +166,7 @@ def _without_padding(x: Tensor, lengths: Tensor | None) -> Tensor:
     """x [B, C, T, F] with zeros past the end of each sequence: what the edge of a convolution sees there."""
     if lengths is None:
         return x
-    return x.masked_fill(~inside(lengths, x.shape[2])[:, None, :, None], 0.0)
+    return x.masked_fill(~token_mask(lengths, x.shape[2])[:, None, :, None], 0.0)
 
 
 def _side_by_side(ends: list[RecurrentState]) -> RecurrentState:

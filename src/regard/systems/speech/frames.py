@@ -15,7 +15,7 @@ from regard.systems.speech.frame_encoder import FrameEncoder
 
 @checked()
 @dataclass(frozen=True, kw_only=True)
-class Frames:
+class FrameEncoderConfig:
     """A `FrameEncoder` as plain values: called with the width of a frame, it makes one.
 
     Attributes:
@@ -26,7 +26,7 @@ class Frames:
         cells: recurrent cells, `lstm` or `gru`.
         dropout: dropout of the input of each layer and of the states.
 
-    >>> Frames(hidden_dim=6, pyramid=1)(40).output_dim
+    >>> FrameEncoderConfig(hidden_dim=6, pyramid=1)(40).output_dim
     6
     """
 
@@ -49,11 +49,11 @@ class Frames:
         )
 
 
-def frames_encoder(encoder: Frames | nn.Module | None, input_dim: int) -> nn.Module:
+def frames_encoder(encoder: FrameEncoderConfig | nn.Module | None, input_dim: int) -> nn.Module:
     """Return an encoder that was given as a module, as plain values, or not at all."""
     if isinstance(encoder, nn.Module):
         return encoder
-    return (Frames() if encoder is None else encoder)(input_dim)
+    return (FrameEncoderConfig() if encoder is None else encoder)(input_dim)
 
 
 def state_counts(encoded: Encoded) -> Tensor:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.draws import uniform_draws
 from regard.data.example import Example
 from regard.data.generated import Generated
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
+from regard.data.random_draws import uniform_draws
 from regard.systems.speech.sounds import Sound
 
 NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -25,7 +25,7 @@ _STREAM = 0xD161
 
 
 @dataclass(frozen=True, eq=False)
-class Digits:
+class SpokenDigits:
     """All recordings, one after another.
 
     Attributes:
@@ -120,7 +120,7 @@ class Fsdd(Generated):
         sound = Sound(f"{where} ({digits.speaker[chosen[0]]})", digits.rate, made)
         return Example({"recording": sound, "transcript": names}, where)
 
-    def _drawn(self, digits: Digits, numbers: NDArray[np.int64], dice: NDArray[np.float64]) -> NDArray[np.int64]:
+    def _drawn(self, digits: SpokenDigits, numbers: NDArray[np.int64], dice: NDArray[np.float64]) -> NDArray[np.int64]:
         """Recordings of one string: a length, a speaker, and takes of that speaker."""
         count = self.shortest + int(dice[0] * (self.longest - self.shortest + 1))
         speakers = sorted(set(digits.speaker[numbers]))
@@ -136,7 +136,7 @@ class Fsdd(Generated):
 
 
 @cache
-def read_digits(path: Path) -> Digits:
+def read_digits(path: Path) -> SpokenDigits:
     """Return the recordings of an archive.
 
     Raises:
@@ -146,7 +146,7 @@ def read_digits(path: Path) -> Digits:
         with np.load(path, allow_pickle=False) as found:
             audio, rate = found["audio"], int(found["rate"])
             columns = {name: found[name].astype(np.int64) for name in ("offsets", "label", "index")}
-            return Digits(audio, speaker=found["speaker"], rate=rate, **columns)
+            return SpokenDigits(audio, speaker=found["speaker"], rate=rate, **columns)
     except (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile) as problem:
         raise DataError(
             f"{path} is no archive of spoken digits (audio, offsets, label, speaker, index, rate): {problem}"

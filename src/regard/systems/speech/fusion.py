@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.fields.tokenizer import Tokenizer
-from regard.decode.ctc import LanguageModel
+from regard.decode.ctc import FusionLanguageModel
 from regard.predictor import load
 from regard.specials import SPECIALS, UNK
 
@@ -26,7 +26,7 @@ class Fusion:
     weight: float
     bonus: float
 
-    def model(self, symbols: Tokenizer, device: Any) -> LanguageModel:
+    def model(self, symbols: Tokenizer, device: Any) -> FusionLanguageModel:
         """Return the language model with its token for each symbol; those that it lacks are unknown words to it.
 
         Raises:
@@ -46,4 +46,4 @@ class Fusion:
                 f"decode.language_model: {self.folder} knows no symbol of this run; train it on such transcripts with "
                 f"tokenizer.kind {symbols.kind}"
             )
-        return LanguageModel(loaded.model, self.weight, self.bonus, ids)  # type: ignore[arg-type]
+        return FusionLanguageModel(loaded.model, self.weight, self.bonus, ids)  # type: ignore[arg-type]

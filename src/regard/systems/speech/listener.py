@@ -5,16 +5,16 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from regard.arguments import EmbeddingScale, Probability, Share, Size, checked
-from regard.models.attending import Attender, Attending, Factory
+from regard.models.attention_config import AttentionConfig, AttentionFactory, AttentionLike
 from regard.models.bahdanau import Bahdanau
 from regard.models.encoded import Encoded
-from regard.models.generator import Feed
-from regard.models.outputs import Predicted
+from regard.models.generator import NextInput
+from regard.models.model_output import ModelOutput
 from regard.nn.cells import CellKind, Cells
 from regard.nn.ctc import CTC
 from regard.ops.ctc import ctc_lengths, ctc_losses
 from regard.specials import EOS, PAD, UNK
-from regard.systems.speech.frames import Frames, frames_encoder, state_counts
+from regard.systems.speech.frames import FrameEncoderConfig, frames_encoder, state_counts
 
 
 class Listener(Bahdanau):
@@ -43,7 +43,7 @@ class Listener(Bahdanau):
     Speech Recognition", equation 8. The decoder is that of Bahdanau; the paper's looks with the state after the symbol.
 
     >>> import torch
-    >>> model = Listener(7, 13, encoder=Frames(hidden_dim=6, pyramid=1), embedding_dim=3, hidden_dim=5, ctc=0.3)
+    >>> model = Listener(7, 13, encoder=FrameEncoderConfig(hidden_dim=6, pyramid=1), embedding_dim=3, hidden_dim=5, ctc=0.3)
     >>> predicted = model(torch.zeros(2, 11, 7), torch.tensor([11, 4]), torch.tensor([[2, 5, 6], [2, 5, 3]]))
     >>> predicted.logits.shape, predicted.attended.weights().shape, predicted.extras["ctc"].shape
     (torch.Size([2, 3, 13]), torch.Size([2, 3, 6]), torch.Size([2]))
@@ -55,10 +55,10 @@ class Listener(Bahdanau):
         input_dim: int,
         target_size: int,
         *,
-        encoder: Frames | nn.Module | None = None,
+        encoder: FrameEncoderConfig | nn.Module | None = None,
         embedding_dim: Size = 64,
         hidden_dim: Size = 128,
-        attention: Attender | Factory | None = None,
+        attention: AttentionLike | AttentionFactory | None = None,
         cells: Cells | CellKind = "gru",
         dropout: Share = 0.0,
         scale: EmbeddingScale = 0.1,
@@ -69,7 +69,7 @@ class Listener(Bahdanau):
             target_size,
             embedding_dim=embedding_dim,
             hidden_dim=hidden_dim,
-            attention=Attending(hidden_dim=hidden_dim, terms=("location",)) if attention is None else attention,
+            attention=AttentionConfig(hidden_dim=hidden_dim, terms=("location",)) if attention is None else attention,
             cells=cells,
             dropout=dropout,
             scale=scale,
@@ -78,8 +78,8 @@ class Listener(Bahdanau):
         self.ctc = None if ctc == 0 else CTC(int(self.encoder.output_dim), target_size, blank=PAD)  # type: ignore[arg-type]
 
     def forward(
-        self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: Feed | None = None
-    ) -> Predicted:
+        self, source: Tensor, source_lengths: Tensor | None, target: Tensor, feed: NextInput | None = None
+    ) -> ModelOutput:
         """Teacher forcing; -log p(target | source) of each sequence by CTC is the extra `"ctc"`, [B]."""
         encoded = self.encode(source, source_lengths)
         predicted = self.unroll(target, self._start(encoded), feed)

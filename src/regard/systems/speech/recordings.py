@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.example import BadLine, DataReader, Example, good_lines
 from regard.data.formats.lines import Line
 from regard.data.pictures.members import split_member
 
 
 @dataclass(frozen=True)
-class Recordings(Reader):
+class Recordings(DataReader):
     """Reads lines of a path, a tab and a transcript; of a `.jsonl` file objects with `recording` and `transcript`.
 
     Paths are relative to the file's folder, `sounds.zip:name.wav` among them.
@@ -27,21 +27,21 @@ class Recordings(Reader):
 
     path: Path
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         in_json = self.path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
         for line in good_lines(self.path, self.encoding, self.max_line):
-            yield line if isinstance(line, Bad) else self._example(line, in_json)
+            yield line if isinstance(line, BadLine) else self._example(line, in_json)
 
-    def _example(self, line: Line, in_json: bool) -> Example | Bad:
+    def _example(self, line: Line, in_json: bool) -> Example | BadLine:
         where = f"{self.path}:{line.number}"
         found = self._of_json(line.text) if in_json else self._of_columns(line.text)
         if isinstance(found, str):
-            return Bad(where, found)
+            return BadLine(where, found)
         name, transcript = found
         path = self.path.parent / name
         file, _ = split_member(path)
         if not file.is_file():
-            return Bad(where, f"there is no recording {file}")
+            return BadLine(where, f"there is no recording {file}")
         fields = {"recording": str(path), "transcript": transcript}
         return Example(fields if transcript or not self.questions else {"recording": str(path)}, where)
 

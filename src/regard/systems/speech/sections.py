@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from regard.recipes.data_section import DataSection, Reading, Split
+from regard.recipes.data_section import DataSection, FieldLayout, SplitName
 from regard.recipes.data_sections import SplitFiles
 from regard.recipes.files import DataFile
 from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 
 if TYPE_CHECKING:
-    from regard.data.example import Examples, Reader
+    from regard.data.example import DataReader, Examples
 
 
 class FeaturesSection(Section):
@@ -56,7 +56,7 @@ class NarrowFeatures(FeaturesSection):
     """Samples per second; recordings of another rate are resampled."""
 
 
-class AugmentSection(Section):
+class SpecAugmentSection(Section):
     """SpecAugment: stretches of time and bands that are hidden in training, anew in each epoch."""
 
     frequency_masks: int = Field(2, ge=0)
@@ -84,17 +84,17 @@ class VoicesSection(Section):
     """Decibels by which a recording becomes louder or softer."""
 
 
-class Training(Section):
+class SpeechTraining(Section):
     """Keys of `train` that belong to speech."""
 
     voices: VoicesSection | None = None
     """Random changes of speed, vocal tract and gain; None for none."""
 
-    spec_augment: AugmentSection | None = None
+    spec_augment: SpecAugmentSection | None = None
     """SpecAugment; None for none."""
 
 
-class Decoding(Section):
+class SpeechDecoding(Section):
     """Keys of `decode` that belong to speech."""
 
     ctc_weight: float | None = Field(None, ge=0, le=1)
@@ -131,7 +131,7 @@ class TonesData(GeneratedData):
     features: NarrowFeatures = NarrowFeatures()
     """Features of a recording."""
 
-    def arguments(self, split: Split) -> dict[str, Any]:
+    def arguments(self, split: SplitName) -> dict[str, Any]:
         return {name: value for name, value in super().arguments(split).items() if name != "features"}
 
     def check(self) -> None:
@@ -174,7 +174,7 @@ class FsddData(DataSection):
             raise ValueError("strings are drawn, so that they need numbers; set train_size, valid_size and test_size")
         return self
 
-    def examples(self, split: Split, reading: Reading) -> Examples | None:
+    def examples(self, split: SplitName, reading: FieldLayout) -> Examples | None:
         from regard.systems.speech.fsdd import Fsdd
 
         kept = self.model_dump(include={"shortest", "longest", "gap", "unseen", "seed"})
@@ -190,7 +190,7 @@ class RecordingsData(SplitFiles):
     features: FeaturesSection = FeaturesSection()
     """Features of a recording."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.systems.speech.recordings import Recordings
 
         return Recordings(self._path(named), **self.reading())

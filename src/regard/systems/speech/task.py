@@ -24,13 +24,13 @@ from regard.data.sound.spec_augment import SpecAugment
 from regard.data.sound.spectrogram import LogMel
 from regard.data.sound.voices import Voices
 from regard.decode import generate
-from regard.decode.ctc import LanguageModel, Transcript, ctc_beam_search, ctc_greedy
+from regard.decode.ctc import FusionLanguageModel, Transcript, ctc_beam_search, ctc_greedy
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.joint_ctc import JointCTC
 from regard.decode.search import Search
-from regard.explain.panel import Frames, Panel
+from regard.explain.panel import FramesPanel, Panel
 from regard.models.generator import EncoderDecoder
-from regard.models.outputs import log_softmax
+from regard.models.model_output import log_softmax
 from regard.ops.ctc import ctc_alignment, ctc_lengths, ctc_losses
 from regard.protocol import device_of
 from regard.recipes.section import own_keys
@@ -41,13 +41,13 @@ from regard.systems.speech.ctc_recogniser import CTCRecogniser
 from regard.systems.speech.features import SoundFeatures, SoundField
 from regard.systems.speech.fusion import Fusion
 from regard.systems.speech.listener import Listener
-from regard.systems.speech.sections import Decoding, FeaturesSection, Training
+from regard.systems.speech.sections import FeaturesSection, SpeechDecoding, SpeechTraining
 from regard.systems.speech.sounds import Sound, sound_of
 from regard.tasks.input_output import no_head
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
 from regard.tasks.splits import Split
-from regard.tasks.task import Encoders, Task, Unrolling
+from regard.tasks.task import FieldEncoders, Task, Unrolling
 from regard.tasks.tokenizers import tokens_field
 
 
@@ -76,15 +76,15 @@ class Transcription(Task):
     question: ClassVar[str] = "recording"
     answer: ClassVar[str | None] = "transcript"
 
-    encoders: Encoders
+    encoders: FieldEncoders
     smoothing: float = 0.0
     ctc_weight: float | None = None
     fusion: Fusion | None = None
-    language_model: LanguageModel | None = None
+    language_model: FusionLanguageModel | None = None
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> Transcription:
-        decode = own_keys(recipe.decode, Decoding)
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> Transcription:
+        decode = own_keys(recipe.decode, SpeechDecoding)
         fusion = None
         if decode.language_model is not None:
             fusion = Fusion(Path(decode.language_model), decode.language_weight, decode.language_bonus)
@@ -317,12 +317,12 @@ class Transcription(Task):
             rows = (*rows, *(f"{symbol} (CTC)" for symbol in self.symbols.tokens(self.symbols.encode(found.text))))
         bands = torch.from_numpy(self.features.bands(text)[:, : self.features.mel.mels])
         title = f"{Path(found.source).name}: {found.text}  ({kind})"
-        return [Frames(title, weights, rows=rows, spectrogram=bands, hop=self.features.mel.hop)]
+        return [FramesPanel(title, weights, rows=rows, spectrogram=bands, hop=self.features.mel.hop)]
 
 
 def _augmentation(recipe: Recipe, features: SoundFeatures) -> SoundAugmentation | None:
     """Return the random changes that a recipe names; None for none."""
-    train = own_keys(recipe.train, Training)
+    train = own_keys(recipe.train, SpeechTraining)
     if train.voices is None and train.spec_augment is None:
         return None
     voices = None if train.voices is None else Voices(**train.voices.model_dump())

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.draws import uniform_draws
 from regard.data.example import Example
 from regard.data.generated import Generated
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
+from regard.data.random_draws import uniform_draws
 from regard.systems.speech.sounds import Sound
 
 RATE = 8000
@@ -87,13 +87,13 @@ class Tones(Generated):
 
         def made() -> NDArray[np.float32]:
             rng = np.random.default_rng((self.seed, part, index))
-            return spoken(words, Speaker.of(number, self.seed), rng, noise=noise)
+            return synthesise(words, Speaker.of(number, self.seed), rng, noise=noise)
 
         where = self.where(index)
         return Example({"recording": Sound(where, RATE, made), "transcript": " ".join(words)}, where)
 
 
-def spoken(words: list[str], speaker: Speaker, rng: np.random.Generator, *, noise: float) -> NDArray[np.float32]:
+def synthesise(words: list[str], speaker: Speaker, rng: np.random.Generator, *, noise: float) -> NDArray[np.float32]:
     """Return a string of syllables in the voice of a speaker, float32 [T] within ±1.
 
     Args:

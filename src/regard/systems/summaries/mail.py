@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from regard.data.example import Bad, Example, Reader, Value, good_lines
+from regard.data.example import BadLine, DataReader, Example, Value, good_lines
 from regard.data.formats.jsonl import json_object
 
 OTHERS = "others"
@@ -29,7 +29,7 @@ _AFTER_CLOSING = 6  # lines of a signature; a closing further up is part of the 
 
 
 @dataclass(frozen=True)
-class Mail(Reader):
+class Mail(DataReader):
     """Bodies and subject lines of e-mails.
 
     Args:
@@ -57,27 +57,27 @@ class Mail(Reader):
     def asking(self, columns: Mapping[str, Any]) -> Self:
         return replace(self, questions=True)
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         path = Path(self.path)
         for line in good_lines(path, self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 yield line
             elif line.text.strip():
                 yield self._example(line.text, f"{path}:{line.number}")
 
-    def _example(self, text: str, where: str) -> Example | Bad:
+    def _example(self, text: str, where: str) -> Example | BadLine:
         found = json_object(text, where)
-        if isinstance(found, Bad):
+        if isinstance(found, BadLine):
             return found
         for key in (self.body,) if self.questions else (self.body, self.subject):
             if not isinstance(found.get(key), str):
-                return Bad(where, f"there is no text under the key {key!r} among {', '.join(found) or 'none'}")
+                return BadLine(where, f"there is no text under the key {key!r} among {', '.join(found) or 'none'}")
         source = shortened_body(found[self.body], clean=self.clean, longest=self.longest)
         if self.questions:
             return Example({"source": source}, where)
         target = " ".join(found[self.subject].split())
         if not source or not target:
-            return Bad(where, "the subject line is blank" if source else "nothing of the body is left to read")
+            return BadLine(where, "the subject line is blank" if source else "nothing of the body is left to read")
         others = [" ".join(found[key].split()) for key in self.others if isinstance(found.get(key), str)]
         fields: dict[str, Value] = {"source": source, "target": target}
         return Example(fields | {OTHERS: others} if others else fields, where)
@@ -89,17 +89,17 @@ def shortened_body(body: str, *, clean: bool, longest: int) -> str:
     >>> shortened_body("One two\\n> three\\nfour", clean=True, longest=2)
     'One two'
     """
-    return " ".join((written(body) if clean else body).split()[:longest])
+    return " ".join((clean_body(body) if clean else body).split()[:longest])
 
 
-def written(body: str) -> str:
+def clean_body(body: str) -> str:
     """Return a body without quotes, headers, forwarded mail, signature and closing.
 
     Everything from a line such as `---- Original Message ----` or a line `--` on is left out, and everything from a
     closing (`Best regards,`) on where at most six lines follow. A mail that begins with a forwarded one keeps the
     text of that.
 
-    >>> written("Lunch is at noon.\\nBest regards,\\nA. Nobody\\n--\\nThe Company")
+    >>> clean_body("Lunch is at noon.\\nBest regards,\\nA. Nobody\\n--\\nThe Company")
     'Lunch is at noon.'
     """
     kept: list[str] = []

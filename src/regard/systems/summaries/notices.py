@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regard.data.batching.order import mixed
+from regard.data.batching.order import splitmix64
 from regard.data.example import Example
 from regard.data.generated import Generated
-from regard.data.split import Part
+from regard.data.hash_split import Part
 from regard.systems.summaries.mail import shortened_body
 
 _TOPICS = ("budget", "harbour", "garden", "library", "canteen", "server", "contract", "survey", "newsletter", "archive")
@@ -71,7 +71,7 @@ class Notices(Generated):
         return self._drawn(index, 0)[0]
 
     def _drawn(self, index: int, attempt: int) -> tuple[str, str]:
-        dice = iter(mixed(np.arange(32, dtype=np.uint64), self.seed, index, attempt).tolist())
+        dice = iter(splitmix64(np.arange(32, dtype=np.uint64), self.seed, index, attempt).tolist())
 
         def drawn(choices: tuple[str, ...]) -> str:
             place: int = next(dice) % len(choices)

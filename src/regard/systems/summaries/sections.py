@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.recipes.data_section import Reading
+from regard.recipes.data_section import FieldLayout
 from regard.recipes.data_sections import SplitFiles
 from regard.recipes.generated_sections import GeneratedData
 from regard.recipes.section import Section
 
 if TYPE_CHECKING:
-    from regard.data.example import Reader
+    from regard.data.example import DataReader
 
 
-class Bodies(Section):
+class MailBodies(Section):
     """Keys of all data of summaries."""
 
     clean: bool = True
@@ -24,7 +24,7 @@ class Bodies(Section):
     """Number of words of a body that are read, the first ones; the rest is left out."""
 
 
-class NoticesData(GeneratedData, Bodies):
+class NoticesData(GeneratedData, MailBodies):
     """E-mails that announce something between sentences that do not matter; generated."""
 
     made: ClassVar[str] = "regard.systems.summaries.notices:Notices"
@@ -41,7 +41,7 @@ class NoticesData(GeneratedData, Bodies):
     """Another seed gives other e-mails."""
 
 
-class MailData(SplitFiles, Bodies):
+class MailData(SplitFiles, MailBodies):
     """An e-mail per line: a JSON object with a body and a subject, perhaps with more subjects by other people."""
 
     format: Literal["mail"]
@@ -53,7 +53,7 @@ class MailData(SplitFiles, Bodies):
     others: list[str] = Field(default_factory=list)
     """Keys of other right subject lines, where an e-mail has them: further references of metrics."""
 
-    def reader(self, named: str, reading: Reading) -> Reader:
+    def reader(self, named: str, reading: FieldLayout) -> DataReader:
         from regard.systems.summaries.mail import Mail
 
         return Mail(

@@ -15,7 +15,7 @@ from regard.systems.summaries.mail import OTHERS, shortened_body
 from regard.systems.summaries.sections import MailData, NoticesData
 from regard.systems.translation.task import Translation
 from regard.tasks.scheduled_sampling import Exposure
-from regard.tasks.task import Encoders
+from regard.tasks.task import FieldEncoders
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Summarising(Translation):
     longest: int = 200
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> Summarising:
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> Summarising:
         made = cls(encoders, recipe.train.label_smoothing, Exposure.of(recipe), copy=copies(recipe))
         data = recipe.data
         if not isinstance(data, MailData | NoticesData):

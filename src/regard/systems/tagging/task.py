@@ -16,20 +16,20 @@ from regard.data.batching.batch import Batch
 from regard.data.example import Examples
 from regard.data.fields.field import Field
 from regard.data.fields.labels import Labels
-from regard.data.fields.spelling import LETTERS, SpellingField, Spelt, letters_of
+from regard.data.fields.spelling import LETTERS, SpellingField, WithLetters, letters_of
 from regard.data.fields.tags import TagsField
 from regard.data.fields.tokenizer import Tokenizer
 from regard.decode.search import Search
-from regard.models.outputs import Predicted, log_softmax
-from regard.recipes.data_section import Reading
+from regard.models.model_output import ModelOutput, log_softmax
+from regard.recipes.data_section import FieldLayout
 from regard.recipes.sections import Recipe
 from regard.specials import IGNORE
 from regard.tasks.class_weights import ClassWeights
-from regard.tasks.length_check import check_room
+from regard.tasks.length_check import check_text_lengths
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task, in_batches
-from regard.tasks.tokenizers import learned_tokenizer, tokens_field, values
+from regard.tasks.task import FieldEncoders, Task, in_batches
+from regard.tasks.tokenizers import field_values, learned_tokenizer, tokens_field
 from regard.view.terminal import stacked
 
 
@@ -61,18 +61,18 @@ class Tagging(Task):
     answer: ClassVar[str | None] = "tags"
     unit: ClassVar[str] = "tag"
 
-    encoders: Encoders
+    encoders: FieldEncoders
     smoothing: float = 0.0
     weights: ClassWeights | None = None
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> Tagging:
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> Tagging:
         return cls(encoders, recipe.train.label_smoothing)
 
     @classmethod
-    def reading(cls, recipe: Recipe) -> Reading:
+    def reading(cls, recipe: Recipe) -> FieldLayout:
         read = super().reading(recipe)
-        return replace(read, adapt=Spelt) if recipe.spells else read
+        return replace(read, adapt=WithLetters) if recipe.spells else read
 
     @classmethod
     def fields(cls, recipe: Recipe) -> dict[str, Field[Any]]:
@@ -81,12 +81,12 @@ class Tagging(Task):
         return {"text": text, **letters, "tags": TagsField()}
 
     @classmethod
-    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
+    def learn_encoders(cls, recipe: Recipe, train: Examples, known: FieldEncoders) -> FieldEncoders:
         words = known.get("text") or learned_tokenizer(
-            recipe.tokenizer, values(train, "text"), masked=recipe.reads_pairs
+            recipe.tokenizer, field_values(train, "text"), masked=recipe.reads_pairs
         )
-        letters = {LETTERS: Tokenizer.train(values(train, "text"), kind="characters")} if recipe.spells else {}
-        return {"text": words, **letters, "tags": Labels.train(values(train, "tags"))}
+        letters = {LETTERS: Tokenizer.train(field_values(train, "text"), kind="characters")} if recipe.spells else {}
+        return {"text": words, **letters, "tags": Labels.train(field_values(train, "tags"))}
 
     def weighted(self, weights: ClassWeights) -> Tagging:
         return replace(self, weights=weights)
@@ -115,9 +115,9 @@ class Tagging(Task):
     def loss(self, model: nn.Module, batch: Batch, *, update: int | None = None, state: Any = None) -> Loss:
         tagged = batch.view(TaggedBatch)
         firsts = self._firsts(tagged.text, tagged.text_lengths)
-        tags = tagged.tags[inside(tagged.tags, tagged.tags_lengths)]  # of all words of the batch
+        tags = tagged.tags[before_end(tagged.tags, tagged.tags_lengths)]  # of all words of the batch
         placed = torch.full_like(tagged.text, IGNORE).masked_scatter(firsts, tags)  # [B, T], at their first pieces
-        predicted: Predicted = model(tagged.text, tagged.text_lengths, firsts, placed, tagged.letters)
+        predicted: ModelOutput = model(tagged.text, tagged.text_lengths, firsts, placed, tagged.letters)
         logits = predicted.logits[firsts]
         smoothing, weights = (0.0, None) if update is None else (self.smoothing, self.weights)
         total, nll = token_loss(logits, tags, padding=IGNORE, smoothing=smoothing, weights=weights)
@@ -129,13 +129,13 @@ class Tagging(Task):
         tokenizer, labels = tokenizer_and_labels(self)
         words = [text.split() for text in texts]
         encoded = tokenizer.encode_all(words) if texts else []
-        check_room(model, texts, list(map(len, encoded)))
+        check_text_lengths(model, texts, list(map(len, encoded)))
         answers: list[list[Prediction]] = [[] for _ in texts]
         for part, ids, lengths in in_batches(encoded, batch, next(model.parameters()).device):
             firsts = self._firsts(ids, lengths)
             letters = self._letters([words[index] for index in part], ids.device)
             with torch.inference_mode():
-                predicted: Predicted = model(ids, lengths, firsts, None, letters)
+                predicted: ModelOutput = model(ids, lengths, firsts, None, letters)
                 each = log_softmax(predicted.logits)
                 path = predicted.extras.get("path", each.argmax(-1))  # [B, T]
                 chosen = each.gather(2, path.unsqueeze(2)).squeeze(2)
@@ -174,10 +174,10 @@ class Tagging(Task):
 
     def _firsts(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """[B, T], True where a word begins."""
-        return self.begins.to(ids.device)[ids] & inside(ids, lengths)
+        return self.begins.to(ids.device)[ids] & before_end(ids, lengths)
 
 
-def inside(rows: Tensor, lengths: Tensor) -> Tensor:
+def before_end(rows: Tensor, lengths: Tensor) -> Tensor:
     """[B, T], True before each row's end."""
     return torch.arange(rows.shape[1], device=rows.device) < lengths.to(rows.device).unsqueeze(1)
 

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from regard.arguments import NotInRecipe, Probability, Share, checked
 from regard.constraints import scheme_needs_crf
 from regard.masks import Mask
-from regard.models.characters import Spelling
+from regard.models.characters import LetterIds
 from regard.models.embeddings import WordDropout
 from regard.models.encoded import AnyEncoder, Encoded, width_of
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.nn.crf import CRF
 from regard.nn.dropout import Dropout
 from regard.systems.tagging.tag_scheme import tag_order
@@ -37,8 +37,8 @@ class Transducer(nn.Module):
         word_dropout: probability that a word becomes unknown in training; its letters stay. See `WordDropout`.
 
     >>> import torch
-    >>> from regard.models import Encoder
-    >>> model = Transducer(Encoder(11, embedding_dim=3, hidden_dim=10, bidirectional=True), 4)
+    >>> from regard.models import RecurrentEncoder
+    >>> model = Transducer(RecurrentEncoder(11, embedding_dim=3, hidden_dim=10, bidirectional=True), 4)
     >>> model(torch.ones(2, 7).long(), torch.tensor([7, 4])).logits.shape
     torch.Size([2, 7, 4])
     """
@@ -70,7 +70,7 @@ class Transducer(nn.Module):
         places: Tensor | None = None,
         tags: Tensor | None = None,
         letters: Tensor | None = None,
-    ) -> Predicted:
+    ) -> ModelOutput:
         """Words [B, T] of true `lengths` [B] -> logits [B, T, tags]; those of padding mean nothing.
 
         Args:
@@ -88,16 +88,16 @@ class Transducer(nn.Module):
         if letters is None:
             encoded: Encoded = self.encoder(words, lengths)
         else:
-            encoded = self.encoder(words, lengths, Spelling(letters, places))
+            encoded = self.encoder(words, lengths, LetterIds(letters, places))
         emissions: Tensor = self.output_map(self.dropout(encoded.states))
         if self.crf is None:
-            return Predicted(emissions)
+            return ModelOutput(emissions)
         mask = Mask.of(places[:, None, None])
         if tags is not None:
-            return Predicted(self.crf(emissions, tags, mask))
+            return ModelOutput(self.crf(emissions, tags, mask))
         chain, best = self.crf.marginals(emissions, mask), self.crf.path(emissions, mask)
         logits = chain.marginals.clamp(min=torch.finfo(chain.marginals.dtype).tiny).log()
-        return Predicted(logits, extras={"path": best.labels, "path_score": best.score - chain.log_partition})
+        return ModelOutput(logits, extras={"path": best.labels, "path_score": best.score - chain.log_partition})
 
 
 def _inside(text: Tensor, lengths: Tensor | None) -> Tensor:

@@ -7,7 +7,14 @@ from regard.recipes.copying import check_copying
 from regard.recipes.data_sections import CmudictData, HubData, JsonlData, PairsData, TableData
 from regard.recipes.system import System
 from regard.systems.translation.checks import check_decoding, check_guided, check_tokenizer
-from regard.systems.translation.sections import ClausesData, DatesData, Decoding, DigitsData, Evaluating, Training
+from regard.systems.translation.sections import (
+    ClausesData,
+    DatesData,
+    DigitsData,
+    TranslationDecoding,
+    TranslationEvaluation,
+    TranslationTraining,
+)
 
 SYSTEM = System(
     name="translate",
@@ -30,9 +37,9 @@ SYSTEM = System(
             "decode",
         }
     ),
-    train=Training,
-    decode=Decoding,
-    evaluate=Evaluating,
+    train=TranslationTraining,
+    decode=TranslationDecoding,
+    evaluate=TranslationEvaluation,
     checks={"model": check_copying, "tokenizer": check_tokenizer, "decode": check_decoding, "train": check_guided},
     commands={"align": "regard.systems.translation.commands:command"},
 )

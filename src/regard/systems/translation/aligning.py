@@ -17,7 +17,7 @@ from regard.data.example import Example, Examples
 from regard.data.problems import DataError
 from regard.explain.panel import Panel
 from regard.predictor import Predictor, load
-from regard.recipes.data_section import Split
+from regard.recipes.data_section import SplitName
 from regard.systems.translation.alignment_choice import AlignmentChoice, kept_choice, ranked
 from regard.systems.translation.force_decoding import ForcedAttention, force_decode
 from regard.systems.translation.links_field import LINKS
@@ -31,7 +31,7 @@ Advance = Callable[[int], None]
 """Called with the number of pairs that were done since the last call."""
 
 
-class Texts(NamedTuple):
+class AlignmentInput(NamedTuple):
     """Sentence pairs with their gold links, if any."""
 
     pairs: list[SentencePair]
@@ -42,7 +42,7 @@ class Texts(NamedTuple):
         return [pair.turned() for pair in self.pairs]
 
 
-def texts_of_files(source: Path, target: Path | None, gold: Path | None, first: int | None = None) -> Texts:
+def texts_of_files(source: Path, target: Path | None, gold: Path | None, first: int | None = None) -> AlignmentInput:
     """Read texts, and their gold links.
 
     Args:
@@ -56,10 +56,10 @@ def texts_of_files(source: Path, target: Path | None, gold: Path | None, first: 
     pairs = read_pairs(source, target)
     if not pairs:
         raise DataError(f"{source}: the file is empty; it should have one text per line")
-    return Texts(pairs, None if gold is None else _gold(gold, pairs, first))
+    return AlignmentInput(pairs, None if gold is None else _gold(gold, pairs, first))
 
 
-def texts_of_split(loaded: Predictor, split: Split, gold: Path | None, first: int | None = None) -> Texts:
+def texts_of_split(loaded: Predictor, split: SplitName, gold: Path | None, first: int | None = None) -> AlignmentInput:
     """Return the texts of a split of a run's data; generated data may have gold links of their own.
 
     Raises:
@@ -74,8 +74,8 @@ def texts_of_split(loaded: Predictor, split: Split, gold: Path | None, first: in
         if isinstance(links := example.fields.get(LINKS), str):
             own.append(parse_gold(links))
     if gold is not None:
-        return Texts(pairs, _gold(gold, pairs, first))
-    return Texts(pairs, own if len(own) == len(pairs) else None)
+        return AlignmentInput(pairs, _gold(gold, pairs, first))
+    return AlignmentInput(pairs, own if len(own) == len(pairs) else None)
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,9 @@ class RunAligner:
         return _panel(pair, found.between_words(self.choice), gold)
 
 
-def chosen(aligner: RunAligner, texts: Texts | None, advance: Advance = lambda done: None) -> list[AlignmentChoice]:
+def rank_choices(
+    aligner: RunAligner, texts: AlignmentInput | None, advance: Advance = lambda done: None
+) -> list[AlignmentChoice]:
     """Rank the choices of a run by gold links, or by the links of the diagonal aligner where there are none.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from regard.recipes.section import own_keys
-from regard.systems.translation.sections import Decoding, Training
+from regard.systems.translation.sections import TranslationDecoding, TranslationTraining
 
 if TYPE_CHECKING:
     from regard.recipes.sections import Recipe
@@ -22,7 +22,7 @@ def check_tokenizer(recipe: Recipe) -> None:
 
 def check_decoding(recipe: Recipe) -> None:
     """A word can be copied, and coverage counted, where there is a source of words that is attended to."""
-    decode = own_keys(recipe.decode, Decoding)
+    decode = own_keys(recipe.decode, TranslationDecoding)
     if recipe.search().coverage and recipe.model.kind == _BLIND:
         raise ValueError(f"coverage is of a model that attends to its source; {_BLIND} does not")
     if decode.unknown == "keep":
@@ -39,7 +39,7 @@ def check_decoding(recipe: Recipe) -> None:
 
 def check_guided(recipe: Recipe) -> None:
     """Attention can learn from links where it is soft, one direction, and of tokens that stay the same."""
-    guided = own_keys(recipe.train, Training).guided
+    guided = own_keys(recipe.train, TranslationTraining).guided
     if guided is None:
         return
     kind = recipe.model.kind

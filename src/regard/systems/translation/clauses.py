@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.alignment.links import pharaoh
-from regard.data.batching.order import mixed
+from regard.data.batching.order import splitmix64
 from regard.data.example import Example
 from regard.data.generated import SYLLABLES, Generated
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
 
 _NOUNS, _ADJECTIVES, _VERBS, _ADVERBS = 60, 20, 30, 10
 _SUBJECT, _OBJECT, _JOIN = "ka", "wo", "to"
@@ -36,7 +36,7 @@ class _Lexicon(NamedTuple):
     adverbs: list[_Entry]
 
 
-class _Said(NamedTuple):
+class _TargetWord(NamedTuple):
     """A target word and the number of its source word; None for a word of grammar."""
 
     word: str
@@ -76,12 +76,12 @@ class Clauses(Generated):
 
     def example(self, index: int) -> Example:
         for attempt in count():
-            draws = iter(mixed(np.arange(24, dtype=np.uint64), self.seed, index, attempt).tolist())
+            draws = iter(splitmix64(np.arange(24, dtype=np.uint64), self.seed, index, attempt).tolist())
             source: list[str] = []
             clauses = [_clause(draws, source)]
             if next(draws) % 2:
                 source.append(_JOIN)
-                joint = _Said(_WHILE, len(source) - 1)
+                joint = _TargetWord(_WHILE, len(source) - 1)
                 clauses = [[*_clause(draws, source), joint], *clauses]
             if self.is_here(" ".join(source)):
                 break
@@ -91,7 +91,7 @@ class Clauses(Generated):
         return Example({**texts, "links": pharaoh(links)}, self.where(index))
 
 
-def _clause(draws: Iterator[int], source: list[str]) -> list[_Said]:
+def _clause(draws: Iterator[int], source: list[str]) -> list[_TargetWord]:
     """Append a clause to the source, and return its translation."""
     lexicon = _lexicon()
     subject = _phrase(draws, source, _SUBJECT)
@@ -101,25 +101,25 @@ def _clause(draws: Iterator[int], source: list[str]) -> list[_Said]:
     return [*subject, *verb, *thing, *adverb]
 
 
-def _phrase(draws: Iterator[int], source: list[str], particle: str) -> list[_Said]:
+def _phrase(draws: Iterator[int], source: list[str], particle: str) -> list[_TargetWord]:
     lexicon = _lexicon()
     noun = _word(draws, lexicon.nouns, source)
     adjective = _word(draws, lexicon.adjectives, source) if next(draws) % 2 else []
     source.append(particle)
-    return [_Said(_THE, None), *adjective, *noun]
+    return [_TargetWord(_THE, None), *adjective, *noun]
 
 
-def _word(draws: Iterator[int], entries: list[_Entry], source: list[str]) -> list[_Said]:
+def _word(draws: Iterator[int], entries: list[_Entry], source: list[str]) -> list[_TargetWord]:
     entry = entries[next(draws) % len(entries)]
     source.append(entry.source)
-    return [_Said(word, len(source) - 1) for word in entry.target]
+    return [_TargetWord(word, len(source) - 1) for word in entry.target]
 
 
 @cache
 def _lexicon() -> _Lexicon:
     """The words of both languages: no word is in both."""
     words = [first + second + third for first in SYLLABLES for second in SYLLABLES for third in SYLLABLES[:2]]
-    order = np.argsort(mixed(np.arange(len(words), dtype=np.uint64), 11), kind="stable")
+    order = np.argsort(splitmix64(np.arange(len(words), dtype=np.uint64), 11), kind="stable")
     fresh = (words[place] for place in order.tolist())
     kinds = ((_NOUNS, 3), (_ADJECTIVES, 0), (_VERBS, 3), (_ADVERBS, 0))
     return _Lexicon(*(_entries(fresh, number, every) for number, every in kinds))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from regard.alignment.links import Links
     from regard.explain.panel import Panel
-    from regard.systems.translation.aligning import RunAligner, Texts
+    from regard.systems.translation.aligning import AlignmentInput, RunAligner
 
 AlignerName = Literal["ibm1", "diagonal", "hmm"]
 Method = Literal["forward", "intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
@@ -93,14 +93,14 @@ def command(
         if picture is not None:
             check_suffix(picture, picture.suffix)
         _run(
-            _Asked(run, files, split, gold_from, aligner, corpus, reverse, symmetrise, where, threshold),
-            _Wanted(choose, offsets, picture, lines, output),
+            _AlignInput(run, files, split, gold_from, aligner, corpus, reverse, symmetrise, where, threshold),
+            _AlignOutput(choose, offsets, picture, lines, output),
         )
     except (DiskError, ValueError) as problem:
         fail(str(problem))
 
 
-class _Asked(NamedTuple):
+class _AlignInput(NamedTuple):
     """Texts and what aligns them, as the options of the command say."""
 
     run: Path | None
@@ -115,7 +115,7 @@ class _Asked(NamedTuple):
     threshold: float | None
 
 
-class _Wanted(NamedTuple):
+class _AlignOutput(NamedTuple):
     """Outputs, as the options of the command say."""
 
     choose: bool
@@ -125,7 +125,7 @@ class _Wanted(NamedTuple):
     output: Path | None
 
 
-def _run(asked: _Asked, wanted: _Wanted) -> None:
+def _run(asked: _AlignInput, wanted: _AlignOutput) -> None:
     """Read the texts, align them, and write what is wanted."""
     from rich.progress import Progress
 
@@ -133,7 +133,7 @@ def _run(asked: _Asked, wanted: _Wanted) -> None:
 
     attention = None if asked.run is None else RunAligner.of(asked.run, threshold=asked.threshold)
     source, target, gold = asked.files
-    texts: Texts | None = None
+    texts: AlignmentInput | None = None
     if source is not None:
         texts = texts_of_files(source, target, gold, asked.gold_from)
     elif attention is not None and asked.split is not None:
@@ -156,7 +156,7 @@ def _run(asked: _Asked, wanted: _Wanted) -> None:
     _write([*found.values()][-1], wanted.output, quiet=quiet)
 
 
-def _aligned(attention: RunAligner | None, texts: Texts, asked: _Asked, progress: Progress) -> Found:
+def _aligned(attention: RunAligner | None, texts: AlignmentInput, asked: _AlignInput, progress: Progress) -> Found:
     if attention is not None:
         return _by_attention(attention, texts, asked.reverse, asked.method, progress)
     assert asked.aligner is not None
@@ -178,7 +178,7 @@ def _check_texts(
 
 def _chosen(
     attention: RunAligner,
-    texts: Texts | None,
+    texts: AlignmentInput | None,
     given: tuple[int | None, int | None, bool | None],
     progress: Progress,
     *,
@@ -188,14 +188,14 @@ def _chosen(
     from dataclasses import replace
 
     from regard.recipes.errors import RecipeError
-    from regard.systems.translation.aligning import chosen
+    from regard.systems.translation.aligning import rank_choices
 
     if not choose and (attention.is_chosen or given != (None, None, None)):
         return attention.with_choice(*given)
     folder = attention.loaded.run.folder
     job = progress.add_task("choosing layer, head and shift", total=None)
     try:
-        order = chosen(attention, texts if choose else None, lambda done: progress.advance(job, done))
+        order = rank_choices(attention, texts if choose else None, lambda done: progress.advance(job, done))
     except (RecipeError, OSError, ValueError) as problem:
         if choose:
             raise
@@ -218,27 +218,27 @@ def _chosen(
 
 
 def _by_statistics(
-    texts: Texts,
+    texts: AlignmentInput,
     name: AlignerName,
     corpus: tuple[Path, Path] | None,
     method: Method,
     progress: Progress,
 ) -> Found:
     from regard.alignment.statistical import iterations_of
-    from regard.alignment.symmetrise import turned
+    from regard.alignment.symmetrise import transpose_links
     from regard.systems.translation.aligning import both_directions, with_corpus
 
     pairs = with_corpus(texts.pairs, corpus)
     job = progress.add_task(f"{name}, {len(pairs):,} pairs", total=2 * iterations_of(name))
     forward, back = both_directions(pairs, name, lambda done: progress.advance(job, done))
     count = len(texts.pairs)
-    return _joined(forward[:count], [turned(links) for links in back[:count]], method)
+    return _joined(forward[:count], [transpose_links(links) for links in back[:count]], method)
 
 
 def _by_attention(
-    attention: RunAligner, texts: Texts, reverse: Path | None, method: Method, progress: Progress
+    attention: RunAligner, texts: AlignmentInput, reverse: Path | None, method: Method, progress: Progress
 ) -> Found:
-    from regard.alignment.symmetrise import turned
+    from regard.alignment.symmetrise import transpose_links
     from regard.systems.translation.aligning import RunAligner
 
     job = progress.add_task("pairs", total=len(texts.pairs) * (1 if reverse is None else 2))
@@ -248,7 +248,7 @@ def _by_attention(
     other = RunAligner.of(reverse, threshold=attention.threshold)
     other = _chosen(other, None, (None, None, None), progress, choose=False)
     back = other.links(texts.turned(), lambda done: progress.advance(job, done))
-    return _joined(forward, [turned(links) for links in back], method)
+    return _joined(forward, [transpose_links(links) for links in back], method)
 
 
 def _joined(forward: list[Links], back: list[Links], method: Method) -> Found:
@@ -260,7 +260,7 @@ def _joined(forward: list[Links], back: list[Links], method: Method) -> Found:
     return {"forward": forward, "backward": back, method: both}
 
 
-def _report(texts: Texts, found: Found) -> None:
+def _report(texts: AlignmentInput, found: Found) -> None:
     """Print the alignment error rate of each direction, where there are gold links."""
     from regard.evaluate.alignment_error import alignment_scores
 
@@ -275,7 +275,7 @@ def _report(texts: Texts, found: Found) -> None:
     show(table)
 
 
-def _show_offsets(attention: RunAligner, texts: Texts) -> None:
+def _show_offsets(attention: RunAligner, texts: AlignmentInput) -> None:
     from regard.alignment.statistical import align
 
     gold = texts.gold
@@ -287,7 +287,7 @@ def _show_offsets(attention: RunAligner, texts: Texts) -> None:
     show(table)
 
 
-def _panels(attention: RunAligner | None, texts: Texts, found: Found, lines: tuple[int, ...]) -> list[Panel]:
+def _panels(attention: RunAligner | None, texts: AlignmentInput, found: Found, lines: tuple[int, ...]) -> list[Panel]:
     from regard.systems.translation.aligning import statistical_panel
 
     panels = []
@@ -312,10 +312,10 @@ def _draw(panels: list[Panel], path: Path) -> None:
 def _write(links: list[Links], output: Path | None, *, quiet: bool) -> None:
     """Write the links, a line per pair; to standard output only where nothing else was asked for."""
     from regard.alignment.links import pharaoh
-    from regard.runs.files import written
+    from regard.runs.files import atomic_path
 
     if output is not None:
-        with written(output) as draft:
+        with atomic_path(output) as draft:
             draft.write_text("".join(f"{pharaoh(one)}\n" for one in links), encoding="utf-8")
     elif not quiet:
         typer.echo("\n".join(map(pharaoh, links)))

@@ -10,11 +10,11 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.batching.order import mixed
+from regard.data.batching.order import splitmix64
 from regard.data.example import Example
 from regard.data.generated import Generated
+from regard.data.hash_split import Part, hash_fraction
 from regard.data.problems import DataError
-from regard.data.split import Part, share
 from regard.systems.translation.date_formats import KEPT, LANGUAGES, Format, formats
 
 _PARTS: tuple[Part, ...] = ("train", "valid", "test")
@@ -77,13 +77,15 @@ class Dates(Generated):
 
     def _between(self, begin: int, end: int) -> Iterator[Example]:
         part = _PARTS.index(self.split)
-        drawn = mixed(np.arange(3 * begin, 3 * end, dtype=np.uint64), self.seed, part).reshape(-1, 3)
+        drawn = splitmix64(np.arange(3 * begin, 3 * end, dtype=np.uint64), self.seed, part).reshape(-1, 3)
         for index, draw in enumerate(drawn.tolist(), start=begin):
             way, date = self._chosen(draw)
             attempt = 0
             while self.split != "train" and _familiar(way, date, self.languages):
                 attempt += 1
-                way, date = self._chosen(mixed(np.arange(3, dtype=np.uint64), self.seed, part, index, attempt).tolist())
+                way, date = self._chosen(
+                    splitmix64(np.arange(3, dtype=np.uint64), self.seed, part, index, attempt).tolist()
+                )
             yield Example({"source": way.write(date), "target": date.isoformat()}, self.where(index))
 
     def _chosen(self, draw: list[int]) -> tuple[Format, datetime.date]:
@@ -104,7 +106,9 @@ def _familiar(way: Format, date: datetime.date, languages: tuple[str, ...]) -> b
 @cache
 def _formats(language: str, split: Part) -> tuple[Format, ...]:
     """The formats of a split: a tenth of those that are not kept for train, chosen by their hash."""
-    loose = sorted((way for way in formats(language) if way.pattern not in KEPT), key=lambda way: share(" ".join(way)))
+    loose = sorted(
+        (way for way in formats(language) if way.pattern not in KEPT), key=lambda way: hash_fraction(" ".join(way))
+    )
     tenth = -(-len(loose) // 10)
     held = {"valid": loose[:tenth], "test": loose[tenth : 2 * tenth]}
     if split != "train":
@@ -116,6 +120,6 @@ def _formats(language: str, split: Part) -> tuple[Format, ...]:
 def _dates(split: Part) -> NDArray[np.int64]:
     """The days of a split, counted from the year 1."""
     days = range(_FIRST.toordinal(), _LAST.toordinal() + 1)
-    places = np.array([share(datetime.date.fromordinal(day).isoformat(), "dates") for day in days])
+    places = np.array([hash_fraction(datetime.date.fromordinal(day).isoformat(), "dates") for day in days])
     parts = {"valid": places < 0.1, "test": (places >= 0.1) & (places < 0.2), "train": places >= 0.2}
     return _FIRST.toordinal() + np.flatnonzero(parts[split])

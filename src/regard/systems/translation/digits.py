@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from regard.data.batching.order import mixed
+from regard.data.batching.order import splitmix64
 from regard.data.example import Example
 from regard.data.generated import Generated
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
 
 _TASKS: dict[str, Callable[[list[str]], list[str]]] = {
     "copy": list,
@@ -60,7 +60,7 @@ class Digits(Generated):
         places = np.arange(self.longest + 1, dtype=np.uint64)
         attempt = 0
         while True:
-            length, *drawn = mixed(places, self.seed, index, attempt).tolist()
+            length, *drawn = splitmix64(places, self.seed, index, attempt).tolist()
             digits = [str(value % 10) for value in drawn[: self.shortest + length % (self.longest - self.shortest + 1)]]
             if self.is_here(" ".join(digits)):
                 return digits

@@ -18,7 +18,7 @@ from regard.data.batching.batch import padded
 from regard.explain.capture import capture
 from regard.models.bidirectional import Bidirectional
 from regard.models.copying import Copying, with_copies
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.models.transformer import Transformer
 from regard.protocol import device_of
 from regard.specials import BOS, PAD
@@ -59,8 +59,8 @@ def source_reads(model: nn.Module) -> list[str]:
     """Return the names of the modules that read the source in the layers of a Transformer; none for other models.
 
     >>> from regard.models import Transformer
-    >>> from regard.nn import Blocks
-    >>> source_reads(Transformer(11, 11, Blocks(dim=6, num_heads=2), num_layers=2))
+    >>> from regard.nn import LayerConfig
+    >>> source_reads(Transformer(11, 11, LayerConfig(dim=6, num_heads=2), num_layers=2))
     ['decoder.layers.0.cross', 'decoder.layers.1.cross']
     """
     before = ""
@@ -123,7 +123,7 @@ def _weights(model: Any, source: Tensor, lengths: Tensor, target: Tensor) -> NDA
     """Return the weights of teacher forcing, [B, L, H, T, S]."""
     names = source_reads(model)
     with torch.inference_mode(), capture(model, names) if names else nullcontext() as seen:
-        predicted: Predicted = model(source, lengths, target)
+        predicted: ModelOutput = model(source, lengths, target)
         if seen is not None:
             layers = [seen[name][0].weights() for name in names]
         elif predicted.attended is not None:

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from regard.explain.capture import capture
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.ops.softmax import statistics_dtype
 from regard.ops.weights import Weights
 from regard.systems.translation.force_decoding import source_reads
 
-Guide = Callable[[Predicted, Tensor], Tensor]
+Guide = Callable[[ModelOutput, Tensor], Tensor]
 """(output of the forward pass, links [B, N, 2]) -> loss, summed over target pieces."""
 
 

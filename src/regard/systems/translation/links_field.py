@@ -15,11 +15,11 @@ from regard.alignment.links import Links, check_links, parse_pharaoh, pharaoh, r
 from regard.alignment.sentence_pairs import SentencePair
 from regard.alignment.statistical import ITERATIONS, AlignerName, align
 from regard.data.batching.mixture import Mixture
-from regard.data.example import Example, Examples, Wrapped
-from regard.data.fields.column import Column, Encoded, Ints, Part
-from regard.data.fields.encoder import Encoder
+from regard.data.example import Example, Examples, WrappedExamples
+from regard.data.fields.column import Column, EncodedRows, Ints, Part
 from regard.data.fields.field import Field
-from regard.data.fields.padding import Padded, Padding
+from regard.data.fields.field_encoder import FieldEncoder
+from regard.data.fields.padding import PaddedArray, PaddingRule
 from regard.data.fields.tokenizer import Tokenizer
 from regard.data.problems import DataError
 
@@ -102,7 +102,7 @@ class AlignerLinker:
 
 
 @dataclass(frozen=True)
-class WithLinks(Wrapped):
+class WithLinks(WrappedExamples):
     """Examples with a field more: the texts and the links of their words.
 
     Attributes:
@@ -149,7 +149,7 @@ class WithLinks(Wrapped):
 
 
 @dataclass(frozen=True)
-class LinksField(Field[Encoder]):
+class LinksField(Field[FieldEncoder]):
     """Links between pieces, [B, N, 2]: target piece and source piece; -1 for none.
 
     Values are (source text, target text, links of words in the Pharaoh format).
@@ -173,21 +173,21 @@ class LinksField(Field[Encoder]):
     def parts(self) -> tuple[Part, ...]:
         return (Part("pieces", inner=(2,)),)
 
-    def encode(self, values: Sequence[Any]) -> dict[str, Encoded]:
+    def encode(self, values: Sequence[Any]) -> dict[str, EncodedRows]:
         rows = [self._pieces(*value) for value in values]
         counts = np.fromiter(map(len, rows), np.int64, len(rows))
         every = [link for row in rows for link in row]
-        return {"pieces": Encoded(np.array(every, np.int32).reshape(-1, 2), counts)}
+        return {"pieces": EncodedRows(np.array(every, np.int32).reshape(-1, 2), counts)}
 
     def predicted(self, column: Column) -> Ints:
         return column.counts("pieces")
 
-    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, Padded]:
+    def collate(self, name: str, column: Column, examples: Ints) -> dict[str, PaddedArray]:
         rows = column.rows("pieces", examples)
         found = np.full((len(rows), max(map(len, rows), default=0), 2), _NONE, np.int64)
         for number, row in enumerate(rows):
             found[number, : len(row)] = row
-        return {name: Padded(found, Padding(_NONE, (0, 0, None)))}
+        return {name: PaddedArray(found, PaddingRule(_NONE, (0, 0, None)))}
 
     def _pieces(self, source: str, target: str, text: str) -> list[tuple[int, int]]:
         """Return (target piece, source piece) of all pieces of linked words."""

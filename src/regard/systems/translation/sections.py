@@ -37,7 +37,7 @@ class GuidedSection(Section):
     """Guide the attention of the step that reads a word, after the one that predicts it."""
 
 
-class Training(Section):
+class TranslationTraining(Section):
     """Keys of `train` for translation."""
 
     hard: HardSection = HardSection()
@@ -46,7 +46,7 @@ class Training(Section):
     """Guided alignment; None for none."""
 
 
-class Decoding(Section):
+class TranslationDecoding(Section):
     """Keys of `decode` for translation."""
 
     unknown: Literal["keep", "copy"] = "keep"
@@ -57,7 +57,7 @@ class Decoding(Section):
     all."""
 
 
-class Evaluating(Section):
+class TranslationEvaluation(Section):
     """Keys of `evaluate` for translation."""
 
     group: bool = False

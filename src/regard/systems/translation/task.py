@@ -19,7 +19,7 @@ from regard.alignment.sentence_pairs import SentencePair
 from regard.data.batching.batch import Batch, padded
 from regard.data.batching.corpus import Corpus
 from regard.data.example import Examples
-from regard.data.fields.copies import COPIES, Copied, CopiesField, CopyVocabulary, WithCopies
+from regard.data.fields.copies import COPIES, CopiesField, CopySource, CopyVocabulary, WithCopies
 from regard.data.fields.field import Field
 from regard.data.fields.tokenizer import Tokenizer
 from regard.decode import generate
@@ -33,7 +33,7 @@ from regard.models.copying import Copying, with_copies
 from regard.models.generator import EncoderDecoder
 from regard.models.lstmn import LSTMNSeq2Seq
 from regard.models.lstmn_encoder import LSTMNEncoder
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.models.transformer import Transformer
 from regard.protocol import device_of
 from regard.recipes.copying import copies
@@ -45,15 +45,20 @@ from regard.systems.translation.dictionary import read_dictionary
 from regard.systems.translation.force_decoding import force_decode, source_reads
 from regard.systems.translation.guided_alignment import Guidance, Guide
 from regard.systems.translation.links_field import LINKS, LinksField, WithLinks
-from regard.systems.translation.sections import Decoding, Evaluating, GuidedSection, Training
+from regard.systems.translation.sections import (
+    GuidedSection,
+    TranslationDecoding,
+    TranslationEvaluation,
+    TranslationTraining,
+)
 from regard.tasks.loss import Loss, copy_loss, token_loss
 from regard.tasks.output_set import output_set
-from regard.tasks.panels import head_panels, tape_panels, taped
+from regard.tasks.panels import head_panels, record_tapes, tape_panels
 from regard.tasks.prediction import Prediction
 from regard.tasks.reinforce import RewardedDraws
 from regard.tasks.scheduled_sampling import Exposure
-from regard.tasks.task import Encoders, Fields, Task, Unrolling, in_batches
-from regard.tasks.tokenizers import learned_tokenizer, tokens_field, values
+from regard.tasks.task import FieldEncoders, Fields, Task, Unrolling, in_batches
+from regard.tasks.tokenizers import field_values, learned_tokenizer, tokens_field
 
 EXTRAS = ("fertility", "backward", "symmetry", "coverage")
 """What models add to the loss: Cohn's global fertility, the other direction, the agreement of both, and coverage."""
@@ -97,7 +102,7 @@ class Translation(Task):
     question: ClassVar[str] = "source"
     answer: ClassVar[str | None] = "target"
 
-    encoders: Encoders
+    encoders: FieldEncoders
     smoothing: float = 0.0
     exposure: Exposure = field(default_factory=Exposure)
     draws: RewardedDraws = field(default_factory=RewardedDraws)
@@ -107,8 +112,8 @@ class Translation(Task):
     choice: AlignmentChoice | None = None
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> Translation:
-        train, decode = own_keys(recipe.train, Training), own_keys(recipe.decode, Decoding)
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> Translation:
+        train, decode = own_keys(recipe.train, TranslationTraining), own_keys(recipe.decode, TranslationDecoding)
         dictionary = None
         if decode.unknown == "copy":
             dictionary = {} if decode.dictionary is None else read_dictionary(Path(decode.dictionary))
@@ -132,7 +137,7 @@ class Translation(Task):
         }
 
     @classmethod
-    def encoded_fields(cls, recipe: Recipe, encoders: Encoders) -> dict[str, Field[Any]]:
+    def encoded_fields(cls, recipe: Recipe, encoders: FieldEncoders) -> dict[str, Field[Any]]:
         fields = super().encoded_fields(recipe, encoders)
         if _guided(recipe) is not None:
             source, target = _tokenizer(encoders["source"]), _tokenizer(encoders["target"])
@@ -154,10 +159,10 @@ class Translation(Task):
         return super().corpus(recipe, given, fields, cache)
 
     @classmethod
-    def learn_encoders(cls, recipe: Recipe, train: Examples, known: Encoders) -> Encoders:
+    def learn_encoders(cls, recipe: Recipe, train: Examples, known: FieldEncoders) -> FieldEncoders:
         if not recipe.tokenizer.joint:
             return super().learn_encoders(recipe, train, {})
-        joint = learned_tokenizer(recipe.tokenizer, chain(values(train, "source"), values(train, "target")))
+        joint = learned_tokenizer(recipe.tokenizer, chain(field_values(train, "source"), field_values(train, "target")))
         return {"source": joint, "target": joint}
 
     def __post_init__(self) -> None:
@@ -207,7 +212,7 @@ class Translation(Task):
         if self.guidance is not None:
             self.guidance.check(model)
 
-    def _predicted(self, model: nn.Module, pair: PairBatch, given: Tensor, update: int | None) -> Predicted:
+    def _predicted(self, model: nn.Module, pair: PairBatch, given: Tensor, update: int | None) -> ModelOutput:
         if update is None:
             return _forward(model, pair, given)
         given = self.exposure.disturbed(given, vocabulary=self.target.size)
@@ -226,7 +231,7 @@ class Translation(Task):
         return None if self.exposure.sampling is None else "train.exposure.sampling changes from one to the next"
 
     def merges_equal_inputs(self, recipe: Recipe) -> bool:
-        return own_keys(recipe.evaluate, Evaluating).group
+        return own_keys(recipe.evaluate, TranslationEvaluation).group
 
     def output_set(self, texts: Iterable[str] | Path) -> Trie:
         return output_set(texts, self.target)
@@ -287,11 +292,13 @@ class Translation(Task):
             return [*shown, *head_panels(model, lambda: model(source, lengths, given), written, read)]
         if not isinstance(model, LSTMNSeq2Seq):
             return shown
-        with torch.inference_mode(), taped(model, "decoder") as tapes:  # a search would go back and forth on it
+        with torch.inference_mode(), record_tapes(model, "decoder") as tapes:  # a search would go back and forth on it
             model(source, lengths, torch.tensor([target], device=source.device))
         return [*shown, *tape_panels(tapes, said, self.target.tokens(target))]
 
-    def _prediction(self, source: str, pieces: list[str], hypothesis: Hypothesis, copied: Copied | None) -> Prediction:
+    def _prediction(
+        self, source: str, pieces: list[str], hypothesis: Hypothesis, copied: CopySource | None
+    ) -> Prediction:
         vocabulary, tokens = self.copy_vocabulary, list(hypothesis.tokens)
         if vocabulary is not None and copied is not None:
             shown = vocabulary.tokens(tokens, copied)
@@ -309,7 +316,7 @@ class Translation(Task):
             penalty=str(hypothesis.penalty),
         )
 
-    def _text(self, source: str, hypothesis: Hypothesis, copied: Copied | None) -> str:
+    def _text(self, source: str, hypothesis: Hypothesis, copied: CopySource | None) -> str:
         """Return the text of a hypothesis, with source words in place of unknown ones where the recipe copies."""
         vocabulary = self.copy_vocabulary
         if self.dictionary is None or UNK not in hypothesis.output:
@@ -334,8 +341,8 @@ class Translation(Task):
         return [word for word, pieces in zip(words, ids, strict=True) for _ in pieces] or [SPECIALS[UNK]]
 
 
-def _forward(model: nn.Module, pair: PairBatch, given: Tensor) -> Predicted:
-    predicted: Predicted = model(pair.source, pair.source_lengths, given)
+def _forward(model: nn.Module, pair: PairBatch, given: Tensor) -> ModelOutput:
+    predicted: ModelOutput = model(pair.source, pair.source_lengths, given)
     return predicted
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from regard.recipes.data_section import Reading
+from regard.recipes.data_section import FieldLayout
 from regard.recipes.data_sections import SplitFiles
 from regard.recipes.system import System
 
@@ -13,7 +13,7 @@ class PicturesData(SplitFiles):
     format: Literal["pictures"]
     """Selects this format."""
 
-    def reader(self, named: str, reading: Reading) -> Any:
+    def reader(self, named: str, reading: FieldLayout) -> Any:
         from captions.pictures import Pictures
 
         return Pictures(self._path(named), **self.reading())

@@ -23,7 +23,7 @@ from regard.recipes.sections import Recipe
 from regard.specials import PAD
 from regard.tasks.loss import Loss, token_loss
 from regard.tasks.prediction import Prediction
-from regard.tasks.task import Encoders, Task
+from regard.tasks.task import FieldEncoders, Task
 from regard.tasks.tokenizers import tokens_field
 
 
@@ -42,11 +42,11 @@ class Captioning(Task):
     question: ClassVar[str] = "picture"
     answer: ClassVar[str | None] = "caption"
 
-    encoders: Encoders
+    encoders: FieldEncoders
     smoothing: float = 0.0
 
     @classmethod
-    def of(cls, recipe: Recipe, encoders: Encoders) -> Captioning:
+    def of(cls, recipe: Recipe, encoders: FieldEncoders) -> Captioning:
         return cls(encoders, recipe.train.label_smoothing)
 
     @classmethod

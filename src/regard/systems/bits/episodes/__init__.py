@@ -1,6 +1,6 @@
 """Sequences of vectors with bits to answer: the five tasks of Neural Turing Machines, drawn without end."""
 
-from regard.systems.bits.episodes.algorithm import Algorithm, Asked
+from regard.systems.bits.episodes.algorithm import Algorithm, EpisodeQuestion
 from regard.systems.bits.episodes.associative_recall import AssociativeRecall
 from regard.systems.bits.episodes.copy_task import Copy
 from regard.systems.bits.episodes.drawn import Drawn
@@ -21,10 +21,10 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
 __all__ = [
     "ALGORITHMS",
     "Algorithm",
-    "Asked",
     "AssociativeRecall",
     "Copy",
     "Drawn",
+    "EpisodeQuestion",
     "Episodes",
     "Ngrams",
     "PrioritySort",

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.batching.order import mixed
+from regard.data.batching.order import splitmix64
 from regard.data.problems import DataError, shortened
 from regard.systems.bits.episodes.episodes import Episodes, Floats
 
 Random = NDArray[np.uint64]
 
 
-class Asked(NamedTuple):
+class EpisodeQuestion(NamedTuple):
     """A question laid out in steps.
 
     Attributes:
@@ -58,7 +58,7 @@ class Algorithm(abc.ABC):
         """`count` episodes of one length."""
 
     @abc.abstractmethod
-    def lay(self, question: str) -> Asked:
+    def lay(self, question: str) -> EpisodeQuestion:
         """A question as steps.
 
         Raises:
@@ -84,12 +84,12 @@ def random_bits(shape: tuple[int, ...], *seeds: int) -> Floats:
     >>> random_bits((2, 5), 1).tolist()
     [[1.0, 0.0, 0.0, 1.0, 1.0], [0.0, 1.0, 0.0, 0.0, 1.0]]
     """
-    return (drawn(shape, *seeds) >> np.uint64(63)).astype(np.float32)
+    return (random_numbers(shape, *seeds) >> np.uint64(63)).astype(np.float32)
 
 
-def drawn(shape: tuple[int, ...], *seeds: int) -> Random:
+def random_numbers(shape: tuple[int, ...], *seeds: int) -> Random:
     """Random whole numbers below 2^64."""
-    return mixed(np.arange(int(np.prod(shape)), dtype=np.uint64), *seeds).reshape(shape)
+    return splitmix64(np.arange(int(np.prod(shape)), dtype=np.uint64), *seeds).reshape(shape)
 
 
 def between(low: int, high: int, *seeds: int) -> int:
@@ -98,7 +98,7 @@ def between(low: int, high: int, *seeds: int) -> int:
     >>> sorted({between(2, 4, seed) for seed in range(20)})
     [2, 3, 4]
     """
-    return low + int(mixed(np.zeros(1, np.uint64), *seeds)[0]) % (high - low + 1)
+    return low + int(splitmix64(np.zeros(1, np.uint64), *seeds)[0]) % (high - low + 1)
 
 
 def bits_text(row: Floats) -> str:

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from regard.data.problems import DataError, shortened
 from regard.systems.bits.episodes.algorithm import (
     Algorithm,
-    Asked,
+    EpisodeQuestion,
     between,
     bits_text,
     check_range,
-    drawn,
     random_bits,
+    random_numbers,
     read_bits,
 )
 from regard.systems.bits.episodes.episodes import Episodes, Floats
@@ -70,14 +70,14 @@ class AssociativeRecall(Algorithm):
     def draw(self, count: int, *seeds: int) -> Episodes:
         number = between(self.fewest, self.most, *seeds)
         items = random_bits((count, number, self.vectors, self.bits), *seeds, 1)
-        queries = (drawn((count,), *seeds, 2) % np.uint64(number - 1)).astype(np.int64)
+        queries = (random_numbers((count,), *seeds, 2) % np.uint64(number - 1)).astype(np.int64)
         rows = np.arange(count)
         inputs = np.stack([_laid(one, one[query]) for one, query in zip(items, queries, strict=True)])
         targets = np.zeros((*inputs.shape[:2], self.bits), np.float32)
         targets[:, -self.vectors :] = items[rows, queries + 1]
         return Episodes(inputs, targets, np.broadcast_to(_asked(inputs.shape[1], self.vectors), inputs.shape[:2]))
 
-    def lay(self, question: str) -> Asked:
+    def lay(self, question: str) -> EpisodeQuestion:
         told, _, query = question.strip().removesuffix(QUERY).partition(QUERY)
         parts = [part.split() for part in told.strip().removeprefix(ITEM).split(ITEM)]
         if len(parts) < 2 or any(len(part) != self.vectors for part in (*parts, query.split())):
@@ -92,7 +92,7 @@ class AssociativeRecall(Algorithm):
             )
         inputs = _laid(np.array(read[:-1], np.float32), np.array(read[-1], np.float32))
         steps = [step for part in parts for step in (ITEM, *part)] + [QUERY, *query.split(), QUERY]
-        return Asked(inputs, _asked(len(inputs), self.vectors), (*steps, *[""] * self.vectors), len(parts))
+        return EpisodeQuestion(inputs, _asked(len(inputs), self.vectors), (*steps, *[""] * self.vectors), len(parts))
 
     def question(self, inputs: Floats) -> str:
         return " ".join(self._word(row) for row in inputs[: -self.vectors])

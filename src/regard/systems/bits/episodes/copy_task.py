@@ -9,7 +9,7 @@ import numpy as np
 from regard.data.problems import DataError
 from regard.systems.bits.episodes.algorithm import (
     Algorithm,
-    Asked,
+    EpisodeQuestion,
     between,
     bits_text,
     check_range,
@@ -67,12 +67,12 @@ class Copy(Algorithm):
         targets[:, length + 1 :] = vectors
         return Episodes(inputs, targets, np.broadcast_to(_asked(length), inputs.shape[:2]))
 
-    def lay(self, question: str) -> Asked:
+    def lay(self, question: str) -> EpisodeQuestion:
         words = question.split()
         if not words:
             raise DataError("a question to copy has at least one vector of bits")
         vectors = np.array([read_bits(word, self.bits, question) for word in words], np.float32)
-        return Asked(_laid(vectors), _asked(len(words)), (*words, "copy", *[""] * len(words)), len(words))
+        return EpisodeQuestion(_laid(vectors), _asked(len(words)), (*words, "copy", *[""] * len(words)), len(words))
 
     def question(self, inputs: Floats) -> str:
         return " ".join(bits_text(row[:-1]) for row in inputs[: len(inputs) // 2])

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from regard.data.example import Example, Value
 from regard.data.generated import ENDLESS
-from regard.data.problems import Skipped
-from regard.data.split import Part
+from regard.data.hash_split import Part
+from regard.data.problems import SkippedLines
 from regard.systems.bits.episodes.algorithm import Algorithm
 from regard.systems.bits.episodes.episodes import Episodes
 
@@ -36,7 +36,7 @@ class Drawn:
     split: Part = "train"
     size: int = ENDLESS
     seed: int = 0
-    skipped: Skipped = field(default_factory=Skipped, init=False, repr=False, compare=False)
+    skipped: SkippedLines = field(default_factory=SkippedLines, init=False, repr=False, compare=False)
 
     @property
     def files(self) -> tuple[Path, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.problems import DataError, shortened
-from regard.systems.bits.episodes.algorithm import Algorithm, Asked, drawn
+from regard.systems.bits.episodes.algorithm import Algorithm, EpisodeQuestion, random_numbers
 from regard.systems.bits.episodes.episodes import Episodes, Floats
 
 
@@ -75,12 +75,12 @@ class Ngrams(Algorithm):
         inputs = np.stack([_laid(row) for row in targets[:, :-1, 0]])
         return Episodes(inputs, targets, np.ones(inputs.shape[:2], np.bool_))
 
-    def lay(self, question: str) -> Asked:
+    def lay(self, question: str) -> EpisodeQuestion:
         bits = "".join(question.split())
         if not bits or set(bits) - {"0", "1"}:
             raise DataError(f"a question of N-grams is bits, 0 or 1 each; got {shortened(question)!r}")
         inputs = _laid(np.array([float(bit) for bit in bits], np.float32))
-        return Asked(inputs, np.ones(len(inputs), np.bool_), ("", *bits), 1)
+        return EpisodeQuestion(inputs, np.ones(len(inputs), np.bool_), ("", *bits), 1)
 
     def question(self, inputs: Floats) -> str:
         return "".join("1" if row[0] > 0.5 else "0" for row in inputs[1:])
@@ -117,4 +117,4 @@ def _laid(bits: Floats) -> Floats:
 
 def _shares(shape: tuple[int, ...], *seeds: int) -> NDArray[np.float64]:
     """Random numbers in [0, 1)."""
-    return drawn(shape, *seeds) / 2.0**64
+    return random_numbers(shape, *seeds) / 2.0**64

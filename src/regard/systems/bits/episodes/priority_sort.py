@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from regard.data.problems import DataError, shortened
 from regard.systems.bits.episodes.algorithm import (
     Algorithm,
-    Asked,
+    EpisodeQuestion,
     bits_text,
-    drawn,
     random_bits,
+    random_numbers,
     read_bits,
 )
 from regard.systems.bits.episodes.episodes import Episodes, Floats
@@ -63,7 +63,7 @@ class PrioritySort(Algorithm):
 
     def draw(self, count: int, *seeds: int) -> Episodes:
         vectors = random_bits((count, self.vectors, self.bits), *seeds)
-        thrown = drawn((count, self.vectors), *seeds, 1) % np.uint64(2 * _STEPS + 1)
+        thrown = random_numbers((count, self.vectors), *seeds, 1) % np.uint64(2 * _STEPS + 1)
         priorities = thrown.astype(np.int64) / _STEPS - 1.0
         inputs = np.stack([_laid(*one, self.highest) for one in zip(vectors, priorities, strict=True)])
         order = np.argsort(-priorities, axis=1, kind="stable")[:, : self.highest]
@@ -71,7 +71,7 @@ class PrioritySort(Algorithm):
         targets[:, -self.highest :] = np.take_along_axis(vectors, order[:, :, None], 1)
         return Episodes(inputs, targets, np.broadcast_to(self._asked(self.vectors), inputs.shape[:2]))
 
-    def lay(self, question: str) -> Asked:
+    def lay(self, question: str) -> EpisodeQuestion:
         words = question.split()
         if len(words) < self.highest:
             raise DataError(
@@ -81,7 +81,7 @@ class PrioritySort(Algorithm):
         read = [self._read(word, question) for word in words]
         vectors, priorities = (np.array(part, np.float32) for part in zip(*read, strict=True))
         inputs = _laid(vectors, priorities, self.highest)
-        return Asked(inputs, self._asked(len(words)), (*words, "sort", *[""] * self.highest), len(words))
+        return EpisodeQuestion(inputs, self._asked(len(words)), (*words, "sort", *[""] * self.highest), len(words))
 
     def _read(self, word: str, question: str) -> tuple[list[float], float]:
         bits, _, number = word.partition(":")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from regard.data.problems import DataError, shortened
 from regard.systems.bits.episodes.algorithm import (
     Algorithm,
-    Asked,
+    EpisodeQuestion,
     between,
     bits_text,
     check_range,
@@ -77,7 +77,7 @@ class RepeatCopy(Algorithm):
         targets[:, -1, self.bits] = 1.0
         return Episodes(inputs, targets, np.broadcast_to(_asked(length, times), inputs.shape[:2]))
 
-    def lay(self, question: str) -> Asked:
+    def lay(self, question: str) -> EpisodeQuestion:
         *words, number = question.split() or [""]
         if not words or not re.fullmatch(r"x[1-9]\d{0,3}", number):
             raise DataError(
@@ -86,7 +86,7 @@ class RepeatCopy(Algorithm):
         times = int(number[1:])
         vectors = np.array([read_bits(word, self.bits, question) for word in words], np.float32)
         asked = _asked(len(words), times)
-        return Asked(_laid(vectors, times), asked, (*words, number, *[""] * int(asked.sum())), len(words))
+        return EpisodeQuestion(_laid(vectors, times), asked, (*words, number, *[""] * int(asked.sum())), len(words))
 
     def question(self, inputs: Floats) -> str:
         length = int(np.flatnonzero(inputs[:, self.bits])[0])

@@ -8,9 +8,9 @@ from typing import ClassVar
 from torch import Tensor
 
 from regard.data.fields.labels import Labels
-from regard.models.outputs import log_softmax
+from regard.models.model_output import log_softmax
 from regard.specials import IGNORE
-from regard.systems.classification.targets.target import Answer, Target
+from regard.systems.classification.targets.target import Target, TargetAnswer
 from regard.tasks.class_weights import ClassWeights
 from regard.tasks.loss import token_loss
 
@@ -36,10 +36,10 @@ class LabelTarget(Target):
     def count(self, wanted: Tensor) -> int:
         return int((wanted != IGNORE).sum())  # a label that training never had counts for nothing
 
-    def answers(self, logits: Tensor, n_best: int) -> list[list[Answer]]:
+    def answers(self, logits: Tensor, n_best: int) -> list[list[TargetAnswer]]:
         ranked = log_softmax(logits).sort(dim=-1, descending=True, stable=True)
         rows = zip(ranked.values[:, :n_best].tolist(), ranked.indices[:, :n_best].tolist(), strict=True)
         return [
-            [Answer(label, score, (score,)) for score, label in zip(scores, self.labels.decode(ids), strict=True)]
+            [TargetAnswer(label, score, (score,)) for score, label in zip(scores, self.labels.decode(ids), strict=True)]
             for scores, ids in rows
         ]

@@ -20,7 +20,7 @@ from regard.evaluate.label_sets import label_set_counts
 from regard.evaluate.texts import References
 from regard.ops.softmax import statistics_dtype
 from regard.specials import IGNORE
-from regard.systems.classification.targets.target import Answer, Answered, Target
+from regard.systems.classification.targets.target import Target, TargetAnswer, TargetPredictions
 from regard.tasks.class_weights import ClassWeights
 
 EVEN = 0.5
@@ -60,7 +60,7 @@ class LabelSetTarget(Target):
         total = F.binary_cross_entropy_with_logits(logits, smooth, pos_weight=factors, reduction="sum")
         return total, plain.detach()
 
-    def answers(self, logits: Tensor, n_best: int) -> list[list[Answer]]:
+    def answers(self, logits: Tensor, n_best: int) -> list[list[TargetAnswer]]:
         chances = logits.to(statistics_dtype(logits.dtype)).sigmoid()  # [B, C]
         return [[self._answer(row)] for row in chances.tolist()]
 
@@ -86,7 +86,7 @@ class LabelSetTarget(Target):
         counts = rows.sum(0).reshape(-1, 3)
         return ClassScores(names, counts, int(counts[:, 2].sum()))
 
-    def tuned(self, answered: Callable[[], Answered]) -> LabelSets | None:
+    def tuned(self, answered: Callable[[], TargetPredictions]) -> LabelSets | None:
         """Return the labels with the threshold that has the best micro F1; None where the threshold is fixed."""
         if self.threshold is not None:
             return None
@@ -95,13 +95,13 @@ class LabelSetTarget(Target):
         true = np.array([[name in value for name in self.labels.names] for value in wanted])
         return replace(self.labels, threshold=best_threshold(chances, true))
 
-    def _answer(self, chances: Sequence[float]) -> Answer:
+    def _answer(self, chances: Sequence[float]) -> TargetAnswer:
         threshold = self.threshold if self.threshold is not None else self.labels.threshold
         threshold = EVEN if threshold is None else threshold
         named = tuple(name for name, chance in zip(self.labels.names, chances, strict=True) if chance >= threshold)
         sure = [chance if chance >= threshold else 1 - chance for chance in chances]
         score = float(np.log(np.maximum(sure, np.finfo(np.float64).tiny)).sum())
-        return Answer(
+        return TargetAnswer(
             self.separator.join(named), score, (score,), named, dict(zip(self.labels.names, chances, strict=True))
         )
 

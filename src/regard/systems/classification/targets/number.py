@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.data.batching.corpus import Corpus
 from regard.data.fields.numbers import Numbers
 from regard.ops.softmax import statistics_dtype
-from regard.systems.classification.targets.target import Answer, Target
+from regard.systems.classification.targets.target import Target, TargetAnswer
 from regard.tasks.class_weights import ClassWeights
 
 
@@ -39,9 +39,9 @@ class NumberTarget(Target):
         total = each.sum()
         return total, total.detach()
 
-    def answers(self, logits: Tensor, n_best: int) -> list[list[Answer]]:
+    def answers(self, logits: Tensor, n_best: int) -> list[list[TargetAnswer]]:
         values = logits.squeeze(1).double().tolist()
-        return [[Answer(text, float(text))] for text in self.numbers.decode(values)]
+        return [[TargetAnswer(text, float(text))] for text in self.numbers.decode(values)]
 
     def averaged(self, logits: Sequence[Tensor]) -> Tensor:
         """Return the mean of the numbers."""

@@ -17,7 +17,7 @@ from regard.tasks.class_weights import ClassWeights
 from regard.tasks.input_output import mean_log_probs
 
 
-class Answer(NamedTuple):
+class TargetAnswer(NamedTuple):
     """One answer to one text.
 
     Attributes:
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
     scores: Mapping[str, float] | None = None
 
 
-class Answered(NamedTuple):
+class TargetPredictions(NamedTuple):
     """The probabilities that a model gives on some data, and the true targets."""
 
     scores: Sequence[Mapping[str, float]]
@@ -73,7 +73,7 @@ class Target(abc.ABC):
         return len(wanted)
 
     @abc.abstractmethod
-    def answers(self, logits: Tensor, n_best: int) -> list[list[Answer]]:
+    def answers(self, logits: Tensor, n_best: int) -> list[list[TargetAnswer]]:
         """Return the best answers to each row of logits [B, size], best first."""
 
     def written(self, value: Value) -> str:
@@ -97,7 +97,7 @@ class Target(abc.ABC):
         """Return the scores of classes where an answer can name several at once; None of other answers."""
         return None
 
-    def tuned(self, answered: Callable[[], Answered]) -> Labels | None:
+    def tuned(self, answered: Callable[[], TargetPredictions]) -> Labels | None:
         """Return the encoder with whatever is tuned on the validation data; None where nothing is.
 
         Args:

@@ -122,7 +122,7 @@ def recipe_of(config: Mapping[str, Any], name: str, *, pooled: bool, next_senten
         raise RunError(f"{source / 'config.json'} makes no recipe: {key}: {first['msg']}; {_OWN}") from None
 
 
-def described(model: Bert, size: int) -> dict[str, Any]:
+def config_json(model: Bert, size: int) -> dict[str, Any]:
     """`config.json` of a model with `size` words."""
     blocks = model.encoder.blocks
     shared = blocks.dropout if blocks.attention_dropout is None else blocks.attention_dropout

@@ -18,7 +18,7 @@ from regard.systems.masked_language_model.hugging_face.names import BIAS, WORDS,
 from regard.systems.masked_language_model.hugging_face.reading import read_tensors
 from regard.tasks.build import make_model
 from regard.tasks.registry import task_class
-from regard.tensor_fit import misfit
+from regard.tensor_mismatch import tensor_mismatch
 
 _TASK = "masked_language_model"
 
@@ -84,7 +84,7 @@ def export_bert(run: Run, folder: Path) -> None:
         raise RunError(f"{folder} holds a model already; give another name, or remove the folder")
     tokenizer = encoders["text"]
     assert isinstance(tokenizer, Tokenizer)
-    content = config.described(model, tokenizer.size)
+    content = config.config_json(model, tokenizer.size)
     vocabulary.write(tokenizer, folder, max_length=content["max_position_embeddings"])
     write_tensors(folder / "model.safetensors", theirs(model.state_dict()))
     write_json(folder / "config.json", content)
@@ -120,7 +120,7 @@ def _check_shapes(model: nn.Module, tensors: dict[str, Tensor], folder: Path) ->
                 "put files of one model side by side"
             )
     floats = {name: one.to(own[name].dtype) if one.is_floating_point() else one for name, one in tensors.items()}
-    if (wrong := misfit(floats, own)) is not None:
+    if (wrong := tensor_mismatch(floats, own)) is not None:
         raise RunError(f"{path}: {wrong}; put a whole one there, as save_pretrained writes it")
 
 

@@ -17,7 +17,7 @@ _DEFAULTS = {"do_lower_case": True, "strip_accents": None, "tokenize_chinese_cha
 _PLAIN = ("PreTrainedTokenizerFast", "TokenizersBackend")  # their classes that follow tokenizer.json alone
 
 
-def chosen(folder: Path) -> dict[str, Any]:
+def read_normaliser(folder: Path) -> dict[str, Any]:
     """The normaliser that `tokenizer_config.json` says, or what a BERT has where it says nothing.
 
     Raises:
@@ -36,7 +36,7 @@ def agreed(normaliser: dict[str, Any] | None, source: Path) -> dict[str, Any] | 
     settings = _settings(source.parent)
     if settings.get("tokenizer_class") in _PLAIN:
         return normaliser
-    said, other = _explicit(normaliser or {}), _explicit(chosen(source.parent))
+    said, other = _explicit(normaliser or {}), _explicit(read_normaliser(source.parent))
     for own, key in _KEYS.items():
         if said.get(own) != other[own]:
             raise RunError(

@@ -13,7 +13,7 @@ from regard.data.fields.tokenizer_training import wordpieces
 from regard.runs.files import write_json
 from regard.runs.folder import RunError
 from regard.specials import BOS, EOS, MASK, MASKED, PAD, UNK
-from regard.systems.masked_language_model.hugging_face.normaliser import agreed, chosen
+from regard.systems.masked_language_model.hugging_face.normaliser import agreed, read_normaliser
 from regard.systems.masked_language_model.hugging_face.reading import read_mapping, read_text
 
 _THEIRS = {PAD: "[PAD]", UNK: "[UNK]", BOS: "[CLS]", EOS: "[SEP]", MASK: "[MASK]"}
@@ -39,7 +39,7 @@ def read(folder: Path) -> Vocabulary:
         return _described(described)
     if not listed.exists():
         raise RunError(f"{folder} has neither tokenizer.json nor vocab.txt; save the tokenizer there too")
-    return _moved(_listed(listed), chosen(folder), listed)
+    return _moved(_listed(listed), read_normaliser(folder), listed)
 
 
 def write(tokenizer: Tokenizer, folder: Path, *, max_length: int) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.batching.order import permutation
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
 from regard.systems.nodes.graphs.graph import Graph, Ints
 
 

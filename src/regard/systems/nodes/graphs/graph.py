@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.problems import Skipped, TextError
-from regard.data.split import Part
+from regard.data.hash_split import Part
+from regard.data.problems import SkippedLines, TextError
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -47,7 +47,7 @@ class Graph:
     width: int
     edges: Ints
     parts: Mapping[Part, Ints]
-    skipped: Skipped = field(default_factory=Skipped)
+    skipped: SkippedLines = field(default_factory=SkippedLines)
 
     @staticmethod
     def of(
@@ -56,7 +56,7 @@ class Graph:
         features: NDArray[np.generic],
         edges: list[tuple[int, int]],
         parts: Mapping[Part, list[int]],
-        skipped: Skipped | None = None,
+        skipped: SkippedLines | None = None,
     ) -> Graph:
         """From features [N, C] with their zeros, and edges between numbers that go both ways."""
         dense = np.asarray(features, np.float32)
@@ -70,9 +70,9 @@ class Graph:
             columns.astype(np.int64),
             ends.astype(np.int64),
             dense.shape[1],
-            both_ways(pairs, len(names)),
+            undirected_edges(pairs, len(names)),
             {part: np.asarray(members, np.int64) for part, members in parts.items()},
-            skipped or Skipped(),
+            skipped or SkippedLines(),
         )
 
     @property
@@ -108,17 +108,17 @@ class GraphSource(Protocol):
         """The graph."""
 
 
-def both_ways(pairs: Ints, count: int) -> Ints:
+def undirected_edges(pairs: Ints, count: int) -> Ints:
     """Edges [E, 2] that go both ways as [2, E'], each once, in the order of targets; loops are left out.
 
-    >>> both_ways(np.array([[0, 2], [2, 0], [1, 1]]), 3)
+    >>> undirected_edges(np.array([[0, 2], [2, 0], [1, 1]]), 3)
     array([[2, 0],
            [0, 2]])
     """
-    return in_order(np.concatenate((pairs, pairs[:, ::-1])), count)
+    return directed_edges(np.concatenate((pairs, pairs[:, ::-1])), count)
 
 
-def in_order(pairs: Ints, count: int) -> Ints:
+def directed_edges(pairs: Ints, count: int) -> Ints:
     """Edges [E, 2], (source, target), as [2, E'], each once, in the order of targets; loops are left out."""
     between = pairs[pairs[:, 0] != pairs[:, 1]]
     keys = np.unique(between[:, 1] * count + between[:, 0])

@@ -11,8 +11,8 @@ import numpy as np
 
 from regard.data.example import Example
 from regard.data.fingerprint import fingerprint
-from regard.data.problems import DataError, Skipped
-from regard.data.split import Part
+from regard.data.hash_split import Part
+from regard.data.problems import DataError, SkippedLines
 from regard.systems.nodes.graphs.graph import Graph, Ints
 
 
@@ -44,7 +44,7 @@ class Members:
         return ()
 
     @property
-    def skipped(self) -> Skipped:
+    def skipped(self) -> SkippedLines:
         """Lines that the graph left out."""
         return self.graph.skipped
 

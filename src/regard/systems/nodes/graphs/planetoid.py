@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.formats.lines import opened
+from regard.data.hash_split import Part
 from regard.data.problems import DataError
-from regard.data.split import Part
-from regard.systems.nodes.graphs.graph import Graph, Ints, both_ways, normalised
+from regard.systems.nodes.graphs.graph import Graph, Ints, normalised, undirected_edges
 
 _KEYS = ("feat_indptr", "feat_indices", "feat_data", "shape", "labels", "edges")
 _PARTS: dict[Part, str] = {"train": "train_idx", "valid": "val_idx", "test": "test_idx"}
@@ -68,7 +68,7 @@ class Planetoid:
             columns,
             ends,
             width,
-            both_ways(arrays["edges"].astype(np.int64).reshape(-1, 2), count),
+            undirected_edges(arrays["edges"].astype(np.int64).reshape(-1, 2), count),
             self._parts(arrays, count),
         )
 

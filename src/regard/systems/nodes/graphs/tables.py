@@ -11,9 +11,9 @@ from typing import Literal
 import numpy as np
 
 from regard.data.formats.lines import LONGEST, Line, lines
-from regard.data.problems import DataError, Skipped, shortened
-from regard.data.split import Part, share
-from regard.systems.nodes.graphs.graph import Graph, in_order, normalised
+from regard.data.hash_split import Part, hash_fraction
+from regard.data.problems import DataError, SkippedLines, shortened
+from regard.systems.nodes.graphs.graph import Graph, directed_edges, normalised
 
 By = Literal["source", "order"]
 _LARGEST = float(np.finfo(np.float32).max)
@@ -74,17 +74,17 @@ class GraphTables:
         Raises:
             DataError: the first line that is wrong, by file and number; no nodes, or no labels.
         """
-        skipped = Skipped()
+        skipped = SkippedLines()
         names, labels, rows = self._nodes(skipped)
         pairs = self._edges({name: number for number, name in enumerate(names)}, skipped)
         graph = Graph.of(names, labels, np.array(rows), [] if self.directed else pairs, self._parts(names, labels))
         if self.directed:
-            graph = replace(graph, edges=in_order(np.asarray(pairs, np.int64).reshape(-1, 2), len(names)))
+            graph = replace(graph, edges=directed_edges(np.asarray(pairs, np.int64).reshape(-1, 2), len(names)))
         if self.normalise:
             graph = replace(graph, values=normalised(graph.values, graph.row_ends))
         return replace(graph, skipped=skipped)
 
-    def _nodes(self, skipped: Skipped) -> tuple[list[str], list[str | None], list[list[float]]]:
+    def _nodes(self, skipped: SkippedLines) -> tuple[list[str], list[str | None], list[list[float]]]:
         seen: dict[str, int] = {}
         labels: list[str | None] = []
         rows: list[list[float]] = []
@@ -109,7 +109,7 @@ class GraphTables:
             raise DataError(f"{self.nodes}: no node has a label, its second column; nothing can be learned from")
         return list(seen), labels, rows
 
-    def _edges(self, numbers: dict[str, int], skipped: Skipped) -> list[tuple[int, int]]:
+    def _edges(self, numbers: dict[str, int], skipped: SkippedLines) -> list[tuple[int, int]]:
         found: list[tuple[int, int]] = []
         for line in self._lines(self.edges):
             ends = [end.strip() for end in line.text.split("\t")]
@@ -130,7 +130,7 @@ class GraphTables:
         """The nodes with labels, divided."""
         known = [number for number, label in enumerate(labels) if label is not None]
         places = [
-            (share(names[number], self.salt) - self.fold * self.test) % 1.0
+            (hash_fraction(names[number], self.salt) - self.fold * self.test) % 1.0
             if self.by == "source"
             else 1 - (place + 1) / len(known)
             for place, number in enumerate(known)
@@ -144,7 +144,7 @@ class GraphTables:
     def _lines(self, path: Path) -> Iterator[Line]:
         return (line for line in lines(path, self.encoding, self.max_line) if line.number > self.header)
 
-    def _refuse(self, path: Path, line: Line, why: str, skipped: Skipped) -> None:
+    def _refuse(self, path: Path, line: Line, why: str, skipped: SkippedLines) -> None:
         said = f"{path}:{line.number}: {shortened(why, 400)}"
         if self.bad_lines == "refuse":
             raise DataError(f"{said}; mend the line or set bad_lines to skip")

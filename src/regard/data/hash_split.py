@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
-from regard.data.example import Example, Wrapped
+from regard.data.example import Example, WrappedExamples
 from regard.data.problems import DataError
 
 Part = Literal["train", "valid", "test"]
 
 
-def share(text: str, salt: str = "") -> float:
+def hash_fraction(text: str, salt: str = "") -> float:
     """Return the place of a text in [0, 1), by its hash: the same always and everywhere.
 
-    >>> round(share("a house"), 4) == round(share("a house"), 4) != round(share("a house", "other"), 4)
+    >>> round(hash_fraction("a house"), 4) == round(hash_fraction("a house"), 4) != round(hash_fraction("a house", "other"), 4)
     True
     """
     digest = hashlib.blake2b(f"{salt}\0{text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -25,7 +25,7 @@ def share(text: str, salt: str = "") -> float:
 
 
 @dataclass(frozen=True)
-class Split(Wrapped):
+class HashSplit(WrappedExamples):
     """Train, valid or test of examples that come unsplit, by the hash of a field.
 
     Examples that agree in the field go to the same part: split translations by the sentence that has several, a
@@ -42,7 +42,7 @@ class Split(Wrapped):
             `test=0.1` ten folds test each example once.
 
     >>> from regard.systems.translation.digits import Digits
-    >>> parts = [len(list(Split(Digits("copy", size=1000), part, by="source"))) for part in ("train", "valid", "test")]
+    >>> parts = [len(list(HashSplit(Digits("copy", size=1000), part, by="source"))) for part in ("train", "valid", "test")]
     >>> sum(parts), parts[0] > 850
     (1000, True)
     """
@@ -83,17 +83,17 @@ class Split(Wrapped):
     def _part(self, example: Example) -> Part:
         value = example.fields[self.by]
         parts = chain.from_iterable(value.items()) if isinstance(value, Mapping) else value
-        place = share(value if isinstance(value, str) else " ".join(parts), self.salt)
+        place = hash_fraction(value if isinstance(value, str) else " ".join(parts), self.salt)
         place = (place - self.fold * self.test) % 1.0
         return "valid" if place < self.valid else "test" if place < self.valid + self.test else "train"
 
 
 @dataclass(frozen=True)
-class Slice(Wrapped):
-    """The examples from one share of the way to another, in order: for running text, `Slice(text, 0.9, 1.0)`.
+class OrderedSlice(WrappedExamples):
+    """The examples from one share of the way to another, in order: for running text, `OrderedSlice(text, 0.9, 1.0)`.
 
     >>> from regard.systems.translation.digits import Digits
-    >>> len(list(Slice(Digits("copy", size=10), 0.0, 0.9)))
+    >>> len(list(OrderedSlice(Digits("copy", size=10), 0.0, 0.9)))
     9
     """
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from regard.recipes.yaml_document import Document, Where
+from regard.recipes.yaml_document import RecipeDocument, Where
 
 
-class Renamed(NamedTuple):
+class RenamedKey(NamedTuple):
     """A key that has another name now.
 
     Attributes:
@@ -31,8 +31,10 @@ def _with_tensorboard(asked: bool, trackers: Any) -> list[str] | None:
 
 
 _RENAMED = (
-    Renamed(("train", "tensorboard"), ("train", "trackers"), _with_tensorboard, lambda value: isinstance(value, bool)),
-    Renamed(
+    RenamedKey(
+        ("train", "tensorboard"), ("train", "trackers"), _with_tensorboard, lambda value: isinstance(value, bool)
+    ),
+    RenamedKey(
         ("train", "graphs"),
         ("train", "cuda_graphs"),
         lambda value, given: value if given is None else given,
@@ -45,10 +47,10 @@ _PARTS = {"align": {"raw": "linear"}, "terms": {"recall": "history"}}
 """Names of aligners and of terms, by the key of `model.attention` that holds them."""
 
 
-def renamed(document: Document) -> tuple[Document, tuple[str, ...]]:
+def current_name(document: RecipeDocument) -> tuple[RecipeDocument, tuple[str, ...]]:
     """Return a document with the present names of its keys, and a note for each old one that says something.
 
-    >>> document, notes = renamed(Document.parse("train: {tensorboard: true}", "mine.yaml"))
+    >>> document, notes = current_name(RecipeDocument.parse("train: {tensorboard: true}", "mine.yaml"))
     >>> document.content, notes
     ({'train': {'trackers': ['tensorboard']}}, ('mine.yaml, line 1: train.tensorboard is now train.trackers: ...',))
     """
@@ -69,10 +71,10 @@ def renamed(document: Document) -> tuple[Document, tuple[str, ...]]:
     return document, (*notes, *parts)
 
 
-def _parts_renamed(document: Document) -> tuple[Document, tuple[str, ...]]:
+def _parts_renamed(document: RecipeDocument) -> tuple[RecipeDocument, tuple[str, ...]]:
     """Return a document with the present names of the parts of its attention, and a note for each old one.
 
-    >>> document, notes = _parts_renamed(Document.parse("model: {attention: {align: raw}}", "mine.yaml"))
+    >>> document, notes = _parts_renamed(RecipeDocument.parse("model: {attention: {align: raw}}", "mine.yaml"))
     >>> document.content["model"], notes
     ({'attention': {'align': 'linear'}}, ('mine.yaml, line 1: model.attention.align: raw is now linear',))
     """

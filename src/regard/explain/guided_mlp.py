@@ -9,24 +9,24 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.explain.subject import Subject, Texts
+from regard.explain.subject import Subject, SubjectBatch
 
 BATCH, RATE = 32, 1e-3
 
 
-class Labelled(NamedTuple):
+class LabelledTexts(NamedTuple):
     """Texts with the numbers of their right answers, [N]."""
 
-    texts: Texts
+    texts: SubjectBatch
     labels: Tensor
 
-    def rows(self, index: Tensor) -> Labelled:
+    def rows(self, index: Tensor) -> LabelledTexts:
         """Some of them, without padding that none needs."""
         found = self.texts.rows(index)
         size = int(found.lengths.max())
-        return Labelled(Texts(found.ids[:, :size], found.lengths, found.padding), self.labels[index])
+        return LabelledTexts(SubjectBatch(found.ids[:, :size], found.lengths, found.padding), self.labels[index])
 
-    def batches(self, epochs: int, seed: int) -> Iterator[tuple[Tensor, Labelled]]:
+    def batches(self, epochs: int, seed: int) -> Iterator[tuple[Tensor, LabelledTexts]]:
         """Yield batches in another order each epoch, each with the numbers of its rows."""
         generator = torch.Generator().manual_seed(seed)
         for _ in range(epochs):
@@ -51,7 +51,7 @@ class GuidedMLP(nn.Module):
     Wiegreffe & Pinter 2019, "Attention is not not Explanation", section 3.4.
 
     >>> model = GuidedMLP(11, 3, dim=4)
-    >>> texts = Texts(torch.tensor([[5, 6, 0]]), torch.tensor([2]))
+    >>> texts = SubjectBatch(torch.tensor([[5, 6, 0]]), torch.tensor([2]))
     >>> model(texts, torch.tensor([[0.5, 0.5, 0.0]])).shape, model(texts, None).shape
     (torch.Size([1, 3]), torch.Size([1, 3]))
     """
@@ -63,7 +63,7 @@ class GuidedMLP(nn.Module):
         self.score = nn.Linear(dim, 1, bias=False)
         self.output = nn.Linear(dim, answers)
 
-    def forward(self, texts: Texts, weights: Tensor | None) -> Tensor:
+    def forward(self, texts: SubjectBatch, weights: Tensor | None) -> Tensor:
         """Return logits [B, answers]."""
         states = self.hidden(self.words(texts.ids)).tanh()  # [B, T, C]
         if weights is None:
@@ -73,20 +73,20 @@ class GuidedMLP(nn.Module):
         return logits
 
 
-def weights_of(subject: Subject, texts: Texts, *, together: int = 256) -> Tensor:
+def weights_of(subject: Subject, texts: SubjectBatch, *, together: int = 256) -> Tensor:
     """Return the mean weights of a model over the words of all texts, [N, T]."""
     with torch.no_grad():
         rows = torch.arange(len(texts.ids), device=texts.ids.device).split(together)
         return torch.cat([subject.weights(texts.rows(part)) for part in rows])
 
 
-def equal_weights(texts: Texts) -> Tensor:
+def equal_weights(texts: SubjectBatch) -> Tensor:
     """Return equal weights of all words, [N, T]."""
     return texts.inside / texts.lengths.clamp(min=1).unsqueeze(1)
 
 
 def guided_accuracy(
-    train: Labelled, test: Labelled, weights: tuple[Tensor, Tensor] | None, *, epochs: int = 8, seed: int = 0
+    train: LabelledTexts, test: LabelledTexts, weights: tuple[Tensor, Tensor] | None, *, epochs: int = 8, seed: int = 0
 ) -> float:
     """Return the accuracy on test of a network that is guided by weights.
 

@@ -15,14 +15,14 @@ from regard.ops.weights import Weights
 
 
 @dataclass(frozen=True)
-class Rows:
+class LazyRows:
     """A table [R, C] whose rows are made, or read from a file, when they are drawn.
 
     Attributes:
         shape: R and C.
         make: rows from the first to before the last, [n, C].
 
-    >>> eye = Rows((4, 4), lambda first, last: torch.eye(4)[first:last])
+    >>> eye = LazyRows((4, 4), lambda first, last: torch.eye(4)[first:last])
     >>> eye.read(1, 2)
     array([[0., 1., 0., 0.]], dtype=float32)
     """
@@ -36,7 +36,7 @@ class Rows:
         Raises:
             ValueError: they have another shape, or are no numbers.
         """
-        made = plain(self.make(first, last))
+        made = to_float32(self.make(first, last))
         if made.shape != (last - first, self.shape[1]):
             raise ValueError(
                 f"rows {first} to {last - 1} of a table {list(self.shape)} must be "
@@ -48,31 +48,31 @@ class Rows:
         return made
 
 
-def rows_of(table: Any) -> Rows:
+def as_lazy_rows(table: Any) -> LazyRows:
     """Return a table for drawing.
 
     Args:
-        table: a tensor or array [R, C]; captured weights of one sequence; a `Rows`; or anything with a `shape` of two
+        table: a tensor or array [R, C]; captured weights of one sequence; a `LazyRows`; or anything with a `shape` of two
             that gives rows by a slice, such as a `numpy.memmap` or a data set of HDF5.
 
-    >>> rows_of([[0.5, 0.5]]).shape
+    >>> as_lazy_rows([[0.5, 0.5]]).shape
     (1, 2)
     """
-    if isinstance(table, Rows):
+    if isinstance(table, LazyRows):
         return table
     if isinstance(table, Weights):
         batch, heads, queries, keys = table.shape
         if batch * heads != 1:
             raise ValueError(f"a map is one sequence and one head; these weights are of {batch} and {heads}")
-        return Rows((queries, keys), lambda first, last: table.weights(rows=slice(first, last)).reshape(-1, keys))
+        return LazyRows((queries, keys), lambda first, last: table.weights(rows=slice(first, last)).reshape(-1, keys))
     if not hasattr(table, "shape"):
         table = np.asarray(table, np.float32)
     if len(table.shape) != 2:
         raise ValueError(f"a map must be [rows, columns]; got {list(table.shape)}")
-    return Rows((int(table.shape[0]), int(table.shape[1])), lambda first, last: table[first:last])
+    return LazyRows((int(table.shape[0]), int(table.shape[1])), lambda first, last: table[first:last])
 
 
-def plain(values: Any) -> NDArray[np.float32]:
+def to_float32(values: Any) -> NDArray[np.float32]:
     """Return numbers as an array in float32, from any device and type."""
     if isinstance(values, Tensor):
         return np.ascontiguousarray(values.detach().to("cpu", torch.float32).numpy())

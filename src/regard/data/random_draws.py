@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.batching.order import mixed
+from regard.data.batching.order import splitmix64
 
 
 def uniform_draws(examples: Sequence[int], count: int, *seeds: int) -> NDArray[np.float64]:
@@ -26,7 +26,9 @@ def uniform_draws(examples: Sequence[int], count: int, *seeds: int) -> NDArray[n
     ((2, 2), True)
     """
     indices = np.asarray(examples, dtype=np.int64).astype(np.uint64)
-    columns = [mixed(indices, *seeds, column) >> np.uint64(11) for column in range(count)]  # 53 bits, as a float64 has
+    columns = [
+        splitmix64(indices, *seeds, column) >> np.uint64(11) for column in range(count)
+    ]  # 53 bits, as a float64 has
     if not columns:
         return np.zeros((len(indices), 0))
     return np.stack(columns, axis=1) * 2.0**-53  # [B, count]

@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 Words = Sequence[str]
 
 
-class Block(NamedTuple):
+class SizeGroup(NamedTuple):
     """Sentence pairs of one size.
 
     Attributes:
@@ -29,7 +29,7 @@ class Block(NamedTuple):
     cells: Ints
 
 
-class Cells:
+class LinkCandidates:
     """For each target word of a corpus the words it could be linked to: the null word and those of its source.
 
     The cells of a target word stand side by side, the null word first, and the target words of a pair one after
@@ -47,7 +47,7 @@ class Cells:
         source_of: source word of each entry [E], 0 for the null word.
         sizes: I and J of each pair [N, 2].
 
-    >>> cells = Cells([(["das", "Haus"], ["the", "house"]), (["das"], ["the"])])
+    >>> cells = LinkCandidates([(["das", "Haus"], ["the", "house"]), (["das"], ["the"])])
     >>> cells.entry.tolist(), cells.begin.tolist()
     ([0, 2, 4, 1, 3, 5, 0, 2], [0, 3, 6])
     """
@@ -91,7 +91,7 @@ class Cells:
         """Return the cells of a pair, J (I + 1) of them."""
         return slice(int(self._pair_begins[number]), int(self._pair_begins[number + 1]))
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[SizeGroup]:
         """Yield the pairs by their sizes."""
         order = np.lexsort((self.sizes[:, 1], self.sizes[:, 0]))
         order = order[self.sizes[order, 0] > 0]
@@ -99,7 +99,7 @@ class Cells:
         for pairs in np.split(order, edges) if len(order) else ():
             source, target = self.sizes[pairs[0]].tolist()
             inside = np.arange(target * (source + 1)).reshape(target, source + 1)
-            yield Block(source, target, pairs, self._pair_begins[pairs][:, None, None] + inside)
+            yield SizeGroup(source, target, pairs, self._pair_begins[pairs][:, None, None] + inside)
 
     @cached_property
     def _pair_begins(self) -> Ints:

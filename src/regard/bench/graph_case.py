@@ -20,7 +20,7 @@ _PLAIN_PAIRS = 1 << 24
 
 
 @dataclass(frozen=True)
-class Network(Case):
+class GraphCase(Case):
     """Graph attention on a random graph; some nodes read nobody.
 
     Attributes:

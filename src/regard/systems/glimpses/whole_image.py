@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.arguments import NotInRecipe, Share, Size, checked
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.nn.dropout import Dropout
 
 
@@ -52,12 +52,12 @@ class FullyConnected(nn.Module):
         self.output_map = nn.Linear(hidden_dim, objects * (num_classes + (objects > 1)))
         self.objects = objects
 
-    def forward(self, pictures: Tensor) -> Predicted:
+    def forward(self, pictures: Tensor) -> ModelOutput:
         """Read pictures [B, channels, H, W]."""
         state = pictures.flatten(1)
         for layer in self.layers:
             state = self.dropout(torch.relu(layer(state)))
-        return Predicted(self.output_map(state).unflatten(1, (self.objects, -1)))  # [B, objects, V]
+        return ModelOutput(self.output_map(state).unflatten(1, (self.objects, -1)))  # [B, objects, V]
 
 
 class Convolutional(nn.Module):
@@ -111,8 +111,8 @@ class Convolutional(nn.Module):
         self.output_map = nn.Linear(hidden_dim, objects * (num_classes + (objects > 1)))
         self.objects = objects
 
-    def forward(self, pictures: Tensor) -> Predicted:
+    def forward(self, pictures: Tensor) -> ModelOutput:
         """Read pictures [B, channels, H, W]."""
         found = torch.relu(self.filters(pictures)).flatten(1)
         state = self.dropout(torch.relu(self.hidden(found)))
-        return Predicted(self.output_map(state).unflatten(1, (self.objects, -1)))  # [B, objects, V]
+        return ModelOutput(self.output_map(state).unflatten(1, (self.objects, -1)))  # [B, objects, V]

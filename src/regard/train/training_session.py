@@ -22,17 +22,17 @@ from regard.tasks.build import make_model
 from regard.tasks.setup import Setup, prepare
 from regard.tasks.splits import Split
 from regard.tasks.word_vectors import load_vectors
-from regard.train.cuda_graphs import Graphs, obstacle, waited_for
+from regard.train.cuda_graphs import UpdateGraphs, is_host_bound, obstacle
 from regard.train.objective import Objective, make_optimizer, make_schedule
 from regard.train.pretrained import load_pretrained, pretrained_encoders
-from regard.train.schedule import Constant, Schedule
+from regard.train.schedule import ConstantSchedule, Schedule
 from regard.train.screen import Screen
-from regard.train.sharding import by_layer, fill, shard
+from regard.train.sharding import by_layer, load_sharded, shard
 from regard.train.signals import STOPPING, StopSignals
 from regard.train.time_spent import TimeSpent
 
 
-class Session:
+class TrainingSession:
     """Data, model, optimizer and devices of a training run in this process.
 
     Attributes:
@@ -90,7 +90,7 @@ class Session:
             self._load_pretrained(pretrained)
         if self.device.type == "cpu":
             tune_cpu(self.model)
-        self.schedule = Constant() if train.steps is None else make_schedule(self.recipe)
+        self.schedule = ConstantSchedule() if train.steps is None else make_schedule(self.recipe)
         self.objective = self._distributed(Objective(self.model, self.task, narrow=train.precision == "bfloat16"))
         self.optimizer = make_optimizer(train, self.model.parameters())
         self.graphs = self._cuda_graphs()
@@ -129,17 +129,17 @@ class Session:
         shard(objective.to(self.device), self.device, layers=by_layer(self.model, self.recipe))
         return objective
 
-    def _cuda_graphs(self) -> Graphs | None:
+    def _cuda_graphs(self) -> UpdateGraphs | None:
         """Return the capture of updates, for a single GPU that would wait for Python."""
         single = self.device.type == "cuda" and self.accelerator.num_processes == 1
-        if not self.recipe.train.cuda_graphs or not single or not waited_for(self.model, self.task):
+        if not self.recipe.train.cuda_graphs or not single or not is_host_bound(self.model, self.task):
             return None
         why = obstacle(self.model, self.task)
         if why is not None:
             self.screen.notice(f"updates are not captured as CUDA graphs, which would be faster: {why}")
             return None
         assert isinstance(self.objective, Objective)
-        return Graphs(self.objective)
+        return UpdateGraphs(self.objective)
 
     @property
     def device(self) -> torch.device:
@@ -177,7 +177,7 @@ class Session:
         if not self.sharded:
             return self.model
         copy = make_model(self.recipe, self.task).to(self.device)
-        fill(copy, self.model)
+        load_sharded(copy, self.model)
         return copy
 
     def signal_flags(self) -> Tensor:

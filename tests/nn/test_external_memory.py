@@ -8,19 +8,19 @@ from torch import Tensor
 
 import regard
 from regard import Mask
-from regard.models import Attending
+from regard.models import AttentionConfig
 from regard.nn import Attention, Dot, Memory, MultiHead, ScaledDot
-from regard.nn import external as module
-from regard.nn.external import ExternalMemory
-from regard.nn.reader import Reader
+from regard.nn import external_memory as module
+from regard.nn.attention_module import AttentionModule
+from regard.nn.external_memory import ExternalMemory
 from regard.nn.shared_memory import SharedMemory
 from tests.mechanism import assert_close
 
 READERS = {
-    "scaled dot": Attending(score="scaled_dot", num_heads=2),
-    "general": Attending(score="general"),
-    "additive": Attending(),
-    "dot": Attending(score="dot"),
+    "scaled dot": AttentionConfig(score="scaled_dot", num_heads=2),
+    "general": AttentionConfig(score="general"),
+    "additive": AttentionConfig(),
+    "dot": AttentionConfig(score="dot"),
 }
 LENGTHS = [7, 4, 1]
 
@@ -29,14 +29,14 @@ def heads() -> MultiHead:
     return MultiHead(ScaledDot(6, 6, 3, num_heads=2), value_dim=6, head_dim=3, output_dim=6).double()
 
 
-def copied(attention: Reader, query: Tensor, source: Tensor, stored: Tensor) -> regard.ops.Attended:
+def copied(attention: AttentionModule, query: Tensor, source: Tensor, stored: Tensor) -> regard.ops.Attended:
     """The definition: the stored states behind each source."""
     rows = stored.expand(len(source), -1, -1)
     mask = Mask.padding(LENGTHS).embed(0, source.shape[1], stored.shape[1])
     return attention(query, torch.cat((source, rows), dim=1), mask=mask)
 
 
-def beside(attention: Reader, source: Tensor, stored: Tensor, nearest: int | None = None) -> ExternalMemory:
+def beside(attention: AttentionModule, source: Tensor, stored: Tensor, nearest: int | None = None) -> ExternalMemory:
     own = SharedMemory(attention.remember(source, mask=Mask.padding(LENGTHS)))
     return ExternalMemory(own, attention.remember(stored), nearest)
 
@@ -168,7 +168,7 @@ def test_what_is_refused() -> None:
         ExternalMemory(None, Memory(rows, rows))
     with pytest.raises(ValueError, match="at least 1; got 0"):
         ExternalMemory(None, Memory(rows[:1], rows[:1]), nearest=0)
-    local = Attending(score="dot", align="local_m")(6, 6)
+    local = AttentionConfig(score="dot", align="local_m")(6, 6)
     with pytest.raises(ValueError, match="got Dot with LocalM"):
         ExternalMemory(None, local.remember(torch.randn(1, 4, 6))).read(local, torch.randn(2, 1, 6), None)
     placed = heads().float()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from regard.recipes.load import check
-from regard.recipes.yaml_document import Document
+from regard.recipes.yaml_document import RecipeDocument
 from tests.train.tiny import TEXT
 
 
@@ -19,7 +19,7 @@ from tests.train.tiny import TEXT
     ],
 )
 def test_an_old_name_of_a_part_is_read_with_a_note(asked: str, key: str, value: str, note: str) -> None:
-    document = Document.parse(TEXT, "tiny.yaml").overridden([f"model.attention={asked}"])
+    document = RecipeDocument.parse(TEXT, "tiny.yaml").overridden([f"model.attention={asked}"])
     loaded = check(document)
     assert value in str(loaded.recipe.model.arguments()["attention"][key])
     assert [one.split(": ", 1)[1] for one in loaded.notes] == [f"model.attention.{key}: {note}"]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.data.example import Example
-from regard.explain.guided import Labelled, equal_weights, guided_accuracy, weights_of
+from regard.explain.guided_mlp import LabelledTexts, equal_weights, guided_accuracy, weights_of
 from regard.explain.rival import Rivalry, rivalry, train_rival
 from regard.explain.subject import Subject
 from regard.recipes.sections import Recipe
@@ -22,7 +22,7 @@ EQUAL, OWN, MINE, RIVALS = "equal weights", "its own weights", "the model's weig
 
 
 @dataclass(frozen=True)
-class Controls:
+class ExplainControls:
     """Accuracies on the measured texts, and how far a rival comes.
 
     Attributes:
@@ -71,7 +71,7 @@ def controls(
     strength: float = 1e-3,
     epochs: int = 8,
     seed: int = 0,
-) -> Controls:
+) -> ExplainControls:
     """Train what a model is compared with, from minutes of one core for some thousand sentences.
 
     Args:
@@ -101,18 +101,20 @@ def controls(
         RIVALS: (weights_of(rival, learned.texts), weights_of(rival, asked.texts)),
     }
     guided = {whose: guided_accuracy(learned, asked, one, epochs=epochs, seed=seed) for whose, one in weights.items()}
-    return Controls(_accuracy(subject, asked), _accuracy(rival, asked), guided, rivalry(subject, rival, asked.texts))
+    return ExplainControls(
+        _accuracy(subject, asked), _accuracy(rival, asked), guided, rivalry(subject, rival, asked.texts)
+    )
 
 
-def labelled(task: Task, subject: Subject, examples: Iterable[Example]) -> Labelled:
+def labelled(task: Task, subject: Subject, examples: Iterable[Example]) -> LabelledTexts:
     """Return the texts of examples with the numbers of their answers; those with an unknown answer are left out."""
     found = [(task.ask(one.fields), task.references(one.fields)[0]) for one in examples]
     known = [(text, subject.names.index(answer)) for text, answer in found if answer in subject.names]
     texts = subject.read([text for text, _ in known])
-    return Labelled(texts, torch.tensor([answer for _, answer in known], device=texts.ids.device))
+    return LabelledTexts(texts, torch.tensor([answer for _, answer in known], device=texts.ids.device))
 
 
-def _accuracy(subject: Subject, given: Labelled) -> float:
+def _accuracy(subject: Subject, given: LabelledTexts) -> float:
     with torch.no_grad():
         rows = torch.arange(len(given.labels), device=given.labels.device).split(256)
         found: list[Tensor] = [subject.probabilities(given.texts.rows(part)).argmax(1) for part in rows]

@@ -14,15 +14,15 @@ from regard.arguments import AlignerSpec, ScoreSpec, Share, Size, Spec, TermSpec
 from regard.constraints import dot_fits, heads_of_aligner, terms_fit
 from regard.nn.aligners import Aligner
 from regard.nn.attention import Attention
+from regard.nn.attention_module import AttentionModule
 from regard.nn.key_value import KeyValue
 from regard.nn.multi_head import MultiHead
-from regard.nn.reader import Reader
 from regard.nn.scores import Score
 from regard.nn.terms import Term
 from regard.parts import Classes
-from regard.registry import Kind, registered
+from regard.registry import RegisteredKind, registered
 
-Attender = Reader | KeyValue
+AttentionLike = AttentionModule | KeyValue
 SCORES: Mapping[str, type[Score]] = Classes("score")
 ALIGNERS: Mapping[str, type[Aligner]] = Classes("aligner")
 TERMS: Mapping[str, type[Term]] = Classes("term")
@@ -30,7 +30,7 @@ TERMS: Mapping[str, type[Term]] = Classes("term")
 M = TypeVar("M", bound=nn.Module)
 
 
-def nearest(what: str, name: object, names: Iterable[str]) -> str:
+def unknown_name(what: str, name: object, names: Iterable[str]) -> str:
     """The sentence for a name that does not exist, with the nearest one that does."""
     known = sorted(names)
     close = difflib.get_close_matches(str(name), known, n=1)
@@ -45,34 +45,34 @@ def mapping(what: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def named(spec: Spec) -> dict[str, Any]:
+def as_mapping(spec: Spec) -> dict[str, Any]:
     """A part as a mapping with its `name`."""
     return {"name": spec} if isinstance(spec, str) else mapping("a score, an aligner or a term", spec)
 
 
-def make(what: str, table: Mapping[str, type[M]], spec: Spec, given: Mapping[str, Any]) -> M:
+def build_part(what: str, table: Mapping[str, type[M]], spec: Spec, given: Mapping[str, Any]) -> M:
     """One part: its class by name, its arguments from the spec first and then from `given`.
 
-    >>> make("score", SCORES, {"name": "additive", "hidden_dim": 7}, {"query_dim": 3, "key_dim": 5}).weight.shape
+    >>> build_part("score", SCORES, {"name": "additive", "hidden_dim": 7}, {"query_dim": 3, "key_dim": 5}).weight.shape
     torch.Size([1, 7])
-    >>> make("score", SCORES, "aditive", {})
+    >>> build_part("score", SCORES, "aditive", {})
     Traceback (most recent call last):
     ValueError: there is no score 'aditive' (did you mean 'additive'?); there are: additive, bilinear, ...
     """
-    options = named(spec)
+    options = as_mapping(spec)
     name = str(options.pop("name", None))
     if name not in table:
-        raise ValueError(nearest(what, name, table))
+        raise ValueError(unknown_name(what, name, table))
     accepted = set(inspect.signature(table[name].__init__).parameters) - {"self"}
     for option in options:
         if option not in accepted:
-            raise ValueError(nearest(f"argument of the {what} {name!r} called", option, accepted))
+            raise ValueError(unknown_name(f"argument of the {what} {name!r} called", option, accepted))
     return table[name](**{key: value for key, value in given.items() if key in accepted} | options)
 
 
 @checked(terms_fit)
 @dataclass(frozen=True, kw_only=True)
-class Scoring:
+class ScoreConfig:
     """A score as plain values, made for the widths of queries and keys.
 
     Attributes:
@@ -81,7 +81,7 @@ class Scoring:
         terms: names of further terms inside the additive score, or mappings of `name` and arguments.
         max_length: largest number of keys for the location score.
 
-    >>> Scoring(score="dot").make_score(6, 6)
+    >>> ScoreConfig(score="dot").make_score(6, 6)
     Dot()
     """
 
@@ -92,7 +92,7 @@ class Scoring:
 
     def make_score(self, query_dim: int, key_dim: int, *, num_heads: int = 1) -> Score:
         """Return the score with its terms."""
-        options = named(self.score)
+        options = as_mapping(self.score)
         name = options.pop("name", None)
         given: dict[str, Any] = {"query_dim": query_dim, "key_dim": key_dim, "num_heads": num_heads}
         given["max_length"] = self.max_length
@@ -103,14 +103,14 @@ class Scoring:
         elif not options.get("identity_key"):
             given["hidden_dim"] = max(1, query_dim // num_heads) if hidden is None else hidden
         if self.terms:
-            given["terms"] = [make("term", TERMS, term, {}) for term in self.terms]
+            given["terms"] = [build_part("term", TERMS, term, {}) for term in self.terms]
         scores: dict[str, type[Score]] = {**SCORES, **_plugged("score")}
-        return make("score", scores, self.score, given)
+        return build_part("score", scores, self.score, given)
 
 
 @checked(terms_fit, heads_of_aligner)
 @dataclass(frozen=True, kw_only=True)
-class Attending(Scoring):
+class AttentionConfig(ScoreConfig):
     """An attention as plain values: called with the widths of queries and keys, it makes one.
 
     Attributes:
@@ -119,7 +119,7 @@ class Attending(Scoring):
         key_value: use the first half of each vector as the key alone, and the second half as the value alone.
         dropout: dropout of attention weights.
 
-    >>> Attending(score="dot", align="local_p")(6, 6).align.window
+    >>> AttentionConfig(score="dot", align="local_p")(6, 6).align.window
     10
     """
 
@@ -128,41 +128,41 @@ class Attending(Scoring):
     key_value: bool = False
     dropout: Share = 0.0
 
-    def __call__(self, query_dim: int, key_dim: int) -> Attender:
+    def __call__(self, query_dim: int, key_dim: int) -> AttentionLike:
         if not self.key_value:
             return self._reader(query_dim, key_dim, key_dim)
         half = key_dim // 2
         return KeyValue(self._reader(query_dim, half, key_dim - half), half)
 
-    def _reader(self, query_dim: int, key_dim: int, value_dim: int) -> Reader:
+    def _reader(self, query_dim: int, key_dim: int, value_dim: int) -> AttentionModule:
         score = self.make_score(query_dim, key_dim, num_heads=self.num_heads)
-        align = make("aligner", {**ALIGNERS, **_plugged("aligner")}, self.align, {"query_dim": query_dim})
+        align = build_part("aligner", {**ALIGNERS, **_plugged("aligner")}, self.align, {"query_dim": query_dim})
         if self.num_heads == 1:
             return Attention(score, align, dropout=self.dropout)
         head = max(1, value_dim // self.num_heads)
         return MultiHead(score, align, value_dim=value_dim, head_dim=head, output_dim=value_dim, dropout=self.dropout)
 
 
-Factory = Callable[[int, int], Attender] | Attending
+AttentionFactory = Callable[[int, int], AttentionLike] | AttentionConfig
 """(width of queries, width of keys) -> attention."""
 
 
-def _plugged(kind: Kind) -> dict[str, Any]:
+def _plugged(kind: RegisteredKind) -> dict[str, Any]:
     """Return the parts of a kind that plug-ins registered, by name."""
     return {name: one.made for name, one in registered(kind).items()}
 
 
-def attender(
-    attention: Attender | Factory | None, query_dim: int, key_dim: int, default: Attending
-) -> tuple[Attender, int]:
+def build_attention(
+    attention: AttentionLike | AttentionFactory | None, query_dim: int, key_dim: int, default: AttentionConfig
+) -> tuple[AttentionLike, int]:
     """An attention that was given as a module, as a factory or not at all, and the width of its contexts."""
     if attention is None:
         attention = default
-    made = attention if isinstance(attention, (Reader, KeyValue)) else attention(query_dim, key_dim)
+    made = attention if isinstance(attention, (AttentionModule, KeyValue)) else attention(query_dim, key_dim)
     return made, _context_dim(made, key_dim)
 
 
-def _context_dim(attention: Attender, width: int) -> int:
+def _context_dim(attention: AttentionLike, width: int) -> int:
     """The width of a context, given that of the vectors that are remembered."""
     if isinstance(attention, KeyValue):
         return _context_dim(attention.attention, width - attention.key_dim)

@@ -12,11 +12,11 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from regard.nn.attention_module import AttentionModule
 from regard.nn.memory import Memory
-from regard.nn.reader import Reader
 from regard.nn.scores.base import Score
-from regard.nn.shared_memory import SharedMemory, side_by_side
-from regard.nn.state import State
+from regard.nn.shared_memory import SharedMemory, is_pairwise_score
+from regard.nn.state import AttentionState
 from regard.ops.attended import Attended
 from regard.ops.softmax import masked_softmax, restrict, weigh_values
 
@@ -79,9 +79,9 @@ class ExternalMemory:
         own = None if self.own is None else self.own.select(rows, numbers)
         return ExternalMemory(own, self.external, self.nearest)
 
-    def read(self, attention: Reader, query: Tensor, state: State | None) -> Attended:
+    def read(self, attention: AttentionModule, query: Tensor, state: AttentionState | None) -> Attended:
         """Read both with queries [B, T, C]."""
-        if not side_by_side(attention):
+        if not is_pairwise_score(attention):
             raise ValueError(
                 f"an external memory is read by a dot, scaled dot, bilinear or plain additive score with softmax; got "
                 f"{type(attention.score).__name__} with {type(attention.align).__name__}"
@@ -89,8 +89,8 @@ class ExternalMemory:
         if self.own is not None and self.own.memory.mask is not None and self.own.memory.mask.by_position:
             raise ValueError("beside an external memory the source has padding and no other mask")
         queries = attention.score.queries(query)
-        state = State() if state is None else state
-        looking = _Looking(attention.score, state, attention.dropout if attention.training else 0.0)
+        state = AttentionState() if state is None else state
+        looking = _ReadSettings(attention.score, state, attention.dropout if attention.training else 0.0)
         context = _merged(list(self._parts(looking, queries)))
         size = self.own_size + self.external.size
         attended = Attended(
@@ -98,12 +98,12 @@ class ExternalMemory:
             lambda head, row: self._weights(looking, queries.index_select(2, row)).index_select(1, head),
             (*queries.shape[:3], size),
             has_heads=attention._has_heads,
-            state=State(state.step + query.shape[1]),
+            state=AttentionState(state.step + query.shape[1]),
             impl="nearest" if self.nearest is not None else "pieces",
         )
         return attention.show(attended)
 
-    def _parts(self, looking: _Looking, queries: Tensor) -> Iterator[_Part]:
+    def _parts(self, looking: _ReadSettings, queries: Tensor) -> Iterator[_PartialRead]:
         """Reads of the source and of each piece of the external memory."""
         if self.own is not None:
             yield looking.part(queries, self.own.memory)
@@ -115,9 +115,11 @@ class ExternalMemory:
             if len(pieces) == 1 or not torch.is_grad_enabled():
                 yield looking.part(queries, piece)
             else:  # energies are made again in the backward pass, and never held together
-                yield _Part(*checkpoint(_read_again, looking, queries, piece.key, piece.value, use_reentrant=False))
+                yield _PartialRead(
+                    *checkpoint(_read_again, looking, queries, piece.key, piece.value, use_reentrant=False)
+                )
 
-    def _nearest_part(self, looking: _Looking, queries: Tensor, k: int) -> _Part:
+    def _nearest_part(self, looking: _ReadSettings, queries: Tensor, k: int) -> _PartialRead:
         """Read of the nearest entries; each query of each head has its own."""
         batch, heads, steps, _ = queries.shape
         entries = self._found(looking, queries, k).transpose(0, 1).flatten(1)  # [H, B * T * k]
@@ -130,10 +132,10 @@ class ExternalMemory:
         alone = queries.transpose(1, 2).flatten(0, 1).unsqueeze(2)  # [B * T, H, 1, D]
         context, total = looking.part(alone, Memory(chosen(self.external.key), chosen(self.external.value)))
         # [B, H, T, Dv] and [B, H, T, 1]
-        return _Part(*(part.view(batch, steps, heads, -1).transpose(1, 2) for part in (context, total)))
+        return _PartialRead(*(part.view(batch, steps, heads, -1).transpose(1, 2) for part in (context, total)))
 
     @torch.no_grad()
-    def _found(self, looking: _Looking, queries: Tensor, k: int) -> Tensor:
+    def _found(self, looking: _ReadSettings, queries: Tensor, k: int) -> Tensor:
         """The k entries with the largest energies, [B, H, T, k]."""
         best = queries.new_empty(*queries.shape[:3], 0)
         entries = torch.empty_like(best, dtype=torch.long)
@@ -147,7 +149,7 @@ class ExternalMemory:
             first += piece.size
         return entries
 
-    def _weights(self, looking: _Looking, queries: Tensor) -> Tensor:
+    def _weights(self, looking: _ReadSettings, queries: Tensor) -> Tensor:
         """The weights of some queries over everything, [B, H, t, S + N]."""
         energies = [] if self.own is None else [looking.energy(queries, self.own.memory)]
         external = looking.energy(queries, self.external)
@@ -158,7 +160,7 @@ class ExternalMemory:
         return masked_softmax(torch.cat((*energies, external), dim=-1))
 
 
-class _Part(NamedTuple):
+class _PartialRead(NamedTuple):
     """The read of a part: the context [B, H, T, Dv], and the log-sum-exp of its energies [B, H, T, 1]."""
 
     context: Tensor
@@ -166,11 +168,11 @@ class _Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Looking:
+class _ReadSettings:
     """Settings of a read: queries [B, H, T, D] of a memory of B / copies rows, each shared by `copies` neighbours."""
 
     score: Score
-    state: State
+    state: AttentionState
     dropout: float
 
     def energy(self, queries: Tensor, memory: Memory) -> Tensor:
@@ -178,7 +180,7 @@ class _Looking:
         rows, copies = _shared(queries, memory)
         return _apart(self._energy(_together(queries, rows, copies), memory), copies)
 
-    def part(self, queries: Tensor, memory: Memory) -> _Part:
+    def part(self, queries: Tensor, memory: Memory) -> _PartialRead:
         """Read a memory as if there were no other."""
         rows, copies = _shared(queries, memory)
         energy = self._energy(_together(queries, rows, copies), memory)
@@ -188,17 +190,17 @@ class _Looking:
         weights = (energy - total).exp().masked_fill(nowhere, 0.0)
         value = memory.value.to(weights.dtype)
         context = weigh_values(F.dropout(weights, self.dropout), value)
-        return _Part(_apart(context, copies), _apart(total.masked_fill(nowhere, -torch.inf), copies))
+        return _PartialRead(_apart(context, copies), _apart(total.masked_fill(nowhere, -torch.inf), copies))
 
     def _energy(self, queries: Tensor, memory: Memory) -> Tensor:
         return restrict(self.score.energy(queries, memory, self.state), memory.mask)
 
 
-def _read_again(looking: _Looking, queries: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+def _read_again(looking: _ReadSettings, queries: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     return looking.part(queries, Memory(key, value))
 
 
-def _merged(parts: Sequence[_Part]) -> Tensor:
+def _merged(parts: Sequence[_PartialRead]) -> Tensor:
     """The parts of a memory as one read: each context counts by the share of its part in the softmax."""
     shares = masked_softmax(torch.cat([part.total for part in parts], dim=-1))
     context = parts[0].context * shares[..., :1]

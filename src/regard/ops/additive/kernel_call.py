@@ -15,7 +15,7 @@ from regard.ops.additive.kernels.backward import energy_gradients, slopes
 from regard.ops.additive.kernels.device import INTERPRETED
 from regard.ops.additive.kernels.energy import prepare
 from regard.ops.additive.kernels.forward import attend
-from regard.ops.additive.launch import SCRATCH, Launch, Tile
+from regard.ops.additive.launch import SCRATCH, Launch, LaunchTile
 from regard.ops.additive.tiles import Operands
 
 _FAR = 1 << 30
@@ -23,7 +23,7 @@ _FAR = 1 << 30
 
 
 @dataclass(frozen=True)
-class Side:
+class KernelSide:
     """Queries or keys as the kernels read them: [G, slices, A, granule], [G, rows, A], padded; each group's largest."""
 
     across: Tensor
@@ -32,7 +32,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Slab:
+class ScratchSlab:
     """As many groups and rows as the scratch memory holds."""
 
     group: int
@@ -41,7 +41,7 @@ class Slab:
     rows: int
 
 
-class Call:
+class KernelCall:
     """Shapes, strides and launches of one read: `attend` forwards, `gradients` backwards."""
 
     def __init__(self, operands: Operands, value: Tensor, mask: Mask | None, launch: Launch) -> None:
@@ -93,7 +93,13 @@ class Call:
         return sums.finish()
 
     def _add(
-        self, slab: Slab, query: Side, key: Side, upstream: Tensor, rows_of: tuple[Tensor, ...], sums: _Sums
+        self,
+        slab: ScratchSlab,
+        query: KernelSide,
+        key: KernelSide,
+        upstream: Tensor,
+        rows_of: tuple[Tensor, ...],
+        sums: _Sums,
     ) -> None:
         """Add what a slab gives to the gradients."""
         both = not torch.are_deterministic_algorithms_enabled()
@@ -103,7 +109,13 @@ class Call:
             self._key_slopes(slab, query, key, gradient, sums)
 
     def _energy_gradients(
-        self, slab: Slab, query: Side, key: Side, upstream: Tensor, rows_of: tuple[Tensor, ...], sums: _Sums
+        self,
+        slab: ScratchSlab,
+        query: KernelSide,
+        key: KernelSide,
+        upstream: Tensor,
+        rows_of: tuple[Tensor, ...],
+        sums: _Sums,
     ) -> Tensor:
         """∂/∂e of a slab, [g, padded S, padded rows]; the value's gradient and the sums are added to on the way."""
         value, tile = self.value, self.launch.energy
@@ -123,7 +135,9 @@ class Call:
         sums.value[groups] += torch.bmm(shares.mT, above)
         return gradient
 
-    def _query_slopes(self, slab: Slab, query: Side, key: Side, gradient: Tensor, sums: _Sums, *, both: bool) -> None:
+    def _query_slopes(
+        self, slab: ScratchSlab, query: KernelSide, key: KernelSide, gradient: Tensor, sums: _Sums, *, both: bool
+    ) -> None:
         tile, rows = self.launch.slopes, gradient.shape[2]
         columns = self.padded_width // tile.columns
         pieces = self.launch.pieces(rows // tile.rows * columns * slab.groups) if both else 1
@@ -145,7 +159,7 @@ class Call:
         if self.feature_block:
             sums.maps[groups] += maps.sum(1)
 
-    def _key_slopes(self, slab: Slab, query: Side, key: Side, gradient: Tensor, sums: _Sums) -> None:
+    def _key_slopes(self, slab: ScratchSlab, query: KernelSide, key: KernelSide, gradient: Tensor, sums: _Sums) -> None:
         """The keys' side alone, in a fixed order."""
         tile, rows = self.launch.slopes, gradient.shape[2]
         grid = (self.padded_s // tile.rows, self.padded_width // tile.columns, slab.groups)
@@ -161,7 +175,7 @@ class Call:
             LENGTHS=False,
         )  # fmt: skip
 
-    def _side(self, source: Tensor, padded: int, *, along: bool = False) -> Side:
+    def _side(self, source: Tensor, padded: int, *, along: bool = False) -> KernelSide:
         block, columns = (16, 16) if INTERPRETED else (32, 64)
         across = self._new(self.groups, padded // self.launch.granule, self.even_width, self.launch.granule)
         walk = self._new(self.groups, padded, self.padded_width) if along and self.launch.slope_group else across
@@ -173,9 +187,9 @@ class Call:
             EXPONENTIAL=self.launch.group > 0, ALONG=along and self.launch.slope_group > 0, GRANULE=self.launch.granule,
             BLOCK=block, BLOCK_A=columns, num_warps=4, **_FUSION,
         )  # fmt: skip
-        return Side(across, walk, bound)
+        return KernelSide(across, walk, bound)
 
-    def _energies(self, query: Side, key: Side) -> tuple[Any, ...]:
+    def _energies(self, query: KernelSide, key: KernelSide) -> tuple[Any, ...]:
         """The tensors that energies are made of, in the order of the kernels."""
         return (
             query.across, key.across, query.bound, key.bound, self.operands.query, self.operands.key,
@@ -191,7 +205,7 @@ class Call:
             *self.value.stride(),
         )  # fmt: skip
 
-    def _switches(self, tile: Tile) -> dict[str, Any]:
+    def _switches(self, tile: LaunchTile) -> dict[str, Any]:
         return {
             **self._ways(tile, self.launch.group),
             "LENGTHS": self.limited,
@@ -201,10 +215,10 @@ class Call:
             "PRECISION": "tf32x3",  # float32 in three products of the tensor cores; for half precision it means nothing
         }
 
-    def _slope_switches(self, tile: Tile) -> dict[str, Any]:
+    def _slope_switches(self, tile: LaunchTile) -> dict[str, Any]:
         return self._ways(tile, self.launch.slope_group)
 
-    def _ways(self, tile: Tile, group: int) -> dict[str, Any]:
+    def _ways(self, tile: LaunchTile, group: int) -> dict[str, Any]:
         return {
             "GROUP": group,
             "LIMIT": self.launch.limit,
@@ -215,14 +229,14 @@ class Call:
             **_FUSION,
         }
 
-    def _slabs(self) -> Iterator[Slab]:
+    def _slabs(self) -> Iterator[ScratchSlab]:
         size = self.value.element_size() + 4  # a weight, and the gradient of its energy in float32
         granule = self.launch.granule
         rows = max(granule, SCRATCH // (size * self.padded_s) // granule * granule)
         together = max(1, rows // self.padded_t)
         for group in range(0, self.groups, together):
             for row in range(0, self.queries, rows):
-                yield Slab(group, min(together, self.groups - group), row, min(rows, self.queries - row))
+                yield ScratchSlab(group, min(together, self.groups - group), row, min(rows, self.queries - row))
 
     def _take_mask(self, mask: Mask | None) -> None:
         shape, place = self.operands.shape, self.keys - self.queries
@@ -259,7 +273,7 @@ class Call:
 class _Sums:
     """Gradients while they are added up, in float32, a slab at a time."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: KernelCall) -> None:
         def zeros(*shape: int) -> Tensor:
             return torch.zeros(call.groups, *shape, dtype=torch.float32, device=call.device)
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from torch import Tensor
 
 from regard.explain.panel import Panel
-from regard.systems.spans.answer import Answer
+from regard.systems.spans.answer import SpanAnswer
 from regard.view.terminal import heat_map
 from regard.view.text import isolated
 
@@ -38,7 +38,7 @@ class Map(NamedTuple):
     columns: tuple[str, ...]
 
 
-def maps(answer: Answer, *, whole: int = 0) -> Iterator[Map]:
+def attention_maps(answer: SpanAnswer, *, whole: int = 0) -> Iterator[Map]:
     """Yield the estimates of the span, and the maps of attention of readers that have them, in and around an answer.
 
     Args:
@@ -46,7 +46,7 @@ def maps(answer: Answer, *, whole: int = 0) -> Iterator[Map]:
         whole: windows of at most so many pieces are shown as a whole.
     """
     assert answer.alignment is not None
-    part = slice(None) if len(answer.source_tokens) <= whole else around(answer.alignment)
+    part = slice(None) if len(answer.source_tokens) <= whole else answer_neighbourhood(answer.alignment)
     pieces = answer.source_tokens[part]
     looked = answer.looked
     path = answer.alignment.unsqueeze(0) if looked is None else looked.path.float()  # [K, 2, S]
@@ -61,28 +61,29 @@ def maps(answer: Answer, *, whole: int = 0) -> Iterator[Map]:
         yield Map(QUESTION_TITLE, weights, answer.question_tokens, (*pieces, SENTINEL))
 
 
-def around(alignment: Tensor) -> slice:
+def answer_neighbourhood(alignment: Tensor) -> slice:
     """Return the pieces in and around an answer by its distributions of begin and end, [2, S].
 
-    >>> around(torch.eye(2, 30) + torch.eye(2, 30).roll(9, 1) * 2)
+    >>> answer_neighbourhood(torch.eye(2, 30) + torch.eye(2, 30).roll(9, 1) * 2)
     slice(1, 19, None)
     """
     likely = alignment.max(dim=1).indices.tolist()
     return slice(max(0, min(likely) - AROUND), max(likely) + AROUND + 1)
 
 
-def drawing(answer: Answer) -> Text:
+def render_maps(answer: SpanAnswer) -> Text:
     """Return the maps for a terminal, one below the other."""
     drawn = []
-    for title, weights, rows, columns in maps(answer):
+    for title, weights, rows, columns in attention_maps(answer):
         heading = [Text(title)] if title else []
         drawn += [*heading, heat_map(weights, columns, rows)]
     return Text("\n").join(drawn)
 
 
-def panels(answer: Answer, question: str) -> list[Panel]:
+def panels(answer: SpanAnswer, question: str) -> list[Panel]:
     """Return the maps as panels of a picture."""
     title = f"{isolated(question)}\n{isolated(answer.text)}"
     return [
-        Panel(one.title or title, one.weights, rows=one.rows, columns=one.columns) for one in maps(answer, whole=WHOLE)
+        Panel(one.title or title, one.weights, rows=one.rows, columns=one.columns)
+        for one in attention_maps(answer, whole=WHOLE)
     ]

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.nn.aligners.addressing import Addressing, Initial
+from regard.nn.attention_module import CapturableModule
 from regard.nn.memory import Memory
-from regard.nn.reader import Watched
 from regard.nn.scores.cosine import Cosine
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.ops.attended import Attended
 from regard.ops.cosine import inverse_length
 from regard.ops.ntm_memory import ntm_read, ntm_write
@@ -27,7 +27,7 @@ The slope of a cosine is one over the length of the row: without this 10⁵ and 
 
 
 @dataclass(frozen=True, eq=False)
-class Tape:
+class NTMMemory:
     """The memory of a Neural Turing Machine: N rows of width M. Writing returns a new tape; the old one stays.
 
     Attributes:
@@ -35,7 +35,7 @@ class Tape:
 
     Graves, Wayne & Danihelka 2014, section 3; see `regard.ops.ntm_write`.
 
-    >>> tape = Tape.constant(batch=1, rows=3, width=2)
+    >>> tape = NTMMemory.constant(batch=1, rows=3, width=2)
     >>> second, ones = torch.tensor([[[0.0, 1.0, 0.0]]]), torch.ones(1, 1, 2)
     >>> tape = tape.write(second, erase=ones, add=7 * ones)
     >>> tape.read(second)
@@ -53,9 +53,9 @@ class Tape:
         *,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-    ) -> Tape:
+    ) -> NTMMemory:
         """Every entry alike. A small constant trains faster than random rows (Collier & Beel 2018)."""
-        return Tape(torch.full((batch, rows, width), value, device=device, dtype=dtype))
+        return NTMMemory(torch.full((batch, rows, width), value, device=device, dtype=dtype))
 
     @property
     def size(self) -> int:
@@ -72,24 +72,24 @@ class Tape:
         """Read with `weights` [B, H, N] of heads, [B, H, M]."""
         return ntm_read(self.matrix, weights)
 
-    def write(self, weights: Tensor, erase: Tensor, add: Tensor) -> Tape:
+    def write(self, weights: Tensor, erase: Tensor, add: Tensor) -> NTMMemory:
         """The tape after heads with `weights` [B, H, N] erase `erase` and add `add`, each [B, H, M]."""
-        return Tape(ntm_write(self.matrix, weights, erase, add))
+        return NTMMemory(ntm_write(self.matrix, weights, erase, add))
 
-    def select(self, rows: Tensor) -> Tape:
+    def select(self, rows: Tensor) -> NTMMemory:
         """Keep, repeat or reorder the sequences of the batch; `rows`: [B'] indices."""
-        return Tape(self.matrix.index_select(0, rows))
+        return NTMMemory(self.matrix.index_select(0, rows))
 
 
-class Touched(NamedTuple):
+class HeadsOutput(NamedTuple):
     """The outcome of a step of heads: the read [B, R * M], the tape after it, and the state of the heads."""
 
     read: Tensor
-    tape: Tape
-    state: State
+    tape: NTMMemory
+    state: AttentionState
 
 
-class Joined(NamedTuple):
+class StackedMaps(NamedTuple):
     """Maps of the same vectors in one: W [P, C], b [P], and how much of P is each map's."""
 
     weight: Tensor
@@ -97,7 +97,7 @@ class Joined(NamedTuple):
     sizes: list[int]
 
 
-class Heads(Watched):
+class NTMHeads(CapturableModule):
     r"""Heads that find positions on a tape; the first R of them read there, the others erase and add.
 
     .. math:: w = \mathrm{address}(x, M), \quad r_h = \sum_i w_h(i)\, M_i, \quad
@@ -121,7 +121,7 @@ class Heads(Watched):
 
     Graves, Wayne & Danihelka 2014, section 3. The paper does not bound a; tanh keeps the tape from running away.
 
-    >>> heads, tape = Heads(query_dim=7, row_dim=5, reads=2), Tape.constant(batch=2, rows=16, width=5)
+    >>> heads, tape = NTMHeads(query_dim=7, row_dim=5, reads=2), NTMMemory.constant(batch=2, rows=16, width=5)
     >>> read, tape, state = heads(torch.randn(2, 1, 7), tape)
     >>> read, tape, state = heads(torch.randn(2, 1, 7), tape, state)
     >>> read.shape, tape.matrix.shape, state.step
@@ -147,7 +147,7 @@ class Heads(Watched):
         self.erase_map = nn.Linear(query_dim, writes * row_dim)
         self.add_map = nn.Linear(query_dim, writes * row_dim)
 
-    def joined(self) -> Joined:
+    def joined(self) -> StackedMaps:
         """All maps in one, so that a step is one product. Made once for a sequence, they cost nothing."""
         score, align = self.score, self.align
         assert score.query_map is not None
@@ -156,9 +156,11 @@ class Heads(Watched):
             *(self.erase_map, self.add_map),
         )
         weight, bias = torch.cat([one.weight for one in maps]), torch.cat([one.bias for one in maps])
-        return Joined(weight, bias, [one.out_features for one in maps])
+        return StackedMaps(weight, bias, [one.out_features for one in maps])
 
-    def forward(self, query: Tensor, tape: Tape, state: State | None = None, joined: Joined | None = None) -> Touched:
+    def forward(
+        self, query: Tensor, tape: NTMMemory, state: AttentionState | None = None, joined: StackedMaps | None = None
+    ) -> HeadsOutput:
         """Read and write once: query [B, 1, Cq]; `state` None for the start; `joined()` where it is at hand."""
         if query.dim() != 3 or query.shape[1] != 1:
             raise ValueError(f"Heads read and write once a call: query must be [B, 1, Cq]; got {list(query.shape)}")
@@ -167,14 +169,14 @@ class Heads(Watched):
         content = tape.compared(self.score.aim(direction, strength).squeeze(2)).softmax(-1).unsqueeze(2)
         state = self.start(tape) if state is None else state
         weights, past, _ = self.align.place(content, knobs, state)
-        places, after = weights.squeeze(2), State(state.step + 1, state.score, past)
+        places, after = weights.squeeze(2), AttentionState(state.step + 1, state.score, past)
         if self._watchers:
             self.show(Attended.from_weights(tape.read(places).flatten(1).unsqueeze(1), weights, state=after))
         reading, writing = places.split((self.reads, self.writes), dim=1)
         shape = (len(query), self.writes, tape.matrix.shape[2])
         written = tape.write(writing, erase.sigmoid().view(shape), add.tanh().view(shape))
-        return Touched(tape.read(reading).flatten(1), written, after)
+        return HeadsOutput(tape.read(reading).flatten(1), written, after)
 
-    def start(self, tape: Tape) -> State:
+    def start(self, tape: NTMMemory) -> AttentionState:
         """State of the heads before the first step."""
-        return State(0, (), self.align.start(Memory(self.score.keys(tape.matrix), tape.matrix.unsqueeze(1))))
+        return AttentionState(0, (), self.align.start(Memory(self.score.keys(tape.matrix), tape.matrix.unsqueeze(1))))

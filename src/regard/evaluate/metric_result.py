@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Score:
+class MetricResult:
     """The value of a metric with its signature.
 
     Attributes:
@@ -18,7 +18,7 @@ class Score:
         signature: everything that changes the value and is not the data: `key:value` pairs joined by `|`.
         count: how many sentences, or tokens where the metric is an average over tokens.
 
-    >>> print(Score("BLEU", 41.0213, "nrefs:1|case:lc|tok:13a", 1000))
+    >>> print(MetricResult("BLEU", 41.0213, "nrefs:1|case:lc|tok:13a", 1000))
     BLEU 41.02 (nrefs:1|case:lc|tok:13a)
     """
 
@@ -28,13 +28,13 @@ class Score:
     count: int
 
     def __str__(self) -> str:
-        return f"{self.name} {shown(self.value)} ({self.signature})"
+        return f"{self.name} {format_number(self.value)} ({self.signature})"
 
 
-def shown(value: float, form: str = "#.4g") -> str:
+def format_number(value: float, form: str = "#.4g") -> str:
     """A number for people.
 
-    >>> shown(41.0213), shown(float("inf"))
+    >>> format_number(41.0213), format_number(float("inf"))
     ('41.02', 'not finite')
     """
     return format(value, form) if math.isfinite(value) else "not finite"

@@ -22,7 +22,7 @@ class PromptState:
         return PromptState(self.prompts.index_select(0, rows))
 
 
-class Prompted:
+class PromptedModel:
     """A language model whose source is the prompt: its first step reads all of it, and every search goes on behind.
 
     What is sampled depends on the prompt and the seed alone, as it does with any other source.
@@ -33,7 +33,7 @@ class Prompted:
     >>> from regard.decode import Search, generate
     >>> from regard.models import LanguageModel
     >>> model = LanguageModel(11, embedding_dim=4, hidden_dim=4).eval()
-    >>> found = generate(Prompted(model), torch.tensor([[5, 6, 7]]), search=Search(min_length=4, max_length=4))
+    >>> found = generate(PromptedModel(model), torch.tensor([[5, 6, 7]]), search=Search(min_length=4, max_length=4))
     >>> len(found[0][0].tokens)
     4
     """

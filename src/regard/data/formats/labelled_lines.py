@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from regard.data.example import Bad, Example, Reader, good_lines
+from regard.data.example import BadLine, DataReader, Example, good_lines
 from regard.data.formats.pairs import Pairs
 from regard.data.problems import DataError
 
 
 @dataclass(frozen=True)
-class Labelled(Reader):
+class LabelledLines(DataReader):
     """One text a line with its label: fields "text" and "label". Blank lines are passed over.
 
     Args:
@@ -28,7 +28,7 @@ class Labelled(Reader):
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "reviews"
     >>> _ = path.write_text("1 a gem\\n0 far too long\\n")
-    >>> [example.fields for example in Labelled(path)]
+    >>> [example.fields for example in LabelledLines(path)]
     [{'text': 'a gem', 'label': '1'}, {'text': 'far too long', 'label': '0'}]
     """
 
@@ -68,29 +68,29 @@ class Labelled(Reader):
         more = f"{self.target_setting}{self.limit_setting}"
         return f"Labelled({self.label}, {apart}, {self.separator!r}, {how}, {named}){more}"
 
-    def read(self) -> Iterator[Example | Bad]:
+    def read(self) -> Iterator[Example | BadLine]:
         """Lines with a text and a label."""
         if self.labels is not None:
             for item in Pairs(self.path, self.labels, encoding=self.encoding, max_line=self.max_line).read():
-                yield item if isinstance(item, Bad) else _renamed(item)
+                yield item if isinstance(item, BadLine) else _renamed(item)
             return
         for path in self.files:
             if self._one_text(path):
                 yield self._whole(path)
                 continue
             for line in good_lines(path, self.encoding, self.max_line):
-                if isinstance(line, Bad):
+                if isinstance(line, BadLine):
                     yield line
                 elif line.text.strip():
                     yield self._example(path, line.text, f"{path}:{line.number}")
 
-    def _example(self, path: Path, line: str, where: str) -> Example | Bad:
+    def _example(self, path: Path, line: str, where: str) -> Example | BadLine:
         if self.label == "file":
             return Example({"text": line, "label": self._name(path)}, where)
         parts = line.split(self.separator, 1) if self.label == "first" else line.rsplit(self.separator, 1)
         label, text = ("", "") if len(parts) < 2 else parts if self.label == "first" else reversed(parts)
         if not text.strip() or not (label.strip() or self.may_be_blank("label")):
-            return Bad(where, f"the line has a label or a text, not both (the label comes {self.label})")
+            return BadLine(where, f"the line has a label or a text, not both (the label comes {self.label})")
         return Example({"text": text.strip(), "label": label.strip()}, where)
 
     def _one_text(self, path: Path) -> bool:
@@ -103,19 +103,23 @@ class Labelled(Reader):
             return path.parent.name
         return path.name.removesuffix(".gz").removesuffix(".txt")
 
-    def _whole(self, path: Path) -> Example | Bad:
+    def _whole(self, path: Path) -> Example | BadLine:
         """A file as one text."""
         read: list[str] = []
         size = 0
         for line in good_lines(path, self.encoding, self.max_line):
-            if isinstance(line, Bad):
+            if isinstance(line, BadLine):
                 return line
             size += len(line.text)
             if size > self.max_line:
-                return Bad(str(path), f"the text has more than {self.max_line:,} bytes; cut it, or set data.max_line")
+                return BadLine(
+                    str(path), f"the text has more than {self.max_line:,} bytes; cut it, or set data.max_line"
+                )
             read.append(line.text.strip())
         text = " ".join(filter(None, read))
-        return Example({"text": text, "label": self._name(path)}, str(path)) if text else Bad(str(path), "it is blank")
+        return (
+            Example({"text": text, "label": self._name(path)}, str(path)) if text else BadLine(str(path), "it is blank")
+        )
 
 
 def _texts(folder: Path) -> list[Path]:

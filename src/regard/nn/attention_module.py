@@ -17,7 +17,7 @@ from regard.nn.aligners.softmax import Softmax
 from regard.nn.checks import probability
 from regard.nn.memory import Memory
 from regard.nn.scores.base import Score
-from regard.nn.state import State
+from regard.nn.state import AttentionState
 from regard.ops.attended import Attended
 from regard.ops.checks import check_impl
 from regard.ops.hard import Sample
@@ -26,7 +26,7 @@ from regard.ops.softmax import weigh_values
 Watcher = Callable[[Attended], None]
 
 
-class Watched(nn.Module):
+class CapturableModule(nn.Module):
     """A module that attends, and lets what it attends to be seen without changing what it computes."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Watched(nn.Module):
         return attended
 
 
-class Reader(Watched, abc.ABC):
+class AttentionModule(CapturableModule, abc.ABC):
     """Score, align, weighted sum, over a memory: all of attention but the layout of values and contexts.
 
     All at once (`forward`), or `remember` first and `read` step by step, passing `out.state` on: the same function,
@@ -115,11 +115,11 @@ class Reader(Watched, abc.ABC):
             )
         return Memory(self.score.keys(key), self._values(value), mask)
 
-    def start(self, memory: Memory) -> State:
+    def start(self, memory: Memory) -> AttentionState:
         """The state before the first query."""
-        return State(0, self.score.start(memory), self.align.start(memory))
+        return AttentionState(0, self.score.start(memory), self.align.start(memory))
 
-    def read(self, query: Tensor, memory: Memory, state: State | None = None) -> Attended:
+    def read(self, query: Tensor, memory: Memory, state: AttentionState | None = None) -> Attended:
         """Read `memory` with queries [B, T, Cq]; the outcome's `state` goes into the next read."""
         if query.dim() != 3 or query.shape[0] != memory.key.shape[0]:
             raise ValueError(
@@ -132,21 +132,21 @@ class Reader(Watched, abc.ABC):
         context = self._contexts(attended.context)
         return self.show(attended.replace(context=context, has_heads=self._has_heads, state=after))
 
-    def _at_once(self, query: Tensor, memory: Memory, state: State) -> tuple[Attended, State]:
+    def _at_once(self, query: Tensor, memory: Memory, state: AttentionState) -> tuple[Attended, AttentionState]:
         """Read with the parts' layout: context [B, H, T, Dv], and the state after it."""
         score, align = self.score, self.align
         dropout = self.dropout if self.training else 0.0
         queries, step = score.queries(query), state.step + query.shape[1]
         if type(align) is Softmax and not score.recurrent:
             attended = score.attend(queries, memory, state, dropout=dropout, impl=self.impl)
-            return attended, State(step, state.score, state.align)
+            return attended, AttentionState(step, state.score, state.align)
         energy = score.energy(queries, memory, state)
         weights, past, sample = align(energy, query, memory, state)
         context = weigh_values(F.dropout(weights, dropout), memory.value)
-        after = State(step, score.advance(state.score, weights, memory), past)
+        after = AttentionState(step, score.advance(state.score, weights, memory), past)
         return Attended.from_weights(context, weights, sample=sample), after
 
-    def _one_by_one(self, query: Tensor, memory: Memory, state: State) -> tuple[Attended, State]:
+    def _one_by_one(self, query: Tensor, memory: Memory, state: AttentionState) -> tuple[Attended, AttentionState]:
         reads = []
         for row in range(query.shape[1]):
             read, state = self._at_once(query[:, row : row + 1], memory.row(row, query.shape[1]), state)

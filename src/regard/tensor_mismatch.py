@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.nearest import nearest
 
 
-def misfit(given: Mapping[str, Tensor], own: Mapping[str, Tensor], *, partly: bool = False) -> str | None:
+def tensor_mismatch(given: Mapping[str, Tensor], own: Mapping[str, Tensor], *, partly: bool = False) -> str | None:
     """Return what is wrong with tensors, in a clause that names the first one; None if they fit.
 
     Names, shapes, kinds of numbers, and values: no number of a file is infinite or none, unless the model's is.
@@ -21,11 +21,11 @@ def misfit(given: Mapping[str, Tensor], own: Mapping[str, Tensor], *, partly: bo
         partly: some of the model's may be missing.
 
     >>> own = {"map.weight": torch.ones(2, 3)}
-    >>> misfit({"map.weight": torch.ones(3, 2)}, own)
+    >>> tensor_mismatch({"map.weight": torch.ones(3, 2)}, own)
     'map.weight is [3, 2], and [2, 3] is needed'
-    >>> misfit({"map.wieght": torch.ones(2, 3)}, own)
+    >>> tensor_mismatch({"map.wieght": torch.ones(2, 3)}, own)
     "the tensor 'map.wieght' has no place; did you mean 'map.weight'?"
-    >>> misfit({"map.weight": torch.full((2, 3), torch.nan)}, own)
+    >>> tensor_mismatch({"map.weight": torch.full((2, 3), torch.nan)}, own)
     'map.weight has values that are not finite'
     """
     for name, tensor in given.items():

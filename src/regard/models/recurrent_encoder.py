@@ -10,15 +10,15 @@ from torch import Tensor, nn
 from regard.arguments import EmbeddingScale, InRecipe, Share, Size, checked
 from regard.constraints import two_directions
 from regard.masks import Mask
-from regard.models.characters import CharacterEncoder, Characters, Spelling, spelt
-from regard.models.embeddings import Words, check_ids
+from regard.models.characters import CharacterConfig, CharacterEncoder, LetterIds, letter_vectors
+from regard.models.embeddings import WordEmbeddings, check_ids
 from regard.models.encoded import Encoded
 from regard.nn.cells import CellKind, Cells
 from regard.nn.dropout import Dropout
 from regard.nn.rnn import Recurrent, RecurrentState, reverse_sequences
 
 
-class Encoder(nn.Module):
+class RecurrentEncoder(nn.Module):
     r"""Words in, states out: h_s = RNN(E x_s, h_{s-1}), in one direction or both.
 
     .. math:: h_s = [\overrightarrow{h}_s; \overleftarrow{h}_s]
@@ -38,7 +38,7 @@ class Encoder(nn.Module):
     Shapes: source [B, S], lengths [B] -> `Encoded`.
 
     >>> import torch
-    >>> encoded = Encoder(11, embedding_dim=3, hidden_dim=10, bidirectional=True)(torch.ones(2, 7).long())
+    >>> encoded = RecurrentEncoder(11, embedding_dim=3, hidden_dim=10, bidirectional=True)(torch.ones(2, 7).long())
     >>> encoded.states.shape, encoded.summary.shape
     (torch.Size([2, 7, 10]), torch.Size([2, 10]))
     """
@@ -55,23 +55,23 @@ class Encoder(nn.Module):
         dropout: Share = 0.0,
         reverse: bool = False,
         scale: EmbeddingScale = 0.1,
-        characters: Characters | None = None,
+        characters: CharacterConfig | None = None,
     ) -> None:
         super().__init__()
         self.output_dim = hidden_dim
         self.reverse = reverse
-        self.words = Words(size, embedding_dim, dropout=dropout, scale=scale)
+        self.words = WordEmbeddings(size, embedding_dim, dropout=dropout, scale=scale)
         width = hidden_dim // 2 if bidirectional else hidden_dim
         self.characters = None if characters is None else CharacterEncoder(characters)
         input_dim = embedding_dim + (0 if characters is None else characters.hidden_dim)
         self.layers = Recurrent(input_dim, width, cells, bidirectional=bidirectional)
         self.dropout = Dropout(dropout)
 
-    def forward(self, source: Tensor, lengths: Tensor | None = None, spelling: Spelling | None = None) -> Encoded:
+    def forward(self, source: Tensor, lengths: Tensor | None = None, spelling: LetterIds | None = None) -> Encoded:
         """Encode source ids [B, S] of true `lengths` [B]; None where there is no padding."""
         words = self.words(self._turned(check_ids(self, source), lengths))
         if self.characters is not None:
-            read = self._turned(spelt(self.characters, spelling), lengths)
+            read = self._turned(letter_vectors(self.characters, spelling), lengths)
             words = torch.cat((words, self.dropout(read)), dim=2)  # [B, S, E + C]
         states, end = self.layers(words, lengths)
         mask = None if lengths is None else Mask.padding(lengths)

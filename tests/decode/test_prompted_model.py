@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from regard.decode import Search, generate
-from regard.decode.prompted import Prompted
-from regard.models import Attending, CharRNN, LanguageModel
+from regard.decode.prompted_model import PromptedModel
+from regard.models import AttentionConfig, CharRNN, LanguageModel
 from regard.specials import EOS
 
 SIZE = 13
@@ -19,7 +19,7 @@ def model() -> LanguageModel:
 
 
 def test_the_first_step_reads_the_prompt_whatever_token_it_is_given() -> None:
-    prompted, ids = Prompted(model()), torch.tensor(PROMPTS)
+    prompted, ids = PromptedModel(model()), torch.tensor(PROMPTS)
     state = prompted.start(ids, None)
     step = prompted.step(torch.tensor([2, 2]), state)
     assert torch.equal(step.log_probs, prompted.step(torch.tensor([3, 4]), state).log_probs)
@@ -33,7 +33,7 @@ def test_the_first_step_reads_the_prompt_whatever_token_it_is_given() -> None:
 def test_an_exhaustive_beam_finds_the_likeliest_text_that_ends() -> None:
     given, prompts = model(), torch.tensor(PROMPTS)
     search = Search(beam_size=SIZE**2, n_best=SIZE - 1, min_length=2, max_length=2, length_penalty="none", forbid=())
-    for prompt, answers in zip(prompts, generate(Prompted(given), prompts, search=search), strict=True):
+    for prompt, answers in zip(prompts, generate(PromptedModel(given), prompts, search=search), strict=True):
         first = given(prompt[None]).logits[0, -1].log_softmax(-1)
         totals = {}
         for token in set(range(SIZE)) - {EOS}:
@@ -45,10 +45,10 @@ def test_an_exhaustive_beam_finds_the_likeliest_text_that_ends() -> None:
 
 def test_rows_of_a_memory_follow_the_beam() -> None:
     attentive = CharRNN(
-        SIZE, embedding_dim=6, hidden_dim=8, attention=Attending(score="dot").make_score, window=2
+        SIZE, embedding_dim=6, hidden_dim=8, attention=AttentionConfig(score="dot").make_score, window=2
     ).eval()
     prompts, search = torch.tensor(PROMPTS), Search(beam_size=3, n_best=3, min_length=6, max_length=6)
-    for prompt, answers in zip(prompts, generate(Prompted(attentive), prompts, search=search), strict=True):
+    for prompt, answers in zip(prompts, generate(PromptedModel(attentive), prompts, search=search), strict=True):
         for answer in answers:
             whole = torch.cat((prompt, torch.tensor(answer.tokens)))
             log_probs = attentive(whole[None, :-1]).logits[0, len(prompt) - 1 :].log_softmax(-1)
@@ -66,11 +66,11 @@ def test_rows_of_a_memory_follow_the_beam() -> None:
 )
 def test_prompts_that_cannot_be_read(prompts: torch.Tensor, lengths: torch.Tensor | None, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
-        generate(Prompted(model()), prompts, lengths, Search(strategy="greedy"))
+        generate(PromptedModel(model()), prompts, lengths, Search(strategy="greedy"))
 
 
 def test_a_prompt_is_needed_and_dropout_is_not() -> None:
     with pytest.raises(ValueError, match="with T at least 1; got None"):
-        generate(Prompted(model()), batch=2, search=Search(strategy="greedy"))
+        generate(PromptedModel(model()), batch=2, search=Search(strategy="greedy"))
     with pytest.raises(ValueError, match="decoding needs a model without dropout"):
-        generate(Prompted(model().train()), torch.tensor(PROMPTS))
+        generate(PromptedModel(model().train()), torch.tensor(PROMPTS))

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import ClassVar, Self
 
-_BY_FILE: dict[str, type[Encoder]] = {}
+_BY_FILE: dict[str, type[FieldEncoder]] = {}
 
 
-class Encoder(ABC):
+class FieldEncoder(ABC):
     """Mapping from the values of a field to numbers. A subclass with a `FILE` is found by every run that is loaded.
 
     Attributes:
@@ -47,6 +47,6 @@ class Encoder(ABC):
         """
 
 
-def encoder_kinds() -> tuple[type[Encoder], ...]:
+def encoder_kinds() -> tuple[type[FieldEncoder], ...]:
     """Return all encoders that have been imported, those of plug-ins too."""
     return tuple(_BY_FILE.values())

@@ -17,7 +17,7 @@ from regard.ops.weights import Weights
 NOTHING: Mapping[str, Tensor] = MappingProxyType({})
 
 
-class Predicted(NamedTuple):
+class ModelOutput(NamedTuple):
     """The outcome of a model's forward pass.
 
     Attributes:
@@ -38,11 +38,11 @@ def log_softmax(logits: Tensor) -> Tensor:
     return logits.to(statistics_dtype(logits.dtype)).log_softmax(dim=-1)
 
 
-def joined(reads: Sequence[Attended]) -> Weights | None:
+def concatenate_attended(reads: Sequence[Attended]) -> Weights | None:
     """The weights of consecutive reads of one memory as one, still made only when they are asked for.
 
     >>> reads = [Attended.from_weights(torch.zeros(1, 1, 2), torch.rand(1, 1, 1, 5), has_heads=False)] * 3
-    >>> joined(reads).weights().shape
+    >>> concatenate_attended(reads).weights().shape
     torch.Size([1, 3, 5])
     """
     if len(reads) < 2:
@@ -65,7 +65,7 @@ def joined(reads: Sequence[Attended]) -> Weights | None:
     return Weights(weigh, (batch, heads, len(owner), keys), reads[0].context.device, has_heads=has_heads)
 
 
-def drawn(reads: Sequence[Attended]) -> Mapping[str, Tensor]:
+def hard_attention_extras(reads: Sequence[Attended]) -> Mapping[str, Tensor]:
     """Return the draws of hard attention as extras: key, log-probability and entropy [B, H, T]; empty for others."""
     samples = [read.sample for read in reads if read.sample is not None]
     if not samples:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from regard.data.example import Example, Value, Wrapped
+from regard.data.example import Example, Value, WrappedExamples
 
 SECOND = "second"
 """The field of the second text, before they are joined."""
 
 
 @dataclass(frozen=True)
-class Joined(Wrapped):
+class JoinedTexts(WrappedExamples):
     """Examples whose fields "text" and "second" become one text with a tab between, as tokenizers with a mask read it.
 
     >>> from pathlib import Path
@@ -20,7 +20,7 @@ class Joined(Wrapped):
     >>> from regard.data import Table
     >>> path = Path(mkdtemp()) / "pairs.tsv"
     >>> _ = path.write_text("A man sleeps\\tNobody is awake\\tyes\\n")
-    >>> [example.fields for example in Joined(Table(path, {"text": 0, "second": 1, "label": 2}))]
+    >>> [example.fields for example in JoinedTexts(Table(path, {"text": 0, "second": 1, "label": 2}))]
     [{'text': 'A man sleeps\\tNobody is awake', 'label': 'yes'}]
     """
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.models.decoder_state import DecoderState
-from regard.models.outputs import Predicted
+from regard.models.model_output import ModelOutput
 from regard.nn.aligners import Softmax
 from regard.nn.attention import Attention
 from regard.nn.rnn import RecurrentState
@@ -36,7 +36,7 @@ def loop_fits(model: Bahdanau) -> bool:
     )
 
 
-def unroll_in_loop(model: Bahdanau, tokens: Tensor, state: DecoderState) -> Predicted:
+def unroll_in_loop(model: Bahdanau, tokens: Tensor, state: DecoderState) -> ModelOutput:
     """`Bahdanau.unroll` by `regard.ops.attending_gru`: the same function up to rounding.
 
     Products that do not depend on the step stand outside the loop: those of the words, and those of the values with the
@@ -70,4 +70,4 @@ def unroll_in_loop(model: Bahdanau, tokens: Tensor, state: DecoderState) -> Pred
     read = replace(state.read, step=state.read.step + tokens.shape[1])
     after = DecoderState(RecurrentState(hidden[:, -1:]), state.memory, read)
     seen = Weights.of(weights.unsqueeze(1), has_heads=False)
-    return Predicted(model.output(hidden, words, weigh_values(weights, values)), after, seen)
+    return ModelOutput(model.output(hidden, words, weigh_values(weights, values)), after, seen)

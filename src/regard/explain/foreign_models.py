@@ -24,7 +24,7 @@ Found = Callable[[str, Tensor], None]
 
 
 @contextmanager
-def watched(model: nn.Module, found: Found, *, grad: bool = False) -> Iterator[None]:
+def watch_attention(model: nn.Module, found: Found, *, grad: bool = False) -> Iterator[None]:
     """Call `found` with the weights of each attention of a model while it runs.
 
     Args:
@@ -37,7 +37,7 @@ def watched(model: nn.Module, found: Found, *, grad: bool = False) -> Iterator[N
         for name, module in model.named_modules():
             stack.callback(module.register_forward_pre_hook(partial(calls.enter, name)).remove)
             stack.callback(module.register_forward_hook(calls.leave, always_call=True).remove)
-        stack.enter_context(_Watching(calls, grad=grad))
+        stack.enter_context(_AttentionWatcher(calls, grad=grad))
         yield
 
 
@@ -69,7 +69,7 @@ class _Calls:
         self._running.pop()
 
 
-class _Watching(TorchFunctionMode):
+class _AttentionWatcher(TorchFunctionMode):
     """Sees the functions of PyTorch that attend."""
 
     def __init__(self, calls: _Calls, *, grad: bool) -> None:

@@ -17,11 +17,11 @@ from regard.bench import plain
 from regard.bench.case import Case, Machine, Way
 from regard.masks import Mask
 
-Kind = Literal["none", "causal", "padding", "window"]
+MaskKind = Literal["none", "causal", "padding", "window"]
 
 
 @dataclass(frozen=True)
-class Masking:
+class MaskCase:
     """One kind of mask for T queries and S keys.
 
     Attributes:
@@ -32,7 +32,7 @@ class Masking:
         width: W, for a window.
     """
 
-    kind: Kind
+    kind: MaskKind
     queries: int
     keys: int
     lengths: Tensor
@@ -110,7 +110,7 @@ class Sizes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reading(Case):
+class ScoreCase(Case):
     """A score under a softmax, read at one size under one kind of mask.
 
     Attributes:
@@ -121,7 +121,7 @@ class Reading(Case):
     """
 
     sizes: Sizes
-    kind: Kind = "none"
+    kind: MaskKind = "none"
     window: int = 64
     empty: bool = False
 
@@ -140,13 +140,13 @@ class Reading(Case):
         weight = [weights[self.mechanism]] if self.mechanism in weights else []
         return [*((batch, heads, length, width) for length in (queries, keys, keys)), *weight]
 
-    def masking(self, device: torch.device) -> Masking:
+    def masking(self, device: torch.device) -> MaskCase:
         """The mask; padding leaves between half and all of the keys."""
         batch, _, queries, keys, _ = self.sizes
         lengths = torch.linspace(keys, max(1, keys // 2), batch).long()
         if self.empty:
             lengths[-1] = 0
-        return Masking(self.kind, queries, keys, lengths.to(device), self.window)
+        return MaskCase(self.kind, queries, keys, lengths.to(device), self.window)
 
     def ways(self, machine: Machine) -> dict[str, Way]:
         masking = self.masking(machine.device)
@@ -168,7 +168,7 @@ class Reading(Case):
                 found["flex"] = self._flex(masking)
         return found
 
-    def _sdpa(self, masking: Masking) -> Way:
+    def _sdpa(self, masking: MaskCase) -> Way:
         causal = self.kind == "causal" and self.sizes.queries == self.sizes.keys
 
         def read(query: Tensor, key: Tensor, value: Tensor, *weight: Tensor) -> Tensor:
@@ -178,7 +178,7 @@ class Reading(Case):
 
         return read
 
-    def _flex(self, masking: Masking) -> Way:
+    def _flex(self, masking: MaskCase) -> Way:
         """The pattern of blocks is made once for all calls, as FlexAttention wants it."""
         from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
