@@ -15,7 +15,7 @@ PACKAGE = Path(regard.__file__).parent
 FLOORS = """
 lazy specials nearest checksum registry
 arguments cuda_capture memo
-constraints parts tensor_fit cpu_settings
+constraints parts tensor_mismatch cpu_settings
 masks
 ops
 protocol

@@ -1,4 +1,4 @@
-"""Checksums of files, kept beside them in `checksums.json`: a damaged disk is noticed before anything is computed."""
+"""Checksums of files, stored beside them in `checksums.json`, so that damage is detected when they are loaded."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _BLOCK = 1 << 20
 
 
 class DamageError(ValueError):
-    """File whose bytes are not those that were written."""
+    """A file whose content differs from its checksum."""
 
 
 def checksum(path: Path) -> str:
-    """Return the CRC-32 of a file, in 8 hexadecimal digits: 100 MB take 0.03 seconds."""
+    """Return the CRC-32 of a file as 8 hexadecimal digits; 100 MB take 0.03 seconds."""
     value = 0
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
@@ -42,10 +42,10 @@ def write_checksum(folder: Path) -> None:
 
 
 def verify_checksum(path: Path) -> None:
-    """Compare a file with its checksum, if its folder has one of it: older ones have none.
+    """Compare a file with its checksum. Runs of older versions have no checksums and pass.
 
     Raises:
-        DamageError: the file is another than the one that was written.
+        DamageError: they differ.
     """
     known = sums_of(path.parent).get(path.name)
     if known and path.is_file() and (now := checksum(path)) not in known:
@@ -53,10 +53,10 @@ def verify_checksum(path: Path) -> None:
 
 
 def sums_of(folder: Path) -> dict[str, list[str]]:
-    """Return the checksums that each file of a folder may have: one, or two while it is replaced.
+    """Return the valid checksums of each file of a folder: one, or two while a file is being replaced.
 
     Raises:
-        DamageError: they cannot be read.
+        DamageError: the list itself is damaged.
     """
     path = folder / NAME
     if not path.exists():

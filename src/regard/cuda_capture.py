@@ -1,4 +1,4 @@
-"""CUDA-graph capture: a flag for code that depends on values on the device."""
+"""CUDA-graph capture: a flag for code whose control flow would depend on tensor values."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _recording: ContextVar[bool] = ContextVar("recording", default=False)
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """Mark a capture: code inside depends on no values on the device; lengths stay there, padding is computed.
+    """Mark a capture: inside, no code reads tensor values on the host; lengths stay on the device, padding is computed.
 
-    What comes out is the same up to rounding.
+    Results equal those outside of a capture up to rounding.
 
     >>> with recording():
     ...     is_recording()

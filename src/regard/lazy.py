@@ -1,7 +1,7 @@
-"""Public names whose modules are imported when they are asked for.
+"""Lazy public names: a module is imported on the first access to one of its names.
 
-PyTorch takes a second or two to import. Whatever is said before it is needed (help, a list, what is wrong with a
-recipe) is said at once, because no package on the way there imports it for names that nobody asked for.
+PyTorch takes a second or two to import. Help, lists and errors in recipes are printed without it, because no package
+on their import path imports a module before one of its names is used.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ def lazy(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
     Args:
         package: its `__name__`.
-        homes: for each public name the module that it is in, which for a module is itself. Nothing else may be called
-            like a module of the package, since importing one puts it into the package under its name.
+        homes: public name -> the module that defines it; a submodule maps to itself. No other public name may equal the
+            name of a submodule, since importing a submodule binds its name in the package.
 
     >>> find = lazy("regard", {"PAD": "regard.specials", "specials": "regard.specials"})
     >>> find("PAD"), find("specials").UNK

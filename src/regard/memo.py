@@ -15,29 +15,32 @@ class Memo:
     """Caches objects derived from an immutable value, for that value's lifetime.
 
     >>> value = Memo()
-    >>> value.once("a reader", lambda given: [given]) is value.once("a reader", lambda given: [])
+    >>> value.once("user", lambda value: [value]) is value.once("user", lambda value: [])
     True
     """
 
-    def once(self, reader: object, make: Callable[[Self], T]) -> T:
-        """Return what `make` derives from this value for a reader, computed on first use."""
+    def once(self, user: object, make: Callable[[Self], T]) -> T:
+        """Return the object that `make` derives from this value for one user, computed on first use.
+
+        While `torch.compile` traces, nothing is cached: a cached tensor would become a constant of the graph.
+        """
         if torch.compiler.is_compiling():
             return make(self)
-        if reader not in self._made:
-            self._made[reader] = make(self)
-        return cast(T, self._made[reader])
+        if user not in self._made:
+            self._made[user] = make(self)
+        return cast(T, self._made[user])
 
-    def latest(self, reader: object, key: object, make: Callable[[], T]) -> T:
-        """Return what `make` derives for a reader's last key: computed again for another key, one result at most.
+    def latest(self, user: object, key: object, make: Callable[[], T]) -> T:
+        """Return the object for one user's most recent key; another key replaces it, so that one is kept at most.
 
-        Traced code does without: what is made there belongs to the graph.
+        While `torch.compile` traces, nothing is cached, as in `once`.
         """
         if torch.compiler.is_compiling():
             return make()
-        key = key, torch.is_inference_mode_enabled()  # tensors of inference cannot be used in training
-        held = self._made.get(reader)
+        key = key, torch.is_inference_mode_enabled()  # autograd cannot use inference tensors
+        held = self._made.get(user)
         if held is None or cast(tuple[object, T], held)[0] != key:
-            held = self._made[reader] = key, make()
+            held = self._made[user] = key, make()
         return cast(tuple[object, T], held)[1]
 
     @cached_property

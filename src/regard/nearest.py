@@ -9,7 +9,7 @@ from difflib import SequenceMatcher, get_close_matches
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """Return the most similar name, or None if none is similar.
 
-    Among equally similar ones swapped letters count as the likelier slip, then another letter than the first.
+    Ties are broken by likely typing errors: first transposed letters, then an equal first letter.
 
     >>> nearest("dtaes", ["dates", "tales"])
     'dates'

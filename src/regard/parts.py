@@ -1,4 +1,4 @@
-"""Names of models and of their parts in recipes, and the classes they stand for. Without PyTorch."""
+"""Names of models and of their parts in recipes, mapped to classes. Does not import PyTorch."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ PARTS: Mapping[PartKind, Mapping[str, str]] = {
         "history": "regard.nn:History",
     },
 }
-"""Kind of part -> name in recipes -> "module:Class". Models that only one system has stand in its `System.models`."""
+"""Kind of part -> name in recipes -> "module:Class". Models of a single system are listed in its `System.models`."""
 _SYSTEMS = "regard.systems"
 """The package of the systems that ship, and the entry point group of installed ones."""
 
 
 def models(*names: str) -> dict[str, str]:
-    """Return the places of models of the package, for the `models` of a system."""
+    """Return the "module:Class" of shared models, for the `models` of a system."""
     return {name: PARTS["model"][name] for name in names}
 
 
@@ -85,13 +85,13 @@ def system_modules() -> tuple[str, ...]:
 
 @cache
 def all_models() -> Mapping[str, str]:
-    """Return the place of each model by its name in recipes: the shared ones, and those that systems bring."""
+    """Return the "module:Class" of each model by its name in recipes: shared models and those of systems."""
     brought = [importlib.import_module(module).SYSTEM.models for module in system_modules()]
     return {name: place for places in (PARTS["model"], *brought) for name, place in places.items()}
 
 
 class Classes(Mapping[str, type[T]], Generic[T]):
-    """The classes of a kind of parts by name, each imported when it is first looked up.
+    """Classes of one kind of part by name, each imported on its first lookup.
 
     >>> Classes("score")["dot"].__name__
     'Dot'

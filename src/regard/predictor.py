@@ -35,7 +35,7 @@ from regard.tasks.task import Task
 from regard.view.view import View
 
 Only = Iterable[str] | Path | Trie
-"""Texts that a translation may be, a file of them, or both made ready."""
+"""Allowed outputs: texts, a file with one per line, or a prepared trie."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,12 +43,12 @@ class Predictor:
     """Model of a run with its task and search, in evaluation mode.
 
     Attributes:
-        run: the folder it came from.
-        recipe: what it was trained by.
-        model: the best model, or the average of the last checkpoints, as the recipe says; several as one.
-        task: how it answers.
-        search: how answers are looked for, unless a call says otherwise.
-        engine: what looks for them in the model's place; None for our own search.
+        run: the run folder.
+        recipe: its recipe.
+        model: the best model, or the average of the last checkpoints, as the recipe specifies; an ensemble of several.
+        task: parses inputs and turns outputs of the model into predictions.
+        search: default settings of the search; calls can override them.
+        engine: external search engine; None for our own search.
     """
 
     run: Run
@@ -63,24 +63,24 @@ class Predictor:
         return f"Predictor({self.run.folder}, {self.recipe.task}, {count:,} parameters)"
 
     def predict(self, inputs: Any, *, only: Only | None = None, **settings: Any) -> list[Prediction]:
-        """Return the best answer to each input; a blank text has a blank answer, unless a language model continues it.
+        """Return the best prediction for each input. A blank text has a blank one, except for language models.
 
         Args:
             inputs: one input or several: a text, a mapping of fields, a path, the bytes of a file, or an array of
                 numbers (`Task.parse`).
-            only: the texts that a translation may be: a list of them, a file with one a line, or what `allowed` made.
-                Lengths and forbidden ids of the search do not count then.
-            settings: fields of `Search` that differ from the recipe: `strategy="beam"`, `beam_size=10`.
+            only: allowed outputs: a list of texts, a file with one per line, or the result of `allowed`. Length limits
+                and forbidden ids of the search are then ignored.
+            settings: fields of `Search` that override the recipe: `strategy="beam"`, `beam_size=10`.
         """
         return [answers[0] for answers in self.n_best(inputs, 1, only=only, **settings)]
 
     def view(self, text: Any, *, head: int | None = None, states: bool = False) -> View:
-        """Return what the model attends to for one input, to be saved or shown.
+        """Return a view of what the model attends to for one input.
 
         Args:
             text: one input, as `predict` takes it.
-            head: of the attention, from 1, where a task lets one be chosen.
-            states: states and gates of recurrent layers over time in its place.
+            head: number of the attention head, from 1, for tasks with a choice.
+            states: show states and gates of recurrent layers over time instead.
 
         Raises:
             ValueError: there is nothing to draw.
@@ -100,11 +100,11 @@ class Predictor:
         return View(tuple(state_panels(reads, answer.source_tokens)), answer.source)
 
     def parameters(self) -> View:
-        """Return the parts of the model by size, and which of them training changed."""
+        """Return a view of the parts of the model by size, trained or frozen."""
         return View((parts(self.model, title=str(self.run.folder.name)),))
 
     def n_best(self, inputs: Any, n: int, *, only: Only | None = None, **settings: Any) -> list[list[Prediction]]:
-        """Return up to `n` answers to each input, best first."""
+        """Return up to `n` predictions for each input, best first."""
         asked = [self.task.parse(one) for one in _listed(inputs)]
         check_inputs(asked, self.recipe.decode.max_text)
         model, search = self._held(only, self._search(n, settings))
@@ -113,16 +113,16 @@ class Predictor:
         return [next(found) if able else [_blank(str(one))] for one, able in zip(asked, answerable, strict=True)]
 
     def linked(self, answers: Sequence[Sequence[Prediction]]) -> list[list[Prediction]]:
-        """Return answers with links between words of the input and of the answer (`Task.links`)."""
+        """Return predictions with word alignments between input and output (`Task.links`)."""
         links = iter(self.task.links(self.model, [one for group in answers for one in group]))
         return [[replace(one, links=next(links)) for one in group] for group in answers]
 
     def allowed(self, only: Iterable[str] | Path) -> Trie:
-        """Return a set of outputs, read once, for `only` of many calls."""
+        """Prepare a set of allowed outputs once, for `only` of many calls."""
         return self.task.output_set(only)
 
     def _held(self, only: Only | None, search: Search) -> tuple[Any, Search]:
-        """Return the model, restricted to a set of outputs if there is one, and the search for them."""
+        """Return the model, constrained to `only` if set, and the search settings that fit."""
         if only is None:
             return self.engine or self._quick, search
         if self.engine is not None:
@@ -132,11 +132,11 @@ class Predictor:
 
     @cached_property
     def _quick(self) -> Any:
-        """Model for inference: on a CPU with weights packed once, which changes rounding."""
+        """Model for inference; on a CPU with packed weights, whose results differ by rounding."""
         return packed_copy(self.model) if device_of(self.model).type == "cpu" else self.model
 
     def _search(self, n: int, settings: dict[str, Any]) -> Search:
-        """Return the recipe's search with the settings of a call; labels and tags are ranked, not searched for."""
+        """Return the recipe's search with the settings of a call. Labels and tags are ranked, which has no settings."""
         known = [field.name for field in fields(Search)]
         for name in settings:
             if name not in known:
@@ -162,16 +162,16 @@ def load(
 
     Args:
         path: the run's folder, `runs/dates`.
-        others: runs of the same task with the same tokenizers, which answer together with the first: the mean of what
-            they say is likely. Recipe and search are the first's.
-        device: where it computes; None for a GPU if there is one.
-        overrides: of its recipe: `["decode.beam_size=10"]`.
-        engine: of the search: `"own"`, or `"ctranslate2"` for encoder-decoder Transformers (docs/guide/decoding.md).
-        compute: the engine's type of numbers, `"int8"`; None for float32.
+        others: runs of the same task with the same tokenizers, which form an ensemble with the first: their predicted
+            distributions are averaged. Recipe and search are those of the first.
+        device: device of the model; None for a GPU if there is one.
+        overrides: overrides of its recipe: `["decode.beam_size=10"]`.
+        engine: search engine: `"own"`, or `"ctranslate2"` for encoder-decoder Transformers (docs/guide/decoding.md).
+        compute: numeric type of the engine, `"int8"`; None for float32.
 
     Raises:
-        RunError: not a run, one that has no model yet, or one that cannot answer with the first.
-        ValueError: an engine that is not there, or that cannot run this model.
+        RunError: the folder is no run, has no model yet, or does not fit the first.
+        ValueError: the engine is not installed, or cannot run this model.
 
     Example: `regard.load("runs/dates").predict("3 mars 2021")[0].text` is `'2021-03-03'`.
     """
@@ -199,8 +199,8 @@ def _task(run: Run, recipe: Recipe) -> Task:
 
 
 def _member(run: Run, first: Run, wanted: Recipe, task: Task) -> nn.Module:
-    """Return the model of a run that joins an ensemble."""
-    recipe = run.recipe(["decode={}"])  # its own way of answering does not count
+    """Return the model of a further run of an ensemble."""
+    recipe = run.recipe(["decode={}"])  # the search of the first run applies
     check_task(run.folder, wanted.task)
     mine = _task(run, recipe)
     if (why := task.incompatibility(mine)) is not None:
@@ -213,12 +213,12 @@ def _best_device() -> str:
 
 
 def _listed(inputs: Any) -> list[Any]:
-    """Return one input or several as a list; an array of numbers, such as a picture, is one."""
+    """Return inputs as a list; an array of numbers, such as a picture, is one input."""
     numbers = isinstance(inputs, torch.Tensor) or (isinstance(inputs, np.ndarray) and inputs.dtype.kind in "biuf")
     several = isinstance(inputs, Iterable) and not isinstance(inputs, str | bytes | Mapping)
     return list(inputs) if several and not numbers else [inputs]
 
 
 def _blank(text: str) -> Prediction:
-    """Return the answer to a blank text."""
+    """Return the prediction for a blank text."""
     return Prediction(text, "", 0.0, source_tokens=(), tokens=(), log_probs=())

@@ -1,4 +1,4 @@
-"""Protocol of generating models: `start`, `step`, and a state that can be selected from."""
+"""Protocol of generating models: `start`, `step`, and a state whose rows can be selected."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Step(NamedTuple):
 
     Attributes:
         log_probs: [B, V] in float32, the log-softmax of the next token.
-        state: what the next step needs.
-        attended: the weights of this step over the source, [B, (H,) 1, S]; None if the source is not attended to.
+        state: input of the next step.
+        attended: attention weights over the source, [B, (H,) 1, S]; None for a model without attention.
     """
 
     log_probs: Tensor
@@ -33,10 +33,10 @@ class Step(NamedTuple):
 
 
 class Generates(Protocol):
-    """Generating model. Everything in `regard.decode` works on these two methods alone."""
+    """Generating model. All of `regard.decode` uses these two methods alone."""
 
     def start(self, source: Tensor | None, lengths: Tensor | None, *, batch: int | None = None) -> Selectable:
-        """Encode the source, [B, S] ids or [B, S, C] features with `lengths` [B]; a language model gets `batch`."""
+        """Encode the source, ids [B, S] or features [B, S, C], with `lengths` [B]; a language model takes `batch`."""
         ...
 
     def step(self, token: Tensor, state: Any) -> Step:

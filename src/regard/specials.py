@@ -1,4 +1,4 @@
-"""Special ids that every vocabulary begins with, and the mask of some."""
+"""Special ids: the first ids of every vocabulary, and the mask token of masked language models."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 
 FRAME = 2
-"""Ids that BERT has around a text: `<s>` before it, `</s>` behind."""
+"""Number of ids that BERT adds to a text: `<s>` before it, `</s>` after it."""
 
 MASK = len(SPECIALS)
-"""The id of a word that is hidden, in vocabularies that have one (`Tokenizer.train(masked=True)`)."""
+"""Id of the mask token, in vocabularies with one (`Tokenizer.train(masked=True)`)."""
 MASKED = (*SPECIALS, "<mask>")
 
 IGNORE = -100
-"""What pads tags and labels, whose own ids begin at 0; the `ignore_index` of PyTorch's losses."""
+"""Padding of tags and labels, whose ids begin at 0; the `ignore_index` of PyTorch's losses."""

@@ -1,4 +1,4 @@
-"""Named tensors that are to be loaded, held against those of the model that is to have them."""
+"""Comparison of loaded tensors with those that a model expects."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from regard.nearest import nearest
 
 
 def tensor_mismatch(given: Mapping[str, Tensor], own: Mapping[str, Tensor], *, partly: bool = False) -> str | None:
-    """Return what is wrong with tensors, in a clause that names the first one; None if they fit.
+    """Return a clause about the first tensor that does not fit; None if all do.
 
-    Names, shapes, kinds of numbers, and values: no number of a file is infinite or none, unless the model's is.
+    Compares names, shapes and dtypes, and requires finite values, except where the model's own are not finite.
 
     Args:
-        given: from a file.
-        own: those of the model, the optimizer or the state; `meta` tensors will do.
-        partly: some of the model's may be missing.
+        given: tensors from a file.
+        own: tensors of the model, the optimizer or the state; `meta` tensors suffice.
+        partly: accept missing tensors.
 
     >>> own = {"map.weight": torch.ones(2, 3)}
     >>> tensor_mismatch({"map.weight": torch.ones(3, 2)}, own)

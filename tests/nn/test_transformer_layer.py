@@ -155,11 +155,11 @@ def test_bad_values_are_named() -> None:
         LayerConfig(norm="both")
     with pytest.raises(ValueError, match=r"activation must be one of .*; got 'swish'"):
         LayerConfig(activation="swish")
-    with pytest.raises(ValueError, match=r"Blocks: dropout must lie in \[0, 1\); got 1.0"):
+    with pytest.raises(ValueError, match=r"LayerConfig: dropout must lie in \[0, 1\); got 1.0"):
         LayerConfig(dropout=1.0)
-    with pytest.raises(ValueError, match=r"Blocks: attention_dropout must lie in \[0, 1\); got -0.1"):
+    with pytest.raises(ValueError, match=r"LayerConfig: attention_dropout must lie in \[0, 1\); got -0.1"):
         LayerConfig(attention_dropout=-0.1)
-    with pytest.raises(ValueError, match=r"Blocks: activation_dropout must lie in \[0, 1\); got 2"):
+    with pytest.raises(ValueError, match=r"LayerConfig: activation_dropout must lie in \[0, 1\); got 2"):
         LayerConfig(activation_dropout=2)
     with pytest.raises(ValueError, match="has an odd number, 3"):
         LayerConfig(dim=6, num_heads=2, rotary=True)

@@ -45,7 +45,7 @@ EVERY = [
     FramesPanel("frames", torch.rand(2, 5), rows=NASTY[:2], spectrogram=torch.rand(20, 4)),
     GraphPanel("network", torch.rand(2, 2), rows=NASTY[:2], places=torch.rand(2, 2), groups=("a", "")),
     CurvesPanel("curves", torch.randn(2, 7), rows=NASTY[:2], columns=NASTY),
-    ParametersPanel("parameters", torch.tensor([[3.0], [5.0]]), rows=NASTY[:2], trainable=(0.0, 1.0), shapes=("3", "5")),
+    ParametersPanel("sizes", torch.tensor([[3.0], [5.0]]), rows=NASTY[:2], trainable=(0.0, 1.0), shapes=("3", "5")),
 ]  # fmt: skip
 
 

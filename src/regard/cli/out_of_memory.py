@@ -15,7 +15,8 @@ def is_out_of_memory(problem: BaseException) -> bool:
 
     PyTorch has a type for GPUs only; on the CPU it raises a RuntimeError with such a text.
 
-    >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried ..."))
+    >>> error = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried ...")
+    >>> is_out_of_memory(MemoryError()), is_out_of_memory(error)
     (True, True)
     >>> is_out_of_memory(RuntimeError("shapes cannot be multiplied"))
     False

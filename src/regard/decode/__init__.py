@@ -1,4 +1,4 @@
-"""From a model to outputs: greedy search, sampling and beam search over one protocol."""
+"""Greedy search, sampling and beam search over one protocol of generating models."""
 
 from typing import TYPE_CHECKING
 

@@ -1,19 +1,19 @@
-"""Beam search whose answer does not depend on the batch, the padding or how many hypotheses are wanted.
+"""Batch-invariant beam search: results depend neither on the batch, nor on padding, nor on `n_best`.
 
-A step continues every open hypothesis with every token and looks at the best 2k continuations, k the width of the
-beam (of each group, with diverse groups). Those among the first k that end in EOS are finished and scored; the best k
-others stay open. Open hypotheses are of one length and are ranked by their sums of log-probabilities alone; penalties
-rank the finished ones. Log-probabilities and the coverage penalty are never positive and lp never falls, so a row is
-done when nothing that is open can still come among its `n_best`,
+Each step expands every open hypothesis by every token and keeps the best 2k continuations, where k is the beam width
+(per group, in diverse beam search). Continuations among the first k that end in EOS are finished and scored; the best
+k others stay open. Open hypotheses have equal lengths and are ranked by their sums of log-probabilities; finished ones
+are ranked by their scores with penalties. Log-probabilities and the coverage penalty are never positive, and lp never
+decreases with the length. A row is therefore done when no open hypothesis can still enter its `n_best`,
 
     max_b sum_b / lp(longest) <= the n_best-th best finished score,
 
-and, unless the search is to be exact, when nothing that is open would come among the k best by ending next,
+or, unless the search is exact, when no open hypothesis would enter the k best by ending at the next step,
 
     max_b sum_b / lp(n + 1) <= the k-th best finished score,
 
-or at its greatest length. Then it leaves the batch. The first rule ends only what cannot change any more and the
-second does not know `n_best`: so that says how many hypotheses are shown and never which.
+or at the maximal length. It then leaves the batch. The first rule stops only searches whose result is final, and the
+second does not depend on `n_best`, so `n_best` changes the number of hypotheses that are returned, never their order.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from regard.specials import BOS, EOS
 
 @torch.no_grad()
 def beam_search(model: Generates, request: Request, search: Search) -> list[list[Hypothesis]]:
-    """Up to `n_best` hypotheses for each input, best first.
+    """Return up to `n_best` hypotheses for each input, best first.
 
-    Finished ones come before those that were cut at the greatest length; equal scores go to the shorter, then to the
-    smaller ids. There are fewer than `n_best` only where the model and its constraints leave no others.
+    Finished hypotheses precede those cut off at the maximal length. Ties go to the shorter one, then to smaller ids.
+    There are fewer than `n_best` only if the model and its constraints allow no others.
     """
     if not request.batch:
         return []
@@ -53,20 +53,20 @@ def beam_search(model: Generates, request: Request, search: Search) -> list[list
 
 @dataclass(frozen=True)
 class _Beam:
-    """The open hypotheses of the b rows that are still searched: G groups of w, K = G * w.
+    """Open hypotheses of the b active rows: G groups of w, K = G * w.
 
-    A group begins with one hypothesis, the empty one, and goes on with k, or with as many as there can be.
+    A group starts with the empty hypothesis (w = 1) and then holds k, or as many as exist.
 
     Attributes:
-        rows: [b], the inputs they belong to.
-        sums: [b, G, w] sums of log-probabilities in float64; -inf for a position that is empty.
-        token: [b * K], what each read last.
-        came: [b * K], their nodes in the trace.
-        covered: [b, K, S] attention gathered so far, for the coverage penalty; None without one.
-        closed: [b, G] whether a group is done by the second rule and takes no more.
-        scores: [b, G, k] the best scores of finished hypotheses, best first.
-        bound: [b] lp(longest).
-        state: the model's, of b * K rows.
+        rows: [b], index of the input of each row.
+        sums: [b, G, w], sums of log-probabilities in float64; -inf for an unused slot.
+        token: [b * K], last token of each hypothesis.
+        came: [b * K], node of each hypothesis in the trace.
+        covered: [b, K, S], accumulated attention for the coverage penalty; None without one.
+        closed: [b, G], True for a group that is done by the second rule and finishes no more hypotheses.
+        scores: [b, G, k], best scores of finished hypotheses, best first.
+        bound: [b], lp(longest).
+        state: state of the model for b * K rows.
     """
 
     rows: Tensor
@@ -81,7 +81,7 @@ class _Beam:
 
     @classmethod
     def first(cls, model: Generates, request: Request, search: Search) -> _Beam:
-        """One empty hypothesis in every group."""
+        """Return the initial beam: one empty hypothesis per group."""
         rows, groups = request.rows(), search.groups
         sums = torch.zeros(len(rows), groups, 1, dtype=torch.float64, device=rows.device)
         longest = SearchLimits.of(search, request).longest.tolist()
@@ -101,7 +101,7 @@ class _Beam:
 def _advance(
     beam: _Beam, step: Step, n: int, limits: SearchLimits, trace: Trace, finished: _Finished, search: Search
 ) -> _Beam | None:
-    """The n-th token: continue, finish, keep, and let the rows go that are done."""
+    """Search step n: expand, score finished hypotheses, keep the best open ones, and remove rows that are done."""
     b, groups, before = beam.sums.shape
     found = _found(beam, step.log_probs.float().view(b, groups, before, -1), n, limits, search)
     count, width = found.token.shape[-1], min(search.width, found.token.shape[-1])
@@ -131,7 +131,7 @@ def _advance(
 def _leave(
     beam: _Beam, after: _Beam, row: Tensor, n: int, longest: Tensor, finished: _Finished, search: Search
 ) -> _Beam | None:
-    """The beam without the rows that are done, its state in the new order; `row` [b * K]: whom each continues."""
+    """Remove rows that are done and reorder the state; `row` [b * K]: the hypothesis that each continues."""
     hope = after.sums.amax(-1)
     settled = after.scores[..., min(search.n_best, search.width) - 1] >= hope / after.bound.unsqueeze(1)
     closed = after.closed
@@ -139,7 +139,7 @@ def _leave(
         closed = closed | (after.scores[..., -1] >= hope / search.penalty.divisor(n + 1))
     cut = longest.index_select(0, after.rows) <= n
     done = (settled | closed).all(-1) | cut
-    if not bool(done.any()):  # a row without any way on has hope -inf, which every score reaches: it is settled
+    if not bool(done.any()):  # a row without continuations has hope -inf, which every score reaches, so it is settled
         covered = _reordered(after.covered, row, len(after.rows))
         return replace(after, covered=covered, closed=closed, state=after.state.select(row))
     lost = after.sums.isneginf().all(-1).all(-1) & after.scores.isneginf().all(-1).all(-1)
@@ -164,7 +164,7 @@ def _leave(
 
 
 class _Finished:
-    """The ends of all hypotheses that were found, by input and group."""
+    """Ends of all hypotheses found so far, by input and group."""
 
     def __init__(self, request: Request, search: Search) -> None:
         self._ended: list[list[list[tuple[float, TraceLeaf]]]] = [
@@ -173,7 +173,7 @@ class _Finished:
         self._cut: list[list[TraceLeaf]] = [[] for _ in range(request.batch)]
 
     def add(self, rows: Tensor, accepted: Tensor, score: Tensor, n: int) -> None:
-        """Finished at step n: where `accepted` [b, G, c], with `score` [b, G, c]."""
+        """Add the hypotheses that end at step n: those `accepted` [b, G, c], with their `score` [b, G, c]."""
         positions = accepted.nonzero().tolist()
         scores, inputs = score[accepted].tolist(), rows.tolist() if positions else []
         _, groups, count = accepted.shape
@@ -182,7 +182,7 @@ class _Finished:
             self._ended[leaf.row][group].append((value, leaf))
 
     def cut(self, beam: _Beam, rows: Tensor, n: int) -> None:
-        """Unfinished after n tokens: what is open in the chosen rows, [b] booleans."""
+        """Add the open hypotheses of the selected rows, booleans [b], as unfinished ones of n tokens."""
         for position in rows.nonzero().flatten().tolist():
             nodes = beam.came.view(len(beam.rows), -1)[position].tolist()
             open_ = beam.sums[position].isfinite().flatten().tolist()
@@ -192,7 +192,7 @@ class _Finished:
             ]
 
     def ranked(self, trace: Trace, request: Request, search: Search) -> list[list[Hypothesis]]:
-        """The best of each input, as many as are wanted."""
+        """Return the `n_best` hypotheses of each input."""
         leaves = []
         for groups, cut in zip(self._ended, self._cut, strict=True):
             for ended in groups:
@@ -200,7 +200,7 @@ class _Finished:
             leaves += cut
         found: list[dict[tuple[int, ...], Hypothesis]] = [{} for _ in range(request.batch)]
         for leaf, made in zip(leaves, trace.hypotheses(leaves, request, search.penalty), strict=True):
-            found[leaf.row].setdefault(made.tokens, made)  # two groups may have come to the same
+            found[leaf.row].setdefault(made.tokens, made)  # two groups may find the same hypothesis
         return [sorted(row.values(), key=_rank)[: search.n_best] for row in found]
 
 
@@ -209,7 +209,7 @@ def _rank(made: Hypothesis) -> tuple[bool, float, int, tuple[int, ...]]:
 
 
 def _found(beam: _Beam, log_probs: Tensor, n: int, limits: SearchLimits, search: Search) -> Candidates:
-    """The best continuations of log-probabilities [b, G, w, V] among those that may be."""
+    """Return the best allowed continuations by log-probabilities [b, G, w, V]."""
     size = log_probs.shape[3]
 
     def barred(tokens: Tensor) -> Tensor:
@@ -219,7 +219,7 @@ def _found(beam: _Beam, log_probs: Tensor, n: int, limits: SearchLimits, search:
 
 
 def _uncovered(request: Request, search: Search) -> Tensor | None:
-    """[B, G, S] with nothing covered yet, and the padding as good as covered."""
+    """Return the initial coverage [B, G, S]: 0, and 1 at padding, which is then free of penalty."""
     if not search.coverage:
         return None
     if request.source is None or request.lengths is None:
@@ -230,19 +230,19 @@ def _uncovered(request: Request, search: Search) -> Tensor | None:
 
 
 def _cover(covered: Tensor, seen: Tensor | None) -> Tensor:
-    """The coverage with this step's attention [b * K, S] added."""
+    """Add the attention of this step, [b * K, S], to the coverage."""
     if seen is None:
         raise ValueError("a coverage penalty needs a model that attends to its source; set coverage=0")
     return covered + seen.double().view_as(covered)
 
 
 def _reordered(covered: Tensor | None, row: Tensor, rows: int) -> Tensor | None:
-    """The coverage of those that are continued; `row`: [b' * K], of b' `rows`."""
+    """Return the coverage of the hypotheses that are continued; `row`: [b' * K], for b' `rows`."""
     return None if covered is None else covered.flatten(0, 1)[row].unflatten(0, (rows, -1))
 
 
 def _score(total: Tensor, row: Tensor, covered: Tensor | None, n: int, penalty: Penalty) -> Tensor:
-    """The scores of candidates that end here, shaped like `total`; `row`: the hypothesis that each continues."""
+    """Score candidates that end here, shaped like `total`; `row`: the hypothesis that each continues."""
     scores = total / penalty.divisor(n)
     if covered is None:
         return scores

@@ -1,4 +1,4 @@
-"""The best continuations of a beam, the same ones on every machine and in every batch."""
+"""Deterministic top-k for beam search: the same continuations on every machine and in every batch."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Candidates(NamedTuple):
     """Continuations of open hypotheses, best first, all [b, G, c].
 
     Attributes:
-        beam: the hypothesis that is continued, 0 to w - 1 in its group.
-        token: the token it is continued with.
+        beam: index of the continued hypothesis in its group, 0 to w - 1.
+        token: the added token.
         log_prob: the model's log-probability of the token, in float32.
-        total: the sum of log-probabilities with it, in float64; -inf for one that may not be.
+        total: the sum of log-probabilities including it, in float64; -inf for a forbidden one.
     """
 
     beam: Tensor
@@ -26,10 +26,10 @@ class Candidates(NamedTuple):
 
 
 def stable_topk(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest values of the last dimension, largest first, with their indices; of equals the smaller index first.
+    """Return the k largest values of the last dimension in descending order, and their indices; ties by index.
 
-    `Tensor.topk` leaves open which of several equals it takes, and in what order. Here they are put in order only where
-    there are some, and a full sort is done only of the rows where equals lie across the border.
+    `Tensor.topk` does not specify the order of ties, nor which of them it returns. Ties are sorted only where they
+    occur, and a full sort is needed only for rows whose ties cross the border of the top k.
 
     >>> stable_topk(torch.tensor([1.0, 3.0, 3.0, 2.0, 3.0]), 2)
     (tensor([3., 3.]), tensor([1, 2]))
@@ -49,9 +49,10 @@ def stable_topk(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _topk(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """`Tensor.topk` over the last dimension, which is slow with many rows: most values are passed over at once.
+    """`Tensor.topk` over the last dimension, in two passes, since a single one is slow for many rows.
 
-    The values are dealt out to columns. A value among the k largest is in one of the k columns with the largest maxima.
+    The values are divided into columns. Each of the k largest values lies in one of the k columns with the largest
+    maxima, so the second pass sees these columns alone.
     """
     rows, columns = _DEALT, values.shape[-1] // _DEALT
     if columns < 2 * k or values.numel() < _MANY:

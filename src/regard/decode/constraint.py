@@ -1,4 +1,4 @@
-"""Models that may only say some things: one of a set of outputs, or what begins in a given way."""
+"""Constrained decoding: a finite set of outputs, or a required prefix."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from regard.specials import EOS, PAD
 
 
 class Constraint(Protocol):
-    """A constraint on the next token. Its state is one tensor, batch first, so that a beam can reorder it."""
+    """Constraint on the next token. Its state is a tensor, batch first, so that a beam can reorder it."""
 
     def start(self, batch: int, device: torch.device) -> Tensor:
-        """The state before the first token, [B, ...]."""
+        """Return the state before the first token, [B, ...]."""
         ...
 
     def advance(self, state: Tensor, token: Tensor) -> Tensor:
-        """The state after one more token, [B] ids."""
+        """Return the state after one more token, ids [B]."""
         ...
 
     def allowed(self, state: Tensor, size: int) -> Tensor:
-        """[B, size], True for the ids that may come next."""
+        """Return a mask [B, size], True for ids that are allowed next."""
         ...
 
 
 class Trie:
-    """A finite set of outputs, as a tree of their prefixes.
+    """Finite set of outputs, as a prefix tree.
 
     Args:
-        outputs: the sequences of ids that may be said, without BOS; EOS is added where it is missing.
+        outputs: allowed sequences of ids, without BOS; a missing EOS is added.
 
     Attributes:
-        longest: the greatest length of an output, EOS counted.
+        longest: maximal length of an output, counting EOS.
 
     The state of a row is its node: 0 for the root, -1 outside of the tree.
 
@@ -69,7 +69,7 @@ class Trie:
         self._fill(edges)
 
     def _fill(self, edges: list[dict[int, int]]) -> None:
-        """The edges as arrays, ordered by node and token; those of node i lie from first[i] to first[i + 1]."""
+        """Store the edges as arrays, sorted by node and token; node i has the edges first[i] to first[i + 1]."""
         flat = [(node, token, after) for node, each in enumerate(edges) for token, after in sorted(each.items())]
         node, token, after = (torch.tensor(column, device="cpu") for column in zip(*flat, strict=True))
         self._base = int(token.max()) + 1
@@ -78,11 +78,11 @@ class Trie:
         self._first = torch.tensor([0, *map(len, edges)], device="cpu").cumsum(0)
 
     def start(self, batch: int, device: torch.device) -> Tensor:
-        """All at the root."""
+        """Return the root for each row, [B]."""
         return torch.zeros(batch, dtype=torch.long, device=device)
 
     def advance(self, state: Tensor, token: Tensor) -> Tensor:
-        """Down one edge, or out of the tree."""
+        """Follow one edge per row; -1 for a token without an edge."""
         keys, after = self._key.to(state.device), self._after.to(state.device)
         wanted = state * self._base + token
         position = torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)
@@ -90,7 +90,7 @@ class Trie:
         return torch.where(inside, after[position], -1)
 
     def allowed(self, state: Tensor, size: int) -> Tensor:
-        """The edges out of each node."""
+        """Return the tokens of the edges of each node, as a mask [B, size]."""
         if size < self._base:
             raise ValueError(f"an allowed output holds id {self._base - 1}; the model's vocabulary has {size} tokens")
         first = self._first.to(state.device)
@@ -104,12 +104,12 @@ class Trie:
 
 
 class PrefixConstraint:
-    """Outputs that begin as given: the prompts of a language model, or the part of a translation that a person fixed.
+    """Required prefixes: prompts of a language model, or the beginning of a translation that a user has fixed.
 
     Args:
-        prefixes: one a row of the batch, without BOS; an empty one leaves its row free.
+        prefixes: one per row of the batch, without BOS; an empty prefix leaves its row unconstrained.
 
-    The prefix is part of the hypothesis, with its log-probabilities. The state of a row: its number, and how far it is.
+    The prefix is part of the hypothesis, with its log-probabilities. State of a row: its index and its position.
     """
 
     def __init__(self, prefixes: Sequence[Sequence[int]]) -> None:
@@ -120,18 +120,18 @@ class PrefixConstraint:
         self._lengths = torch.tensor(lengths, dtype=torch.long, device="cpu")
 
     def start(self, batch: int, device: torch.device) -> Tensor:
-        """All at their first token."""
+        """Return index and position 0 for each row, [B, 2]."""
         if batch != len(self._lengths):
             raise ValueError(f"one prefix a row is needed; got {len(self._lengths)} prefixes for {batch} rows")
         rows = torch.arange(batch, device=device)
         return torch.stack((rows, torch.zeros_like(rows)), 1)  # [B, 2]
 
     def advance(self, state: Tensor, token: Tensor) -> Tensor:
-        """One further."""
+        """Advance each position by one."""
         return state + torch.tensor([0, 1], device=state.device)
 
     def allowed(self, state: Tensor, size: int) -> Tensor:
-        """The prefix's next token; all after its end."""
+        """Allow the next token of the prefix; after its end, all tokens."""
         row, position = state.unbind(1)
         token = self._tokens.to(state.device)[row, position.clamp(max=self._tokens.shape[1] - 1)]
         free = position >= self._lengths.to(state.device)[row]
@@ -140,7 +140,7 @@ class PrefixConstraint:
 
 @dataclass(frozen=True)
 class ConstrainedState:
-    """The state of a model and of its constraint; `begun` once BOS was read, which the constraint does not see."""
+    """State of a model and of its constraint; `begun` is True after BOS, which the constraint does not see."""
 
     inner: Selectable
     said: Tensor
@@ -152,10 +152,10 @@ class ConstrainedState:
 
 
 class ConstrainedModel:
-    """A model under a constraint; itself a model that generates, so that any search and any ensemble can use it.
+    """Model under a constraint; follows the same protocol, so that any search and any ensemble can use it.
 
-    What is not allowed has log-probability -inf. What is allowed keeps the model's own, so that scores can be compared
-    with those of the free model; sampling draws from what is left, renormalised.
+    Forbidden tokens have log-probability -inf. Allowed tokens keep the log-probability of the model, so that scores
+    are comparable with those of the unconstrained model; sampling renormalises over the allowed ones.
 
     >>> from regard.decode import Search, generate
     >>> class Uniform:
@@ -173,15 +173,15 @@ class ConstrainedModel:
 
     @property
     def training(self) -> bool:
-        """True if the model still applies dropout."""
+        """True if the model is in training mode."""
         return bool(getattr(self.model, "training", False))
 
     def parameters(self) -> Iterator[Tensor]:
-        """Those of the model."""
+        """Return the parameters of the model."""
         return iter(getattr(self.model, "parameters", tuple)())
 
     def start(self, source: Tensor | None, lengths: Tensor | None, *, batch: int | None = None) -> ConstrainedState:
-        """The first states of both."""
+        """Return the initial states of model and constraint."""
         rows = (batch or 0) if source is None else len(source)
         device = device_of(self.model) if source is None else source.device
         return ConstrainedState(
@@ -189,7 +189,7 @@ class ConstrainedModel:
         )
 
     def step(self, token: Tensor, state: ConstrainedState) -> Step:
-        """One step of the model, with -inf for what is not allowed."""
+        """Step the model; forbidden tokens get log-probability -inf."""
         step = self.model.step(token, state.inner)
         said = self.constraint.advance(state.said, token) if state.begun else state.said
         allowed = self.constraint.allowed(said, step.log_probs.shape[-1])

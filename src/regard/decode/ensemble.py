@@ -1,4 +1,4 @@
-"""Several models that speak with one voice."""
+"""Ensembles: several models averaged at each step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Average = Literal["probabilities", "log_probabilities"]
 
 @dataclass(frozen=True)
 class EnsembleState:
-    """The states of all models of an ensemble."""
+    """States of all models of an ensemble."""
 
     parts: tuple[Selectable, ...]
 
@@ -29,14 +29,14 @@ class EnsembleState:
 
 
 class Ensemble:
-    r"""Models of one vocabulary, averaged at every step; itself a model that generates.
+    r"""Ensemble of models with one vocabulary, averaged at each step; follows the same protocol as a model.
 
     .. math:: p(y) = \frac{1}{M} \sum_m p_m(y) \qquad\text{or}\qquad p(y) \propto \prod_m p_m(y)^{1/M}
 
     Args:
         models: one or more; they read the same source.
-        average: "probabilities" (left, a token is likely if some models say so) or "log_probabilities" (right, if
-            all do).
+        average: "probabilities" (left, the arithmetic mean: some models suffice to make a token likely) or
+            "log_probabilities" (right, the geometric mean: all models must agree).
 
     Alignments are averaged over the models that have one.
     """
@@ -51,19 +51,19 @@ class Ensemble:
 
     @property
     def training(self) -> bool:
-        """True if any of the models still applies dropout."""
+        """True if any of the models is in training mode."""
         return any(getattr(model, "training", False) for model in self.models)
 
     def parameters(self) -> Iterator[Tensor]:
-        """Those of all models."""
+        """Return the parameters of all models."""
         return chain.from_iterable(getattr(model, "parameters", tuple)() for model in self.models)
 
     def start(self, source: Tensor | None, lengths: Tensor | None, *, batch: int | None = None) -> EnsembleState:
-        """The first states of all models."""
+        """Return the initial states of all models."""
         return EnsembleState(tuple(model.start(source, lengths, batch=batch) for model in self.models))
 
     def step(self, token: Tensor, state: EnsembleState) -> Step:
-        """One step of all models, averaged."""
+        """Step all models and average their predictions."""
         steps = [model.step(token, part) for model, part in zip(self.models, state.parts, strict=True)]
         sizes = {step.log_probs.shape[-1] for step in steps}
         if len(sizes) > 1:
@@ -75,7 +75,7 @@ class Ensemble:
         )
 
     def mean(self, log_probs: Sequence[Tensor]) -> Tensor:
-        """Mean of the models' log-probabilities [..., V] each -> [..., V]."""
+        """Average log-probabilities [..., V] of the models -> [..., V]."""
         each = torch.stack(tuple(log_probs))  # [models, ..., V]
         if self.average == "probabilities":
             return each.logsumexp(0) - math.log(len(self.models))
@@ -85,7 +85,7 @@ class Ensemble:
 
 
 def mean_attended(weights: Sequence[Tensor]) -> Weights | None:
-    """The mean of the models' weights, each [B, T, S]; None of none, or where some read oftener than others (hops)."""
+    """Average attention weights of the models, each [B, T, S]; None without any, or if their shapes differ (hops)."""
     if len({each.shape[-1] for each in weights}) > 1:
         sizes = ", ".join(str(each.shape[-1]) for each in weights)
         raise ValueError(f"the alignments of an ensemble need one source; its models attend to {sizes} positions")

@@ -1,4 +1,4 @@
-"""Searches that follow one path per row: greedy, sampled, or the tokens of a given output."""
+"""Decoding along a single path per row: greedy, sampled, or forced to a given output."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from regard.protocol import Generates
 from regard.specials import BOS, EOS, PAD
 
 Choose = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
-"""(log-probabilities [N, V], walkers [N], n) -> the n-th token of each walker [N], -1 where there is no way on, and the
-log-probability of each [N]."""
+"""(log-probabilities [N, V], paths [N], n) -> token n of each path [N], -1 if none is possible, and its log-probability
+[N]."""
 
 
 def log_prob(log_probs: Tensor, token: Tensor) -> Tensor:
-    """The log-probabilities [N] of tokens [N], in float32; anything for -1."""
+    """Return the log-probabilities [N] of tokens [N] in float32; undefined for -1."""
     return log_probs.gather(1, token.clamp(min=0).unsqueeze(1)).squeeze(1).float()  # [N]
 
 
 def follow(
     model: Generates, request: Request, choose: Choose, longest: Tensor, penalty: Penalty, *, copies: int = 1
 ) -> list[list[Hypothesis]]:
-    """Walk through the model, `copies` times from each input, up to EOS or `longest` [B].
+    """Decode `copies` paths per input, up to EOS or `longest` [B].
 
-    The walkers of input b are b * copies, ..., b * copies + copies - 1. Those that have arrived leave the batch.
+    The paths of input b are b * copies, ..., b * copies + copies - 1. Finished paths leave the batch.
     """
     origin, limits = request.rows(copies).tolist(), longest.repeat_interleave(copies).tolist()
     walkers = nodes = came = torch.arange(len(origin), device=request.device)

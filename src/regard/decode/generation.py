@@ -1,4 +1,4 @@
-"""The one entry point: from a model and sources to hypotheses, by a strategy or by an engine."""
+"""Entry point of decoding: from a model and sources to hypotheses, by a search strategy or an external engine."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from regard.protocol import Generates
 
 @runtime_checkable
 class Engine(Protocol):
-    """A model together with another program's search; `generate` hands it the whole request."""
+    """A model with the search of another library; `generate` passes the whole request to it."""
 
     def search(self, request: Request, search: Search) -> list[list[Hypothesis]]:
-        """Up to `n_best` hypotheses for each input, best first; a setting that it does not have is a ValueError."""
+        """Return up to `n_best` hypotheses per input, best first; an unsupported setting is a ValueError."""
         ...
 
 
 @torch.no_grad()
 def greedy_search(model: Generates, request: Request, search: Search) -> list[list[Hypothesis]]:
-    """y_t = argmax_y p(y | y_<t), of equals the smallest id; one hypothesis an input."""
+    """Greedy search: y_t = argmax_y p(y | y_<t), ties by id; one hypothesis per input."""
     limits = SearchLimits.of(search, request)
 
     def choose(log_probs: Tensor, rows: Tensor, n: int) -> tuple[Tensor, Tensor]:
@@ -50,18 +50,18 @@ def generate(
 ) -> list[list[Hypothesis]]:
     """Generate hypotheses for each source.
 
-    In float32 the hypotheses, their order and their scores depend neither on the batch that a source is in, nor on its
-    padding, nor on `n_best`, up to the model's own rounding.
+    In float32 the hypotheses, their order and their scores depend neither on the batch of a source, nor on its padding,
+    nor on `n_best`, up to the rounding of the model.
 
     Args:
-        model: anything that implements `Generates`, in evaluation mode; or an `Engine`, which searches by itself.
-        source: [B, S] ids or [B, S, C] features; None for a language model.
-        lengths: [B] true lengths of the sources; None if nothing is padded.
-        search: the settings; None for a beam of 5.
-        batch: how many rows a language model is to write.
+        model: an implementation of `Generates`, in evaluation mode; or an `Engine`, which has its own search.
+        source: ids [B, S] or features [B, S, C]; None for a language model.
+        lengths: [B], true lengths of the sources; None without padding.
+        search: settings; None for a beam of 5.
+        batch: number of rows that a language model generates.
 
     Returns:
-        For each source up to `n_best` hypotheses: best first from a beam, in the order drawn from sampling.
+        Up to `n_best` hypotheses per source: best first from a beam, samples in the order of drawing.
 
     >>> import torch
     >>> from regard.decode import Step

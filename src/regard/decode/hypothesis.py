@@ -11,19 +11,19 @@ from regard.decode.penalties import Penalty
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One output of a model, with everything that its score is made of.
+    """One output of a model, with all terms of its score.
 
-    `tokens`, `log_probs` and the rows of `alignment` belong together one to one, so EOS is among the tokens where it
-    was reached; `output` leaves it out. BOS is never there.
+    `tokens`, `log_probs` and the rows of `alignment` correspond one to one, so a finished hypothesis ends in EOS;
+    `output` omits it. BOS is not included.
 
     Attributes:
-        tokens: the ids, EOS last if `finished`.
-        log_probs: the model's log-probability of each, whatever temperature or restriction it was chosen under.
-        score: what it was ranked by; `recompute()` gives exactly this number.
-        penalty: the formula of the score; prints itself.
-        alignment: [T, S] on the CPU, the weight that token t laid on source position s, averaged over heads, without
-            the padding of the source; None without attention.
-        finished: whether EOS was reached before the greatest length.
+        tokens: ids, with EOS last if `finished`.
+        log_probs: the model's log-probability of each token, before temperature and constraints.
+        score: the ranking score; `recompute()` returns exactly this number.
+        penalty: the formula of the score; `str` prints it.
+        alignment: [T, S] on the CPU, attention of token t to source position s, averaged over heads, without the
+            padding of the source; None without attention.
+        finished: True if EOS was reached before the maximal length.
 
     >>> hypothesis = Hypothesis.of((7, 4, 3), (-0.1, -0.2, -0.3), Penalty("average"), finished=True)
     >>> hypothesis.output, hypothesis.score
@@ -49,7 +49,7 @@ class Hypothesis:
         finished: bool,
         alignment: Tensor | None = None,
     ) -> Hypothesis:
-        """A hypothesis with its score."""
+        """Return a hypothesis with its score."""
         return Hypothesis(tokens, log_probs, penalty.score(log_probs, alignment), penalty, finished, alignment)
 
     @property
@@ -58,5 +58,5 @@ class Hypothesis:
         return self.tokens[:-1] if self.finished else self.tokens
 
     def recompute(self) -> float:
-        """The score anew, from the token log-probabilities, the alignment and the penalty."""
+        """Return the score, computed from the log-probabilities, the alignment and the penalty."""
         return self.penalty.score(self.log_probs, self.alignment)

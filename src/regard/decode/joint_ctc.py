@@ -1,4 +1,4 @@
-"""Joint CTC-attention decoding: an attending model whose next tokens are scored by a CTC model as well."""
+"""Joint CTC-attention decoding: next tokens of an attention model rescored by CTC prefix probabilities."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.specials import EOS, PAD
 _LOG_ZERO = -1e4
 
 Emissions = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor | None]]
-"""Source and lengths -> log p(symbol in frame), [B, T, V], and the true number of frames, [B] or None for T."""
+"""Source and lengths -> log p(symbol | frame), [B, T, V], and the true number of frames, [B] or None for T."""
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,13 @@ class PrefixScores:
     """Forward variables of N prefixes over the frames of their rows.
 
     Attributes:
-        emission: [B, T, V] log-probabilities in float64; padded frames are blanks for certain.
+        emission: [B, T, V], log-probabilities in float64; padded frames emit a blank with probability 1.
         probs: [B, T, V], their exponentials.
-        row: [N], the row of `emission` that each prefix is of.
-        last: [N], its last symbol; -1 for the empty prefix.
-        in_blank, in_symbol: [N, T + 1], the logarithm of the summed probability of all paths of the first t frames that
-            collapse to the prefix and end in a blank, or in its last symbol.
-        total: [N], log ψ: of all outputs that begin with the prefix.
+        row: [N], row of `emission` of each prefix.
+        last: [N], last symbol of each prefix; -1 for the empty one.
+        in_blank, in_symbol: [N, T + 1], log of the total probability of all paths over the first t frames that collapse
+            to the prefix and end in a blank, or in its last symbol.
+        total: [N], log ψ, the probability of all outputs that start with the prefix.
     """
 
     emission: Tensor
@@ -43,7 +43,7 @@ class PrefixScores:
 
     @classmethod
     def empty(cls, log_probs: Tensor, frames: Tensor | None, blank: int) -> PrefixScores:
-        """Empty prefixes, one per row."""
+        """Return an empty prefix per row."""
         batch, longest, symbols = log_probs.shape
         emission = log_probs.double().clamp(min=_LOG_ZERO)
         if frames is not None:
@@ -64,12 +64,12 @@ class PrefixScores:
         )
 
     def select(self, rows: Tensor) -> PrefixScores:
-        """Keep, repeat or reorder the prefixes; the emissions stay where they are."""
+        """Keep, repeat or reorder the prefixes; the emissions are shared, not copied."""
         kept = (part.index_select(0, rows) for part in (self.row, self.last, self.in_blank, self.in_symbol, self.total))
         return PrefixScores(self.emission, self.probs, *kept)
 
     def following(self, blank: int) -> Tensor:
-        """log ψ of each prefix with each symbol added, [N, V], and of the prefix as the whole output at EOS."""
+        """Return log ψ of each prefix extended by each symbol, [N, V]; at EOS, log p of the prefix as output."""
         before = torch.logaddexp(self.in_blank, self.in_symbol)  # [N, T + 1]
         # ψ of the prefix lies between its largest forward variable and T + 1 times that. Relative to it, the product of
         # probabilities in float64 loses nothing but symbols below e^-700, which no search would take.
@@ -87,7 +87,7 @@ class PrefixScores:
         return found
 
     def extend(self, symbol: Tensor, blank: int) -> PrefixScores:
-        """The prefixes with one more symbol each, [N]."""
+        """Append one symbol to each prefix, [N]."""
         emitted, silent = self._emitted(symbol), self._emitted(torch.full_like(symbol, blank))  # [N, T]
         repeats = (symbol == self.last).unsqueeze(1)
         before = torch.where(repeats, self.in_blank, torch.logaddexp(self.in_blank, self.in_symbol))[:, :-1]
@@ -97,13 +97,13 @@ class PrefixScores:
         return replace(self, last=symbol, in_blank=in_blank, in_symbol=in_symbol, total=total)
 
     def _emitted(self, symbol: Tensor) -> Tensor:
-        """log p of one symbol per prefix in every frame, [N, T]."""
+        """Return log p of one symbol per prefix in each frame, [N, T]."""
         return self.emission[self.row, :, symbol]
 
 
 @dataclass(frozen=True)
 class JointCTCState:
-    """The state of a model and the CTC scores of its output so far; `begun` once BOS was read."""
+    """State of a model and CTC scores of its output so far; `begun` is True after BOS."""
 
     inner: Selectable
     prefixes: PrefixScores
@@ -115,28 +115,28 @@ class JointCTCState:
 
 
 class JointCTC:
-    r"""An attending model and a CTC model of one vocabulary; itself a model that generates.
+    r"""Attention model and CTC model of one vocabulary, combined; follows the protocol of generating models.
 
     .. math:: \log p(c \mid h) = (1 - \lambda) \log p_{att}(c \mid h)
               + \lambda \big(\log \psi(h \cdot c) - \log \psi(h)\big)
 
-    with :math:`\psi(h)` the CTC probability of all outputs that begin with h, and at EOS that of h as the whole output.
-    The scores of a finished hypothesis add up to
+    with :math:`\psi(h)` the CTC probability of all outputs that start with h, and at EOS that of h as the output.
+    The scores of a finished hypothesis sum to
     :math:`(1 - \lambda) \log p_{att}(y \mid x) + \lambda \log p_{ctc}(y \mid x)`.
 
     Args:
-        model: the attending model.
-        emissions: from source and lengths to the CTC log-probabilities [B, T, V] over the model's own ids, and the
-            numbers of true frames [B], None for T. Ids that the CTC model does not have are -inf.
+        model: the attention model.
+        emissions: source and lengths -> CTC log-probabilities [B, T, V] over the ids of the model, and true numbers of
+            frames [B], None for T. Ids that the CTC model lacks have -inf.
         weight: λ between 0 and 1.
-        blank: the id that is the CTC model's blank; PAD, which is no output, unless another is chosen.
+        blank: id of the CTC blank; by default PAD, which is never an output.
 
-    Any search and any ensemble can use it. An output that no path gives, because it is too long for the frames, has
-    log-probability -inf. Time and memory of a step grow with T and V.
+    Any search and any ensemble can use it. An output without a path, because it is too long for the frames, has
+    log-probability -inf. Time and memory of a step are linear in T and V.
 
     Watanabe, Hori, Kim, Hershey & Hayashi 2017, "Hybrid CTC/Attention Architecture for End-to-End Speech Recognition",
-    section III-B and algorithm 2; Hori, Watanabe & Hershey 2017, "Joint CTC/attention decoding". There the scores of
-    whole prefixes are added; the differences of each step are the same sums.
+    section III-B and algorithm 2; Hori, Watanabe & Hershey 2017, "Joint CTC/attention decoding". They add scores of
+    whole prefixes; the sum of the differences per step is equal.
 
     >>> from regard.decode import Search, generate
     >>> class Uniform:
@@ -159,15 +159,15 @@ class JointCTC:
 
     @property
     def training(self) -> bool:
-        """True while the model applies dropout."""
+        """True if the model is in training mode."""
         return bool(getattr(self.model, "training", False))
 
     def parameters(self) -> Iterator[Tensor]:
-        """Those of the model."""
+        """Return the parameters of the model."""
         return iter(getattr(self.model, "parameters", tuple)())
 
     def start(self, source: Tensor | None, lengths: Tensor | None, *, batch: int | None = None) -> JointCTCState:
-        """The first states of both."""
+        """Return the initial states of both models."""
         if source is None:
             raise ValueError("joint CTC: there are no frames without a source")
         log_probs, frames = self.emissions(source, lengths)
@@ -179,7 +179,7 @@ class JointCTC:
         return JointCTCState(self.model.start(source, lengths, batch=batch), prefixes, begun=False)
 
     def step(self, token: Tensor, state: JointCTCState) -> Step:
-        """One step of the model, with the scores of both."""
+        """Step the model and add the CTC scores."""
         step = self.model.step(token, state.inner)
         prefixes = state.prefixes.extend(token, self.blank) if state.begun else state.prefixes
         size, known = step.log_probs.shape[-1], prefixes.emission.shape[-1]
@@ -189,24 +189,24 @@ class JointCTC:
         return Step(self._mixed(step.log_probs, prefixes), after, step.attended)
 
     def _mixed(self, log_probs: Tensor, prefixes: PrefixScores) -> Tensor:
-        """The weighted sum [N, V] in float32; a part of weight 0 cannot forbid anything."""
+        """Return the weighted sum [N, V] in float32; a model of weight 0 cannot rule tokens out."""
         if self.weight == 0:
             return log_probs.float()
         gained = prefixes.following(self.blank) - prefixes.total.unsqueeze(1)
-        # Through an impossible emission, or after an impossible prefix, for which the difference would be NaN.
+        # Impossible emissions, and impossible prefixes, whose difference would be NaN.
         heard = gained.masked_fill(
             ~(gained > 0.5 * _LOG_ZERO) | (prefixes.total < 0.5 * _LOG_ZERO).unsqueeze(1), -torch.inf
         )
-        heard = heard.clamp(max=0.0)  # positive by rounding alone
+        heard = heard.clamp(max=0.0)  # a conditional probability; above 0 only by rounding
         if self.weight == 1:
             return heard.float()
         return ((1 - self.weight) * log_probs.double() + self.weight * heard).float()
 
 
 def _accumulate(entering: Tensor, emitted: Tensor) -> Tensor:
-    """log x with x_0 = 0 and x_t = (x_{t-1} + e^entering_t) e^emitted_t: [N, T] each -> [N, T + 1], t from 0.
+    """Return log x for x_0 = 0, x_t = (x_{t-1} + e^entering_t) e^emitted_t: [N, T] each -> [N, T + 1], t from 0.
 
-    Divided by the product of the emissions it is a cumulative sum, so that no loop over frames is needed.
+    Divided by the cumulative product of the emissions, x is a cumulative sum, which avoids a loop over frames.
     """
     product = emitted.cumsum(1)
     found = product + (entering - (product - emitted)).logcumsumexp(1)

@@ -11,23 +11,23 @@ if TYPE_CHECKING:
 
 Length = Literal["none", "average", "gnmt"]
 
-_LEAST = 1e-4  # coverage below it counts as it: a word that was never attended to costs much, not everything
+_LEAST = 1e-4  # lower bound of coverage, so that a source word without attention has a finite cost
 
 
 @dataclass(frozen=True)
 class Penalty:
-    r"""The score of a hypothesis, from its token log-probabilities and its alignment.
+    r"""Score of a hypothesis, from its token log-probabilities and its alignment.
 
     .. math::
         s(y) = \frac{1}{lp(n)} \sum_{t=1}^{n} \log p(y_t) + \beta \sum_s \log \min(\sum_t a_{ts}, 1), \qquad
         lp(n) = 1, \; n^\alpha, \; ((5 + n) / 6)^\alpha
 
-    where n counts the tokens of the hypothesis, EOS among them. Printed, it is its formula.
+    where n is the number of tokens, including EOS. `str` returns the formula.
 
     Attributes:
         length: "none", "average" (n^α) or "gnmt" (((5+n)/6)^α).
-        alpha: α >= 0; 0 leaves the sum as it is, 1 with "average" is the mean log-probability of a token.
-        coverage: β >= 0; what it costs to leave a part of the source unattended.
+        alpha: α >= 0; 0 for the plain sum; 1 with "average" for the mean log-probability per token.
+        coverage: β >= 0, the cost of source positions without attention.
 
     Reference: Wu et al. 2016, "Google's Neural Machine Translation System", eq. 14. They write log 0 for a source word
     without any attention; here coverage is at least 10⁻⁴, so that scores stay finite.
@@ -52,7 +52,7 @@ class Penalty:
             )
 
     def divisor(self, n: int) -> float:
-        """lp(n), which does not fall with n."""
+        """Return lp(n), which never decreases with n."""
         match self.length:
             case "none":
                 return 1.0
@@ -62,13 +62,13 @@ class Penalty:
                 return float(((5 + n) / 6) ** self.alpha)
 
     def uncovered(self, coverage: Tensor) -> Tensor:
-        """β Σ_s log min(coverage_s, 1), at most 0; `coverage`: [..., S] with the padding at 1."""
+        """Return β Σ_s log min(coverage_s, 1), at most 0; `coverage`: [..., S], 1 at padding."""
         return self.coverage * coverage.clamp(_LEAST, 1.0).log().sum(-1)
 
     def score(self, log_probs: Sequence[float], alignment: Tensor | None = None) -> float:
-        """s(y) of a whole hypothesis; `alignment`: [T, S], needed where `coverage` > 0."""
+        """Return s(y) of a complete hypothesis; `alignment`: [T, S], required if `coverage` > 0."""
         total = 0.0
-        for log_prob in log_probs:  # in order, as the search adds them; sum() compensates in some versions of Python
+        for log_prob in log_probs:  # sequentially, as in the search: sum() uses compensated summation since Python 3.12
             total += log_prob
         total /= self.divisor(len(log_probs))
         if self.coverage == 0:

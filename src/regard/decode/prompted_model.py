@@ -1,4 +1,4 @@
-"""A language model that has read a prompt."""
+"""Language models conditioned on a prompt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from regard.protocol import Selectable, Step
 
 @dataclass(frozen=True)
 class PromptState:
-    """Prompts that are still to be read; after the first step the state is the model's own."""
+    """Prompts before the first step; afterwards the state is that of the model."""
 
     prompts: Tensor
 
@@ -23,12 +23,12 @@ class PromptState:
 
 
 class PromptedModel:
-    """A language model whose source is the prompt: its first step reads all of it, and every search goes on behind.
+    """Language model whose source is the prompt: the first step reads all of it, and a search continues from there.
 
-    What is sampled depends on the prompt and the seed alone, as it does with any other source.
+    Samples depend on the prompt and the seed alone, as for any other source.
 
     Args:
-        model: a language model: `forward(text)` gives logits [B, T, V] and a state, `step` goes on.
+        model: a language model: `forward(text)` returns logits [B, T, V] and a state, from which `step` continues.
 
     >>> from regard.decode import Search, generate
     >>> from regard.models import LanguageModel
@@ -43,11 +43,11 @@ class PromptedModel:
 
     @property
     def training(self) -> bool:
-        """True if the model has dropout on."""
+        """True if the model is in training mode."""
         return bool(self.model.training)
 
     def start(self, source: Tensor | None, lengths: Tensor | None, *, batch: int | None = None) -> Selectable:
-        """Prompts [B, T], all of one length, at least one; nothing is read yet."""
+        """Return the state of prompts [B, T] of equal length, at least 1; none is read yet."""
         if source is None or source.dim() != 2 or source.shape[1] == 0:
             got = None if source is None else list(source.shape)
             raise ValueError(f"prompts are ids [B, T] with T at least 1; got {got}")
@@ -56,7 +56,7 @@ class PromptedModel:
         return PromptState(source)
 
     def step(self, token: Tensor, state: Any) -> Step:
-        """The first step reads the prompt in place of `token`; later ones are the model's."""
+        """Read the prompt in the first step, in place of `token`; later steps are those of the model."""
         if not isinstance(state, PromptState):
             step: Step = self.model.step(token, state)
             return step

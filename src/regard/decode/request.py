@@ -23,7 +23,7 @@ class Request:
             language model.
         lengths: the true length of each source; None for images, which have none, and for a language model.
         batch: B.
-        device: where the model's tokens live.
+        device: device of the tokens.
     """
 
     source: Tensor | None
@@ -33,7 +33,7 @@ class Request:
 
     @classmethod
     def of(cls, model: object, source: Tensor | None, lengths: Tensor | None, batch: int | None = None) -> Request:
-        """Check and complete what `generate` was given; `lengths` None means that nothing is padded."""
+        """Check and complete the arguments of `generate`; `lengths` None means no padding."""
         if getattr(model, "training", False):
             raise ValueError("decoding needs a model without dropout; call model.eval() first")
         if source is None:
@@ -56,7 +56,7 @@ class Request:
         return Request(source, tuple(lengths.tolist()), rows, source.device)
 
     def start(self, model: Generates, copies: int = 1) -> Selectable:
-        """The model's first state, with each row `copies` times, side by side."""
+        """Return the model's initial state, each row repeated `copies` times in a row."""
         if self.source is None:
             state = model.start(None, None, batch=self.batch)
         else:
@@ -75,8 +75,8 @@ class SearchLimits:
     """Limits of a search: outputs too short, too long or with forbidden tokens.
 
     Attributes:
-        shortest, longest: [B] lengths, EOS counted.
-        forbid: ids that are never produced.
+        shortest, longest: [B], minimal and maximal lengths, counting EOS.
+        forbid: ids that are never generated.
     """
 
     shortest: Tensor
@@ -85,7 +85,7 @@ class SearchLimits:
 
     @classmethod
     def of(cls, search: Search, request: Request) -> SearchLimits:
-        """The limits of each row: absolute ones and those that follow from its source, whichever is tighter."""
+        """Return the limits of each row: the tighter of absolute limits and those relative to its source."""
         lengths = request.lengths
         shortest, longest = [search.min_length] * request.batch, [search.max_length] * request.batch
         if search.min_ratio or search.max_ratio:
@@ -95,7 +95,7 @@ class SearchLimits:
                 shortest = [max(search.min_length, math.ceil(search.min_ratio * length)) for length in lengths]
             if search.max_ratio:
                 longest = [max(1, min(search.max_length, math.ceil(search.max_ratio * length))) for length in lengths]
-        # A source so long that its least length is beyond the greatest: the greatest holds.
+        # For a very long source the relative minimum may exceed the maximum, which takes precedence.
         shortest = [min(least, most) for least, most in zip(shortest, longest, strict=True)]
         return SearchLimits(
             torch.tensor(shortest, dtype=torch.long, device=request.device),
@@ -104,7 +104,7 @@ class SearchLimits:
         )
 
     def restrict(self, log_probs: Tensor, rows: Tensor, n: int) -> Tensor:
-        """`log_probs` [N, V] of the n-th token of `rows` [N], with -inf where it may not be; not to be changed."""
+        """Return `log_probs` [N, V] of token n of `rows` [N] with -inf at forbidden ids; may alias its input."""
         allowed, never = log_probs.float(), self.never(log_probs.shape[1], n)
         if len(never):
             allowed = allowed.index_fill(1, never, -torch.inf)
@@ -114,31 +114,31 @@ class SearchLimits:
         return allowed
 
     def barred(self, tokens: Tensor, size: int, rows: Tensor, n: int) -> Tensor:
-        """Mask of the `tokens` [b, k, c] of `rows` [b], out of `size`, that may not be the n-th."""
+        """Return a mask of the `tokens` [b, k, c] of `rows` [b] that are forbidden as token n; `size`: V."""
         barred = (tokens.unsqueeze(-1) == self.never(size, n)).any(-1)
         if (early := self._early_for_some(rows, n)) is not None:
             barred |= (tokens == EOS) & early[:, None, None]
         return barred
 
     def never(self, size: int, n: int) -> Tensor:
-        """The ids out of `size` that are not the n-th of any row."""
+        """Return the ids below `size` that are forbidden as token n in every row."""
         if self.forbid and max(self.forbid) >= size:
             raise ValueError(f"forbid has the id {max(self.forbid)}; the model knows {size} ids from 0 on")
         return self._forbidden[0 if n < self._extremes[0] else 1]
 
     def _early_for_some(self, rows: Tensor, n: int) -> Tensor | None:
-        """[N], of which `rows` EOS may not be the n-th token; None where all are alike."""
+        """Return the rows [N] for which EOS is too early as token n; None if that is equal for all rows."""
         least, most = self._extremes
         return n < self.shortest[rows] if least <= n < most else None
 
     @cached_property
     def _extremes(self) -> tuple[int, int]:
-        """The least and the greatest of the shortest lengths."""
+        """Smallest and largest of the minimal lengths, on the host."""
         lengths = self.shortest.tolist()
         return min(lengths, default=0), max(lengths, default=0)
 
     @cached_property
     def _forbidden(self) -> tuple[Tensor, Tensor]:
-        """Forbidden tokens while EOS is too early for every row, and after that."""
+        """Forbidden ids while EOS is too early for every row, and afterwards."""
         ids = torch.tensor([EOS, *self.forbid], dtype=torch.long, device=self.shortest.device)
         return ids, ids[1:]

@@ -1,4 +1,4 @@
-"""Ancestral sampling: the next token is drawn from what the model says of it."""
+"""Ancestral sampling with temperature, top-k and top-p."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from regard.protocol import Generates
 
 @torch.no_grad()
 def sample(model: Generates, request: Request, search: Search) -> list[list[Hypothesis]]:
-    """Draw `n_best` outputs for each input, in the order drawn; equal ones are not merged.
+    """Draw `n_best` outputs per input, in the order of drawing; equal ones are not merged.
 
-    Each sample has its own stream of random numbers, seeded by `search.seed`, the source itself and the sample's
-    number. So a source gets the same samples in any batch, at any position in it, with any padding; a language model
-    has no source, and the row's number takes its position.
+    Each sample has its own stream of random numbers, seeded by `search.seed`, the source itself and the index of the
+    sample. The samples of a source therefore depend neither on the batch, nor on its position in it, nor on padding. A
+    language model without a source uses the index of the row instead.
     """
     limits = SearchLimits.of(search, request)
     copies, origin = search.n_best, request.rows(search.n_best)
@@ -35,17 +35,19 @@ def sample(model: Generates, request: Request, search: Search) -> list[list[Hypo
 
 
 def nucleus(log_probs: Tensor, search: Search) -> Tensor:
-    """The probabilities [N, V] in float64 that a token is drawn with: temperature first, then top-k, then top-p.
+    """Return the sampling distribution [N, V] in float64: temperature first, then top-k, then top-p.
 
-    The nucleus is the fewest likeliest tokens whose probabilities together reach p (Holtzman et al. 2020, eq. 2, 3),
-    among the k likeliest where both are asked for. Of equally likely tokens those with the smaller ids count first.
+    The nucleus is the smallest set of most probable tokens whose probabilities sum to at least p (Holtzman et al. 2020,
+    eq. 2, 3), among the top k if both are set. Ties are broken by id.
 
     >>> log_probs = torch.tensor([[0.5, 0.1, 0.3, 0.1]]).log()
     >>> nucleus(log_probs, Search(strategy="sample", top_p=0.7))
     tensor([[0.625, 0.000, 0.375, 0.000]], dtype=torch.float64)
     """
     scores = log_probs.double() / search.temperature
-    probs = torch.softmax(scores, -1).nan_to_num(0.0)  # a row with no way on is all -inf
+    probs = torch.softmax(scores, -1).nan_to_num(
+        0.0
+    )  # a row without any allowed token is all -inf, whose softmax is NaN
     if search.top_k is None and search.top_p is None:
         return probs
     ordered, order = probs.sort(dim=-1, descending=True, stable=True)
@@ -59,9 +61,9 @@ def nucleus(log_probs: Tensor, search: Search) -> Tensor:
 
 
 def _draw(probs: Tensor, uniform: Tensor) -> Tensor:
-    """The token [N] at the point `uniform` [N] of the distribution; -1 where there is none.
+    """Draw tokens [N] by inverting the cumulative distribution at `uniform` [N]; -1 for an empty distribution.
 
-    The distribution is laid out by id, not by rank: a rounding error that swaps two ranks must not swap two tokens.
+    The distribution is in the order of ids, not of ranks, so that rounding which swaps two ranks changes no sample.
     """
     heaped = probs.cumsum(-1)
     total = heaped[:, -1:]
@@ -71,7 +73,7 @@ def _draw(probs: Tensor, uniform: Tensor) -> Tensor:
 
 
 def _draws(request: Request, search: Search, limits: SearchLimits) -> Tensor:
-    """Uniform numbers in [0, 1) for every sample and step, [B * n_best, longest]; each row its own stream."""
+    """Return uniform numbers in [0, 1) per sample and step, [B * n_best, longest], each row from its own stream."""
     longest = limits.longest.tolist()
     draws = torch.zeros(request.batch * search.n_best, max(longest, default=0), dtype=torch.float64, device="cpu")
     for row, length in enumerate(longest):
@@ -87,7 +89,7 @@ def _draws(request: Request, search: Search, limits: SearchLimits) -> Tensor:
 
 
 def _content(request: Request, row: int) -> bytes:
-    """Content of a row, whatever batch it is in: its source without the padding."""
+    """Return the content of a row, independent of its batch: the source without padding."""
     if request.source is None:
         return str(row).encode()
     size = None if request.lengths is None else request.lengths[row]

@@ -1,4 +1,4 @@
-"""The settings of a search."""
+"""Search settings."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ Strategy = Literal["greedy", "beam", "sample"]
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """Settings of a search, checked when it is made: a setting that would be ignored is an error.
+    """Settings of a search. A setting that the strategy would ignore is an error.
 
-    Lengths count the tokens of a hypothesis, EOS among them.
+    Lengths are numbers of tokens, including EOS.
 
     Attributes:
         strategy: "greedy", "beam" or "sample".
-        n_best: hypotheses wanted for each input; at most `beam_size` of a beam, any number of samples.
-        length_penalty: what the summed log-probability of n tokens is divided by: "none", "average" (n^α), "gnmt"
+        n_best: number of hypotheses per input; at most `beam_size` for a beam, any number of samples.
+        length_penalty: divisor of the summed log-probability of n tokens: "none", "average" (n^α) or "gnmt"
             (((5 + n) / 6)^α); see `Penalty`.
         alpha: α of the length penalty.
-        coverage: what it costs to leave a part of the source unattended (β of Wu et al. 2016).
-        min_length: the least length.
-        max_length: the greatest length.
-        min_ratio: the least length as a multiple of the source's, rounded up; the tighter bound holds.
-        max_ratio: the greatest length likewise.
-        forbid: ids that are never produced.
-        beam_size: hypotheses kept open at each step.
-        exact: search until nothing open can still come among the `n_best`, however long it grew. Otherwise also stop
-            when nothing open would come among `beam_size` finished ones by ending with its next token, which is the
-            same without a length penalty and much sooner with one.
-        groups: of beams, in diverse beam search (Vijayakumar et al. 2016).
-        diversity: the strength λ by which a group avoids the tokens that earlier groups take at the same step.
-        temperature: samples are drawn from softmax(log p / temperature).
-        top_k: samples only among so many of the likeliest tokens.
-        top_p: samples only among the fewest tokens whose probabilities reach this.
-        seed: of the samples.
+        coverage: weight β of the coverage penalty (Wu et al. 2016).
+        min_length: minimal length.
+        max_length: maximal length.
+        min_ratio: minimal length as a multiple of the source length, rounded up; the tighter bound applies.
+        max_ratio: maximal length as a multiple of the source length, rounded up; the tighter bound applies.
+        forbid: ids that are never generated.
+        beam_size: number of open hypotheses per step.
+        exact: search until no open hypothesis can enter the `n_best`, whatever its final length. Otherwise also stop
+            when no open hypothesis would enter the `beam_size` best finished ones by ending at the next step. Both
+            agree without a length penalty; with one the latter stops much earlier.
+        groups: number of groups in diverse beam search (Vijayakumar et al. 2016).
+        diversity: strength λ of the penalty on tokens that earlier groups chose at the same step.
+        temperature: sampling temperature: softmax(log p / temperature).
+        top_k: sample among the k most probable tokens.
+        top_p: sample among the fewest tokens whose probabilities sum to p.
+        seed: seed of the samples.
 
     >>> Search(n_best=3, length_penalty="gnmt", alpha=0.6).penalty
     Penalty(length='gnmt', alpha=0.6, coverage=0.0)
@@ -68,12 +68,12 @@ class Search:
 
     @property
     def penalty(self) -> Penalty:
-        """The formula of the scores."""
+        """Formula of the scores."""
         return Penalty(self.length_penalty, self.alpha, self.coverage)
 
     @property
     def width(self) -> int:
-        """k, how many hypotheses a group of a beam keeps open."""
+        """k, number of open hypotheses per group."""
         return self.beam_size // self.groups
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The trace of a search, step by step, and the hypotheses in it."""
+"""Trace of a search: the choices of each step, with back-pointers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from regard.ops.weights import Weights
 
 
 class TraceLeaf(NamedTuple):
-    """End of a hypothesis: node `node` among the choices of step `step`; step 0 is the empty hypothesis."""
+    """End of a hypothesis: node `node` of step `step`; step 0 is the empty hypothesis."""
 
     row: int
     step: int
@@ -24,12 +24,12 @@ class TraceLeaf(NamedTuple):
 
 
 class TraceStep(NamedTuple):
-    """The choices of one step. N rows went through the model, M nodes came out.
+    """Choices of one step: the model read N rows, which M nodes continue.
 
     Attributes:
-        came: [N], the node of the step before that each row continues.
-        row: [M], the row that each node continues.
-        tokens, log_probs: [M].
+        came: [N], node of the previous step that each row continues.
+        row: [M], row that each node continues.
+        tokens, log_probs: [M], token of each node and its log-probability.
     """
 
     came: Tensor
@@ -39,10 +39,10 @@ class TraceStep(NamedTuple):
 
 
 class Trace:
-    """The choices of all steps, kept where they were made, with back-pointers.
+    """Choices of all steps, on the device, with back-pointers.
 
-    Nothing is copied when a beam is reordered: a hypothesis, its log-probabilities and its alignment are read off
-    backwards from its leaf, once the search is over.
+    Reordering a beam copies nothing. After the search, each hypothesis with its log-probabilities and alignment is
+    collected by following the back-pointers from its leaf.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Trace:
         self._recent: list[Tensor] = []
 
     def add(self, choice: TraceStep, attended: Weights | None) -> None:
-        """One more step, with its weights over the source, [N, (H,) 1, S], if it has any."""
+        """Append a step, with its attention over the source, [N, (H,) 1, S], if any."""
         self._choices.append(choice)
         if attended is not None:
             self._recent.append(attended.weights())
@@ -59,7 +59,7 @@ class Trace:
                 self._average()
 
     def hypotheses(self, leaves: Sequence[TraceLeaf], request: Request, penalty: Penalty) -> list[Hypothesis]:
-        """The hypothesis of each leaf."""
+        """Return the hypothesis of each leaf."""
         steps = [_TraceStepLists(*(column.tolist() for column in choice)) for choice in self._choices]
         attention, first = self._attention()
         made = []
@@ -78,7 +78,7 @@ class Trace:
         return made
 
     def _attention(self) -> tuple[Tensor | None, list[int]]:
-        """The weights of all steps below each other on the CPU, and where each step begins."""
+        """Return the weights of all steps, concatenated on the CPU, and the first row of each step."""
         first, total = [], 0
         for choice in self._choices:
             first.append(total)
@@ -87,13 +87,16 @@ class Trace:
         return (torch.cat(self._seen).cpu() if self._seen else None), first
 
     def _average(self) -> None:
-        """The mean over the heads of recent weights, [N, S] in float32: of several steps at once, and not of all."""
+        """Average recent weights over heads, [N, S] in float32.
+
+        Several steps together need fewer kernel launches; all steps together would need the memory of every head.
+        """
         if self._recent:
             self._seen.append(torch.cat(self._recent).float().flatten(1, -2).mean(1))
             self._recent.clear()
 
 
-_TOGETHER = 16  # steps whose weights are averaged together
+_TOGETHER = 16  # number of steps whose weights are averaged together
 
 
 class _TraceStepLists(NamedTuple):
@@ -106,7 +109,7 @@ class _TraceStepLists(NamedTuple):
 
 
 def _path(steps: Sequence[_TraceStepLists], leaf: TraceLeaf) -> list[tuple[int, float, int]]:
-    """Token, log-probability and row of the model's batch at each step on the way to a leaf."""
+    """Return token, log-probability and batch row of each step on the path to a leaf."""
     path, node = [], leaf.node
     for step in reversed(steps[: leaf.step]):
         row = step.row[node]

@@ -1,4 +1,4 @@
-"""Unknown words, replaced by what the model was looking at."""
+"""Replacement of unknown words by the source words they attend to."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def replace_unknown(
     Args:
         words: the T' output words, with or without the end of sentence.
         alignment: [T, S] with T >= T', of the hypothesis.
-        source: the S source words as they were written, not as the vocabulary knows them.
-        dictionary: translations of source words; a word that is missing is copied (names, numbers).
-        unknown: how an unknown word is written.
-        skip: source positions that stand for no word.
+        source: the S source words as written, including those outside the vocabulary.
+        dictionary: translations of source words; words without an entry are copied (names, numbers).
+        unknown: spelling of the unknown token.
+        skip: source tokens that are never copied.
 
-    An unknown word that attends to nothing, or only to what is skipped, stays.
+    An unknown word without attention, or with attention to skipped tokens alone, is kept.
 
     Reference: Luong et al. 2015, "Effective Approaches to Attention-based NMT", section 4.1, after Luong et al. 2015,
     "Addressing the Rare Word Problem", section 3.

@@ -27,7 +27,8 @@ class RecomputedMetric:
     """Any metric over lists of texts as something to resample: computed anew for each resample, so slow and general.
 
     >>> import numpy as np
-    >>> words = RecomputedMetric(lambda texts, _: sum(len(text.split()) for text in texts), ["a b", "c"], [["x"], ["y"]])
+    >>> count = lambda texts, _: sum(len(text.split()) for text in texts)
+    >>> words = RecomputedMetric(count, ["a b", "c"], [["x"], ["y"]])
     >>> words.resampled(np.array([0, 0, 1]))
     5.0
     """

@@ -52,8 +52,8 @@ def as_lazy_rows(table: Any) -> LazyRows:
     """Return a table for drawing.
 
     Args:
-        table: a tensor or array [R, C]; captured weights of one sequence; a `LazyRows`; or anything with a `shape` of two
-            that gives rows by a slice, such as a `numpy.memmap` or a data set of HDF5.
+        table: a tensor or array [R, C]; captured weights of one sequence; a `LazyRows`; or anything with a `shape` of
+            two that gives rows by a slice, such as a `numpy.memmap` or a data set of HDF5.
 
     >>> as_lazy_rows([[0.5, 0.5]]).shape
     (1, 2)

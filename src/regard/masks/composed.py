@@ -1,4 +1,4 @@
-"""Masks made of masks: both, either, not."""
+"""Composed masks: intersection, union, complement."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Pair(Node):
     @staticmethod
     @abc.abstractmethod
     def join(left: Tensor, right: Tensor) -> Tensor:
-        """The operator on booleans."""
+        """Apply the operator to boolean tensors."""
 
     def check(self, shape: Shape) -> None:
         for side in self._sides:
@@ -92,7 +92,7 @@ class Both(Pair):
 
 
 def intersection(left: Node, right: Node) -> Node:
-    """Intersection in as few parts as possible: a memory that grows step by step keeps a mask of one size."""
+    """Return the intersection with as few nodes as possible, so that a growing memory keeps a small mask."""
     parts: list[Node] = []
     for part in (*conjuncts(left), *conjuncts(right)):
         if isinstance(part, Window) and part in parts:
@@ -106,7 +106,7 @@ def intersection(left: Node, right: Node) -> Node:
 
 
 def conjuncts(node: Node) -> tuple[Node, ...]:
-    """The parts that a chain of & is made of."""
+    """Return the operands of a chain of `&`."""
     return conjuncts(node._sides[0]) + conjuncts(node._sides[1]) if isinstance(node, Both) else (node,)
 
 

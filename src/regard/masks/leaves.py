@@ -1,4 +1,4 @@
-"""The leaves of a mask: padding, windows (causal among them), dense."""
+"""Leaf nodes of a mask: padding, windows (including causal), dense."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Comparison = Callable[[Tensor, Tensor], Tensor]
 class Padding(Node):
     """Keys at and after each sequence's length are padding.
 
-    The largest length is kept as a number, since asking a GPU for it at every call would make the CPU wait; None
-    where it is not known. So is whether every sequence has a key; False where it is not known. On a CPU the last answer
-    is kept too: a decoder asks the same at every step.
+    The maximal length is stored on the host, since reading it from a GPU would synchronise at every call; None if
+    unknown. So is whether every sequence has a key; False if unknown. On a CPU the most recent result is cached, since
+    a decoder needs the same one at every step.
     """
 
     def __init__(self, lengths: Tensor, longest: int | None, *, some: bool = False) -> None:
@@ -55,7 +55,7 @@ class Padding(Node):
         return self._compared(torch.ge, grid)
 
     def _compared(self, compare: Comparison, grid: Grid) -> Tensor:
-        """Positions beside lengths, [B, 1, 1, s]."""
+        """Compare positions with lengths, [B, 1, 1, s]."""
         plain = type(self._lengths) is Tensor and self._lengths.is_cpu and not torch.compiler.is_compiling()
         if not plain or grid.some_cols is not None:
             return compare(grid.cols, self._lengths.view(-1, 1, 1, 1))
@@ -96,7 +96,7 @@ class Padding(Node):
 
 
 class Window(Node):
-    """Keys in (position + ahead - width, position + ahead]; without a width all up to position + ahead: causal."""
+    """Keys in (position + ahead - width, position + ahead]; without a width all up to position + ahead (causal)."""
 
     by_position = True
 
@@ -116,12 +116,12 @@ class Window(Node):
 
     @property
     def first(self) -> int | None:
-        """Keys after position + first are seen; None without a width."""
+        """Keys after position + first are visible; None without a width."""
         return None if self._width is None else self._ahead - self._width
 
     @property
     def last(self) -> int:
-        """Keys up to and with position + last are seen."""
+        """Keys up to and including position + last are visible."""
         return self._ahead
 
     def check(self, shape: Shape) -> None:
@@ -166,7 +166,7 @@ class Dense(Node):
     """Booleans [B, H, T, S], any size 1 for "the same for all".
 
     Attributes:
-        reach: [B], one past the last key that any query may attend; kept when only the row of one query is left.
+        reach: [B], one past the last key that any query may attend; kept after a single query row was selected.
     """
 
     def __init__(self, pairs: Tensor, *, reach: Tensor | None = None) -> None:

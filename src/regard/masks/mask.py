@@ -1,11 +1,11 @@
 """Masks: the keys that each query may attend to.
 
 One polarity in the whole library: **True means "may attend"**. A mask is an expression, built from four leaves and
-composed with `&`, `|` and `~`; it stays an expression until a shape is known, so that an implementation can skip what
-it rules out instead of computing and discarding it.
+composed with `&`, `|` and `~`; it stays symbolic until a shape is known, so that an implementation can skip blocks that
+it rules out instead of computing and discarding them.
 
-Sizes everywhere: batch B, heads H, queries T, keys S. Query i stands at key i + S - T: masks are aligned to the *end*,
-so that the last query sees the last key whether or not earlier keys come from a cache.
+Sizes: batch B, heads H, queries T, keys S. Query i has position i + S - T on the key axis: masks are aligned to the
+*end*, so that the last query sees the last key whether or not earlier keys come from a cache.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ from regard.memo import Memo
 class MaskBlocks(NamedTuple):
     """Blocks of `block[0]` queries by `block[1]` keys under a mask, as booleans [B or 1, H or 1, t, s].
 
-    Both are safe, not always sharp: a block of a composed mask may be left to the pairwise mask although it turns out
-    to be empty or full.
+    Both are conservative: a block of a composed mask may be in neither, although it is empty or full.
 
     Attributes:
-        ruled_out: nothing in the block may be attended: a kernel skips it.
-        full: everything in it may be attended: a kernel needs no mask there.
+        ruled_out: no pair of the block may attend, so a kernel skips it.
+        full: all pairs of the block may attend, so a kernel needs no mask there.
     """
 
     ruled_out: Tensor
@@ -40,13 +39,13 @@ class MaskBlocks(NamedTuple):
 
 
 class MaskSpans(NamedTuple):
-    """A mask taken apart for a kernel: what arithmetic decides, and the rest. A pair must pass all of it.
+    """Decomposition of a mask for a kernel: bounds by arithmetic, and the rest. A pair must satisfy all parts.
 
     Attributes:
-        lengths: [B] integers: keys before these; None for no limit.
-        first: keys after position + first only; None for no limit.
-        last: keys up to and with position + last only; None for no limit.
-        rest: any other mask; None for nothing else.
+        lengths: [B], number of valid keys; None for no limit.
+        first: only keys after position + first; None for no limit.
+        last: only keys up to and including position + last; None for no limit.
+        rest: remaining mask; None without one.
     """
 
     lengths: Tensor | None
@@ -73,7 +72,7 @@ class Mask(Memo):
 
     @staticmethod
     def padding(lengths: Tensor | Sequence[int]) -> Mask:
-        """Keys at and after `lengths[b]` are padding. `lengths`: [B] integers, which a recording does not look at."""
+        """Mask keys at and after `lengths[b]` as padding. `lengths`: [B] integers, not checked during graph capture."""
         # A copy, where they lie: a mask does not change when its lengths do.
         lengths = lengths.clone() if isinstance(lengths, Tensor) else torch.as_tensor(lengths)
         if lengths.dim() != 1 or lengths.dtype.is_floating_point or lengths.dtype == torch.bool:
@@ -91,12 +90,12 @@ class Mask(Memo):
 
     @staticmethod
     def causal() -> Mask:
-        """A query sees the keys up to its own position: j <= i + S - T."""
+        """Each query sees the keys up to its own position: j <= i + S - T."""
         return Mask(Window(None, 0))
 
     @staticmethod
     def window(width: int, *, ahead: int = 0) -> Mask:
-        """A query sees exactly `width` keys (fewer at the ends), `ahead` of which come after its own position.
+        """Each query sees exactly `width` keys (fewer at the ends), `ahead` of which follow its own position.
 
         `Mask.window(W)` is causal: W keys, the last one the query's own. `Mask.window(2 * D + 1, ahead=D)` is centred
         on the query.
@@ -109,7 +108,7 @@ class Mask(Memo):
     def of(allowed: Tensor) -> Mask:
         """Wrap a boolean tensor, True = may attend: [S], [T, S], [B, T, S] or [B, H, T, S]; any size may be 1.
 
-        One row of keys a sentence, as tokenizers give it, is `Mask.keys(allowed)`.
+        For one row of keys per sequence, as tokenizers return it, use `Mask.keys(allowed)`.
         """
         _boolean("Mask.of", allowed)
         if not 1 <= allowed.dim() <= 4:
@@ -120,7 +119,7 @@ class Mask(Memo):
 
     @staticmethod
     def keys(allowed: Tensor) -> Mask:
-        """Keys of each sequence that may be attended, [B, S] booleans, as in a tokenizer's attention mask.
+        """Wrap booleans [B, S], True for keys that may be attended, such as the attention mask of a tokenizer.
 
         >>> Mask.keys(torch.tensor([[True, True, False], [True, True, True]])).lengths(2, 3)
         tensor([2, 3])
@@ -171,9 +170,9 @@ class Mask(Memo):
         cols: Tensor | None = None,
         device: torch.device | str | None = None,
     ) -> Tensor:
-        """The mask as booleans for scores of `shape` [B, H, T, S]; broadcastable to it, never larger.
+        """Return the mask as booleans, broadcastable to scores of `shape` [B, H, T, S].
 
-        With `heads`, `rows` and `cols` (indices) only those heads, queries and keys: a tile, without the whole matrix.
+        With indices `heads`, `rows` and `cols`, only that tile is computed, not the whole matrix.
         """
         self._node.check(shape)
         device = self._device() if device is None else torch.device(device)
@@ -181,7 +180,7 @@ class Mask(Memo):
         return allowed if heads is None or allowed.shape[1] == 1 else allowed.index_select(1, heads)
 
     def forbidden(self, shape: Shape, *, device: torch.device) -> Tensor:
-        """The negation of `allowed`, with one operation less for padding."""
+        """Return the complement of `allowed`, with one operation less for padding."""
         self._node.check(shape)
         return self._node.to(device).forbidden(Grid(shape, device))
 
@@ -200,7 +199,7 @@ class Mask(Memo):
         return MaskBlocks(~some.expand(size), every.expand(size))
 
     def spans(self, shape: Shape) -> MaskSpans:
-        """The mask as lengths, a window around each query's position, and what neither can say.
+        """Decompose the mask into lengths, a window around the position of each query, and a remaining mask.
 
         >>> mask = Mask.causal() & Mask.window(3, ahead=1) & Mask.of(torch.tensor([True, False]))
         >>> mask.spans((1, 1, 2, 2))
@@ -219,16 +218,16 @@ class Mask(Memo):
         )
 
     def lengths(self, batch: int, keys: int) -> Tensor | None:
-        """Number of leading keys of `keys` that matter to each of `batch` sequences, [B]; None for no limit.
+        """Return the number of leading keys, out of `keys`, that each sequence can attend, [B]; None for all.
 
-        Exact for padding; for composed masks the tightest bound that their parts give.
+        Exact for padding; for composed masks the tightest bound of their parts.
         """
         return self._node.to(self._device()).lengths(batch, keys)
 
     def true_lengths(self, batch: int, keys: int) -> Tensor:
-        """`lengths` of a mask that is padding and nothing else; another is refused, for mechanisms that need an end.
+        """Return `lengths` of a pure padding mask; raise for any other, for mechanisms that need true ends.
 
-        What is recorded or compiled cannot look at booleans, and trusts them.
+        During graph capture and compilation boolean tensors cannot be inspected and are trusted.
         """
         lengths = self.lengths(batch, keys)
         if lengths is None or self.by_position or not self._is_padding(batch, keys, lengths):
@@ -245,9 +244,9 @@ class Mask(Memo):
         return bool((self.allowed(shape)[:, 0, 0] == (positions < lengths[:, None])).all())
 
     def serves_every_query(self, shape: Shape) -> bool:
-        """Return whether every query surely has a key to attend to; False where only a look at all pairs can tell.
+        """Return whether every query is known to have a key; False where only the dense mask would tell.
 
-        Known of padding without empty sequences and of causal masks, together too, and of a window alone.
+        Known for padding without empty sequences, for causal masks, for both together, and for a window alone.
 
         >>> (Mask.padding([2, 3]) & Mask.causal()).serves_every_query((2, 1, 3, 3))
         True
@@ -268,11 +267,11 @@ class Mask(Memo):
 
     @property
     def by_position(self) -> bool:
-        """True if a query's position matters, as in causal masks and windows."""
+        """True if the mask depends on the position of a query, as causal masks and windows do."""
         return self._node.by_position
 
     def row(self, index: int, queries: int) -> Mask:
-        """The mask that query `index` of `queries` has, for reading it alone.
+        """Return the mask of query `index` out of `queries`, for reading it alone.
 
         >>> print(Mask.causal().draw(3, 4), Mask.causal().row(1, 3).draw(1, 4), sep="\\n\\n")
         ■ ■ □ □
@@ -288,18 +287,18 @@ class Mask(Memo):
         return Mask(self._node.select(rows))
 
     def embed(self, before: int, size: int, after: int) -> Mask:
-        """The same mask on a longer memory: it speaks of keys `before` to `before + size`, the others are free.
+        """Embed the mask in a longer memory: it applies to keys `before` to `before + size`; other keys are allowed.
 
-        Causal and window masks speak of positions, not of keys: they stay as they are, aligned to the new end.
+        Causal and window masks depend on positions alone and stay as they are, aligned to the new end.
         """
         return Mask(self._node.embed(before, size, after, free=True))
 
     def to(self, device: torch.device | str) -> Mask:
-        """The mask with its tensors on `device`."""
+        """Move the tensors of the mask to `device`."""
         return Mask(self._node.to(torch.device(device)))
 
     def draw(self, queries: int, keys: int) -> str:
-        """A picture of the first sequence and head: ■ may attend, □ may not."""
+        """Draw the first sequence and head: ■ may attend, □ may not."""
         batch = max((tensor.shape[0] for tensor in self._node.tensors()), default=1)
         heads = max((tensor.shape[1] for tensor in self._node.tensors() if tensor.dim() == 4), default=1)
         pairs = self.allowed((batch, heads, queries, keys))[0, 0].expand(queries, keys)

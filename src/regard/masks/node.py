@@ -1,4 +1,4 @@
-"""The nodes of a mask's expression."""
+"""Nodes of a mask expression."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class MaskShapeError(ValueError):
 
 @dataclass(frozen=True)
 class Grid:
-    """The pairs to decide on: some queries and keys of scores of `shape`.
+    """Queries and keys to evaluate a mask for, out of scores of `shape`.
 
     Attributes:
         shape: [B, H, T, S].
-        device: where the answer is wanted.
+        device: device of the result.
         some_rows: indices of queries [t]; None for all.
         some_cols: indices of keys [s]; None for all.
     """
@@ -63,7 +63,7 @@ class BlockEdges:
 
 
 class Node(abc.ABC):
-    """A part of a mask: a leaf, or an operator over other parts. Immutable, printable, comparable."""
+    """Node of a mask: a leaf, or an operator over other nodes. Immutable, printable, comparable."""
 
     by_position: bool = False
     """True if a query's position on the key axis matters, as in causal masks and windows."""
@@ -74,27 +74,27 @@ class Node(abc.ABC):
 
     @abc.abstractmethod
     def allowed(self, grid: Grid) -> Tensor:
-        """The pairs that may be attended, broadcastable to [B, H, t, s]."""
+        """Return the pairs that may attend, broadcastable to [B, H, t, s]."""
 
     def forbidden(self, grid: Grid) -> Tensor:
-        """The pairs that may not."""
+        """Return the pairs that may not."""
         return ~self.allowed(grid)
 
     @abc.abstractmethod
     def bounds(self, edges: BlockEdges) -> tuple[Tensor, Tensor]:
-        """(some pair of the block may be attended, every pair may be): an upper and a lower bound."""
+        """Return per block whether some pair, and whether every pair may attend: an upper and a lower bound."""
 
     @abc.abstractmethod
     def lengths(self, batch: int, keys: int) -> Tensor | None:
-        """Number of leading keys that matter to each sequence, [B]; None for no limit."""
+        """Return the number of leading keys that each sequence can attend, [B]; None for no limit."""
 
     @abc.abstractmethod
     def row(self, index: int, queries: int) -> Node:
-        """The part as query `index` of `queries` sees it, when that query is read alone."""
+        """Return the node for query `index` out of `queries`, read alone."""
 
     @abc.abstractmethod
     def embed(self, before: int, size: int, after: int, *, free: bool) -> Node:
-        """The part on a longer memory; what it does not speak of is `free` (may be attended) or not."""
+        """Embed the node in a longer memory; keys outside of it are allowed if `free`."""
 
     @abc.abstractmethod
     def select(self, rows: Tensor) -> Node:
@@ -102,7 +102,7 @@ class Node(abc.ABC):
 
     @abc.abstractmethod
     def to(self, device: torch.device) -> Node:
-        """The part with its tensors on `device`."""
+        """Move the tensors of the node to `device`."""
 
     @abc.abstractmethod
     def tensors(self) -> tuple[Tensor, ...]:

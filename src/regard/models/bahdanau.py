@@ -40,8 +40,8 @@ class Bahdanau(AttendingDecoder[DecoderState]):
         hidden_dim: width D of the decoder and of each direction of its own encoder.
         bidirectional: for its own encoder, encode in both directions, as in the paper, each `hidden_dim` wide.
         readout_dim: width of t after the maxout; None for `embedding_dim`.
-        attention: attention to the source: a score by name or all options in a recipe, here also a reader, or (query
-            width D, key width C) -> reader, see `AttentionConfig`; None for the additive score of width D in the paper.
+        attention: attention to the source: a score by name or all options in a recipe, here also a module, or (query
+            width D, key width C) -> module, see `AttentionConfig`; None for the additive score of width D in the paper.
         cells: recurrent cells of the layers, by kind or with all their arguments; the query is the state of the top
             layer.
         dropout: dropout of the embeddings, the states of its own encoder and t.

@@ -37,9 +37,9 @@ class Luong(AttendingDecoder[DecoderState]):
         target_size: V, number of target words.
         embedding_dim: width of the embeddings.
         hidden_dim: width D of the decoder, and of its own encoder.
-        attention: attention to the source: a score by name or all options in a recipe, here also a reader, or (query
-            width D, key width C) -> reader, see `AttentionConfig`; None for the general score. Its aligner makes it global,
-            local-m or local-p.
+        attention: attention to the source: a score by name or all options in a recipe, here also a module, or
+            (query width D, key width C) -> module, see `AttentionConfig`; None for the general score. Its aligner makes
+            it global, local-m or local-p.
         feeding: feed s̃ to the next step (input feeding).
         cells: recurrent cells of the decoder and its own encoder, by kind or with all their arguments.
         bidirectional: for its own encoder, encode in both directions, each half of `hidden_dim` wide.

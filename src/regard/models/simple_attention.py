@@ -34,8 +34,8 @@ class SimpleAttention(AttendingDecoder[DecoderState]):
         target_size: V, number of target words.
         embedding_dim: width of the embeddings.
         hidden_dim: width D of the decoder, and of its own encoder.
-        attention: attention to the source: a score by name or all options in a recipe, here also a reader, or (query
-            width D, key width C) -> reader; None for the second option of the note, inner products of W_Q s and W_K h.
+        attention: attention to the source: a score by name or all options in a recipe, here also a module, or (query
+            width D, key width C) -> module; None for the second option of the note, inner products of W_Q s and W_K h.
             Its first option is the score `concat`.
         cells: recurrent cells of the decoder and its own encoder, by kind or with all their arguments;
             the note has Elman's.

@@ -1,4 +1,4 @@
-"""A query reads a memory: what every attention module shares."""
+"""Base classes of attention modules: a query reads a memory."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ Watcher = Callable[[Attended], None]
 
 
 class CapturableModule(nn.Module):
-    """A module that attends, and lets what it attends to be seen without changing what it computes."""
+    """Base of modules that attend: hooks can capture their attention without changing the computation."""
 
     def __init__(self) -> None:
         super().__init__()
         self._watchers: OrderedDict[int, Watcher] = OrderedDict()
 
     def watch(self, watcher: Watcher) -> RemovableHandle:
-        """Call `watcher` with every outcome of this module from now on, until the handle's `remove()`."""
+        """Call `watcher` with each `Attended` of this module until `remove()` of the returned handle."""
         handle = RemovableHandle(self._watchers)
         self._watchers[handle.id] = watcher
         return handle
 
     def show(self, attended: Attended) -> Attended:
-        """Hand an outcome to whoever watches, and give it back: what a module ends its read with."""
+        """Pass a result to all watchers and return it; each read of a module ends with this call."""
         if self._watchers:
             for watcher in tuple(self._watchers.values()):
                 watcher(attended)
@@ -48,10 +48,10 @@ class CapturableModule(nn.Module):
 
 
 class AttentionModule(CapturableModule, abc.ABC):
-    """Score, align, weighted sum, over a memory: all of attention but the layout of values and contexts.
+    """Score, align, weighted sum over a memory: attention without the layout of values and contexts.
 
-    All at once (`forward`), or `remember` first and `read` step by step, passing `out.state` on: the same function,
-    so the same result.
+    `forward` reads all queries in parallel. `remember` followed by `read` per step, with `out.state` passed on, gives
+    the same result.
     """
 
     def __init__(
@@ -85,13 +85,13 @@ class AttentionModule(CapturableModule, abc.ABC):
 
     @property
     def _fused(self) -> bool:
-        """True if energy, softmax and sum can be one operation of the score."""
+        """True if the score can fuse energy, softmax and weighted sum."""
         return type(self.align) is Softmax and not self.recurrent
 
     def forward(
         self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, mask: Mask | None = None
     ) -> Attended:
-        """Read all queries at once.
+        """Read with all queries in parallel.
 
         Args:
             query: [B, T, Cq].
@@ -105,7 +105,7 @@ class AttentionModule(CapturableModule, abc.ABC):
         return self.read(query, self.remember(query if key is None else key, value, mask))
 
     def remember(self, key: Tensor, value: Tensor | None = None, mask: Mask | None = None) -> Memory:
-        """Project keys and values once, to be read often. `value` None: the key."""
+        """Project keys and values once for repeated reads. `value` None: the key."""
         _check_places(key, value, mask)
         value = key if value is None else value
         if key.dim() != 3 or value.dim() != 3 or key.shape[:2] != value.shape[:2]:
@@ -116,11 +116,11 @@ class AttentionModule(CapturableModule, abc.ABC):
         return Memory(self.score.keys(key), self._values(value), mask)
 
     def start(self, memory: Memory) -> AttentionState:
-        """The state before the first query."""
+        """Return the state before the first query."""
         return AttentionState(0, self.score.start(memory), self.align.start(memory))
 
     def read(self, query: Tensor, memory: Memory, state: AttentionState | None = None) -> Attended:
-        """Read `memory` with queries [B, T, Cq]; the outcome's `state` goes into the next read."""
+        """Read `memory` with queries [B, T, Cq]; pass `state` of the result to the next read."""
         if query.dim() != 3 or query.shape[0] != memory.key.shape[0]:
             raise ValueError(
                 f"query must be [B, T, Cq] with the B = {memory.key.shape[0]} of the memory; got {list(query.shape)}"
@@ -133,7 +133,7 @@ class AttentionModule(CapturableModule, abc.ABC):
         return self.show(attended.replace(context=context, has_heads=self._has_heads, state=after))
 
     def _at_once(self, query: Tensor, memory: Memory, state: AttentionState) -> tuple[Attended, AttentionState]:
-        """Read with the parts' layout: context [B, H, T, Dv], and the state after it."""
+        """Return the context in the layout of the ops, [B, H, T, Dv], and the state after it."""
         score, align = self.score, self.align
         dropout = self.dropout if self.training else 0.0
         queries, step = score.queries(query), state.step + query.shape[1]

@@ -8,7 +8,7 @@ from regard.nn.sparse_rows import SparseRows
 
 
 def mapped(owner: nn.Module, linear: nn.Linear | None, vectors: Tensor, what: str) -> Tensor:
-    """The vectors through a linear map; as they are where there is none."""
+    """Apply a linear map, if there is one."""
     if linear is None:
         return vectors
     check_width(owner, vectors, linear.in_features, what)
@@ -17,20 +17,20 @@ def mapped(owner: nn.Module, linear: nn.Linear | None, vectors: Tensor, what: st
 
 
 def check_width(owner: nn.Module, vectors: Tensor | SparseRows, width: int, what: str) -> None:
-    """The vectors have the width that the module was made for."""
+    """Check the width of vectors."""
     if vectors.shape[-1] != width:
         raise ValueError(f"{type(owner).__name__} was made for {what} of width {width}; got {list(vectors.shape)}")
 
 
 def positive(owner: str, **sizes: int | None) -> None:
-    """Every size that is given is at least 1."""
+    """Check that sizes are at least 1."""
     for name, size in sizes.items():
         if size is not None and size < 1:
             raise ValueError(f"{owner}: {name} must be at least 1; got {size}")
 
 
 def probability(owner: str, **shares: float) -> None:
-    """Every share lies in [0, 1)."""
+    """Check that probabilities lie in [0, 1)."""
     for name, share in shares.items():
         if not 0.0 <= share < 1.0:
             raise ValueError(f"{owner}: {name} must lie in [0, 1); got {share}")

@@ -1,4 +1,4 @@
-"""Key-value attention, over any reader."""
+"""Key-value attention over any attention module."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class KeyValue(nn.Module):
 
         e_ts = score(q_t, v_k,s)      a_t = align(e_t)      c_t = sum_s a_ts v_v,s
 
-    All the work is done by the reader that it wraps, which is also the one that captures see.
+    The wrapped attention module does the work, and is the one that captures see.
 
     Args:
         attention: `Attention` or `MultiHead`, for keys of width `key_dim` and values of the remaining width.
         key_dim: how many of the first channels are the key.
 
-    Shapes: query [B, T, Cq], memory [B, S, C] -> context [B, T, C - key_dim] (or the reader's own output width).
+    Shapes: query [B, T, Cq], memory [B, S, C] -> context [B, T, C - key_dim] (or the width of the wrapped module).
 
     Daniluk et al. 2017, section 2.2; see `regard.ops.split_key_value`. The paper's query is the key half of the
     current state, and it joins the context with the current value half: both are the caller's to do.
@@ -41,19 +41,19 @@ class KeyValue(nn.Module):
         self.key_dim = key_dim
 
     def forward(self, query: Tensor, memory: Tensor, mask: Mask | None = None) -> Attended:
-        """Read all queries at once: query [B, T, Cq], memory [B, S, C]; `mask` None: everything may be attended."""
+        """Read with all queries in parallel: query [B, T, Cq], memory [B, S, C]; `mask` None for no mask."""
         return self.read(query, self.remember(memory, mask))
 
     def remember(self, memory: Tensor, mask: Mask | None = None) -> Memory:
-        """Split and project a memory [B, S, C] once, to be read often."""
+        """Split and project a memory [B, S, C] once for repeated reads."""
         return self.attention.remember(*split_key_value(memory, self.key_dim), mask)
 
     def start(self, memory: Memory) -> AttentionState:
-        """The state before the first query."""
+        """Return the state before the first query."""
         return self.attention.start(memory)
 
     def read(self, query: Tensor, memory: Memory, state: AttentionState | None = None) -> Attended:
-        """Read `memory` with queries [B, T, Cq]; the outcome's `state` goes into the next read."""
+        """Read `memory` with queries [B, T, Cq]; pass `state` of the result to the next read."""
         return self.attention.read(query, memory, state)
 
     def extra_repr(self) -> str:

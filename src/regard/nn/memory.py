@@ -1,4 +1,4 @@
-"""Memories: keys to match, values to read."""
+"""Memory: projected keys and values with a mask."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from regard.memo import Memo
 
 @dataclass(frozen=True, eq=False)
 class Memory(Memo):
-    """A memory as a reader sees it: keys projected once, values, and what may be attended.
+    """Projected keys and values, and a mask.
 
-    Read-only as it stands (encoder states). `append` returns a longer one: the growing memory of a decoder that
-    attends to its own past, a KV cache. Without gradient there is room behind the entries, so that one more is written
-    and not all copied; a memory that was appended to stays what it was. One that is written to is `regard.nn.NTMMemory`.
+    Immutable (encoder states). `append` returns a longer memory: the KV cache of a decoder that attends to its own
+    past. Without gradients both share one buffer with spare capacity, so that an entry is written in place and nothing
+    is copied; the shorter memory stays valid. The writable one is `regard.nn.NTMMemory`.
 
     Attributes:
         key: [B, H, S, D], projected.
@@ -40,19 +40,19 @@ class Memory(Memo):
 
     @property
     def size(self) -> int:
-        """S, how many entries it holds, padding included."""
+        """Number of entries S, including padding."""
         return self.key.shape[2]
 
     @property
     def lengths(self) -> Tensor:
-        """[B], the true lengths: what the padding leaves of S."""
+        """True lengths [B], without padding."""
         batch, _, size, _ = self.key.shape
         lengths = None if self.mask is None else self.mask.to(self.key.device).lengths(batch, size)
         return torch.full((batch,), size, device=self.key.device) if lengths is None else lengths
 
     @cached_property
     def bias(self) -> Tensor | None:
-        """[B * H, 1, S], what the mask adds to the energies of one query: 0 or -inf; None without a mask."""
+        """Additive mask [B * H, 1, S] for one query: 0 or -inf; None without a mask."""
         if self.mask is None:
             return None
         batch, heads, size, _ = self.key.shape
@@ -60,11 +60,11 @@ class Memory(Memo):
         return self.key.new_zeros(batch, heads, 1, size).masked_fill(~allowed, -torch.inf).flatten(0, 1)
 
     def row(self, index: int, queries: int) -> Memory:
-        """The memory as query `index` of `queries` may see it, for reading it alone."""
+        """Return the memory with the mask of query `index` out of `queries`, for reading it alone."""
         return self if self.mask is None else Memory(self.key, self.value, self.mask.row(index, queries))
 
     def append(self, more: Memory) -> Memory:
-        """This memory with `more` behind it. Masks go along: each speaks of its own part."""
+        """Return this memory followed by `more`; each mask applies to its own part."""
         mine = None if self.mask is None else self.mask.embed(0, self.size, more.size)
         theirs = None if more.mask is None else more.mask.embed(self.size, more.size, 0)
         mask = mine if theirs is None else theirs if mine is None else mine & theirs
@@ -85,12 +85,12 @@ class Memory(Memo):
 
 
 class _KeyValueBuffer:
-    """Keys and values with free places behind them.
+    """Buffer of keys and values with spare capacity.
 
-    Of all memories that share it only the longest may write, into what none of them sees: so a memory never changes.
+    Among the memories that share a buffer only the longest may write, beyond the entries of all: no memory changes.
 
     Attributes:
-        used: how many places are taken.
+        used: number of entries in use.
     """
 
     def __init__(self, key: Tensor, value: Tensor, used: int) -> None:
@@ -100,7 +100,7 @@ class _KeyValueBuffer:
 
     @staticmethod
     def of(key: Tensor, value: Tensor, more: int) -> _KeyValueBuffer:
-        """A copy of keys and values with room for `more` entries, and for some after them."""
+        """Copy keys and values into a buffer with capacity for `more` and further entries."""
         size = key.shape[2]
         places = size + more + max(_SPARE, size // 4)
         room = _KeyValueBuffer(_empty(key, places), _empty(value, places), 0)
@@ -112,18 +112,18 @@ class _KeyValueBuffer:
         return self.used == size and size + more <= self._key.shape[2]
 
     def write(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Put entries behind those that there are; gives all."""
+        """Write entries after the existing ones; return all."""
         begin, self.used = self.used, self.used + key.shape[2]
         self._key.narrow(2, begin, key.shape[2]).copy_(key)
         self._value.narrow(2, begin, value.shape[2]).copy_(value)
         return self.entries()
 
     def entries(self) -> tuple[Tensor, Tensor]:
-        """The keys and values in the places that are taken."""
+        """Return the keys and values in use."""
         return self._key.narrow(2, 0, self.used), self._value.narrow(2, 0, self.used)
 
     def select(self, rows: Tensor, size: int) -> _KeyValueBuffer:
-        """A copy of these rows, with the first `size` places taken."""
+        """Copy some rows, with the first `size` entries in use."""
         return _KeyValueBuffer(_rows(self._key, rows), _rows(self._value, rows), size)
 
 
@@ -131,11 +131,11 @@ _SPARE = 8
 
 
 def _empty(like: Tensor, places: int) -> Tensor:
-    """[B, H, places, D], where all heads of an entry lie together: it is written, and moved, in one piece."""
+    """Allocate [B, H, capacity, D] with the heads of an entry adjacent in memory, to write it in one piece."""
     batch, heads, _, width = like.shape
     return like.new_empty(batch, places, heads, width).transpose(1, 2)  # [B, H, places, D]
 
 
 def _rows(entries: Tensor, rows: Tensor) -> Tensor:
-    """Those rows, laid out in the same way."""
+    """Select rows and keep the memory layout."""
     return entries.transpose(1, 2).index_select(0, rows).transpose(1, 2)  # [B', H, S, D]

@@ -1,4 +1,4 @@
-"""One source for several sequences that stand side by side: the hypotheses of a beam."""
+"""Memory shared by adjacent sequences: the hypotheses of a beam."""
 
 from __future__ import annotations
 
@@ -29,15 +29,14 @@ _SIDE_BY_SIDE = (Additive, Bilinear, Dot, ScaledDot)
 
 @dataclass(frozen=True, eq=False)
 class SharedMemory:
-    """A memory each row of which is read by `copies` neighbouring sequences.
+    """Memory whose rows are each read by `copies` adjacent sequences.
 
-    A beam repeats, reorders and drops its hypotheses at every step, but those of one input stay together. So their
-    source is not copied with them, and where nothing but the query tells one read from another they read it together,
-    as several queries of one row.
+    A beam repeats, reorders and drops hypotheses at every step, but those of one input stay adjacent. Their source is
+    therefore not copied, and where reads differ in the query alone, they become several queries of one row.
 
     Attributes:
-        memory: of B / copies rows.
-        copies: how many sequences read one row.
+        memory: a memory of B / copies rows.
+        copies: number of sequences per row.
 
     >>> source = SharedMemory(Memory(torch.zeros(2, 1, 3, 4), torch.zeros(2, 1, 3, 5)))
     >>> beam = source.select(torch.tensor([0, 0, 1, 1]))                # two hypotheses for each of two inputs
@@ -55,7 +54,7 @@ class SharedMemory:
     def select(self, rows: Tensor, numbers: Sequence[int] | None = None) -> SharedMemory:
         """Keep, repeat or reorder the sequences; `rows`: [B'] indices, `numbers` the same as a list where it is known.
 
-        The numbers are asked for in any case, which on a GPU waits for it once.
+        They are needed on the host, which synchronises with a GPU once per step.
         """
         owners = [row // self.copies for row in (rows.tolist() if numbers is None else numbers)]
         copies = math.gcd(*(len(list(run)) for _, run in groupby(owners))) or 1
@@ -65,7 +64,7 @@ class SharedMemory:
         return SharedMemory(self.memory.select(torch.tensor(kept, dtype=torch.long, device=rows.device)), copies)
 
     def read(self, attention: AttentionModule | KeyValue, query: Tensor, state: AttentionState | None) -> Attended:
-        """Read it with queries [B, T, C]."""
+        """Read the memory with queries [B, T, C]."""
         if isinstance(attention, Attention) and self._quick(attention, query):
             return self._read_additive(attention, query, state)
         if self.copies == 1:
@@ -87,7 +86,7 @@ class SharedMemory:
         return packed and query.shape[1] == 1 and self._together(attention)
 
     def _read_additive(self, attention: Attention, query: Tensor, state: AttentionState | None) -> Attended:
-        """The copies of a row are its queries; by sigmoids, whatever the size."""
+        """Read with the copies of a row as its queries, in the sigmoid form for any size."""
         score, memory = attention.score, self.memory
         assert isinstance(score, Additive)
         assert score.query_map is not None
@@ -102,13 +101,13 @@ class SharedMemory:
         )
 
     def _together(self, reader: AttentionModule) -> bool:
-        """Return whether reads differ by the query alone, and no watcher expects each sequence's own read."""
+        """Return whether reads differ in the query alone, and no watcher expects reads per sequence."""
         mask = self.memory.mask
         return is_pairwise_score(reader) and not reader._watchers and (mask is None or not mask.by_position)
 
 
 def is_pairwise_score(reader: AttentionModule) -> bool:
-    """Return whether an energy is of a query and a key alone, and its weight of nothing but energies."""
+    """Return whether energies depend on query and key alone, and weights on energies alone."""
     score = reader.score
     plain = type(score) in _SIDE_BY_SIDE and not (isinstance(score, Additive) and len(score.terms))
     return plain and type(reader.align) is Softmax

@@ -1,4 +1,4 @@
-"""State of a reader between two reads."""
+"""State of an attention module between two reads."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Past = tuple["Tensor | Past", ...]
 
 @dataclass(frozen=True, eq=False)
 class AttentionState:
-    """State of a reader: the number of queries it has answered, and the states of its parts.
+    """State of an attention module: number of past queries, and the states of its parts.
 
-    A value that is passed in and returned; nothing is kept on a module. `select` reorders it with a beam.
+    A value that is passed in and returned; modules store nothing. `select` reorders it with a beam.
 
     Attributes:
-        step: queries answered so far, the same for all sequences of the batch.
-        score: what the score remembers (past alignments, for the terms of an additive score).
-        align: what the aligner remembers (the last weights, for NTM addressing).
+        step: number of past queries, equal for all sequences of the batch.
+        score: state of the score (past alignments, for the terms of an additive score).
+        align: state of the aligner (the last weights, for NTM addressing).
     """
 
     step: int = 0
@@ -32,5 +32,5 @@ class AttentionState:
 
 
 def select_past(past: Past, rows: Tensor) -> Past:
-    """`AttentionState.select` for one part's memory."""
+    """Select rows of the state of one part, as `AttentionState.select` does."""
     return tuple(part.index_select(0, rows) if isinstance(part, Tensor) else select_past(part, rows) for part in past)

@@ -1,4 +1,4 @@
-"""The outcome of a read: the context, and the weights on demand."""
+"""Result of attention: the context, and the weights on demand."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(init=False, eq=False, repr=False)  # so that what spreads a model over devices finds the tensors inside
 class Attended(Weights):
-    """The outcome of a read: the context, and exact weights when they are asked for (see `Weights`).
+    """Result of attention: the context, and exact weights on demand (see `Weights`).
 
-    So a fused path stays fused, and nothing is computed that nobody looks at.
+    Fused implementations stay fused: weights are computed only when they are accessed.
 
     Attributes:
         context: [B, H, T, Dv] from an op, [B, T, C] from a module.
-        state: what the next step needs (see `regard.nn.AttentionState`); None from ops.
-        sample: the drawn positions with their log-probability, from hard attention only.
-        impl: the implementation that ran, by the name that `impl=` takes; `"packed"` from a packed model, `"pieces"` or
+        state: input of the next step (see `regard.nn.AttentionState`); None from ops.
+        sample: sampled positions with their log-probability, of hard attention only.
+        impl: name of the implementation that ran, as for `impl=`; `"packed"` from a packed model, `"pieces"` or
             `"nearest"` from an external memory.
 
     >>> import torch
@@ -60,11 +60,11 @@ class Attended(Weights):
 
     @classmethod
     def from_weights(cls, context: Tensor, weights: Tensor, *, has_heads: bool = True, **rest: Any) -> Attended:
-        """A read whose weights [B, H, T, S] were made on the way."""
+        """Return the result of an implementation that computed its weights [B, H, T, S]."""
         return Attended(context, StoredWeights(weights), sizes(weights), has_heads=has_heads, **rest)
 
     def replace(self, *, context: Tensor, has_heads: bool, state: Any) -> Attended:
-        """The same read with its context laid out anew: how a module turns an op's outcome into its own."""
+        """Return a copy with another context or state: a module converts the result of an op to its own layout."""
         return Attended(
             context, self.weigh, self._shape, has_heads=has_heads, state=state, sample=self.sample, impl=self.impl
         )

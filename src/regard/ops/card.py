@@ -14,8 +14,8 @@ Family = Literal["score", "score term", "aligner", "shape of use", "whole matrix
 class Card:
     """Facts of one mechanism, for `regard mechanisms`, the table of its pages and the tests.
 
-    It stands beside the definition, as `CARD = Card(...)`. A test fails for one that lacks its op, its module, its test
-    file, its page, or an implementation that it names.
+    Each definition has one: `CARD = Card(...)`. A test checks that its op, module, test file, page and implementations
+    exist.
     """
 
     name: str
@@ -39,11 +39,11 @@ class Card:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name that `impl=` takes, and that `Attended.impl` reports."""
+        """Return all names that `impl=` accepts and `Attended.impl` reports."""
         return *self.implementations, *self.conditional, *self.kernels
 
     def ways(self) -> str:
-        """All implementations, for people.
+        """Return all implementations as readable text.
 
         >>> Card(name="", family="score", equation="", paper="", cost="", op="", module="", kernels=("fused",)).ways()
         'reference; on a GPU fused'
@@ -61,7 +61,7 @@ class CatalogueEntry(NamedTuple):
 
 
 def catalogue() -> list[CatalogueEntry]:
-    """Every mechanism, family by family in the order of `Family`, by name within.
+    """Return all mechanisms, sorted by family in the order of `Family`, then by name.
 
     >>> [entry.card.name for entry in catalogue() if entry.card.family == "score"][:3]
     ['additive', 'bilinear', 'concat']

@@ -1,4 +1,4 @@
-"""Checks that every op shares. An error names the mechanism, both shapes and what to do."""
+"""Argument checks of all ops. Errors name the mechanism, both shapes and a remedy."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from regard.masks import Mask, MaskShapeError
 
 
 def check_impl(mechanism: str, implementations: tuple[str, ...], impl: str | None) -> None:
-    """Refuse a name that no implementation has: one that is asked for by name never falls back silently."""
+    """Check the name of an implementation; a named implementation never falls back silently."""
     if impl is not None and impl not in implementations:
         raise ValueError(f"{mechanism}: no implementation {impl!r}; there are {', '.join(implementations)}")
 
 
 def raise_unsupported(mechanism: str, impl: str, reason: str) -> NoReturn:
-    """Raise ValueError: this implementation cannot do what is asked. `reason` is the end of the sentence.
+    """Raise ValueError: the implementation does not support the call. `reason` ends the sentence.
 
     >>> raise_unsupported("dot", "banded", "needs a window")
     Traceback (most recent call last):
@@ -27,7 +27,7 @@ def raise_unsupported(mechanism: str, impl: str, reason: str) -> NoReturn:
 
 
 def check_weight(mechanism: str, name: str, weight: Tensor | None) -> None:
-    """Refuse what is not a tensor, such as a mask that was given in the position of a weight."""
+    """Check that an argument is a tensor, and not a mask in the position of a weight, for example."""
     if weight is not None and not isinstance(weight, Tensor):
         raise TypeError(
             f"{mechanism}: {name} must be a tensor, not {type(weight).__name__}; a mask is given as mask=..."
@@ -35,7 +35,7 @@ def check_weight(mechanism: str, name: str, weight: Tensor | None) -> None:
 
 
 def _fits(query: Tensor, key: Tensor, value: Tensor, width: int | None) -> bool:
-    """Return whether shapes and dtypes are right, in few comparisons: they are a part of the time of a short read."""
+    """Return whether shapes and dtypes fit, with few comparisons, since they count in the time of a short read."""
     if not query.dim() == key.dim() == value.dim() == 4:
         return False
     batch, heads, _, channels = query.shape
@@ -47,7 +47,7 @@ def _fits(query: Tensor, key: Tensor, value: Tensor, width: int | None) -> bool:
 
 
 def check_reading(mechanism: str, query: Tensor, key: Tensor, value: Tensor, *, width: int | None = None) -> None:
-    """query [B, H, T, D], key [B, H, S, D], value [B, H, S, Dv]; `width` is D where it is fixed elsewhere."""
+    """Check query [B, H, T, D], key [B, H, S, D] and value [B, H, S, Dv]; `width` is D if fixed elsewhere."""
     if _fits(query, key, value, width):
         return
     for name, tensor in (("query", query), ("key", key), ("value", value)):
@@ -72,9 +72,9 @@ def check_reading(mechanism: str, query: Tensor, key: Tensor, value: Tensor, *, 
 
 
 def token_positions(sequence: Tensor, mask: Mask | None) -> Tensor:
-    """The positions of `sequence` [B, L, C] that are not padding, as booleans [B, L].
+    """Return the positions of `sequence` [B, L, C] that are not padding, as booleans [B, L].
 
-    The mask speaks of positions alone (`Mask.padding(lengths)`); one that differs by query is refused.
+    The mask must not depend on queries (`Mask.padding(lengths)`); others raise ValueError.
 
     >>> token_positions(torch.zeros(2, 3, 5), Mask.padding([3, 1])).int().tolist()
     [[1, 1, 1], [1, 0, 0]]
@@ -91,5 +91,5 @@ def token_positions(sequence: Tensor, mask: Mask | None) -> Tensor:
 
 
 def pair_mask(rows: Tensor, cols: Tensor) -> Mask:
-    """The pairs whose two positions are there: [B, T], [B, S] -> a mask of [B, 1, T, S]."""
+    """Return the mask of pairs of valid positions: [B, T], [B, S] -> [B, 1, T, S]."""
     return Mask.of(rows.unsqueeze(2) & cols.unsqueeze(1))

@@ -1,4 +1,4 @@
-"""Availability of Triton's kernels, and what gradients written by hand share."""
+"""Availability of Triton kernels, and helpers of hand-written gradients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
 def kernels_supported(*tensors: Tensor) -> bool:
-    """Return whether kernels can read all of these here: on a GPU, in a dtype they have, where Triton is installed.
+    """Return whether kernels can process these tensors: on a GPU, in a supported dtype, with Triton installed.
 
     >>> kernels_supported(torch.ones(2))
     False
@@ -29,12 +29,12 @@ def kernels_supported(*tensors: Tensor) -> bool:
 
 @functools.cache
 def _installed() -> bool:
-    """Return whether Triton is there; looking for it takes longer than a short read."""
+    """Return whether Triton is installed; cached, since the lookup takes longer than a short read."""
     return importlib.util.find_spec("triton") is not None
 
 
 def kernel_obstacle(device: torch.device, dtype: torch.dtype, dtypes: tuple[torch.dtype, ...]) -> str | None:
-    """The reason why kernels cannot run, as the end of a sentence; None if they can, be it in Triton's interpreter.
+    """Return why kernels cannot run, as the end of a sentence; None if they can, also in Triton's interpreter.
 
     >>> kernel_obstacle(torch.device("cpu"), torch.float64, DTYPES) is None
     False
@@ -50,7 +50,7 @@ def kernel_obstacle(device: torch.device, dtype: torch.dtype, dtypes: tuple[torc
 
 
 def uses_interpreter() -> bool:
-    """Return whether Triton interprets its kernels, with numpy on a CPU, as TRITON_INTERPRET=1 has it."""
+    """Return whether Triton interprets its kernels with numpy on a CPU (TRITON_INTERPRET=1)."""
     import triton
 
     return bool(triton.knobs.runtime.interpret)
@@ -59,9 +59,9 @@ def uses_interpreter() -> bool:
 def check_kernels(
     what: str, device: torch.device, dtype: torch.dtype, dtypes: tuple[torch.dtype, ...], other: str
 ) -> bool:
-    """Return whether Triton interprets; raises ValueError where the kernels cannot run, with what to do instead.
+    """Return whether Triton interprets; raise ValueError with advice if the kernels cannot run.
 
-    `what` is a mechanism and its implementation, as in "additive: the fused implementation".
+    `what` names a mechanism and its implementation: "additive: the fused implementation".
     """
     reason = kernel_obstacle(device, dtype, dtypes)
     if reason is not None:
@@ -70,9 +70,9 @@ def check_kernels(
 
 
 def apply_first_order(what: str, function: type[torch.autograd.Function], *operands: Any) -> Any:
-    """The function, without autocast; under torch.func, whose transforms cannot see into it, one clear sentence.
+    """Apply an autograd function without autocast; raise under torch.func, whose transforms it does not support.
 
-    `what` is a mechanism and its implementation, as in "additive: the fused implementation".
+    `what` names a mechanism and its implementation: "additive: the fused implementation".
     """
     try:
         with full_precision(operands[0]):
@@ -84,11 +84,11 @@ def apply_first_order(what: str, function: type[torch.autograd.Function], *opera
 
 
 def no_double_backward(what: str) -> None:
-    """Tiles are made again by hand, which autograd cannot see into: a gradient of the gradient would be wrong."""
+    """Raise on a second derivative: recomputed tiles are invisible to autograd, so it would be wrong."""
     if torch.is_grad_enabled():
         raise RuntimeError(f'{what} has no second derivative; use impl="reference"')
 
 
 def cast_gradients(grads: tuple[Tensor | None, ...], like: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
-    """Gradients in the dtypes of what they are gradients of."""
+    """Convert gradients to the dtypes of their tensors."""
     return tuple(None if g is None or t is None else g.to(t.dtype) for g, t in zip(grads, like, strict=True))

@@ -13,7 +13,7 @@ CARD = Card(
     paper="Gehring et al. 2017, sec. 3.1; Vaswani et al. 2017, table 3 (E)",
     cost="T·C additions",
     op="learned_positions",
-    module="Learned",
+    module="LearnedPositions",
 )
 
 

@@ -1,4 +1,4 @@
-"""Masks as kernels of short reads take them: lengths, and two bounds that move with the query."""
+"""Masks for kernels of short reads: lengths, and two bounds relative to the query."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from regard.masks import Mask, Shape
 
 
 class MaskLimits(NamedTuple):
-    """A mask of padding and windows: keys before a length, and between two bounds that move with the query.
+    """Mask of padding and windows: keys before a length, and between two bounds relative to the query.
 
     Attributes:
-        lengths: [B] integers on the device; None for no limit.
+        lengths: [B], integers on the device; None for no limit.
         after: query t sees keys after t + after; None for no limit.
-        until: query t sees keys up to and with t + until; None for no limit.
+        until: query t sees keys up to and including t + until; None for no limit.
 
     >>> MaskLimits.of(Mask.causal() & Mask.padding([3]), (1, 1, 2, 5), torch.device("cpu"))
     MaskLimits(lengths=tensor([3]), after=None, until=3)
@@ -28,7 +28,7 @@ class MaskLimits(NamedTuple):
 
     @staticmethod
     def of(mask: Mask, shape: Shape, device: torch.device) -> MaskLimits:
-        """Return the limits of a mask that is nothing else; the last query stands at the last key."""
+        """Return the limits of such a mask, with the last query aligned to the last key."""
         lengths, first, last, _ = mask.spans(shape)
         shift = shape[3] - shape[2]
         return MaskLimits(
@@ -39,9 +39,10 @@ class MaskLimits(NamedTuple):
 
 
 def expressible_as_limits(mask: Mask | None, shape: Shape) -> bool:
-    """Return whether limits can say all of a mask.
+    """Return whether limits express a mask completely.
 
-    >>> expressible_as_limits(Mask.causal(), (1, 1, 2, 2)), expressible_as_limits(Mask.of(torch.eye(2).bool()), (1, 1, 2, 2))
+    >>> shape, dense = (1, 1, 2, 2), Mask.of(torch.eye(2).bool())
+    >>> expressible_as_limits(Mask.causal(), shape), expressible_as_limits(dense, shape)
     (True, False)
     """
     return mask is None or mask.spans(shape).rest is None

@@ -15,7 +15,7 @@ CARD = Card(
     paper="Graves, Wayne & Danihelka 2014, eq. 2-4",
     cost="N·M for each head to read, 3·N·M to write; N rows of width M",
     op="ntm_write",
-    module="Heads",
+    module="NTMHeads",
 )
 
 

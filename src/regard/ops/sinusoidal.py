@@ -14,7 +14,7 @@ CARD = Card(
     paper="Vaswani et al. 2017, sec. 3.5",
     cost="T·C sines",
     op="sinusoidal_positions",
-    module="Sinusoidal",
+    module="SinusoidalPositions",
 )
 
 

@@ -1,8 +1,8 @@
-"""The softmax over what may be attended, and the read that every score shares.
+"""Masked softmax, and the weighted sum that all scores share.
 
     a_ts = exp(e_ts) / sum_{s' allowed} exp(e_ts')      c_t = sum_s a_ts value_s
 
-A row with nothing to attend to has zero weights, a zero context and zero gradients: never NaN.
+A fully masked row has zero weights, zero context and zero gradients, never NaN.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ CARD = Card(
 
 
 def statistics_dtype(dtype: torch.dtype) -> torch.dtype:
-    """Dtype of softmax statistics: float32 for half precision, else the input's own."""
+    """Return the dtype of softmax statistics: float32 for half precision, else that of the input."""
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
 def to_statistics_dtype(tensor: Tensor) -> Tensor:
-    """The tensor in the dtype of the statistics: itself where that is its own, without an operation.
+    """Convert a tensor to the dtype of the statistics; returns the tensor itself if it has that dtype.
 
     >>> to_statistics_dtype(torch.ones(2, dtype=torch.bfloat16)).dtype
     torch.float32
@@ -44,9 +44,9 @@ def to_statistics_dtype(tensor: Tensor) -> Tensor:
 
 
 def full_precision(tensor: Tensor) -> AbstractContextManager[None]:
-    """Context for statistics: autocast, which rounds the operands of products to half precision, is off inside.
+    """Context that disables autocast, which would round the operands of products to half precision.
 
-    What is half already stays half until it is widened, so take `statistics_dtype` as well.
+    Tensors in half precision stay so; convert them with `to_statistics_dtype`.
 
     >>> ones = torch.ones(2, 2)
     >>> with torch.autocast("cpu", torch.bfloat16):
@@ -66,9 +66,9 @@ _NOTHING = nullcontext()
 
 
 def masked_softmax(energy: Tensor, mask: Mask | None = None) -> Tensor:
-    """Softmax over the keys that may be attended.
+    """Softmax over the allowed keys.
 
-    An energy of -inf also means "may not attend". Statistics are taken in float32 whatever the input.
+    An energy of -inf also masks a key. Statistics are in float32 for any input.
 
     Args:
         energy: [B, H, T, S].
@@ -90,7 +90,7 @@ def masked_softmax(energy: Tensor, mask: Mask | None = None) -> Tensor:
 
 
 def restrict(energy: Tensor, mask: Mask | None) -> Tensor:
-    """Energies in the dtype of the statistics, -inf where the mask forbids."""
+    """Return energies in the dtype of the statistics, -inf at masked keys."""
     Mask.check(mask)
     energy = to_statistics_dtype(energy)
     if mask is None:
@@ -100,13 +100,13 @@ def restrict(energy: Tensor, mask: Mask | None) -> Tensor:
 
 
 def softmax_attention(energy: Tensor, value: Tensor, mask: Mask | None = None, *, dropout: float = 0.0) -> Attended:
-    """Read `value` with the softmax of `energy`: the plain second half of every softmax attention.
+    """Sum `value` weighted by the softmax of `energy`: the second half of every softmax attention.
 
     Args:
         energy: [B, H, T, S].
         value: [B, H or 1, S, Dv].
         mask: what may be attended.
-        dropout: probability of dropping a weight on its way to the context; `weights()` shows them undropped.
+        dropout: probability of dropping a weight in the weighted sum; `weights()` returns them without dropout.
 
     Returns:
         Attended with context [B, H, T, Dv] in the dtype of `value`.
@@ -119,9 +119,9 @@ def softmax_attention(energy: Tensor, value: Tensor, mask: Mask | None = None, *
 
 
 def finite_softmax(energy: Tensor, mask: Mask | None, shape: Shape) -> Tensor:
-    """`masked_softmax` of energies of `shape` that are all finite, in as few operations as it takes; overwrites them.
+    """Compute `masked_softmax` of finite energies with few operations, in place.
 
-    Only the mask can leave a row empty, and many masks surely do not.
+    With finite energies only the mask can empty a row, and many masks are known not to.
 
     >>> finite_softmax(torch.zeros(1, 1, 1, 3), Mask.padding([2]), (1, 1, 1, 3))
     tensor([[[[0.5000, 0.5000, 0.0000]]]])
@@ -134,10 +134,10 @@ def finite_softmax(energy: Tensor, mask: Mask | None, shape: Shape) -> Tensor:
 
 
 def forbidden_pairs(mask: Mask, shape: Shape, device: torch.device) -> tuple[Tensor, Tensor | None]:
-    """Pairs that may not attend, and the rows with nothing to attend to; None if there are surely none.
+    """Return masked pairs, and fully masked rows; None if the mask is known to have none.
 
-    Such a row is left to attend to everything, for the caller to erase: no kernel sees an empty row, and what is
-    erased sends no gradient back.
+    Fully masked rows are unmasked here, and the caller zeroes their results: kernels then see no empty row, and no
+    gradient flows back through zeroed results.
     """
     forbidden = mask.forbidden(shape, device=device)
     if mask.serves_every_query(shape):
@@ -147,10 +147,10 @@ def forbidden_pairs(mask: Mask, shape: Shape, device: torch.device) -> tuple[Ten
 
 
 def cached_forbidden_pairs(mask: Mask, shape: Shape, device: torch.device) -> tuple[Tensor, Tensor | None]:
-    """`forbidden_pairs`, made once for the layers and steps that read by one mask.
+    """Return `forbidden_pairs`, cached for all layers and steps that use the same mask.
 
-    Not while a CUDA graph is captured, where tensors belong to the graph, nor for so many pairs that they weigh more
-    than the operation saved.
+    Nothing is cached during the capture of a CUDA graph, which owns its tensors, nor for large masks, whose memory
+    outweighs the saved operation.
     """
     if is_recording() or shape[0] * shape[2] * shape[3] > HELD_PAIRS:
         return forbidden_pairs(mask, shape, device)
@@ -162,13 +162,13 @@ HELD_PAIRS = 1 << 22
 
 
 def read(weights: Tensor, value: Tensor, dropout: float, impl: str = "reference") -> Attended:
-    """Read `value` with weights [B, H, T, S] that the implementation `impl` made."""
+    """Sum `value` with weights [B, H, T, S] of the implementation `impl`."""
     given = F.dropout(weights, dropout) if dropout else weights
     return Attended.from_weights(weigh_values(given, value), weights, impl=impl)
 
 
 def weigh_values(weights: Tensor, value: Tensor) -> Tensor:
-    """c_t = sum_s a_ts value_s: [B, H, T, S], [B, H or 1, S, Dv] -> [B, H, T, Dv] in the dtype of `value`."""
+    """Compute c_t = sum_s a_ts value_s: [B, H, T, S], [B, H or 1, S, Dv] -> [B, H, T, Dv] in the dtype of `value`."""
     with full_precision(value):
         wide = value if value.dtype == weights.dtype else value.to(weights.dtype)
         if weights.shape[1] == 1 == value.shape[1]:  # in half as many operations

@@ -1,4 +1,4 @@
-"""Attention weights that are made when they are asked for."""
+"""Attention weights, computed on demand."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _TILE = 1 << 22  # weights held at once while reducing over rows: 16 MiB in floa
 
 
 class TopK(NamedTuple):
-    """The k largest weights of each query and the keys they lie on, both [B, (H,) T, k], largest first."""
+    """The k largest weights of each query and their keys, both [B, (H,) T, k], in descending order."""
 
     weights: Tensor
     keys: Tensor
 
 
 class Weights:
-    """Exact attention weights, and what can be said of them without holding them all.
+    """Exact attention weights, and reductions that never hold all of them.
 
-    They come from the tensor where the implementation made one, and are rebuilt row by row from queries, keys and
-    log-sum-exp where it was fused. A reduction (`topk`, `entropy`, ...) takes some rows at a time.
+    An implementation that computes weights stores them; those of a fused one are recomputed row by row from queries,
+    keys and log-sum-exp. Reductions (`topk`, `entropy`, ...) process some rows at a time.
 
     Attributes:
-        weigh: what makes them: the weights [B, h, t, S] of some heads [h] and rows [t].
-        has_heads: whether they are given with an axis of heads.
+        weigh: computes the weights [B, h, t, S] of some heads [h] and rows [t].
+        has_heads: True if results have an axis of heads.
 
     >>> seen = Weights.of(torch.tensor([[[[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]]]))
     >>> seen.entropy(), seen.alignment(rows=-1)
@@ -47,20 +47,20 @@ class Weights:
 
     @classmethod
     def of(cls, weights: Tensor, *, has_heads: bool = True) -> Weights:
-        """From a tensor [B, H, T, S]."""
+        """Wrap a tensor [B, H, T, S]."""
         return Weights(StoredWeights(weights), sizes(weights), weights.device, has_heads=has_heads)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """[B, H, T, S] of the weights, H = 1 for a module without heads."""
+        """Shape [B, H, T, S] of the weights, H = 1 for a module without heads."""
         return self._shape
 
     def weights(self, *, rows: Index = None, heads: Index = None) -> Tensor:
-        """The attention weights, [B, H, T, S]; [B, T, S] from a module without heads. Differentiable.
+        """Return the attention weights, [B, H, T, S]; [B, T, S] from a module without heads. Differentiable.
 
         Args:
-            rows: the queries wanted: a slice, indices or one index (the axis stays); None for all.
-            heads: likewise for the heads.
+            rows: queries: a slice, indices or one index (the axis is kept); None for all.
+            heads: heads, likewise.
         """
         if rows is None and heads is None and isinstance(self.weigh, StoredWeights):
             return self._squeeze(self.weigh.weights)
@@ -68,13 +68,13 @@ class Weights:
         return self._squeeze(self.weigh(self._indices(heads, num_heads), self._indices(rows, queries)))
 
     def pick(self, *, rows: Index = None, heads: Index = None) -> Weights:
-        """The chosen rows and heads alone, made now: nothing else of the read is kept alive."""
+        """Compute and store the selected rows and heads; the tensors of the read can then be freed."""
         _, num_heads, queries, _ = self._shape
         part = self.weigh(self._indices(heads, num_heads), self._indices(rows, queries))
         return Weights.of(part, has_heads=self.has_heads)
 
     def topk(self, k: int, *, rows: Index = None) -> TopK:
-        """The k largest weights of each query, with their keys; key -1 where fewer than k have any weight."""
+        """Return the k largest weights of each query with their keys; key -1 where fewer than k are positive."""
         keys = self._shape[3]
         if not 1 <= k <= keys:
             raise ValueError(f"topk({k}): there are {keys} keys to choose from")
@@ -84,11 +84,11 @@ class Weights:
         return TopK(self._squeeze(weights), self._squeeze(keys_found.masked_fill(weights == 0, -1)))
 
     def entropy(self, *, rows: Index = None) -> Tensor:
-        """-sum_s a_s log a_s of each query in nats, [B, (H,) T]: 0 looks at one key, log S at all alike."""
+        """Return -sum_s a_s log a_s of each query in nats, [B, (H,) T]: 0 for one key, log S for uniform weights."""
         return self._squeeze(torch.cat([entropy(tile) for _, tile in self._tiles(rows)], dim=2))
 
     def alignment(self, *, rows: Index = None) -> Tensor:
-        """The key with the largest weight for each query, [B, (H,) T]; -1 where nothing may be attended."""
+        """Return the key with the largest weight of each query, [B, (H,) T]; -1 for a fully masked row."""
         if self._shape[3] == 0:
             count = len(self._indices(rows, self._shape[2]))
             return self._squeeze(torch.full((*self._shape[:2], count), -1, device=self._device))
@@ -98,9 +98,9 @@ class Weights:
         return self._squeeze(torch.cat(parts, dim=2))
 
     def coverage(self, *, lengths: Tensor | None = None) -> Tensor:
-        """Attention to each key over all queries, sum_t a_ts: [B, (H,) S].
+        """Return the attention to each key summed over queries, sum_t a_ts: [B, (H,) S].
 
-        `lengths` [B] says how many queries of each sequence count, where the queries are padded; None for all.
+        `lengths` [B] are the true numbers of queries if queries are padded; None for all.
         """
         total = torch.zeros((), device=self._device)
         for rows, tile in self._tiles(None):
@@ -112,7 +112,7 @@ class Weights:
         return self._squeeze(total)
 
     def _tiles(self, rows: Index) -> Iterator[tuple[Tensor, Tensor]]:
-        """Some rows at a time: their indices, and their weights in all heads."""
+        """Yield some rows at a time: their indices, and their weights in all heads."""
         batch, heads, queries, keys = self._shape
         every_head, chosen = self._indices(None, heads), self._indices(rows, queries)
         for part in chosen.split(max(1, _TILE // max(1, batch * heads * keys))):
@@ -138,12 +138,12 @@ class Weights:
 
 
 def entropy(weights: Tensor) -> Tensor:
-    """-sum a log a over the last dimension, with a finite gradient where a weight is exactly zero."""
+    """Compute -sum a log a over the last dimension, with a finite gradient at weights of exactly zero."""
     return -(weights * weights.clamp(min=torch.finfo(weights.dtype).tiny).log()).sum(-1)
 
 
 class StoredWeights:
-    """A `Weigh` of weights [B, H, T, S] that exist."""
+    """`Weigh` for stored weights [B, H, T, S]."""
 
     def __init__(self, weights: Tensor) -> None:
         self.weights = weights
@@ -153,6 +153,6 @@ class StoredWeights:
 
 
 def sizes(weights: Tensor) -> tuple[int, int, int, int]:
-    """[B, H, T, S] as a tuple of four."""
+    """Return [B, H, T, S] as a tuple of four."""
     batch, heads, queries, keys = weights.shape
     return batch, heads, queries, keys

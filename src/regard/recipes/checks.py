@@ -40,7 +40,7 @@ def check_tokenizer(recipe: Recipe) -> None:
 
 def check_training(recipe: Recipe) -> None:
     """Activations are recomputed in the layers of Transformers."""
-    if recipe.train.gradient_checkpointing and not any("Blocks" in part.beside for part in parts(recipe.model)):
+    if recipe.train.gradient_checkpointing and not any("LayerConfig" in part.beside for part in parts(recipe.model)):
         raise ValueError(
             f"gradient_checkpointing is of the layers of a Transformer or BERT; the model {recipe.model.kind} has none"
         )

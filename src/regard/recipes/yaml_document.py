@@ -107,7 +107,8 @@ class RecipeDocument:
     def moved(self, old: Where, new: Where, value: Any) -> RecipeDocument:
         """With a value under a new key of the same section, which stands where the old one stood.
 
-        >>> document = RecipeDocument.parse("data: {file: a.tsv}", "my.yaml").moved(("data", "file"), ("data", "train"), "b")
+        >>> document = RecipeDocument.parse("data: {file: a.tsv}", "my.yaml")
+        >>> document = document.moved(("data", "file"), ("data", "train"), "b")
         >>> document.content, document.place(("data", "train"))
         ({'data': {'train': 'b'}}, 'my.yaml, line 1')
         """

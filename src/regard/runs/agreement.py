@@ -27,9 +27,9 @@ def recipe_of(folder: Path, overrides: list[str] | None = None, *, model: bool =
     """Return the recipe of a run.
 
     Args:
-        folder: of the run.
+        folder: folder of the run.
         overrides: assignments such as `decode.beam_size=10`.
-        model: whether the model is outlined too, which needs PyTorch.
+        model: also build the model on the meta device, which needs PyTorch.
     """
     document = RecipeDocument.read(recipe_file(folder))
     _add_earlier_defaults(document.content)
@@ -39,10 +39,10 @@ def recipe_of(folder: Path, overrides: list[str] | None = None, *, model: bool =
 
 
 def agree(folder: Path, recipe: Recipe) -> None:
-    """Check that a run, if anything was trained, was trained with this recipe.
+    """Check that a run with training state was trained with this recipe.
 
     Raises:
-        RunError: it was not; the sentence names the keys that differ.
+        RunError: it was not; the message names the keys that differ.
     """
     if not (folder / "recipe.yaml").exists() or not has_training_state(folder):
         return
@@ -59,10 +59,10 @@ def agree(folder: Path, recipe: Recipe) -> None:
 
 
 def read_back(folder: Path, recipe: Recipe) -> None:
-    """Check that the recipe of a run, as it was written, is read as this one, so that the run can be loaded.
+    """Check that the stored recipe of a run parses to this one, so that the run can be loaded later.
 
     Raises:
-        RunError: it cannot be read, or a key has another value.
+        RunError: it cannot be parsed, or the value of a key differs.
     """
     try:
         written = recipe_of(folder, model=False).model_dump(mode="json")
@@ -77,7 +77,7 @@ def read_back(folder: Path, recipe: Recipe) -> None:
 
 
 def _check_plugins(folder: Path, recipe: Recipe) -> None:
-    """Check that the plug-ins of a run are what they were when it was begun."""
+    """Check that the plug-ins of a run are unchanged since it started."""
     before = recorded_plugins(folder)
     for name, now in plugin_sources(recipe.plugins).items():
         if name in before and before[name].get("hash") != now["hash"]:
@@ -88,7 +88,7 @@ def _check_plugins(folder: Path, recipe: Recipe) -> None:
 
 
 def _add_earlier_defaults(content: dict[str, Any]) -> None:
-    """Give the recipe of a run, which has all keys of its time, those that came later with what was done before."""
+    """Add keys that are newer than the run, with values that reproduce the former behaviour."""
     section = content.get("tokenizer")
     for part in (section, section.get("target")) if isinstance(section, dict) else ():
         if isinstance(part, dict) and part.get("kind") == "words":
@@ -96,7 +96,7 @@ def _add_earlier_defaults(content: dict[str, Any]) -> None:
 
 
 def _difference(one: dict[str, Any], other: dict[str, Any], prefix: str = "") -> set[str]:
-    """Return the keys whose values differ, but for those that may."""
+    """Return the keys whose values differ, except those that may change."""
     found: set[str] = set()
     for key in one.keys() | other.keys():
         name = f"{prefix}{key}"

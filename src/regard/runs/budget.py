@@ -12,14 +12,14 @@ _NAME = "budget.json"
 
 @dataclass(frozen=True)
 class Budget:
-    """Number of updates that fit into `train.minutes`, measured once, on the machine where the run began.
+    """Number of updates that fit into `train.minutes`, measured once, on the machine where the run started.
 
-    It stays with the run, so that a run which goes on is the same run, on whatever machine.
+    It is stored with the run, so that resuming on another machine does not change it.
 
     Attributes:
-        minutes: of the recipe, when it was measured.
-        begun: the update after which it was measured; 0 for a new run.
-        steps: the updates in all that fit.
+        minutes: `train.minutes` at the time of measurement.
+        begun: update after which it was measured; 0 for a new run.
+        steps: total number of updates that fit.
     """
 
     minutes: float
@@ -27,7 +27,7 @@ class Budget:
     steps: int
 
     def within(self, minutes: float) -> int:
-        """Return the updates in all for so many minutes: as measured, or in proportion if the recipe changed.
+        """Return the total number of updates for these minutes: as measured, or in proportion after a change.
 
         >>> budget = Budget(minutes=10, begun=0, steps=500)
         >>> budget.within(10), budget.within(20)
@@ -36,11 +36,11 @@ class Budget:
         return self.begun + max(1, round((self.steps - self.begun) * minutes / self.minutes))
 
     def save(self, folder: Path) -> None:
-        """Write the budget into a run's folder."""
+        """Write the budget into the folder of a run."""
         write_json(folder / _NAME, asdict(self))
 
     @staticmethod
     def of(folder: Path) -> Budget | None:
-        """Return the budget of a run; None where it has none."""
+        """Return the budget of a run; None without one."""
         path = folder / _NAME
         return Budget(**read_json(path)) if path.exists() else None

@@ -1,4 +1,4 @@
-"""Checkpoints: everything that a resumed run needs, without a pickle."""
+"""Checkpoints: the full training state of a run, without pickle."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class Progress:
     """Progress of a run.
 
     Attributes:
-        step: updates done.
-        epoch: passes over the data done.
-        position: batches of the present epoch done.
-        tokens: target tokens learned from.
-        best: the best validation value so far, and the step it was reached at.
-        reached: the best validation value so far of each measure that decides.
-        waited: validations since there was hope.
-        logged_nll, logged_tokens: what was summed up since the last row of the log.
-        schedule: what the learning-rate schedule remembers.
-        overflows: updates in a row that were left out, up to the last.
-        unvalidated: the validation of this step is still to come: a signal stopped it.
-        origin: checksums of the data of each split and of the encoders; empty in checkpoints of before there were any.
+        step: number of updates.
+        epoch: number of completed epochs.
+        position: number of batches of the current epoch.
+        tokens: number of target tokens trained on.
+        best: best validation value so far, and its step.
+        reached: best validation value so far of each selection criterion.
+        waited: validations since the last improvement, for early stopping.
+        logged_nll, logged_tokens: sums since the last row of the log.
+        schedule: state of the learning-rate schedule.
+        overflows: number of consecutive skipped updates up to now.
+        unvalidated: True if a signal interrupted the validation of this step, which is then repeated.
+        origin: checksums of the data of each split and of the encoders; empty in older checkpoints.
     """
 
     step: int = 0
@@ -65,9 +65,9 @@ _ADVICE = "put a whole one there, or remove {} and train again"
 class Checkpoints:
     """Folder with the checkpoints of a run, one folder each, named by its step.
 
-    A checkpoint is complete or not there; the newest is where a run goes on. The one before it stays too: a damaged one
-    is set aside, and its updates are made again. `keep` of those at multiples of `every` stay, for averaging, for which
-    one that an interrupt left never counts.
+    A checkpoint is either complete or absent; a run resumes from the newest. The previous one is kept as well: if the
+    newest is damaged, it is set aside and its updates are repeated. For averaging, `keep` checkpoints at multiples of
+    `every` are kept; those that an interrupt wrote do not count.
     """
 
     def __init__(self, folder: Path, *, keep: int = 1, every: int = 1) -> None:
@@ -87,10 +87,10 @@ class Checkpoints:
         """Write a checkpoint and delete the oldest.
 
         Args:
-            progress: how far the run has come.
-            model, optimizer: what it has learned; whole in the file, however they are divided among processes.
-            carried: the state in mid-text, of all rows.
-            writes: whether this process is the one that writes; all have to call it where they are divided.
+            progress: progress of the run.
+            model, optimizer: their state; the file has full tensors, even if processes hold shards.
+            carried: carried recurrent state of all rows.
+            writes: True in the process that writes; with shards all processes have to call this method.
         """
         path = self.folder / f"{progress.step:08d}"
         tensors, groups = flatten(optimizer)
@@ -110,7 +110,7 @@ class Checkpoints:
         return path
 
     def last(self) -> list[Path]:
-        """Return those to average: the newest, and the regular ones before it, `keep` in all."""
+        """Return the checkpoints to average: the newest, and the regular ones before it, `keep` in total."""
         paths = self.paths()
         regular = [path for path in paths[:-1] if int(path.name) % self.every == 0]
         return [*regular, *paths[-1:]][-self.keep :]
@@ -126,13 +126,13 @@ class Checkpoints:
         return checkpoint_folders(self.folder)
 
     def set_damaged_aside(self) -> list[str]:
-        """Rename damaged checkpoints that are newer than the newest whole one, which is then gone on from.
+        """Rename damaged checkpoints that are newer than the newest intact one, from which the run then resumes.
 
         Returns:
-            A sentence for each of them.
+            A message for each of them.
 
         Raises:
-            RunError: none is whole; they are left as they are.
+            RunError: none is intact; all are left as they are.
         """
         found: list[tuple[Path, RunError]] = []
         for path in reversed(self.paths()):
@@ -155,7 +155,7 @@ class Checkpoints:
         """Read the progress of a checkpoint, and the groups of its optimizer.
 
         Raises:
-            RunError: the file is damaged, or holds something else.
+            RunError: the file is damaged or has other content.
         """
         content = read_json(path / "progress.json")
         try:
@@ -169,7 +169,7 @@ class Checkpoints:
         return progress, groups
 
     def carried(self) -> dict[str, Tensor]:
-        """Return the recurrent state in mid-text of the newest checkpoint; an empty mapping without one."""
+        """Return the carried recurrent state of the newest checkpoint; an empty mapping without one."""
         paths = self.paths()
         return read_tensors(paths[-1] / "carried.safetensors") if paths else {}
 
@@ -199,7 +199,7 @@ def _fit(path: Path, given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> 
 
 
 def _like(optimizer: Optimizer, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors as the optimizer may have them under these names: one number, or as many as their parameter has."""
+    """Return the expected tensors of the optimizer by name: scalars, or of the shape of their parameter."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     found = {}
     for name, tensor in given.items():
@@ -212,7 +212,7 @@ def _like(optimizer: Optimizer, given: Mapping[str, Tensor]) -> dict[str, Tensor
 
 
 def _free(path: Path) -> Path:
-    """Return a name that nothing has yet."""
+    """Return an unused name."""
     return next(one for number in count(1) if not (one := path.with_name(f"{path.name}-{number}")).exists())
 
 
@@ -221,7 +221,7 @@ def _reason(problem: RunError) -> str:
 
 
 def average(paths: list[Path]) -> dict[str, Tensor]:
-    """Return the mean of the models of several checkpoints; integers come from the last."""
+    """Return the average of the models of several checkpoints; integer tensors come from the last."""
     models = [read_tensors(path / "model.safetensors") for path in paths]
     return {
         name: torch.stack([model[name].double() for model in models]).mean(0).to(last.dtype)

@@ -1,4 +1,4 @@
-"""Atomic files: written under a temporary name, then renamed."""
+"""Atomic writes: files are written under a temporary name, then renamed."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _SAME = "same"
 
 
 class DiskError(OSError):
-    """Something could not be written; what was there before is still there."""
+    """A failed write; the previous file is intact."""
 
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary name that becomes `path` when the block ends well, so that `path` is never half a file.
+    """Yield a temporary path that is renamed to `path` on success, so that `path` is never incomplete.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -68,9 +68,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def checksummed_path(path: Path) -> Iterator[Path]:
-    """Write a file as `written` does, and its checksum beside it.
+    """Write a file as `atomic_path` does, and its checksum.
 
-    Its last checksum stays until the next: a process that is killed in between leaves either file as a good one.
+    The previous checksum stays valid until the next write: a process killed in between leaves a file that passes.
     """
     with atomic_path(path) as draft:
         yield draft
@@ -87,12 +87,12 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], *, record: bool = False) -> None:
-    """Write tensors by name as safetensors; one with several names, such as tied embeddings, once.
+    """Write tensors by name as safetensors; a tensor with several names, such as tied embeddings, once.
 
     Args:
         path: the file.
-        tensors: what is written.
-        record: write its checksum too, where the folder is none that is sealed as a whole.
+        tensors: tensors by name.
+        record: also write a checksum, for folders whose checksums are not written together.
     """
     from safetensors.torch import save_file  # with PyTorch, which reading a run's other files does not need
 
@@ -120,7 +120,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     """Read tensors by name.
 
     Raises:
-        RunError: there is no such file, or it is not whole.
+        RunError: the file is missing or damaged.
     """
     with _whole(path):
         verify_checksum(path)
@@ -134,7 +134,7 @@ def read_json(path: Path) -> Any:
     """Read JSON.
 
     Raises:
-        RunError: there is no such file, or it is not whole.
+        RunError: the file is missing or damaged.
     """
     with _whole(path):
         verify_checksum(path)
@@ -145,7 +145,7 @@ def check_tensors(path: Path) -> None:
     """Check that a file of tensors can be read, without reading them unless it has a checksum.
 
     Raises:
-        RunError: there is no such file, or it is not whole.
+        RunError: the file is missing or damaged.
     """
     with _whole(path):
         verify_checksum(path)
@@ -157,7 +157,7 @@ def check_file(path: Path) -> None:
     """Compare a file with its checksum.
 
     Raises:
-        RunError: it is another file than the one that was written.
+        RunError: they differ.
     """
     with _whole(path):
         verify_checksum(path)
@@ -165,7 +165,7 @@ def check_file(path: Path) -> None:
 
 @contextmanager
 def _whole(path: Path) -> Iterator[None]:
-    """Turn the errors of reading a file of a run into a `RunError` with advice."""
+    """Convert errors of reading a file of a run to a `RunError` with advice."""
     try:
         yield
     except FileNotFoundError:
@@ -177,13 +177,13 @@ def _whole(path: Path) -> Iterator[None]:
 
 
 def _settle(draft: Path) -> None:
-    """Flush a draft to the disk before it is renamed."""
+    """Flush a temporary file to the disk before it is renamed."""
     for part in (*draft.rglob("*"), draft) if draft.is_dir() else (draft,):
         _sync(part)
 
 
 def _sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to the disk."""
+    """Flush a file, or the entries of a folder, to the disk."""
     if path.is_dir() and sys.platform == "win32":  # which opens no folders
         return
     number = os.open(path, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Lock of a run folder for one writer, which the system releases when its holder dies."""
+"""Lock of a run folder for a single writer, released by the kernel when its process ends."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _held: set[tuple[Path, int]] = set()
 def locked(folder: Path, *, patience: float = 0.0) -> Iterator[None]:
     """Lock a folder against other writers; readers need no lock.
 
-    The kernel holds the lock, so one whose holder was killed is free. The file beside it says who has it.
+    The kernel holds the lock, so a killed process releases it. The lock file records the holder.
 
     Args:
-        folder: of a run or a comparison; it is made if needed.
+        folder: folder of a run or a comparison, created if missing.
         patience: seconds to wait for another process.
 
     Raises:
-        RunError: another process holds it; the sentence names it.
+        RunError: another process holds it; the message names it.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -129,7 +129,7 @@ def _free(file: int) -> bool:
 
 
 def _holder(file: IO[str]) -> str:
-    """Return process, host and start time of the holder, as it wrote them down."""
+    """Return process, host and start time of the holder, as recorded in the lock file."""
     file.seek(0)
     with suppress(ValueError, KeyError, TypeError):
         about = json.loads(file.read())
@@ -138,7 +138,7 @@ def _holder(file: IO[str]) -> str:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove drafts that killed processes left; the holder of the lock has none yet."""
+    """Remove temporary files of killed processes; the holder of the lock has none yet."""
     for draft in (*folder.glob(".*.draft"), *folder.glob("checkpoints/.*.draft")):
         if draft.is_dir():
             shutil.rmtree(draft, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Metrics log: `metrics.jsonl` with one row per measurement, in step with the checkpoints."""
+"""Metrics log: `metrics.jsonl` with one row per measurement, consistent with the checkpoints."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ _LAST = (AVERAGED, "test")
 class MetricsLog:
     """Rows `{"step": ..., "split": "train" | "valid" | "valid_averaged" | "test", name: value, ...}`, one per line.
 
-    A run that was killed may have logged steps that its last checkpoint does not know; `rewind` drops them, and the
-    resumed run writes them again, the same. What stands under "valid_averaged" and "test" belongs to the end of a run;
-    going on drops it.
+    A killed run may have logged steps after its last checkpoint; `rewind` drops them, and the resumed run writes equal
+    rows again. Rows of "valid_averaged" and "test" belong to the end of a run and are dropped when it continues.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -32,7 +31,7 @@ class MetricsLog:
     ...     list(log)
     [{'step': 1, 'split': 'train', 'loss': 2.5}]
 
-    JSON knows finite numbers only: others are written as null, and read as infinite.
+    JSON has finite numbers only: others are written as null, and read as infinite.
     """
 
     def __init__(self, path: Path) -> None:
@@ -45,10 +44,10 @@ class MetricsLog:
             file.write(_line({"step": step, "split": split, **values}))
 
     def rewind(self, step: int) -> list[str]:
-        """Drop the rows after `step`, the results of the end, and a last line that was cut off.
+        """Drop the rows after `step`, final results, and an incomplete last line.
 
         Returns:
-            A sentence for each line that was damaged; such lines are moved to a file beside.
+            A message for each damaged line; damaged lines are moved to a separate file.
         """
         if not self.path.exists():
             return []
@@ -69,7 +68,7 @@ class MetricsLog:
                 yield row
 
     def _lines(self) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
-        """Yield each line with its row, or None for a damaged one; not a last line that a kill cut off."""
+        """Yield each line with its row, or None if it is damaged; skip an incomplete last line."""
         if not self.path.exists():
             return
         *lines, last = self.path.read_bytes().split(b"\n")
@@ -80,7 +79,7 @@ class MetricsLog:
 
 
 def _row(line: bytes) -> dict[str, Any] | None:
-    """Return the row of a line, or None if it is none."""
+    """Return the row of a line, or None for an invalid line."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):

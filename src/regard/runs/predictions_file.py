@@ -1,4 +1,4 @@
-"""Predictions file: a model's answer to each example of a split, one JSON object per line."""
+"""Predictions file: the prediction for each example of a split, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from regard.tasks.task import Task
 
 
 def write_predictions(path: Path, task: Task, split: Split, recipe: Recipe, measured: Measurement) -> None:
-    """Write a row per example: its number, place and line, source, target, prediction, score, and whether it is right.
+    """Write a row per example: number, origin and line, source, target, prediction, score, and correctness.
 
     Raises:
         DiskError: the file cannot be written.
-        ValueError: the task has no right answers.
+        ValueError: the task has no references.
     """
     rows = list(_rows(task, split, recipe, measured))
     with atomic_path(path) as draft:
@@ -28,7 +28,7 @@ def write_predictions(path: Path, task: Task, split: Split, recipe: Recipe, meas
 
 
 def check_answers(task: Task) -> None:
-    """Check that a task has answers to compare with references.
+    """Check that a task has references to compare predictions with.
 
     Raises:
         ValueError: it has none.

@@ -26,7 +26,7 @@ class Run:
     """`runs/<run>`: the resolved recipe, the tokenizers, the model, checkpoints, metrics, the report.
 
     Attributes:
-        folder: where it is.
+        folder: path of the run.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -34,7 +34,7 @@ class Run:
 
     @property
     def metrics(self) -> MetricsLog:
-        """The log of measurements."""
+        """Log of measurements."""
         return MetricsLog(self.folder / "metrics.jsonl")
 
     def checkpoints(self, *, keep: int = 1, every: int = 1) -> Checkpoints:
@@ -43,18 +43,18 @@ class Run:
 
     @property
     def trained(self) -> bool:
-        """True if anything in it would be lost."""
+        """True if the run has training state that could be lost."""
         return has_training_state(self.folder)
 
     def agree(self, recipe: Recipe) -> None:
-        """Check that the recipe of the run is this one, if anything was trained with it."""
+        """Check that the recipe of the run is this one, if the run has training state."""
         agree(self.folder, recipe)
 
     def begin(self, recipe: Recipe) -> None:
-        """Write the resolved recipe, and remove what an earlier one left that was never trained.
+        """Write the resolved recipe, and remove files of an earlier recipe that was never trained.
 
         Raises:
-            RunError: the recipe that was written is not read back as this one.
+            RunError: the written recipe does not parse to this one.
         """
         self.agree(recipe)
         if not self.trained:
@@ -73,12 +73,12 @@ class Run:
     def recipe(self, overrides: list[str] | None = None) -> Recipe:
         """Return the recipe of an existing run, with assignments such as `decode.beam_size=10`.
 
-        Its model is not outlined: building it checks the same arguments, and they were checked before training.
+        The model is not built for a check: its arguments were checked before training.
         """
         return recipe_of(self.folder, overrides, model=False)
 
     def updates(self, recipe: Recipe) -> int | None:
-        """Return the number of updates of a recipe here; None if `train.minutes` was not measured yet."""
+        """Return the number of updates of a recipe; None if `train.minutes` was not measured yet."""
         train, budget = recipe.train, Budget.of(self.folder)
         if train.minutes is None:
             return train.updates
@@ -91,10 +91,10 @@ class Run:
                 encoder.save(draft)
 
     def encoders(self, recipe: Recipe | None = None) -> FieldEncoders | None:
-        """Return the encoders of an existing run; None before they are made.
+        """Return the encoders of an existing run; None before they are learned.
 
         Args:
-            recipe: of the run; None to read it.
+            recipe: recipe of the run; None to read it.
         """
         if recipe is None:
             if not (self.folder / "recipe.yaml").exists():

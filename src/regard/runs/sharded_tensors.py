@@ -1,4 +1,4 @@
-"""Sharded tensors: gathered when they are written, divided when they are read."""
+"""Sharded tensors: gathered for writing, sharded again after reading."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from torch import Tensor
 
 
 def gather_tensor(tensor: Tensor) -> Tensor:
-    """Return a sharded tensor with all its parts, on which all processes have to call this; others unchanged."""
+    """Return the full tensor of a sharded one, called by all processes; other tensors are returned unchanged."""
     from torch.distributed.tensor import DTensor
 
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
 def local_shard(tensor: Tensor, like: Tensor) -> Tensor:
-    """Return this process's part of a tensor that is sharded as `like` is; all of it if `like` is not sharded."""
+    """Return the local shard of a tensor that is sharded like `like`; the whole tensor if `like` is not sharded."""
     from torch.distributed.tensor import DTensor, distribute_tensor
 
     if not isinstance(like, DTensor) or tensor.shape != like.shape:
@@ -27,7 +27,7 @@ def local_shard(tensor: Tensor, like: Tensor) -> Tensor:
 
 
 def gather_tensors(tensors: Mapping[str, Tensor], *, keep: bool) -> dict[str, Tensor]:
-    """Return whole tensors in main memory, one by one; all processes take part, those with `keep` get the result.
+    """Gather full tensors in main memory, one by one; called by all processes; those with `keep` get the result.
 
     >>> import torch
     >>> gather_tensors({"weight": torch.tensor([1.0, 2.0])}, keep=True)

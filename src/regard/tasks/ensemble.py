@@ -43,7 +43,7 @@ class PredictionEnsemble(nn.Module):
         self._ensemble = Ensemble(members)
 
     def forward(self, *inputs: Any) -> ModelOutput:
-        """Return the averaged output of the models; the state among the inputs is `EnsembleState`, with a part per model."""
+        """Return the averaged output of the models; an `EnsembleState` among the inputs has a part per model."""
         each: list[ModelOutput] = [
             model(*(one.parts[index] if isinstance(one, EnsembleState) else one for one in inputs))
             for index, model in enumerate(self.models)

@@ -89,7 +89,8 @@ class LoadedParameters(NamedTuple):
                 f"; {len(self.fresh)} parameters it does not have begin anew: {summarise_names(self.fresh, self.taken)}"
             )
         if self.left:
-            said += f"; {len(self.left)} of its parameters have another shape or no place here: {summarise_names(self.left)}"
+            said += f"; {len(self.left)} of its parameters have another shape or no place here: "
+            said += summarise_names(self.left)
         return said
 
 

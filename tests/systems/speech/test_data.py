@@ -152,6 +152,6 @@ def test_recordings_are_lines_or_objects_and_a_bad_one_is_named(tmp_path: Path) 
     rows = [{"recording": "a.wav", "transcript": "six"}, {"recording": 3}, ["a"]]
     (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "{\n")
     kinds = [type(one).__name__ for one in Recordings(tmp_path / "mine.jsonl").read()]
-    assert kinds == ["Example", "Bad", "Bad", "Bad"]
+    assert kinds == ["Example", "BadLine", "BadLine", "BadLine"]
     asked = Recordings(tmp_path / "mine.tsv").asking({}).read()
     assert [isinstance(one, BadLine) for one in asked] == [False, True, True, False]

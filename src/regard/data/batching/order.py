@@ -19,10 +19,7 @@ def splitmix64(values: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
     array([45, 14, 52], dtype=uint64)
     """
     hashed = values.astype(np.uint64)
-    for seed in (
-        0,
-        *seeds,
-    ):  # in place, for generated data hash a few values for each example
+    for seed in (0, *seeds):  # in place, for generated data hash a few values for each example
         hashed += _step(seed)
         hashed ^= hashed >> _SHIFTS[0]
         hashed *= _FACTORS[0]

@@ -1,4 +1,4 @@
-"""Aligners: how energies become weights."""
+"""Aligners: from energies to weights."""
 
 from regard.nn.aligners.addressing import Addressing
 from regard.nn.aligners.base import Aligned, Aligner

@@ -21,19 +21,19 @@ Initial = Literal["peaked", "uniform"]
 
 
 class Addressing(Aligner):
-    r"""Content, gate, shift, sharpen: from energies and the last weighting to the next, as the controller says.
+    r"""Content, gate, shift, sharpen: from energies and the last weighting to the next, controlled by the query.
 
     .. math:: g = \sigma(W_g x), \quad s = \mathrm{softmax}(W_s x), \quad \gamma = 1 + \mathrm{softplus}(W_\gamma x)
 
-    x is the query as the reader was given it: the controller's output. With the `Cosine` score this is the whole head
-    of a Neural Turing Machine. Recurrent: queries are read one by one, and the state carries w_{t-1} [B, H, 1, N].
+    x is the query, the output of the controller. With the `Cosine` score this is a complete head of a Neural Turing
+    Machine. Recurrent: queries are processed one by one, and the state carries w_{t-1} [B, H, 1, N].
 
     Args:
         query_dim: width of the controller's output.
         num_heads: how many heads, as in the score.
         shifts: K, how many offsets, odd: 3 for -1, 0, +1.
-        initial: w_0. `"peaked"` is all on the first row, `"uniform"` the same on each. Neither depends on the number
-            of rows in its parameters; a peaked start trains better, since a shift of a flat weighting is flat.
+        initial: w_0. `"peaked"` is one on the first row, `"uniform"` is equal on all. Both are without
+            parameters. A peaked start trains better, since shifting a uniform weighting has no effect.
 
     Parameters: `gate_map` W_g, `shift_map` W_s, `sharpness_map` W_γ, with biases.
 

@@ -1,4 +1,4 @@
-"""The second choice of a mechanism: how energies become weights."""
+"""Base class of aligners: from energies to weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from regard.ops.hard import Sample
 
 
 class Aligned(NamedTuple):
-    """Weights [B, H, T, S], what the aligner remembers, and what it drew if it draws."""
+    """Weights [B, H, T, S], state of the aligner, and the sample of hard attention."""
 
     weights: Tensor
     past: Past = ()
@@ -21,7 +21,7 @@ class Aligned(NamedTuple):
 
 
 class Aligner(nn.Module, abc.ABC):
-    """An aligner: weights a = align(e). It applies the memory's mask and gives an empty row zero weights."""
+    """Aligner: weights a = align(e). Applies the mask of the memory; fully masked rows get zero weights."""
 
     registered_as: ClassVar[str] = "aligner"
     """The kind under which `regard.register` names it."""
@@ -34,11 +34,11 @@ class Aligner(nn.Module, abc.ABC):
 
         Args:
             energy: [B, H, T, S].
-            query: [B, T, Cq], as the reader was given it.
-            memory: what is read; `memory.mask` says what may be attended, `memory.lengths` the true lengths.
-            state: `state.step` is the place of the first query, `state.align` what `start` or the last call gave.
+            query: [B, T, Cq], as passed to the attention module.
+            memory: the memory, with `memory.mask` and true lengths `memory.lengths`.
+            state: `state.step` is the number of the first query, `state.align` the result of `start` or the last call.
         """
 
     def start(self, memory: Memory) -> Past:
-        """State of the aligner before the first query."""
+        """Return the state of the aligner before the first query."""
         return ()

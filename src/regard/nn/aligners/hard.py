@@ -17,17 +17,17 @@ AtTest = Literal["expectation", "argmax", "sample"]
 
 
 class Hard(Aligner):
-    r"""Hard attention: each query looks at one key, drawn from softmax(e).
+    r"""Hard attention: each query attends to one key, sampled from softmax(e).
 
     .. math:: \tilde s_t \sim \mathrm{Multinoulli}(\mathrm{softmax}(e_t)), \quad c_t = \mathrm{value}_{\tilde s_t}
 
-    In training each *sequence* is switched with probability `expectation_probability` to the expectation, that is to
-    soft attention, for all its queries: the switch is drawn when reading starts and travels in the state, so that
-    reading step by step is the same process as reading all at once. In evaluation everything takes the expectation,
-    as in the paper, unless `at_test` says otherwise.
+    In training each *sequence* uses the expectation, that is soft attention, with probability
+    `expectation_probability`, for all its queries: the choice is sampled in `start` and carried in the state, so that
+    step-by-step reads follow the same process as parallel ones. In evaluation all sequences use the expectation, as in
+    the paper, unless `at_test` specifies otherwise.
 
-    The outcome's `sample` holds what was drawn with its log-probability; `Reinforce` makes a loss of it. Without
-    that loss the energies of drawn rows have no gradient.
+    `Attended.sample` holds the sampled positions with their log-probabilities, from which `Reinforce` computes a loss.
+    Without that loss the energies of sampled rows have no gradient.
 
     Args:
         expectation_probability: probability that a training sequence reads the expectation instead of a sample; 1/2 in
@@ -50,7 +50,7 @@ class Hard(Aligner):
         self.at_test = at_test
 
     def start(self, memory: Memory) -> Past:
-        """Draw the sequences that take the expectation, [B] booleans."""
+        """Sample the sequences that use the expectation, booleans [B]."""
         probability = self.expectation_probability if self.training else float(self.at_test == "expectation")
         return (torch.rand(memory.key.shape[0], device=memory.key.device) < probability,)
 

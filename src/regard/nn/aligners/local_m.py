@@ -14,10 +14,10 @@ from regard.ops.local_m import local_m_weights
 class LocalM(Aligner):
     """Luong's monotonic local attention: query number t attends to the keys t - D to t + D.
 
-    The number of a query is `state.step` and on, so reading step by step is reading all at once. It assumes that
-    both sequences run in the same direction at about the same pace; a *reversed* source is the wrong end. Once t is
-    more than D past the last key nothing is in the window and the context is zero; with `hold` the window stays at the
-    last key, as in the authors' code.
+    Queries are numbered from `state.step`, so step-by-step and parallel reads agree. The method assumes that both
+    sequences are monotonically aligned; with a *reversed* source the window is at the wrong end. Once t is more than D
+    beyond the last key, the window is empty and the context zero; with `hold` the window stays at the last key, as in
+    the authors' code.
 
     Args:
         window: number D of keys on either side; 10 in the paper.

@@ -16,17 +16,17 @@ from regard.ops.softmax import statistics_dtype
 
 
 class LocalP(Aligner):
-    r"""Luong's predictive local attention: the query says where to look, and a window there is weighed.
+    r"""Luong's predictive local attention: the query predicts a position, and attends to a window around it.
 
     .. math:: p_t = S \cdot \mathrm{sigmoid}(v_p^\top \tanh(W_p q_t)), \quad
               a_{ts} = \mathrm{softmax}_{|s - \lfloor p_t\rfloor| \le D}(e_t)_s
               \exp\Bigl(-\frac{(s - p_t)^2}{2 (D/2)^2}\Bigr)
 
-    S is the *true* length of each sequence, never the padded one. All queries are answered at once: p_t depends on
-    nothing but q_t. Weights sum to less than one.
+    S is the *true* length of each sequence, without padding. All queries are read in parallel, since p_t depends on q_t
+    alone. Weights sum to less than one.
 
     Args:
-        query_dim: width Cq of the queries, as the reader is given them.
+        query_dim: width Cq of the queries, as passed to the attention module.
         hidden_dim: width A of the hidden layer that predicts the position, per head; None for that of the query.
         window: number D of keys on either side; 10 in the paper.
         num_heads: number of predicted positions: one per head of the score, or 1 that all heads share.

@@ -20,7 +20,7 @@ class Softmax(Aligner):
 
 
 class SlotSoftmax(Aligner):
-    """Softmax over a memory of `size` slots: those that no memory fills hold nothing. See `ops.slot_softmax`.
+    """Softmax over a memory of `size` slots, where unused slots hold zero vectors. See `ops.slot_softmax`.
 
     Args:
         size: M.
@@ -40,7 +40,7 @@ class SlotSoftmax(Aligner):
 
 
 class LinearAligner(Aligner):
-    """Energies as weights, zero where the mask forbids: a = e. No parameters. See `ops.linear_weights`.
+    """Energies as weights, zero at masked keys: a = e. No parameters. See `ops.linear_weights`.
 
     The "linear start" of memory networks: Sukhbaatar et al. 2015, section 4.2.
 

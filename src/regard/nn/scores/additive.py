@@ -18,7 +18,7 @@ from regard.ops.softmax import statistics_dtype
 
 
 class Additive(Score):
-    r"""Bahdanau's score: e_ts = vᵀ tanh(W q_t + U k_s), plus whatever terms are given inside the tanh.
+    r"""Bahdanau's score: e_ts = vᵀ tanh(W q_t + U k_s), plus optional terms inside the tanh.
 
     .. math:: e_{ts} = v^\top \tanh\Bigl(W q_t + U k_s + \sum_i P_i f^{(i)}_{ts}\Bigr)
 
@@ -27,7 +27,7 @@ class Additive(Score):
         key_dim: width of the keys.
         hidden_dim: width A of the hidden layer of one head; None in a recipe for that of the attention.
         num_heads: how many scores run side by side.
-        terms: what else is known of a pair (`Position()`, `Markov()`, ...): Cohn et al. 2016.
+        terms: further features of a pair (`Position()`, `Markov()`, ...): Cohn et al. 2016.
         bias: add biases in the linear maps of queries and keys; the paper has none.
 
     Parameters: `query_map` W, `key_map` U, `weight` v [H, A], `term_weight` [P_1 ... P_n] [H, A, F].
@@ -64,14 +64,14 @@ class Additive(Score):
             self.term_weight = self._new_weight(sum(term.width for term in self._terms()))
 
     def add_term(self, term: Term) -> None:
-        """Add a term behind the others, before the score is used."""
+        """Append a term, before the first use of the score."""
         self.terms.append(term)
         self.recurrent = self.recurrent or term.recurrent
         added, known = self._new_weight(term.width), self.term_weight
         self.term_weight = added if known is None else nn.Parameter(torch.cat((known.detach(), added.detach()), dim=2))
 
     def _new_weight(self, width: int) -> nn.Parameter:
-        """Weights of features, random."""
+        """Return randomly initialised weights of features."""
         weight = nn.Parameter(self.weight.new_empty(*self.weight.shape, width))
         nn.init.normal_(weight, std=width**-0.5)
         return weight
@@ -102,7 +102,7 @@ class Additive(Score):
         return tuple(term.advance(mine, weights, memory) for term, mine in self._with_past(past))
 
     def _features(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor | None:
-        """The features of all terms side by side, [B, H or 1, T, S, F]; None without terms."""
+        """Concatenate the features of all terms, [B, H or 1, T, S, F]; None without terms."""
         if self.term_weight is None:
             return None
         queries = query.shape[2]
@@ -114,7 +114,7 @@ class Additive(Score):
         return features.to(statistics_dtype(query.dtype))  # half precision cannot tell one place from the next
 
     def _with_past(self, past: Past) -> Iterator[tuple[Term, Past]]:
-        """Each term with what it remembers."""
+        """Yield each term with its state."""
         for term, mine in zip(self._terms(), past, strict=True):
             assert isinstance(mine, tuple)
             yield term, mine

@@ -1,4 +1,4 @@
-"""The first choice of a mechanism: how well a query and a key match."""
+"""Base class of scores: energies of query and key."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from regard.ops.softmax import softmax_attention
 
 
 class Score(nn.Module, abc.ABC):
-    """A score: energies e_ts = score(query_t, key_s).
+    """Score: energies e_ts = score(query_t, key_s).
 
-    A new one needs `energy` and nothing else; masks, heads, step-by-step reading, captured weights and every
-    aligner come with it. `queries` and `keys` say what is done once per vector (projections, head splitting), so
-    that `energy` does only what must be done per pair. A score that has a fused path overrides `attend` too.
+    A subclass only has to define `energy`; masks, heads, step-by-step reads, captures and all aligners work with it.
+    `queries` and `keys` hold the computation per vector (projections, splitting of heads), so that `energy` only
+    computes pairs. A score with a fused implementation overrides `attend` as well.
 
-    With `hidden_dim` the query and the key are first mapped by linear layers to `num_heads` vectors of that width;
-    without it they are taken as they are, split among the heads.
+    With `hidden_dim`, linear layers first map query and key to `num_heads` vectors of that width; without it both are
+    split among the heads.
 
     Args:
         query_dim: width of the queries; needed with `hidden_dim`.
@@ -88,23 +88,23 @@ class Score(nn.Module, abc.ABC):
         return split_heads(mapped(self, self.query_map, query, "queries"), self.num_heads)
 
     def keys(self, key: Tensor) -> Tensor:
-        """Map keys once, when they are remembered: [B, S, Ck] -> [B, H, S, D]."""
+        """Map keys once, in `remember`: [B, S, Ck] -> [B, H, S, D]."""
         return split_heads(mapped(self, self.key_map, key, "keys"), self.num_heads)
 
     @abc.abstractmethod
     def energy(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:
-        """e_ts for every pair: queries [B, H, T, D] against `memory.key` [B, H, S, D] -> [B, H, T, S]."""
+        """Compute e_ts of all pairs: queries [B, H, T, D], `memory.key` [B, H, S, D] -> [B, H, T, S]."""
 
     def attend(
         self, query: Tensor, memory: Memory, state: AttentionState, *, dropout: float, impl: str | None
     ) -> Attended:
-        """Energy, softmax and weighted sum in one: the place for a fused path."""
+        """Energy, softmax and weighted sum; overridden by fused implementations."""
         return softmax_attention(self.energy(query, memory, state), memory.value, memory.mask, dropout=dropout)
 
     def start(self, memory: Memory) -> Past:
-        """State of the score before the first query."""
+        """Return the state of the score before the first query."""
         return ()
 
     def advance(self, past: Past, weights: Tensor, memory: Memory) -> Past:
-        """State after a query that was answered with `weights` [B, H, 1, S]."""
+        """Return the state after a query with `weights` [B, H, 1, S]."""
         return past

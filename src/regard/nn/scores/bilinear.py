@@ -19,17 +19,17 @@ from regard.ops.dot import CARD, dot_attention, dot_score
 class Bilinear(Score):
     """Luong's general score: e_ts = q_tᵀ W k_s. Several heads read the same query and key, each with its own W.
 
-    W k_s is made when a key is remembered; from there on it is a dot product.
+    W k_s is computed once per key, in `remember`; the rest is a dot product.
 
     Args:
         query_dim: width of the queries.
         key_dim: width of the keys.
         num_heads: how many scores run side by side.
 
-    Parameters: `weight` [H, Cq, Ck] = √Ck W. At first W is the identity (of as many channels as both sides have) and a
-    little noise that tells heads apart: the score begins as that of `Dot`. From noise alone it has to find out first
-    which channels belong together, and an attention that points anywhere teaches it little. The root is there because
-    Adam moves every entry by as much as the learning rate, and a score adds up Cq Ck of them.
+    Parameters: `weight` [H, Cq, Ck] = √Ck W. W is initialised as the identity
+    (over the common channels) plus a little noise that separates the heads, so the score starts as that of `Dot`. From
+    noise alone the model would first have to learn which channels correspond, with uninformative gradients. The factor
+    √Ck compensates for Adam, which moves every entry by about the learning rate, while a score sums Cq Ck of them.
 
     Luong, Pham & Manning 2015, section 3.1; see `regard.ops.bilinear_attention`.
 

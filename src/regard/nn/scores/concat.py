@@ -20,8 +20,7 @@ class Concat(Score):
 
     .. math:: e_{ts} = v^\top \tanh(W [q_t; k_s]) = v^\top \tanh(W_q q_t + W_k k_s)
 
-    The columns W_k are applied to a key once, when it is remembered, and W_q once to each query; from there on it is
-    additive attention.
+    W_k is applied once per key, in `remember`, and W_q once per query; the rest is additive attention.
 
     `identity_key=True` is what Luong's experiments really ran: their footnote 15 fixes the key's part of W to the
     identity. The perplexities printed for concat there (6.7 with global attention, against 6.1 for dot) are those

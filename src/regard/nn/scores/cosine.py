@@ -23,8 +23,7 @@ class Cosine(Score):
     .. math:: q_t = W x_t, \quad \beta_t = \mathrm{softplus}(b^\top x_t + b_0), \quad
               e_{ts} = \beta_t \frac{q_t^\top k_s}{\lVert q_t\rVert \lVert k_s\rVert}
 
-    x_t is the query as it is given (for an NTM, the controller's output). Keys are compared as they are, by every
-    head; all heads look at the same memory.
+    x_t is the query (for an NTM, the output of the controller). Keys are not projected; all heads read the same memory.
 
     Args:
         query_dim: width of the queries.

@@ -1,4 +1,4 @@
-"""A score that sees how much attention each key has had."""
+"""Scores with a coverage term."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from regard.ops.softmax import statistics_dtype
 
 
 class Covered(Score):
-    r"""Any score with a coverage term: what was attended to before becomes more or less likely to be so again.
+    r"""Any score plus a coverage term, which favours or penalises keys that were attended before.
 
     .. math:: e_{ts} = \mathrm{score}(q_t, k_s) + w\, c_{ts}, \quad c_{ts} = \sum_{t' < t} a_{t's}
 
     Args:
         score: of any kind; an additive one takes the coverage inside its tanh instead (`Fertility(reach=0)`).
 
-    Parameters: `weight` w [H], zero at first: it begins as the score alone.
+    Parameters: `weight` w [H], initialised to zero, so that it starts as the plain score.
 
     After See, Liu & Manning 2017, equation 11, for scores without a hidden layer.
 

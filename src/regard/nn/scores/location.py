@@ -17,8 +17,8 @@ class Location(Score):
 
     .. math:: a_t = \mathrm{softmax}((W q_t)_{1:S})
 
-    Only the places of a memory count, not what is in them: `remember` keeps keys of width zero. A memory longer
-    than L is read in its first L places only.
+    Only positions matter, not the content of the memory: `remember` stores keys of width zero. Of a memory longer than
+    L only the first L positions are read.
 
     Args:
         query_dim: width Cq of the queries.
@@ -45,7 +45,7 @@ class Location(Score):
         return query.unsqueeze(1).expand(-1, self.num_heads, -1, -1)
 
     def keys(self, key: Tensor) -> Tensor:
-        """[B, S, Ck] -> [B, H, S, 0]: the places without their content."""
+        """[B, S, Ck] -> [B, H, S, 0]: positions without content."""
         return key[..., :0].unsqueeze(1).expand(-1, self.num_heads, -1, -1)
 
     def energy(self, query: Tensor, memory: Memory, state: AttentionState) -> Tensor:

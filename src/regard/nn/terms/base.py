@@ -1,4 +1,4 @@
-"""Terms inside an additive score: features of a pair beside its content."""
+"""Base classes of terms: features of a pair inside an additive score."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from regard.ops.softmax import statistics_dtype
 
 
 class Term(nn.Module, abc.ABC):
-    """A term: features f_ts of a query and a key that the score maps and adds inside its tanh.
+    """Term: features f_ts of a query and a key, which the score maps and adds inside its tanh.
 
         e_ts = vᵀ tanh(W q_t + U k_s + P f_ts)
 
-    The score owns P; a term says only what the features are. One that looks at past alignments remembers them
-    itself (`start`, `advance`) and sets `recurrent`.
+    The score owns P; a term defines the features. A term of past alignments keeps them in its state (`start`,
+    `advance`) and sets `recurrent`.
 
     Attributes:
-        width: how many features it gives a pair.
+        width: number of features per pair.
     """
 
     width: int
@@ -31,19 +31,19 @@ class Term(nn.Module, abc.ABC):
         """Features [B, H or 1, T, S, width] of `queries` queries, the first of which is number `step` (from 0)."""
 
     def start(self, memory: Memory) -> Past:
-        """State of the term before the first query."""
+        """Return the state of the term before the first query."""
         return ()
 
     def advance(self, past: Past, weights: Tensor, memory: Memory) -> Past:
-        """State after a query that was answered with `weights` [B, H, 1, S]."""
+        """Return the state after a query with `weights` [B, H, 1, S]."""
         return past
 
 
 class RecurrentTerm(Term):
-    """A term that remembers one tensor of past alignments: what it is, is all that a new one must say.
+    """Term whose state is one tensor of past alignments; a subclass defines its features and its update.
 
-    Gradients flow through the past. It starts from zeros: the first query has nothing behind it. Each head has a
-    past of its own; it lies in `State.score`, so that `State.select` reorders it with a beam.
+    Gradients flow through the state, which starts from zeros. Each head has its own state; it is part of
+    `AttentionState.score`, so that `AttentionState.select` reorders it with a beam.
 
     >>> class Last(RecurrentTerm):
     ...     '''The weight that the query before gave this key.'''
@@ -64,10 +64,10 @@ class RecurrentTerm(Term):
 
     @abc.abstractmethod
     def update(self, past: Tensor, weights: Tensor) -> Tensor:
-        """The past after a query that was answered with `weights` [B, H, 1, S]."""
+        """Return the past after a query with `weights` [B, H, 1, S]."""
 
     def nothing(self, memory: Memory) -> Tensor:
-        """The past before the first query: a row of weights [B, H, 1, S] that are all 0."""
+        """Return the past before the first query: weights [B, H, 1, S] of zero."""
         batch, heads, size, _ = memory.key.shape
         return memory.key.new_zeros(batch, heads, 1, size, dtype=statistics_dtype(memory.key.dtype))
 

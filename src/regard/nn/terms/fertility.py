@@ -12,7 +12,7 @@ from regard.ops.fertility_term import fertility_features
 class Fertility(RecurrentTerm):
     r"""Attention to each key and its neighbours so far: ξ(α_{<j}; i) = Σ_{j'<j} α_{j',i-k..i+k}.
 
-    It remembers the sum of all weights so far [B, H, 1, S]; for the first query it is 0.
+    State: the sum of all weights so far, [B, H, 1, S]; 0 for the first query.
 
     Args:
         reach: number k of neighbours on each side.

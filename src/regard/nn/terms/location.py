@@ -17,8 +17,8 @@ class LocationFeatures(RecurrentTerm):
 
     .. math:: e_{ji} = v^\top \tanh(W q_j + U k_i + P f_{ji} + b)
 
-    It remembers the last weights, or their sum, [B, H, 1, S]. For the first query they are 0: the equations leave
-    α_0 open, and zeros say that nothing was attended to yet.
+    State: the last weights, or their sum, [B, H, 1, S]; 0 for the first query. The equations leave α_0 open; zeros mean
+    that nothing was attended yet.
 
     Args:
         num_filters: number of filters.
@@ -30,7 +30,7 @@ class LocationFeatures(RecurrentTerm):
     features (the paper's U) and, with `Additive(..., bias=True)`, b. Features: num_filters.
 
     Chorowski et al. 2015, equations 8 and 9; see `regard.ops.location_features`. Not to be confused with Luong's
-    location score, which does not look at the past.
+    location score, which does not depend on the past.
 
     >>> from regard.nn import Additive
     >>> Additive(query_dim=3, key_dim=5, hidden_dim=7, terms=[LocationFeatures()], bias=True).term_weight.shape

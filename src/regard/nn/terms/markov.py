@@ -12,7 +12,7 @@ from regard.ops.markov_term import markov_features
 class Markov(RecurrentTerm):
     r"""Weights of the previous query around each key: ξ(α_{j-1}; i) = [α_{j-1,i-k}, ..., α_{j-1,i+k}].
 
-    It remembers the last weights [B, H, 1, S]; for the first query they are 0.
+    State: the last weights, [B, H, 1, S]; 0 for the first query.
 
     Args:
         reach: number k of neighbours on each side.

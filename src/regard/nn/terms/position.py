@@ -15,7 +15,7 @@ class Position(Term):
     r"""Positions of query and key: ψ(j, i, I) = [log(1 + j), log(1 + i), log(1 + I)].
 
     j is the number of the query, i that of the key, both from 0; I is the true length of each sentence, taken from
-    the memory's mask. It looks at no past, so all queries are read at once, by the fused paths too.
+    the mask of the memory. It needs no past, so all queries are read in parallel, also by fused implementations.
 
     No parameters: the score owns the matrix W^ap. Features: 3.
 

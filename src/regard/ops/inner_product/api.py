@@ -1,4 +1,4 @@
-"""The public functions of attention over inner products: checks, and the choice of an implementation."""
+"""Public function of attention over inner products: argument checks and dispatch."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CAUSAL = Mask.causal()
 
 
 def may_round(impl: str | None, query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Return whether a kernel may get rounded products of these: all are of one half precision."""
+    """Return whether a kernel may round the inner products: all tensors have the same half-precision dtype."""
     same = query.dtype == key.dtype == value.dtype
     return impl != "reference" and same and query.dtype != statistics_dtype(query.dtype)
 
@@ -51,10 +51,10 @@ def dot_product_attention(
     impl: str | None,
     exact: Exact | None = None,
 ) -> Attended:
-    """softmax(scale q.k) value, by the implementation with this name, or by the fastest.
+    """Compute softmax(scale q.k) value by the named implementation, or by the fastest.
 
-    The context is in the dtype of `value`. Kernels want one dtype, so they run in the widest of the three. If query and
-    key were rounded for them, which is several times as fast, `exact` gives them as they were, for the weights.
+    The context has the dtype of `value`. Kernels require a single dtype, so they run in the widest of the three. If the
+    caller rounded query and key for speed, `exact` holds the unrounded ones, which the weights are computed from.
     """
     Mask.check(mask)
     batch, heads, queries, _ = query.shape

@@ -1,8 +1,8 @@
-"""Softmax attention over inner products in a window, without the pairs outside it.
+"""Softmax attention over inner products within a window, without computing pairs outside of it.
 
-In half precision on a GPU flash attention has windows of its own. Elsewhere, and where keys are padded, queries are
-taken in blocks of C. A block sees the C + W - 1 keys from the first of its first query to the last of its last one, so
-that T·(C + W) pairs are computed instead of T·S, and no tensor of T·S pairs exists.
+In half precision on a GPU, flash attention supports windows. Otherwise, and with padded keys, queries are processed in
+blocks of C. A block sees the C + W - 1 keys from the first key of its first query to the last key of its last query, so
+that T·(C + W) pairs are computed instead of T·S, and no tensor of T·S pairs is allocated.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _GAIN = 2  # pairs that a window must save to pay for laying out the keys: half 
 
 @dataclass(frozen=True)
 class Band:
-    """A window as blocks: query t, which stands at key t + S - T, sees `width` keys from its position + `first` + 1 on.
+    """A window in blocks: query t, at position t + S - T, sees `width` keys from position + `first` + 1 on.
 
     Attributes:
         shape: [B, H, T, S].
-        first: keys after position + first are seen.
-        width: how many.
-        lengths: [B], keys from these on are padding; None for no limit.
+        first: keys after position + first are visible.
+        width: number of visible keys.
+        lengths: [B], number of valid keys; None for no limit.
     """
 
     shape: Shape
@@ -41,9 +41,9 @@ class Band:
 
     @staticmethod
     def of(mask: Mask | None, shape: Shape, *, gain: int = _GAIN) -> Band | None:
-        """The band of a mask that is a window, padded or not; None if it is another or too wide to gain by it.
+        """Return the band of a mask that is a window, with or without padding; None for other masks and wide windows.
 
-        A slab may have one key of each `gain` of the memory; with 0 any window is a band.
+        A slab may cover at most 1 / `gain` of the memory; with 0 every window qualifies.
 
         >>> Band.of(Mask.window(16), (1, 1, 1024, 1024)).slab
         79
@@ -60,12 +60,12 @@ class Band:
 
     @property
     def block(self) -> int:
-        """Queries of a block."""
+        """Number of queries per block."""
         return max(1, min(self.shape[2], max(_BLOCK, self.width)))
 
     @property
     def slab(self) -> int:
-        """Keys that a block sees."""
+        """Number of keys per block."""
         return self.block + self.width - 1
 
     @property
@@ -75,11 +75,11 @@ class Band:
 
     @property
     def start(self) -> int:
-        """The first key of the first slab; negative if there are positions before the memory."""
+        """First key of the first slab; negative for positions before the memory."""
         return self.shape[3] - self.shape[2] + self.first + 1
 
     def slabs(self, memory: Tensor) -> Tensor:
-        """Keys or values laid out by block: [B, H, S, D] -> [B * n, H, slab, D], zeros outside the memory."""
+        """Lay out keys or values by block: [B, H, S, D] -> [B * n, H, slab, D], zeros outside of the memory."""
         keys, end = self.shape[3], self.start + (self.blocks - 1) * self.block + self.slab
         here = memory[:, :, min(max(self.start, 0), keys) : min(max(end, 0), keys)]
         before = min(max(-self.start, 0), end - self.start)
@@ -89,19 +89,19 @@ class Band:
         return slabs
 
     def cut(self, query: Tensor) -> Tensor:
-        """Queries by block: [B, H, T, D] -> [B * n, H, block, D], zeros after the last."""
+        """Split queries into blocks: [B, H, T, D] -> [B * n, H, block, D], zeros after the last."""
         padded = F.pad(query, (0, 0, 0, self.blocks * self.block - self.shape[2]))
         # [B, H, n, block, D] -> [B * n, H, block, D]
         blocks: Tensor = padded.unflatten(2, (self.blocks, self.block)).transpose(1, 2).flatten(0, 1)
         return blocks
 
     def joined(self, context: Tensor) -> Tensor:
-        """`cut` undone."""
+        """Invert `cut`: [B * n, H, block, Dv] -> [B, H, T, Dv]."""
         by_block: Tensor = context.unflatten(0, (self.shape[0], self.blocks)).transpose(1, 2)  # [B, H, n, block, D]
         return by_block.flatten(2, 3)[:, :, : self.shape[2]]
 
     def allowed(self, device: torch.device) -> Tensor:
-        """Pairs of each block and its slab that may attend, [B * n, 1, block, slab]."""
+        """Return the mask of each block and its slab, [B * n, 1, block, slab]."""
         position = torch.arange(self.slab, device=device)
         ahead = position - torch.arange(self.block, device=device).unsqueeze(1)
         near = (ahead >= 0) & (ahead < self.width)
@@ -114,7 +114,7 @@ class Band:
 def windowed_attention(
     query: Tensor, key: Tensor, value: Tensor, band: Band, *, scale: float, dropout: float = 0.0
 ) -> Tensor:
-    """softmax(scale q.k) value within the band, [B, H, T, Dv]; zeros for a query with nothing in its window.
+    """Compute softmax(scale q.k) value within the band, [B, H, T, Dv]; zeros for a query with an empty window.
 
     >>> ones = torch.ones(1, 1, 4, 2)
     >>> band = Band((1, 1, 4, 4), first=-2, width=2, lengths=None)
@@ -130,19 +130,19 @@ def windowed_attention(
 
 
 def refusal(read: ReadArguments) -> str | None:
-    """It needs a window."""
+    """Return the obstacle: a mask without a window."""
     return "needs a window, padded or not" if Band.of(read.mask, read.shape, gain=0) is None else None
 
 
 def attend(read: ReadArguments) -> Attended:
-    """Queries in blocks, each with the keys that its window reaches."""
+    """Attend in blocks of queries, each to the keys within reach of its window."""
     band = Band.of(read.mask, read.shape, gain=0)
     assert band is not None, "refusal asks for a window"
     return _attend(read, band)
 
 
 def offer(read: ReadArguments) -> Attended | None:
-    """The outcome for windows much narrower than the memory, by flash attention's own where it has them."""
+    """Attend if the window is much narrower than the memory, by flash attention where it supports the window."""
     band = None if read.causal else Band.of(read.mask, read.shape)
     if band is None:
         return None
@@ -158,13 +158,13 @@ BANDED = Implementation("banded", offer, refusal, attend)
 
 
 def flash_refusal(read: ReadArguments) -> str | None:
-    """It needs a window that flash attention has."""
+    """Return the obstacle: no window that flash attention supports."""
     band = Band.of(read.mask, read.shape, gain=0)
     return "needs a window, not padded" if band is None else _no_flash(read, band)
 
 
 def flash_attend(read: ReadArguments) -> Attended:
-    """The window of flash attention."""
+    """Attend by the window of flash attention."""
     band = Band.of(read.mask, read.shape, gain=0)
     assert band is not None, "flash_refusal asks for a window"
     return _attend_by_flash(read, band)
@@ -179,7 +179,7 @@ FLASH_WINDOW = Implementation("flash_window", lambda read: None, flash_refusal, 
 
 
 def _no_flash(read: ReadArguments, band: Band) -> str | None:
-    """The reason why flash attention has not this window: it has half precision on a GPU, no padding, no dropout."""
+    """Return why flash attention cannot be used: it needs half precision on a GPU, no padding and no dropout."""
     query, value = read.query, read.value
     if not query.is_cuda or not torch.backends.cuda.is_flash_attention_available():
         return f"needs a CUDA device with flash attention; got tensors on {query.device}"
@@ -193,7 +193,7 @@ def _no_flash(read: ReadArguments, band: Band) -> str | None:
 
 
 def _by_flash(query: Tensor, key: Tensor, value: Tensor, band: Band, scale: float) -> Tensor:
-    """The window in flash attention's own terms: so many keys before a query's position, and so many after it."""
+    """Call flash attention with its parameters: numbers of keys before and after the position of a query."""
     by_position = (aligned(tensor).transpose(1, 2) for tensor in (query, key, value))  # [B, T, H, D]
     context: Tensor = torch.ops.aten._flash_attention_forward(
         *by_position, None, None, query.shape[2], key.shape[2], 0.0, False, False, scale=scale,

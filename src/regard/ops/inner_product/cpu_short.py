@@ -1,4 +1,4 @@
-"""The definition in as few operations as possible: for a few words in many heads on a CPU."""
+"""Attention in few operations, for short sequences with many heads on a CPU."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEAST_PAIRS_WITH_GRADIENT = 1 << 15
 
 
 def refusal(read: ReadArguments) -> str | None:
-    """It runs on a CPU, in full precision, without autocast."""
+    """Return the obstacle: it runs on a CPU, in full precision, without autocast."""
     query = read.query
     if not query.is_cpu:
         return f"needs tensors on a CPU; got {query.device}"
@@ -29,7 +29,7 @@ def refusal(read: ReadArguments) -> str | None:
 
 
 def offer(read: ReadArguments) -> Attended | None:
-    """The outcome for reads of which the fused kernel takes longer; that kernel is causal without a mask."""
+    """Attend if the fused kernel would take longer; that kernel supports a causal mask without a tensor."""
     query, key, value = read.query, read.key, read.value
     if not query.is_cpu or read.causal or read.mixed or query.dtype != statistics_dtype(query.dtype):
         return None
@@ -47,7 +47,7 @@ def offer(read: ReadArguments) -> Attended | None:
 
 
 def attend(read: ReadArguments) -> Attended:
-    """Energies and contexts as one batched product each."""
+    """Attend with one batched product for the energies and one for the contexts."""
     query, key, mask, shape = read.query, read.key, read.mask, read.shape
     # [B * H, T, S]; nothing is added: the first operand is not read with beta = 0.
     energy = torch.baddbmm(

@@ -1,9 +1,9 @@
-"""PyTorch's FlexAttention for long reads of which a mask leaves spans: keys up to a length, a window, or both.
+"""PyTorch's FlexAttention for long sequences under masks of spans: padding, a window, or both.
 
-The kernels behind `F.scaled_dot_product_attention` compute all pairs and then forget what a mask forbids. FlexAttention
-is told which blocks of 128 x 128 pairs are empty, and skips them, and which are full, and needs no mask there. It is
-compiled when it is first called, which takes some seconds, and called from Python it takes longer than they do: reads
-of 2²⁸ pairs in all heads together earn that back, and of 2²⁵ where they are recorded to be replayed without Python.
+The kernels behind `F.scaled_dot_product_attention` compute all pairs and discard those that a mask forbids.
+FlexAttention skips empty blocks of 128 x 128 pairs and applies no mask in full ones. It is compiled on its first call,
+which takes some seconds, and has a larger overhead per call from Python. This pays off from 2²⁸ pairs over all heads in
+eager mode, and from 2²⁵ in a CUDA graph.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _compiled_kinds: set[object] = set()
 
 
 def flex_fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shape: Shape) -> bool:
-    """Return whether this is a long read in spans, in half precision, on a GPU that gains by it."""
+    """Return whether FlexAttention is fastest: a long sequence under spans, in half precision, on a suitable GPU."""
     batch, heads, queries, keys = shape
     fewest = _PAIRS_RECORDED if is_recording() else _PAIRS
     if mask is None or batch * heads * queries * keys < fewest or not _has_kernel(query, key, value):
@@ -50,7 +50,7 @@ def flex_fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shap
 
 
 def attention_in_spans(query: Tensor, key: Tensor, value: Tensor, mask: Mask, shape: Shape, *, scale: float) -> Tensor:
-    """softmax(scale q.k) value under a mask of spans, [B, H, T, Dv]; `flex_fits` says when."""
+    """Compute softmax(scale q.k) value under a mask of spans, [B, H, T, Dv]; requires `flex_fits`."""
     from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
     _compiled_kinds.add(_kind(query, value, mask.spans(shape)))
@@ -62,7 +62,7 @@ def attention_in_spans(query: Tensor, key: Tensor, value: Tensor, mask: Mask, sh
 
 
 def block_mask(mask: Mask, shape: Shape, device: torch.device) -> BlockMask:
-    """A mask of spans as FlexAttention takes it.
+    """Convert a mask of spans to the block mask of FlexAttention.
 
     >>> mask = Mask.causal() & Mask.padding([200])
     >>> pattern = block_mask(mask, (1, 1, 384, 384), torch.device("cpu"))
@@ -84,13 +84,13 @@ def block_mask(mask: Mask, shape: Shape, device: torch.device) -> BlockMask:
 
 
 def _listed(blocks: Tensor) -> tuple[Tensor, Tensor]:
-    """Of each row of blocks how many are meant, and which, those first: [B, 1, t, s] -> [B, 1, t], [B, 1, t, s]."""
+    """Return number and sorted indices of the marked blocks per row: [B, 1, t, s] -> [B, 1, t], [B, 1, t, s]."""
     order = blocks.to(torch.uint8).argsort(dim=-1, descending=True, stable=True)
     return blocks.sum(-1, dtype=torch.int32), order.to(torch.int32)
 
 
 def _pairs(mask: Mask, shape: Shape, device: torch.device) -> Callable[..., Tensor]:
-    """The mask as a function of batch, head, query and key. The bounds of a window are numbers in its kernel."""
+    """Return the mask as a function of batch, head, query and key; the bounds of a window become constants."""
     _, _, queries, keys = shape
     lengths, first, last, _ = mask.spans(shape)
     shift = keys - queries
@@ -104,14 +104,14 @@ def _pairs(mask: Mask, shape: Shape, device: torch.device) -> Callable[..., Tens
 
 
 def offer(read: ReadArguments) -> Attended | None:
-    """The outcome for the longest reads under a mask of spans, without dropout, which FlexAttention has not."""
+    """Attend for long sequences under a mask of spans; FlexAttention has no dropout."""
     if read.mask is None or read.causal or read.dropout:
         return None
     return attend(read) if flex_fits(read.query, read.key, read.value, read.mask, read.shape) else None
 
 
 def refusal(read: ReadArguments) -> str | None:
-    """It needs a GPU, half precision, a mask of spans and no dropout."""
+    """Return the obstacle: it needs a GPU, half precision, a mask of spans and no dropout."""
     query, value, mask = read.query, read.value, read.mask
     if read.dropout:
         return f"has no dropout; got {read.dropout}"
@@ -126,7 +126,7 @@ def refusal(read: ReadArguments) -> str | None:
 
 
 def attend(read: ReadArguments) -> Attended:
-    """Blocks of the pairs that the mask leaves."""
+    """Attend within the blocks that the mask allows."""
     assert read.mask is not None, "refusal asks for a mask"
     context = attention_in_spans(read.query, read.key, read.value, read.mask, read.shape, scale=read.scale)
     return read.attended(context, FLEX_ATTENTION.name)

@@ -1,6 +1,6 @@
-"""Short reads by Triton kernels: weights are made forward, and once more backward, and never leave the chip.
+"""Triton kernels for short sequences: weights stay on the chip and are recomputed in the backward pass.
 
-A program has one head of one sequence: all its queries, keys and values, which may lie anywhere.
+One program handles one head of one sequence: all its queries, keys and values, with arbitrary strides.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WHAT = "inner products: the kernel for short reads"
 
 
 class ShortRead(torch.autograd.Function):
-    """One read with its gradients; keeps its inputs, and the seed that chose which weights were dropped."""
+    """Autograd function of a short read; saves its inputs and the seed of dropout."""
 
     @staticmethod
     def forward(
@@ -46,7 +46,7 @@ _LENGTHS = ("queries", "keys", "after", "until", "l_b")  # differ from batch to 
 def read(
     query: Tensor, key: Tensor, value: Tensor, limits: MaskLimits, scale: float, dropout: float, seed: Tensor | None
 ) -> Tensor:
-    """softmax(scale q.k) value, [B, H, T, Dv], the heads of a word side by side in memory."""
+    """Compute softmax(scale q.k) value, [B, H, T, Dv], with the heads of a token adjacent in memory."""
     batch, heads, queries, _ = query.shape
     context = query.new_empty(batch, queries, heads, value.shape[3]).transpose(1, 2)
     if context.numel():
@@ -62,7 +62,7 @@ def pull(
     query: Tensor, key: Tensor, value: Tensor, upstream: Tensor, limits: MaskLimits, scale: float, dropout: float,
     seed: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """The gradients of query, key and value."""
+    """Return the gradients of query, key and value."""
     if not upstream.numel():
         return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(value)
     grads = torch.empty_like(query), torch.empty_like(key), torch.empty_like(value)
@@ -76,7 +76,7 @@ def pull(
 
 
 def _laid(*tensors: Tensor) -> list[Any]:
-    """Each, and how far apart its sequences, heads, words and entries lie."""
+    """Return each tensor and its strides over sequences, heads, tokens and channels."""
     return [part for tensor in tensors for part in (tensor, *tensor.stride())]
 
 
@@ -91,7 +91,7 @@ def _limits(query: Tensor, key: Tensor, limits: MaskLimits) -> tuple[Any, ...]:
 
 
 def _tile(query: Tensor, key: Tensor, value: Tensor, limits: MaskLimits, seed: Tensor | None) -> dict[str, Any]:
-    """Two sizes for all lengths: each is compiled when it is first needed, which takes seconds."""
+    """Return the tile size; only two exist, since each is compiled on its first use, which takes seconds."""
     size = 32 if max(query.shape[2], key.shape[2]) <= 32 else 64
     width, value_width = _whole(query.shape[3]), _whole(value.shape[3])
     small = size * max(width, value_width) <= _SMALL and query.dtype != torch.float32
@@ -107,7 +107,7 @@ def _tile(query: Tensor, key: Tensor, value: Tensor, limits: MaskLimits, seed: T
 
 
 def _whole(size: int) -> int:
-    """Round up to a size that tensor cores take: a power of two of at least 16."""
+    """Round up to a size that tensor cores support: a power of two, at least 16."""
     return max(16, triton.next_power_of_2(size))
 
 
@@ -118,7 +118,7 @@ def _read(
     N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
     LENGTHS: tl.constexpr, DROPS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The grid is sequences and their heads; a program has room for N queries and N keys."""
+    """Forward kernel. Grid: sequences x heads; a program handles up to N queries and N keys."""
     b, h = tl.program_id(0).to(tl.int64) // heads, tl.program_id(0) % heads
     t, s, d, v = tl.arange(0, N), tl.arange(0, N), tl.arange(0, D), tl.arange(0, V)
     q = _rows(query + b * q_b + h * q_h, t, d, q_t, q_d, queries, width)
@@ -139,7 +139,10 @@ def _pull(
     N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
     LENGTHS: tl.constexpr, DROPS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """The same grid: weights a and factors κ are made again; ∂/∂e_ts = a_ts (w_ts - Σ_s' a_ts' w_ts'), w = κ g.v."""
+    """Backward kernel on the same grid, with recomputed weights a and dropout factors κ.
+
+    ∂/∂e_ts = a_ts (w_ts - Σ_s' a_ts' w_ts') with w = κ g.v.
+    """
     b, h = tl.program_id(0).to(tl.int64) // heads, tl.program_id(0) % heads
     t, s, d, v = tl.arange(0, N), tl.arange(0, N), tl.arange(0, D), tl.arange(0, V)
     q = _rows(query + b * q_b + h * q_h, t, d, q_t, q_d, queries, width)
@@ -166,7 +169,7 @@ def _shares(
     q, k, t, s, b, keys, scale, lengths, l_b, after, until,
     N: tl.constexpr, LENGTHS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """exp(e - max e) [N, N], 0 where a key may not be attended, and their sums [N], 1 where there is none."""
+    """Return exp(e - max e) [N, N], 0 at masked keys, and their sums [N], 1 for a fully masked row."""
     energy = multiply(q, tl.trans(k), tl.zeros([N, N], tl.float32), PRECISION) * scale
     end = keys
     if LENGTHS:
@@ -181,7 +184,7 @@ def _shares(
 
 @triton.jit
 def _kept(seed, dropout, t, s, N: tl.constexpr):
-    """Factors of the weights, [N, N]: 0 with the probability `dropout`, else such that their mean is 1."""
+    """Return dropout factors [N, N]: 0 with probability `dropout`, else 1 / (1 - dropout)."""
     place = (tl.program_id(0) * N + t[:, None]) * N + s[None, :]
     return tl.where(tl.rand(tl.load(seed), place) < dropout, 0.0, 1.0 / (1.0 - dropout))
 

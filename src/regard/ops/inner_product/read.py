@@ -1,4 +1,4 @@
-"""One read by inner products, and the interface of its implementations."""
+"""Arguments of attention over inner products, and the interface of its implementations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Exact = Callable[[], tuple[Tensor, Tensor, float]]
 
 
 class ReadArguments(NamedTuple):
-    """Arguments of one read, checked and of one dtype.
+    """Checked arguments of one read, in one dtype.
 
     Attributes:
         query: [B, H, T, D].
@@ -27,12 +27,12 @@ class ReadArguments(NamedTuple):
         value: [B, H, S, Dv].
         mask: what may be attended; None for everything.
         shape: [B, H, T, S].
-        scale: of the inner products.
+        scale: factor of the inner products.
         dropout: probability of dropping a weight.
-        causal: whether the mask is `Mask.causal()` of as many queries as keys, which kernels know without a tensor.
-        dtype: of the context; that of `value` before all three were widened to one.
-        mixed: whether they had to be widened.
-        exact: queries and keys for the weights.
+        causal: True for `Mask.causal()` with T = S, which kernels support without a tensor.
+        dtype: dtype of the context, that of `value` before conversion to a common dtype.
+        mixed: True if a conversion was necessary.
+        exact: unrounded queries and keys, for the weights.
     """
 
     query: Tensor
@@ -48,19 +48,19 @@ class ReadArguments(NamedTuple):
     exact: Exact
 
     def attended(self, context: Tensor, impl: str) -> Attended:
-        """The outcome of an implementation that leaves no weights: any rows of them are made on demand."""
+        """Return the result of an implementation without weights, which are recomputed on demand."""
         return Attended(context.to(self.dtype), _rebuilt(self.exact, self.mask, self.shape), self.shape, impl=impl)
 
 
 @dataclass(frozen=True)
 class Implementation:
-    """A way to compute a read, under the name that `impl=` takes.
+    """Implementation of a read, under its name for `impl=`.
 
     Attributes:
-        name: of the implementation.
-        offer: the outcome, if this is the fastest way for a read; None to leave it to the next.
-        refusal: the reason why a read cannot be computed this way, as the end of a sentence; None if it can.
-        attend: the outcome of a read that is not refused.
+        name: the name.
+        offer: return the result if this implementation is the fastest for a read; None to try the next one.
+        refusal: return why it cannot compute a read, as the end of a sentence; None if it can.
+        attend: compute a read without a refusal.
     """
 
     name: str
@@ -70,14 +70,14 @@ class Implementation:
 
 
 def inner_product(query: Tensor, key: Tensor, scale: float) -> Tensor:
-    """scale q.k for every pair, [B, H, T, S]; in float32 for half-precision inputs."""
+    """Compute scale q.k for all pairs, [B, H, T, S]; in float32 for half-precision inputs."""
     statistics = statistics_dtype(query.dtype)
     with full_precision(query):
         return (query.to(statistics) * scale) @ key.to(statistics).mT  # [B, H, T, S]
 
 
 def _rebuilt(exact: Exact, mask: Mask | None, shape: Shape) -> Weigh:
-    """The weights of any heads and rows. A row is made whole, so its softmax needs no log-sum-exp."""
+    """Recompute the weights of some heads and rows. Rows are complete, so no log-sum-exp is needed."""
 
     def weigh(head: Tensor, row: Tensor) -> Tensor:
         query, key, scale = exact()

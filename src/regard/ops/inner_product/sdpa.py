@@ -1,7 +1,7 @@
-"""PyTorch's fused attention by the fastest of its backends, under any mask.
+"""PyTorch's fused attention with the fastest of its backends, under any mask.
 
-`F.scaled_dot_product_attention` has several kernels behind it and takes the first that can, in an order of its own,
-which is not the order of their speed. The rule here, per call:
+`F.scaled_dot_product_attention` uses the first of its backends that supports a call, in a fixed order that is not the
+order of their speed. The order used here, per call:
 
 | device | dtype it runs in | read | order |
 |---|---|---|---|
@@ -13,24 +13,24 @@ which is not the order of their speed. The rule here, per call:
 | CUDA, capability 9.0 | half | the same with gradients | flash, cuDNN, memory-efficient, plain |
 | any other | any | any | PyTorch's own |
 
-A read of up to 1,024 pairs, up to 256 wide, that is not recorded (see below) has PyTorch's own order without cuDNN.
+In eager mode, reads of up to 1,024 pairs and 256 channels use PyTorch's order without cuDNN (see below).
 
-The orders of capability 9.0 are of that one alone: cuDNN is reported slower than flash attention before it and after it
-(0.82 times on an A100, 0.88 on an RTX of the generation behind).
+The orders of capability 9.0 apply to that capability only: on others cuDNN is reported slower than flash attention
+(0.82 times on an A100, 0.88 on an RTX of the following generation).
 
-A decoder that reads step by step makes the second and third kind. On an H200 the plain way takes half the time of the
-memory-efficient kernel there, forward and backward. Of the fourth kind, 64 sequences of 32 words in 8 heads, the
-memory-efficient kernel takes 11 µs and 34 with gradients, cuDNN, which PyTorch takes, 16 and 45, flash 17 and 77. Of
-the next two, as many in one head of 256, flash takes 10 µs and 42 with gradients, memory-efficient 12 and 107, cuDNN 15
-and 49, plain 88 with gradients; under padding, which flash does not have, memory-efficient 20 and 115, cuDNN 26 and 63.
+Rows two and three occur in step-by-step decoding. On an H200 the plain backend takes half the time of the
+memory-efficient kernel there, forward and backward. In row four, for 64 sequences of 32 tokens with 8 heads, the
+memory-efficient kernel takes 11 µs, 34 with gradients; cuDNN, PyTorch's choice, 16 and 45; flash 17 and 77. In the next
+two rows, with a single head of 256, flash takes 10 µs, 42 with gradients; memory-efficient 12 and 107; cuDNN 15 and 49;
+plain 88 with gradients. Under padding, which flash lacks, memory-efficient takes 20 and 115, cuDNN 26 and 63.
 
-All of these are times of the GPU, in a CUDA graph. Called from Python, a read of up to 1,024 pairs takes as long as its
-launches: one kernel, whichever it is, is faster than the plain way's six, and setting an order takes longer than the
-kernel. There PyTorch's own order stands, without cuDNN.
+These are GPU times in a CUDA graph. In eager mode, a read of up to 1,024 pairs is bound by kernel launches: any single
+kernel is faster than the six of the plain backend, and setting an order takes longer than the kernel. PyTorch's order
+without cuDNN is used there.
 
-cuDNN builds a plan for every new shape. A large read earns it back in a few steps; reads of a few hundred words, whose
-shape differs from batch to batch, never do. A backend that cannot take a call (width, determinism, hardware) is passed
-over by PyTorch, so that an order is never a demand.
+cuDNN builds a plan for every new shape. For large reads this pays off in a few steps; for reads of a few hundred tokens
+with varying shapes it never does. PyTorch skips a backend that does not support a call (width, determinism, hardware),
+so an order is a preference.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _NARROW, _WIDE = 64, 256
 
 @dataclass(frozen=True)
 class ReadSize:
-    """Size of a read: queries, keys, width of a head; and whether it has gradients."""
+    """Size of a read: numbers of queries and keys, width of a head, and whether gradients are needed."""
 
     queries: int
     keys: int
@@ -100,16 +100,16 @@ def fused_attention(
     scale: float,
     dropout: float = 0.0,
 ) -> Tensor:
-    """softmax(scale q.k) value by the fastest backend: [B, H, T, D], [B, H, S, D], [B, H, S, Dv] -> [B, H, T, Dv].
+    """Compute softmax(scale q.k) value by the fastest backend, [B, H, T, Dv].
 
     Args:
-        query: of one dtype with key and value.
-        key: likewise.
-        value: likewise.
-        allowed: booleans that broadcast to [B, H, T, S], a True in every row, or what is added to the energies, 0 or
-            -inf; None for everything.
-        causal: the first query sees the first key, the next one more, and so on; without `allowed`.
-        scale: of the inner products.
+        query: [B, H, T, D], of the same dtype as key and value.
+        key: [B, H, S, D].
+        value: [B, H, S, Dv].
+        allowed: booleans that broadcast to [B, H, T, S], with a True in every row, or an additive bias of 0 and -inf;
+            None for no mask.
+        causal: query t sees keys 0 to t; without `allowed`.
+        scale: factor of the inner products.
         dropout: probability of dropping a weight.
 
     >>> ones = torch.ones(1, 1, 2, 3)
@@ -124,7 +124,7 @@ def fused_attention(
 
 
 def aligned(tensor: Tensor) -> Tensor:
-    """The same numbers where rows begin at multiples of 16 bytes: some kernels fail on others. A compiler sees to it.
+    """Copy a tensor whose rows are not aligned to 16 bytes, which some kernels require; compilers align by themselves.
 
     >>> row = torch.arange(9.0)
     >>> aligned(row[:8]).data_ptr() == row.data_ptr(), aligned(row[1:]).data_ptr() % 16
@@ -136,13 +136,13 @@ def aligned(tensor: Tensor) -> Tensor:
 
 
 def _even(tensor: Tensor) -> bool:
-    """Return whether all rows begin at multiples of 16 bytes, if the first does, and lie without gaps."""
+    """Return whether rows are contiguous and aligned to 16 bytes, given an aligned first row."""
     *strides, last = tensor.stride()
     return last == 1 and all(stride * tensor.element_size() % 16 == 0 for stride in strides)
 
 
 def backends(capability: tuple[int, int] | None, dtype: torch.dtype, size: ReadSize) -> list[SDPBackend] | None:
-    """The rule as a function: the order to try, or None for PyTorch's own; `capability` is None off CUDA.
+    """Return the order of backends by the table above, None for PyTorch's order; `capability` is None without CUDA.
 
     >>> backends((9, 0), torch.bfloat16, ReadSize(4096, 4096, 64))[0].name
     'CUDNN_ATTENTION'
@@ -170,7 +170,7 @@ def backends(capability: tuple[int, int] | None, dtype: torch.dtype, size: ReadS
 
 
 class _WithoutCudnn:
-    """PyTorch's own order but for cuDNN, in a hundredth of the time that `sdpa_kernel` takes to set one."""
+    """Context with PyTorch's order without cuDNN; a hundred times faster to enter than `sdpa_kernel`."""
 
     def __enter__(self) -> None:
         self._before = torch.backends.cuda.cudnn_sdp_enabled()
@@ -193,12 +193,12 @@ def _order(query: Tensor, key: Tensor, value: Tensor) -> AbstractContextManager[
 
 @functools.cache
 def capability(device: torch.device) -> tuple[int, int]:
-    """The compute capability of a GPU, asked once."""
+    """Return the compute capability of a GPU, cached."""
     return torch.cuda.get_device_capability(device)
 
 
 def attend(read: ReadArguments) -> Attended:
-    """The fused operation, with a bias for the mask; rows without anything to attend to are erased."""
+    """Attend by the fused operation with the mask as bias; contexts of fully masked rows are set to zero."""
     query, key, value, mask = read.query, read.key, read.value, read.mask
     if mask is None or read.causal:
         context = fused_attention(query, key, value, causal=read.causal, scale=read.scale, dropout=read.dropout)
@@ -212,9 +212,9 @@ SDPA = Implementation("sdpa", attend, lambda read: None, attend)
 
 
 def _known_bias(mask: Mask, shape: Shape, query: Tensor) -> tuple[Tensor, Tensor | None]:
-    """The bias that stands for a mask, and the rows to erase; made once for the layers that read by it.
+    """Return the additive bias of a mask and its fully masked rows, cached for all layers that use the mask.
 
-    Booleans where it would be large, and while windows are recorded: a causal mask may outlive what is recorded.
+    Large masks, and windows during graph capture, stay boolean: a cached mask may outlive the memory of the graph.
     """
     if mask.by_position and (is_recording() or shape[0] * shape[2] * shape[3] > HELD_PAIRS):
         forbidden, empty = forbidden_pairs(mask, shape, query.device)
@@ -223,7 +223,7 @@ def _known_bias(mask: Mask, shape: Shape, query: Tensor) -> tuple[Tensor, Tensor
 
 
 def _bias(mask: Mask, shape: Shape, query: Tensor) -> tuple[Tensor, Tensor | None]:
-    """A bias of 0 or -inf [B, H, T, S], and the rows to erase. PyTorch makes it of booleans too, but at every read."""
+    """Return a bias of 0 and -inf [B, H, T, S], and the fully masked rows. PyTorch would convert booleans per call."""
     forbidden, empty = forbidden_pairs(mask, shape, query.device)
     keys = forbidden.shape[3]
     # Rows begin at multiples of eight entries, where kernels want them: PyTorch copies others at every read.

@@ -1,4 +1,4 @@
-"""Reads of a few words by one kernel: which they are, and what they may attend to."""
+"""Attention over short sequences by a single kernel: conditions and mask."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHARED = 160 << 10  # bytes of a multiprocessor that the widest heads need
 
 
 def short_fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shape: Shape) -> bool:
-    """Return whether this is a short read inside a CUDA graph: in eager mode it takes longer to launch than others."""
+    """Return whether this is a short read in a CUDA graph; in eager mode its launch takes longer than others."""
     if not is_recording() or not query.dtype == key.dtype == value.dtype or not kernels_supported(query, key, value):
         return False
     return _too_large(query, value, shape) is None and _suits(query.device) and expressible_as_limits(mask, shape)
@@ -31,7 +31,7 @@ def short_fits(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, sha
 def short_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, shape: Shape, *, scale: float, dropout: float = 0.0
 ) -> Tensor:
-    """softmax(scale q.k) value of up to 64 queries and keys, [B, H, T, Dv]; `short_fits` says when it is fastest."""
+    """Compute softmax(scale q.k) value for up to 64 queries and keys, [B, H, T, Dv]; see `short_fits`."""
     from regard.ops.inner_product.kernels import WHAT, ShortRead
 
     limits = MaskLimits() if mask is None else MaskLimits.of(mask, shape, query.device)
@@ -40,12 +40,12 @@ def short_attention(
 
 
 def offer(read: ReadArguments) -> Attended | None:
-    """The outcome for short reads inside a CUDA graph."""
+    """Attend for short reads in a CUDA graph."""
     return attend(read) if short_fits(read.query, read.key, read.value, read.mask, read.shape) else None
 
 
 def refusal(read: ReadArguments) -> str | None:
-    """It needs Triton, few queries and keys, and a mask of spans."""
+    """Return the obstacle: it needs Triton, few queries and keys, and a mask of spans."""
     reason = kernel_obstacle(read.query.device, read.query.dtype, DTYPES) or _too_large(
         read.query, read.value, read.shape
     )
@@ -55,7 +55,7 @@ def refusal(read: ReadArguments) -> str | None:
 
 
 def attend(read: ReadArguments) -> Attended:
-    """All pairs of a head in one program."""
+    """Attend with all pairs of a head in one program."""
     context = short_attention(
         read.query, read.key, read.value, read.mask, read.shape, scale=read.scale, dropout=read.dropout
     )
@@ -75,6 +75,6 @@ def _too_large(query: Tensor, value: Tensor, shape: Shape) -> str | None:
 
 @functools.cache
 def _suits(device: torch.device) -> bool:
-    """Return whether a GPU is of those that were measured; smaller ones do not hold the widest heads."""
+    """Return whether a GPU is one of those measured; smaller ones cannot hold the widest heads."""
     shared = torch.cuda.get_device_properties(device).shared_memory_per_multiprocessor
     return capability(device) >= _CAPABILITY and shared >= _SHARED

@@ -24,7 +24,8 @@ class MemoryNetwork(nn.Module):
     answer; layer-wise, W is a table of its own. Special words (padding, unknown, ...) are no answers.
 
     Of a story longer than `memory_size` only the most recent sentences are read. With a shorter one the rest of the
-    memory is empty: there a hop can look that needs nothing, and read nothing (`empty_slots`; see `regard.nn.SlotSoftmax`).
+    memory is empty: there a hop can look that needs nothing, and read nothing (`empty_slots`; see
+    `regard.nn.SlotSoftmax`).
 
     *Linear start*: with `linear_start` the hops begin without their softmax, and get it at the first validation whose
     loss is no lower than the lowest before (`observe`). Which of both holds is saved with the weights.

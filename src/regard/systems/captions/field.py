@@ -109,7 +109,8 @@ class PictureKind(VectorShape):
 class PicturesField(VectorsField):
     """A picture per example: float32 [B, C, H, W] in [0, 1]; or a feature map, [B, S, C] with lengths, or [B, C, H, W].
 
-    A value is a `PictureSource`, a path or an array. Pictures are read in threads, brought to one shape, and kept as bytes.
+    A value is a `PictureSource`, a path or an array. Pictures are read in threads, resized to one shape, and stored as
+    bytes.
 
     Attributes:
         shape: of all pictures; None for feature maps.

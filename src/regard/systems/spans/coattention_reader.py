@@ -41,7 +41,8 @@ class CoattentionReader(nn.Module):
     Xiong, Zhong & Socher 2017, "Dynamic Coattention Networks for Question Answering".
 
     >>> from regard.models import RecurrentEncoder
-    >>> model = CoattentionReader(RecurrentEncoder(11, embedding_dim=3, hidden_dim=5, cells="lstm"), hidden_dim=5).eval()
+    >>> encoder = RecurrentEncoder(11, embedding_dim=3, hidden_dim=5, cells="lstm")
+    >>> model = CoattentionReader(encoder, hidden_dim=5).eval()
     >>> passage, lengths = torch.randint(4, 11, (2, 7)), torch.tensor([7, 4])
     >>> predicted = model(torch.randint(4, 11, (2, 3)), torch.tensor([3, 2]), passage, lengths)
     >>> predicted.logits.shape, predicted.extras["passage_weights"].shape, predicted.extras["question_weights"].shape

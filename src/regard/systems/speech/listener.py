@@ -43,7 +43,8 @@ class Listener(Bahdanau):
     Speech Recognition", equation 8. The decoder is that of Bahdanau; the paper's looks with the state after the symbol.
 
     >>> import torch
-    >>> model = Listener(7, 13, encoder=FrameEncoderConfig(hidden_dim=6, pyramid=1), embedding_dim=3, hidden_dim=5, ctc=0.3)
+    >>> encoder = FrameEncoderConfig(hidden_dim=6, pyramid=1)
+    >>> model = Listener(7, 13, encoder=encoder, embedding_dim=3, hidden_dim=5, ctc=0.3)
     >>> predicted = model(torch.zeros(2, 11, 7), torch.tensor([11, 4]), torch.tensor([[2, 5, 6], [2, 5, 3]]))
     >>> predicted.logits.shape, predicted.attended.weights().shape, predicted.extras["ctc"].shape
     (torch.Size([2, 3, 13]), torch.Size([2, 3, 6]), torch.Size([2]))
