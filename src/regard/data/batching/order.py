@@ -42,6 +42,6 @@ def permutation(count: int, *seeds: int) -> NDArray[np.int64]:
 def _step(seed: int) -> np.uint64:
     """Return what a seed adds to the values: its hash, and SplitMix64's increment."""
     x = (seed + _INCREMENT) % 2**64
-    for shift, factor in zip(_SHIFTS, (*_FACTORS, 1), strict=True):
+    for shift, factor in zip(_SHIFTS, (*_FACTORS, np.uint64(1)), strict=True):
         x = (x ^ (x >> int(shift))) * int(factor) % 2**64
     return np.uint64((x + _INCREMENT) % 2**64)
